@@ -1,0 +1,246 @@
+//! A whole cluster in this process: one NameNode, some DataNodes, real ports, real files.
+//!
+//! The same code as the separate roles. A killed DataNode stops at once, as if its process had died.
+
+use crate::config::{self, Configuration, xml};
+use anyhow::{Context, Result, bail};
+use cairn_client::{DataNodeFilter, FileSystem, SafeModeAction};
+use cairn_datanode::{DataNode, DataNodeConfig, RunningDataNode};
+use cairn_namenode::config::{NameNodeConfig, RackSource};
+use cairn_namenode::{NameNode, RunningNameNode};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long all DataNodes may take to report what they hold.
+const REPORTS_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long safe mode may last once they have.
+const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(10);
+const REPORTS_POLL: Duration = Duration::from_millis(20);
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many DataNodes.
+    pub datanodes: usize,
+    /// In how many racks; DataNode `i` is in rack `i % racks`.
+    pub racks: usize,
+    /// Folder for all that the cluster keeps.
+    pub data: PathBuf,
+    /// RPC port of the NameNode, or 0 for a free one.
+    pub rpc_port: u16,
+    /// HTTP port of the NameNode, or 0 for a free one.
+    pub http_port: u16,
+    /// Keys for every role.
+    pub conf: Configuration,
+}
+
+struct Slot {
+    config: DataNodeConfig,
+    rack: String,
+    running: Option<RunningDataNode>,
+}
+
+/// A running cluster.
+pub struct Cluster {
+    namenode: RunningNameNode,
+    datanodes: Vec<Slot>,
+    data: PathBuf,
+    conf: Configuration,
+}
+
+impl Cluster {
+    /// Starts the NameNode, then all DataNodes, and writes a configuration folder for clients.
+    pub async fn start(options: Options) -> Result<Cluster> {
+        let Options { datanodes, racks, data, rpc_port, http_port, mut conf } = options;
+        if datanodes == 0 || racks == 0 {
+            bail!("a cluster needs at least one DataNode and one rack");
+        }
+        std::fs::create_dir_all(&data)
+            .with_context(|| format!("cannot make the folder {}", data.display()))?;
+        let data = data.canonicalize().context("the data folder has no path")?;
+        // A cluster that starts as a whole has nobody to wait for once its blocks are reported.
+        conf.set_default("dfs.namenode.safemode.extension", "0");
+        let mut config = config::namenode::read(&conf)?;
+        config.name_dir = data.join("namenode");
+        config.format_if_empty = true;
+        config.rpc_addr = SocketAddr::new(LOOPBACK, rpc_port);
+        config.http_addr = Some(SocketAddr::new(LOOPBACK, http_port));
+        config.racks = rack_table(datanodes, racks);
+        let namenode = start_namenode(config).await?;
+        conf.set("fs.defaultFS", format!("hdfs://{}", namenode.rpc_addr));
+        let slots = (0..datanodes)
+            .map(|index| slot(&conf, &data, index, racks))
+            .collect::<Result<Vec<Slot>>>()?;
+        let mut cluster = Cluster { namenode, datanodes: slots, data, conf };
+        for index in 0..datanodes {
+            cluster.start_datanode(index).await?;
+        }
+        cluster.write_client_conf()?;
+        cluster.wait_for_reports().await?;
+        Ok(cluster)
+    }
+
+    /// Waits until every DataNode has reported its blocks (a read before that could find none) and
+    /// safe mode is over.
+    async fn wait_for_reports(&self) -> Result<()> {
+        let fs = FileSystem::connect(config::client::read(&self.conf)?).await?;
+        let start = Instant::now();
+        loop {
+            let live = fs.datanodes(DataNodeFilter::Live).await?;
+            let reported = live.iter().filter(|node| node.last_block_report_ms > 0).count();
+            let waited = start.elapsed();
+            if reported >= self.datanodes.len() {
+                if !fs.safe_mode(SafeModeAction::Get).await? {
+                    return Ok(());
+                }
+                // Blocks are missing: the cluster serves what it has, and says so.
+                if waited > SAFE_MODE_TIMEOUT {
+                    tracing::warn!("the NameNode stays in safe mode: blocks are missing");
+                    return Ok(());
+                }
+            }
+            if waited > REPORTS_TIMEOUT {
+                bail!("{reported} of {} DataNodes reported in time", self.datanodes.len());
+            }
+            tokio::time::sleep(REPORTS_POLL).await;
+        }
+    }
+
+    /// Completes when the NameNode has stopped by itself, and says why.
+    pub async fn namenode_stopped(&self) -> String {
+        self.namenode.stopped().await
+    }
+
+    /// Where clients find the file system.
+    pub fn uri(&self) -> String {
+        format!("hdfs://{}", self.namenode.rpc_addr)
+    }
+
+    /// The keys with which the cluster runs, `fs.defaultFS` among them.
+    pub fn configuration(&self) -> &Configuration {
+        &self.conf
+    }
+
+    /// The folder with `core-site.xml` and `hdfs-site.xml` for clients.
+    pub fn conf_folder(&self) -> PathBuf {
+        self.data.join("conf")
+    }
+
+    /// Folders in which the DataNodes keep their blocks.
+    pub fn block_folders(&self) -> impl Iterator<Item = PathBuf> {
+        (0..self.datanodes.len()).map(|index| datanode_folder(&self.data, index))
+    }
+
+    /// Starts DataNode `index` on the data that it had.
+    pub async fn start_datanode(&mut self, index: usize) -> Result<()> {
+        let slot = self.slot(index)?;
+        if slot.running.is_some() {
+            bail!("DataNode {index} runs already");
+        }
+        let running = DataNode::start(slot.config.clone())
+            .await
+            .with_context(|| format!("DataNode {index} did not start"))?;
+        // The same ports at the next start, as with a process of its own.
+        slot.config.xfer_addr = running.xfer_addr();
+        slot.config.ipc_addr = running.ipc_addr();
+        slot.running = Some(running);
+        Ok(())
+    }
+
+    /// Stops DataNode `index` at once, without a word to anybody.
+    pub fn kill_datanode(&mut self, index: usize) -> Result<()> {
+        match self.slot(index)?.running.take() {
+            Some(running) => {
+                running.kill();
+                Ok(())
+            }
+            None => bail!("DataNode {index} does not run"),
+        }
+    }
+
+    fn slot(&mut self, index: usize) -> Result<&mut Slot> {
+        let count = self.datanodes.len();
+        self.datanodes.get_mut(index).with_context(|| format!("there are {count} DataNodes"))
+    }
+
+    /// Addresses and folders, for programs.
+    pub fn describe(&self) -> Value {
+        let datanodes: Vec<Value> = self.datanodes.iter().enumerate().map(describe_slot).collect();
+        json!({
+            "fs": self.uri(),
+            "http": self.namenode.http_addr.map(|addr| format!("http://{addr}")),
+            "conf": self.conf_folder(),
+            "pids": [std::process::id()],
+            "datanodes": datanodes,
+        })
+    }
+
+    /// Stops everything in order.
+    pub async fn shutdown(self) {
+        for slot in self.datanodes {
+            if let Some(running) = slot.running {
+                running.shutdown().await;
+            }
+        }
+        self.namenode.shutdown().await;
+    }
+
+    fn write_client_conf(&self) -> Result<()> {
+        let folder = self.conf_folder();
+        std::fs::create_dir_all(&folder)?;
+        let uri = self.uri();
+        let core = xml::write([("fs.defaultFS", uri.as_str())]);
+        std::fs::write(folder.join("core-site.xml"), core)?;
+        let keys = self.conf.iter().filter(|(key, _)| *key != "fs.defaultFS");
+        std::fs::write(folder.join("hdfs-site.xml"), xml::write(keys))?;
+        Ok(())
+    }
+}
+
+async fn start_namenode(config: NameNodeConfig) -> Result<RunningNameNode> {
+    NameNode::start(config).await.context("the NameNode did not start")
+}
+
+fn host_name(index: usize) -> String {
+    format!("datanode{index}")
+}
+
+fn rack_table(datanodes: usize, racks: usize) -> RackSource {
+    RackSource::Fixed((0..datanodes).map(|i| (host_name(i), rack_name(i, racks))).collect())
+}
+
+fn rack_name(index: usize, racks: usize) -> String {
+    format!("/rack{}", index % racks)
+}
+
+fn datanode_folder(data: &Path, index: usize) -> PathBuf {
+    data.join(format!("datanode{index}"))
+}
+
+fn slot(conf: &Configuration, data: &Path, index: usize, racks: usize) -> Result<Slot> {
+    let mut config = config::datanode::read(conf)?;
+    config.data_dirs = vec![config::datanode::volume(datanode_folder(data, index))];
+    config.hostname = Some(host_name(index));
+    config.xfer_addr = SocketAddr::new(LOOPBACK, 0);
+    config.ipc_addr = SocketAddr::new(LOOPBACK, 0);
+    Ok(Slot { config, rack: rack_name(index, racks), running: None })
+}
+
+fn describe_slot((index, slot): (usize, &Slot)) -> Value {
+    let mut value = json!({
+        "index": index,
+        "rack": slot.rack,
+        "running": slot.running.is_some(),
+        "data": slot.config.data_dirs.first().map(|volume| volume.path.clone()),
+    });
+    if let Some(running) = &slot.running {
+        value["uuid"] = json!(running.uuid());
+        value["xfer"] = json!(running.xfer_addr().to_string());
+        value["ipc"] = json!(running.ipc_addr().to_string());
+    }
+    value
+}

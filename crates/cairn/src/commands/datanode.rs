@@ -1,0 +1,43 @@
+//! `cairn datanode`: one DataNode, until told to stop.
+
+use crate::{Settings, config, output};
+use anyhow::{Context, Result, bail};
+use cairn_datanode::DataNode;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Flags of `cairn datanode`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of a volume; may be repeated (default: dfs.datanode.data.dir)
+    #[arg(long, value_name = "DIR")]
+    data: Vec<PathBuf>,
+}
+
+/// Runs the DataNode; prints one JSON line when it serves.
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    let conf = settings.configuration()?;
+    let mut node = config::datanode::read(&conf)?;
+    if !args.data.is_empty() {
+        node.data_dirs = args.data.into_iter().map(config::datanode::volume).collect();
+    }
+    let running = DataNode::start(node).await.context("the DataNode did not start")?;
+    let line = json!({
+        "role": "datanode",
+        "uuid": running.uuid(),
+        "xfer": running.xfer_addr().to_string(),
+        "ipc": running.ipc_addr().to_string(),
+        "pid": std::process::id(),
+    });
+    crate::say!("{line}");
+    let failure = tokio::select! {
+        told = output::told_to_stop() => { told?; None }
+        why = running.stopped() => Some(why),
+    };
+    running.shutdown().await;
+    match failure {
+        Some(why) => bail!("the DataNode has stopped: {why}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,467 @@
+//! `cairn fs`: work with files. Each sub-command is a function here; bytes move in `transfer`.
+
+mod transfer;
+
+pub use transfer::{download, upload};
+
+use crate::{Settings, config, output};
+use anyhow::{Context, Result, bail};
+use cairn_client::{ChecksumMode, ContentSummary, CreateOptions, FileStatus, FileSystem};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tokio::io::AsyncWriteExt;
+
+/// Flags of `cairn fs`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: FsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FsCommand {
+    /// Store local files or folders
+    Put {
+        /// Replace files that exist
+        #[arg(short, long)]
+        force: bool,
+        /// Policy of the new files (default: the directory's)
+        #[arg(long, value_name = "NAME")]
+        policy: Option<String>,
+        /// Keep this many copies instead of erasure coding
+        #[arg(long, value_name = "COPIES")]
+        replication: Option<u16>,
+        /// What to store, then where
+        #[arg(required = true, num_args = 2.., value_name = "LOCAL... PATH")]
+        paths: Vec<String>,
+    },
+    /// Fetch a file or folder
+    Get {
+        /// Replace local files that exist
+        #[arg(short, long)]
+        force: bool,
+        /// What to fetch
+        path: String,
+        /// Where to (default: here, under the same name)
+        local: Option<PathBuf>,
+    },
+    /// Print files
+    Cat {
+        /// The files
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// List directories
+    Ls {
+        /// And all below them
+        #[arg(short = 'R', long)]
+        recursive: bool,
+        /// What to list
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Make directories
+    Mkdir {
+        /// And their parents; existing ones are fine
+        #[arg(short, long)]
+        parents: bool,
+        /// The directories
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Remove files
+    Rm {
+        /// And whole directories
+        #[arg(short, long)]
+        recursive: bool,
+        /// Say nothing of what does not exist
+        #[arg(short, long)]
+        force: bool,
+        /// What to remove
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Rename, or move into a directory
+    Mv {
+        /// What
+        from: String,
+        /// Where to
+        to: String,
+    },
+    /// Show the space that files take
+    Du {
+        /// One row for each path, not for each entry of it
+        #[arg(short, long)]
+        summary: bool,
+        /// What to measure
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Show everything about files
+    Stat {
+        /// The files
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+    /// Show checksums of files, computed by the DataNodes
+    Checksum {
+        /// One CRC over the bytes, equal for equal bytes however they are stored
+        #[arg(long)]
+        composite: bool,
+        /// The files
+        #[arg(required = true)]
+        paths: Vec<String>,
+    },
+}
+
+/// Carries out one sub-command.
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
+    let json = settings.json;
+    match args.command {
+        FsCommand::Put { force, policy, replication, paths } => {
+            let should_replicate = replication.is_some() && policy.is_none();
+            let options = CreateOptions {
+                overwrite: force,
+                create_parents: true,
+                policy,
+                replication,
+                should_replicate,
+                ..CreateOptions::default()
+            };
+            put(&fs, &paths, &options).await?;
+        }
+        FsCommand::Get { force, path, local } => get(&fs, &path, local, force).await?,
+        FsCommand::Cat { paths } => cat(&fs, &paths).await?,
+        FsCommand::Ls { recursive, paths } => ls(&fs, &paths, recursive, json).await?,
+        FsCommand::Mkdir { parents, paths } => mkdir(&fs, &paths, parents).await?,
+        FsCommand::Rm { recursive, force, paths } => rm(&fs, &paths, recursive, force).await?,
+        FsCommand::Mv { from, to } => mv(&fs, &from, &to).await?,
+        FsCommand::Du { summary, paths } => du(&fs, &paths, summary, json).await?,
+        FsCommand::Stat { paths } => stat(&fs, &paths, json).await?,
+        FsCommand::Checksum { composite, paths } => checksum(&fs, &paths, composite, json).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn status(fs: &FileSystem, path: &str) -> Result<FileStatus> {
+    match fs.file_info(path).await? {
+        Some(status) => Ok(status),
+        None => bail!("{path}: No such file or directory"),
+    }
+}
+
+/// `path` with `name` below it.
+fn below(path: &str, name: &str) -> String {
+    format!("{}/{name}", path.trim_end_matches('/'))
+}
+
+async fn put(fs: &FileSystem, paths: &[String], options: &CreateOptions) -> Result<()> {
+    let (target, sources) = paths.split_last().context("nothing to store")?;
+    let into = fs.file_info(target).await?.is_some_and(|status| status.is_dir());
+    if sources.len() > 1 && !into {
+        bail!("{target}: No such directory");
+    }
+    for source in sources {
+        let source = Path::new(source);
+        let path = match source.file_name() {
+            Some(name) if into => below(target, &name.to_string_lossy()),
+            _ => target.clone(),
+        };
+        put_tree(fs, source, &path, options).await?;
+    }
+    Ok(())
+}
+
+async fn put_tree(
+    fs: &FileSystem,
+    local: &Path,
+    path: &str,
+    options: &CreateOptions,
+) -> Result<()> {
+    let mut waiting = vec![(local.to_path_buf(), path.to_string())];
+    while let Some((local, path)) = waiting.pop() {
+        let about = || format!("cannot store {}", local.display());
+        if std::fs::metadata(&local).with_context(about)?.is_dir() {
+            fs.mkdirs(&path, 0o755).await?;
+            for entry in std::fs::read_dir(&local).with_context(about)? {
+                let entry = entry.with_context(about)?;
+                waiting.push((entry.path(), below(&path, &entry.file_name().to_string_lossy())));
+            }
+        } else {
+            let len = std::fs::metadata(&local).with_context(about)?.len();
+            let bar = output::byte_bar(len, &path);
+            upload(fs, &local, &path, options, &bar).await.with_context(about)?;
+            bar.finish_and_clear();
+        }
+    }
+    Ok(())
+}
+
+async fn get(fs: &FileSystem, path: &str, local: Option<PathBuf>, force: bool) -> Result<()> {
+    let root = status(fs, path).await?;
+    let mut local = local.unwrap_or_else(|| PathBuf::from("."));
+    if local.is_dir() {
+        local.push(root.name());
+    }
+    let mut waiting = vec![(root, local)];
+    while let Some((status, local)) = waiting.pop() {
+        if status.is_dir() {
+            std::fs::create_dir_all(&local)?;
+            for child in fs.list(&status.path).collect().await? {
+                let place = local.join(child.name());
+                waiting.push((child, place));
+            }
+            continue;
+        }
+        if local.exists() && !force {
+            bail!("{}: File exists", local.display());
+        }
+        let bar = output::byte_bar(status.len, &status.path);
+        let about = || format!("cannot fetch {}", status.path);
+        download(fs, &status.path, &local, &bar).await.with_context(about)?;
+        bar.finish_and_clear();
+    }
+    Ok(())
+}
+
+async fn cat(fs: &FileSystem, paths: &[String]) -> Result<()> {
+    let mut out = tokio::io::stdout();
+    for path in paths {
+        transfer::read_into(fs, path, &mut out, |_| {}).await?;
+    }
+    out.flush().await?;
+    Ok(())
+}
+
+async fn ls(fs: &FileSystem, paths: &[String], recursive: bool, json: bool) -> Result<()> {
+    for path in paths {
+        let root = status(fs, path).await?;
+        if !root.is_dir() {
+            show(&root, json);
+            continue;
+        }
+        let mut waiting = vec![root.path];
+        while let Some(directory) = waiting.pop() {
+            let mut entries = fs.list(&directory);
+            while let Some(entry) = entries.next().await? {
+                show(&entry, json);
+                if recursive && entry.is_dir() {
+                    waiting.push(entry.path);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn show(status: &FileStatus, json: bool) {
+    if json {
+        crate::say!("{}", status_json(status));
+        return;
+    }
+    let redundancy = match &status.policy {
+        Some(policy) => policy.name.clone(),
+        None if status.is_dir() => "-".into(),
+        None => format!("{}x", status.replication),
+    };
+    crate::say!(
+        "{}{} {:>12} {} {} {:>12} {} {}",
+        if status.is_dir() { 'd' } else { '-' },
+        permission_text(status.permission),
+        redundancy,
+        status.owner,
+        status.group,
+        status.len,
+        time_text(status.modification_time_ms),
+        status.path
+    );
+}
+
+fn status_json(status: &FileStatus) -> Value {
+    json!({
+        "path": status.path,
+        "type": format!("{:?}", status.file_type).to_lowercase(),
+        "length": status.len,
+        "permission": format!("{:04o}", status.permission),
+        "owner": status.owner,
+        "group": status.group,
+        "modification_time_ms": status.modification_time_ms,
+        "access_time_ms": status.access_time_ms,
+        "replication": status.replication,
+        "block_size": status.block_size,
+        "file_id": status.file_id,
+        "policy": status.policy.as_ref().map(|policy| policy.name.as_str()),
+    })
+}
+
+/// `rwxr-xr-t`.
+fn permission_text(bits: u16) -> String {
+    let letters =
+        (0..9).map(|i| if bits & (0o400 >> i) != 0 { b"rwx"[i % 3] as char } else { '-' });
+    let mut text: String = letters.collect();
+    if bits & 0o1000 != 0 {
+        text.pop();
+        text.push(if bits & 1 != 0 { 't' } else { 'T' });
+    }
+    text
+}
+
+/// `2026-01-31 23:59` in UTC.
+fn time_text(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    let (days, minute_of_day) = (minutes / 1440, minutes % 1440);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute_of_day / 60, minute_of_day % 60)
+}
+
+/// The date that many days after 1970-01-01, by counting years from a March 400-year cycle.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+async fn mkdir(fs: &FileSystem, paths: &[String], parents: bool) -> Result<()> {
+    for path in paths {
+        if parents {
+            fs.mkdirs(path, 0o777).await?;
+        } else if fs.file_info(path).await?.is_some() {
+            bail!("{path}: File exists");
+        } else {
+            fs.mkdir(path, 0o777).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn rm(fs: &FileSystem, paths: &[String], recursive: bool, force: bool) -> Result<()> {
+    for path in paths {
+        match fs.file_info(path).await? {
+            None if force => continue,
+            None => bail!("{path}: No such file or directory"),
+            Some(status) if status.is_dir() && !recursive => bail!("{path}: Is a directory"),
+            Some(_) => {}
+        }
+        if !fs.delete(path, recursive).await? {
+            bail!("{path}: could not be removed");
+        }
+    }
+    Ok(())
+}
+
+async fn mv(fs: &FileSystem, from: &str, to: &str) -> Result<()> {
+    let source = status(fs, from).await?;
+    let target = match fs.file_info(to).await? {
+        Some(target) if target.is_dir() => below(to, source.name()),
+        Some(_) => bail!("{to}: File exists"),
+        None => to.to_string(),
+    };
+    if !fs.rename(from, &target).await? {
+        bail!("{from}: could not be moved to {target}");
+    }
+    Ok(())
+}
+
+async fn du(fs: &FileSystem, paths: &[String], summary: bool, json: bool) -> Result<()> {
+    for path in paths {
+        let root = status(fs, path).await?;
+        let rows =
+            if summary || !root.is_dir() { vec![root] } else { fs.list(path).collect().await? };
+        for row in rows {
+            let ContentSummary { len, space_consumed, file_count, directory_count, .. } =
+                fs.content_summary(&row.path).await?;
+            if json {
+                let value = json!({
+                    "path": row.path, "length": len, "space_consumed": space_consumed,
+                    "files": file_count, "directories": directory_count,
+                });
+                crate::say!("{value}");
+            } else {
+                crate::say!("{len:>14} {space_consumed:>14} {}", row.path);
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn stat(fs: &FileSystem, paths: &[String], json: bool) -> Result<()> {
+    for path in paths {
+        let status = status(fs, path).await?;
+        let value = status_json(&status);
+        match value.as_object() {
+            Some(fields) if !json => {
+                let row = |(key, value): (&String, &Value)| {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                    vec![key.clone(), text]
+                };
+                output::print(format_args!(
+                    "{}",
+                    output::table(&fields.iter().map(row).collect::<Vec<_>>())
+                ));
+            }
+            _ => crate::say!("{value}"),
+        }
+    }
+    Ok(())
+}
+
+async fn checksum(fs: &FileSystem, paths: &[String], composite: bool, json: bool) -> Result<()> {
+    let mode = if composite { ChecksumMode::CompositeCrc } else { ChecksumMode::Md5Md5Crc };
+    for path in paths {
+        let Some(sum) = fs.checksum(path, mode).await? else {
+            bail!("{path}: Is a directory");
+        };
+        if json {
+            crate::say!(
+                "{}",
+                json!({"path": path, "algorithm": sum.algorithm, "bytes": sum.to_hex()})
+            );
+        } else {
+            crate::say!("{path}\t{}\t{}", sum.algorithm, sum.to_hex());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_read_like_those_of_ls() {
+        for (bits, want) in [
+            (0o755, "rwxr-xr-x"),
+            (0o640, "rw-r-----"),
+            (0o1777, "rwxrwxrwt"),
+            (0o1770, "rwxrwx--T"),
+        ] {
+            assert_eq!(permission_text(bits), want);
+        }
+    }
+
+    #[test]
+    fn times_are_civil() {
+        for (ms, want) in [
+            (0, "1970-01-01 00:00"),
+            (951_782_400_000, "2000-02-29 00:00"),
+            (1_767_225_599_000, "2025-12-31 23:59"),
+        ] {
+            assert_eq!(time_text(ms), want);
+        }
+    }
+
+    #[test]
+    fn paths_join_with_one_slash() {
+        assert_eq!(below("/", "a"), "/a");
+        assert_eq!(below("/a/", "b"), "/a/b");
+    }
+}

@@ -1,0 +1,9 @@
+//! One file per command.
+
+pub mod cluster;
+pub mod datanode;
+pub mod ec;
+pub mod fs;
+pub mod namenode;
+pub mod quickstart;
+pub mod report;

@@ -1,0 +1,46 @@
+//! `cairn namenode`: one NameNode, until told to stop.
+
+use crate::{Settings, config, output};
+use anyhow::{Context, Result, bail};
+use cairn_namenode::NameNode;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Flags of `cairn namenode`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder of the log and the store (default: dfs.namenode.name.dir)
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Refuse to start on an empty folder instead of formatting it
+    #[arg(long)]
+    no_format: bool,
+}
+
+/// Runs the NameNode; prints one JSON line when it serves.
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    let conf = settings.configuration()?;
+    let mut node = config::namenode::read(&conf)?;
+    if let Some(folder) = args.data {
+        node.name_dir = folder;
+    }
+    node.format_if_empty = !args.no_format;
+    let running = NameNode::start(node).await.context("the NameNode did not start")?;
+    let line = json!({
+        "role": "namenode",
+        "fs": format!("hdfs://{}", running.rpc_addr),
+        "http": running.http_addr.map(|addr| format!("http://{addr}")),
+        "pid": std::process::id(),
+    });
+    crate::say!("{line}");
+    let failure = tokio::select! {
+        told = output::told_to_stop() => { told?; None }
+        why = running.stopped() => Some(why),
+    };
+    running.shutdown().await;
+    match failure {
+        Some(why) => bail!("the NameNode has stopped: {why}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,96 @@
+//! A client's settings from Hadoop's keys.
+
+use super::{Configuration, namenode::authority};
+use anyhow::{Context, Result, bail};
+use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
+use std::time::Duration;
+
+/// Reads every key that a client knows. The file system must be named.
+pub fn read(conf: &Configuration) -> Result<ClientConfig> {
+    let mut c = ClientConfig::default();
+    let uri =
+        conf.default_fs().context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?;
+    c.namenode = authority(&uri)?;
+    conf.number("dfs.replication", &mut c.replication)?;
+    conf.bytes("dfs.blocksize", &mut c.block_size)?;
+    conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
+    conf.number("dfs.client-write-packet-size", &mut c.packet_len)?;
+    conf.number("dfs.client.write.max-packets-in-flight", &mut c.packets_in_flight)?;
+    let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "NULL" => Ok(ChecksumKind::Null),
+        "CRC32" => Ok(ChecksumKind::Crc32),
+        "CRC32C" => Ok(ChecksumKind::Crc32c),
+        _ => bail!("it takes NULL, CRC32 or CRC32C"),
+    };
+    conf.read("dfs.checksum.type", checksum, &mut c.checksum)?;
+    timing(conf, &mut c)?;
+    failures(conf, &mut c)?;
+    conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;
+    conf.millis("dfs.client.socketcache.expiryMsec", &mut c.idle_connection_expiry)?;
+    conf.read("fs.permissions.umask-mode", octal, &mut c.umask)?;
+    Ok(c)
+}
+
+fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
+    conf.millis("dfs.client.socket-timeout", &mut c.socket_timeout)?;
+    let rpc = &mut c.rpc_timeout;
+    let mut timeout = Duration::ZERO;
+    conf.millis("ipc.client.rpc-timeout.ms", &mut timeout)?;
+    if !timeout.is_zero() {
+        *rpc = timeout;
+    }
+    let retries = "dfs.client.block.write.locateFollowingBlock.retries";
+    conf.number(retries, &mut c.add_block_retries)?;
+    let delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms";
+    conf.millis(delay, &mut c.add_block_delay)?;
+    conf.millis("cairn.client.striped.hedge-after", &mut c.striped_hedge_after)
+}
+
+fn failures(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
+    conf.number("dfs.client.block.write.retries", &mut c.block_write_retries)?;
+    conf.number("dfs.client.pipeline.recovery.max-retries", &mut c.pipeline_recovery_retries)?;
+    let replace = "dfs.client.block.write.replace-datanode-on-failure";
+    let policy = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "NEVER" => Ok(ReplaceDataNode::Never),
+        "DEFAULT" => Ok(ReplaceDataNode::Default),
+        "ALWAYS" => Ok(ReplaceDataNode::Always),
+        _ => bail!("it takes NEVER, DEFAULT or ALWAYS"),
+    };
+    conf.read(&format!("{replace}.policy"), policy, &mut c.replace_datanode)?;
+    conf.boolean(&format!("{replace}.best-effort"), &mut c.replace_datanode_best_effort)?;
+    let mut enabled = true;
+    conf.boolean(&format!("{replace}.enable"), &mut enabled)?;
+    if !enabled {
+        c.replace_datanode = ReplaceDataNode::Never;
+    }
+    let expiry = "dfs.client.write.exclude.nodes.cache.expiry.interval.millis";
+    conf.millis(expiry, &mut c.excluded_node_expiry)?;
+    let mut tolerated: i64 = -1;
+    conf.number("dfs.client.ec.write.failed.blocks.tolerated", &mut tolerated)?;
+    c.failed_units_tolerated = usize::try_from(tolerated).ok();
+    Ok(())
+}
+
+fn octal(text: &str) -> Result<u16> {
+    u16::from_str_radix(text, 8).context("it takes permission bits such as 022")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_reach_their_settings() {
+        let mut conf = Configuration::default();
+        assert!(read(&conf).is_err(), "no file system is named");
+        conf.set("fs.defaultFS", "hdfs://nn");
+        conf.set("dfs.blocksize", "4m");
+        conf.set("fs.permissions.umask-mode", "027");
+        conf.set("dfs.client.block.write.replace-datanode-on-failure.enable", "false");
+        conf.set("dfs.client.ec.write.failed.blocks.tolerated", "1");
+        let c = read(&conf).unwrap();
+        assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
+        assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
+        assert_eq!(c.failed_units_tolerated, Some(1));
+    }
+}

@@ -1,0 +1,116 @@
+//! A DataNode's settings from Hadoop's keys.
+
+use super::Configuration;
+use super::namenode::{address, authority, folder};
+use anyhow::{Result, bail};
+use cairn_datanode::{DataDir, DataNodeConfig, Durability, StorageType};
+use std::path::PathBuf;
+
+/// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
+pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
+    let mut c = DataNodeConfig::default();
+    for word in conf.list("dfs.datanode.data.dir") {
+        c.data_dirs.push(DataDir { path: folder(&word), storage_type: storage_type(&word)? });
+    }
+    if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+        c.name_node = authority(&uri)?;
+    }
+    for key in ["dfs.namenode.rpc-address", "dfs.namenode.servicerpc-address"] {
+        conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
+    }
+    conf.read("dfs.datanode.address", address, &mut c.xfer_addr)?;
+    conf.read("dfs.datanode.ipc.address", address, &mut c.ipc_addr)?;
+    conf.read("dfs.datanode.hostname", |text| Ok(Some(text.to_string())), &mut c.hostname)?;
+    conf.boolean("dfs.datanode.use.datanode.hostname", &mut c.connect_via_hostname)?;
+    if let Some(user) =
+        std::env::var("HADOOP_USER_NAME").ok().or_else(|| std::env::var("USER").ok())
+    {
+        c.user = user;
+    }
+    let durability = |text: &str| match text {
+        "stable" => Ok(Durability::Stable),
+        "page-cache" => Ok(Durability::PageCache),
+        _ => bail!("it takes stable or page-cache"),
+    };
+    conf.read("cairn.durability", durability, &mut c.durability)?;
+    conf.bytes("dfs.datanode.du.reserved", &mut c.reserved_bytes)?;
+    conf.number("dfs.datanode.failed.volumes.tolerated", &mut c.failed_volumes_tolerated)?;
+    conf.bytes("dfs.blocksize", &mut c.block_len_estimate)?;
+    conf.number("dfs.datanode.max.transfer.threads", &mut c.max_connections)?;
+    conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
+    conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
+    reconstruction(conf, &mut c)?;
+    timing(conf, &mut c)?;
+    Ok(c)
+}
+
+fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    const EC: &str = "dfs.datanode.ec.reconstruction";
+    conf.number(&format!("{EC}.threads"), &mut c.reconstruction_threads)?;
+    conf.number(&format!("{EC}.xmits.weight"), &mut c.reconstruction_xmits_weight)?;
+    let timeout = format!("{EC}.stripedread.timeout.millis");
+    conf.millis(&timeout, &mut c.reconstruction_read_timeout)?;
+    let buffer = format!("{EC}.stripedread.buffer.size");
+    conf.bytes(&buffer, &mut c.reconstruction_buffer_len)?;
+    for (way, bandwidth) in [
+        ("read", &mut c.reconstruction_read_bandwidth),
+        ("write", &mut c.reconstruction_write_bandwidth),
+    ] {
+        conf.bytes(&format!("dfs.datanode.ec.reconstruct.{way}.bandwidthPerSec"), bandwidth)?;
+    }
+    Ok(())
+}
+
+fn timing(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    conf.seconds("dfs.heartbeat.interval", &mut c.heartbeat_interval)?;
+    conf.millis("dfs.blockreport.intervalMsec", &mut c.block_report_interval)?;
+    conf.number("dfs.blockreport.split.threshold", &mut c.block_report_split_threshold)?;
+    conf.millis("dfs.client.socket-timeout", &mut c.read_timeout)?;
+    conf.millis("dfs.datanode.socket.write.timeout", &mut c.write_timeout)?;
+    conf.millis("dfs.datanode.socket.reuse.keepalive", &mut c.keepalive)?;
+    conf.millis("dfs.datanode.xceiver.stop.timeout.millis", &mut c.writer_stop_timeout)
+}
+
+/// The medium in brackets before a volume's folder: `[SSD]file:///data/1`.
+fn storage_type(text: &str) -> Result<StorageType> {
+    let Some((medium, _)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return Ok(StorageType::Disk);
+    };
+    match medium.to_ascii_uppercase().as_str() {
+        "DISK" => Ok(StorageType::Disk),
+        "SSD" => Ok(StorageType::Ssd),
+        "ARCHIVE" => Ok(StorageType::Archive),
+        "RAM_DISK" => Ok(StorageType::RamDisk),
+        "NVDIMM" => Ok(StorageType::Nvdimm),
+        _ => bail!("{medium} is no storage type that a DataNode can have"),
+    }
+}
+
+/// A volume on a folder of no particular medium.
+pub fn volume(path: PathBuf) -> DataDir {
+    DataDir::from(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_reach_their_settings() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://nn:9000");
+        conf.set("dfs.datanode.data.dir", "[SSD]file:///d/1,/d/2");
+        conf.set("dfs.heartbeat.interval", "1");
+        conf.set("dfs.datanode.ec.reconstruction.stripedread.timeout.millis", "7000");
+        conf.set("dfs.datanode.ec.reconstruct.write.bandwidthPerSec", "10m");
+        let c = read(&conf).unwrap();
+        assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);
+        assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
+        assert_eq!(c.name_node, "nn:9000");
+        assert_eq!(c.data_dirs[0], DataDir { path: "/d/1".into(), storage_type: StorageType::Ssd });
+        assert_eq!(c.data_dirs[1], volume("/d/2".into()));
+        assert_eq!(c.heartbeat_interval.as_secs(), 1);
+        conf.set("dfs.datanode.data.dir", "[TAPE]/d/1");
+        assert!(read(&conf).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! A NameNode's settings from Hadoop's keys.
+
+use super::Configuration;
+use anyhow::{Context, Result, bail};
+use cairn_namenode::config::{ChecksumType, Durability, NameNodeConfig, RackSource};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Reads every key that a NameNode knows; what no key names keeps Hadoop's default.
+pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
+    let mut c = NameNodeConfig::default();
+    addresses(conf, &mut c)?;
+    durability(conf, &mut c.durability)?;
+    files(conf, &mut c)?;
+    users(conf, &mut c)?;
+    redundancy(conf, &mut c)?;
+    c.racks = racks(conf)?;
+    conf.read("dfs.namenode.ec.system.default.policy", text, &mut c.ec_default_policy)?;
+    conf.number("dfs.namenode.ec.policies.max.cellsize", &mut c.ec_max_cell_len)?;
+    conf.boolean("dfs.namenode.ec.userdefined.policy.allowed", &mut c.ec_user_policies)?;
+    conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
+    conf.seconds("dfs.namenode.lease-hard-limit-sec", &mut c.lease_hard_limit)?;
+    conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
+    conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
+    c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Ok(c)
+}
+
+/// When an answer means that the bytes are on stable storage: `cairn.durability`.
+pub fn durability(conf: &Configuration, slot: &mut Durability) -> Result<()> {
+    let parse = |text: &str| match text {
+        "stable" => Ok(Durability::Stable),
+        "page-cache" => Ok(Durability::PageCache),
+        _ => bail!("it takes stable or page-cache"),
+    };
+    conf.read("cairn.durability", parse, slot)
+}
+
+fn text(text: &str) -> Result<String> {
+    Ok(text.to_string())
+}
+
+/// A local folder given as a path or a `file:` URI, perhaps behind a storage type in brackets.
+pub fn folder(text: &str) -> PathBuf {
+    let text = text.trim();
+    let text =
+        text.split_once(']').filter(|_| text.starts_with('[')).map_or(text, |(_, rest)| rest);
+    PathBuf::from(text.strip_prefix("file://").unwrap_or(text))
+}
+
+/// A `host:port`, resolved.
+pub fn address(text: &str) -> Result<SocketAddr> {
+    use std::net::ToSocketAddrs;
+    let mut found = text.to_socket_addrs().with_context(|| format!("cannot resolve {text}"))?;
+    found.next().with_context(|| format!("{text} has no address"))
+}
+
+/// The `host:port` of an `hdfs://` URI; port 8020 where it names none.
+pub fn authority(uri: &str) -> Result<String> {
+    let rest =
+        uri.strip_prefix("hdfs://").with_context(|| format!("{uri} is not an hdfs:// URI"))?;
+    let authority = rest.split('/').next().unwrap_or_default();
+    if authority.is_empty() {
+        bail!("{uri} names no host");
+    }
+    Ok(if authority.contains(':') { authority.to_string() } else { format!("{authority}:8020") })
+}
+
+fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    if let Some(first) = conf.list("dfs.namenode.name.dir").first() {
+        c.name_dir = folder(first);
+    }
+    if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
+        c.rpc_addr = address(&authority(&uri)?)?;
+    }
+    conf.read("dfs.namenode.rpc-address", address, &mut c.rpc_addr)?;
+    if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {
+        c.rpc_addr.set_ip(host.parse().context("dfs.namenode.rpc-bind-host takes an address")?);
+    }
+    conf.read("dfs.namenode.http-address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
+    let mut bytes = c.rpc_max_request_len as u64;
+    conf.bytes("ipc.maximum.data.length", &mut bytes)?;
+    c.rpc_max_request_len = usize::try_from(bytes)?;
+    let mut cache = c.store_cache_len as u64;
+    conf.bytes("cairn.namenode.store.cache", &mut cache)?;
+    c.store_cache_len = usize::try_from(cache)?;
+    Ok(())
+}
+
+fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    conf.bytes("dfs.blocksize", &mut c.block_len)?;
+    conf.bytes("dfs.namenode.fs-limits.min-block-size", &mut c.min_block_len)?;
+    conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
+    conf.number("dfs.client-write-packet-size", &mut c.write_packet_len)?;
+    conf.number("io.file.buffer.size", &mut c.file_buffer_len)?;
+    conf.number("fs.trash.interval", &mut c.trash_interval_minutes)?;
+    conf.number("dfs.replication", &mut c.replication)?;
+    conf.number("dfs.namenode.replication.min", &mut c.min_replication)?;
+    conf.number("dfs.replication.max", &mut c.max_replication)?;
+    conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
+    conf.number("dfs.namenode.fs-limits.max-directory-items", &mut c.max_directory_items)?;
+    conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
+    conf.number("dfs.ls.limit", &mut c.listing_limit)?;
+    conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
+    let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "NULL" => Ok(ChecksumType::Null),
+        "CRC32" => Ok(ChecksumType::Crc32),
+        "CRC32C" => Ok(ChecksumType::Crc32c),
+        _ => bail!("it takes NULL, CRC32 or CRC32C"),
+    };
+    conf.read("dfs.checksum.type", checksum, &mut c.checksum_type)
+}
+
+fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    conf.boolean("dfs.permissions.enabled", &mut c.permissions_enabled)?;
+    conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
+    conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
+    conf.seconds("hadoop.security.groups.cache.secs", &mut c.groups_cache)?;
+    if let Some(mapping) = conf.get("hadoop.user.group.static.mapping.overrides") {
+        c.static_groups = mapping
+            .split(';')
+            .filter(|entry| !entry.trim().is_empty())
+            .map(|entry| {
+                let (user, groups) = entry.split_once('=').unwrap_or((entry, ""));
+                let groups = groups.split(',').map(str::trim).filter(|g| !g.is_empty());
+                (user.trim().to_string(), groups.map(str::to_string).collect())
+            })
+            .collect();
+    }
+    Ok(())
+}
+
+fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    conf.seconds("dfs.heartbeat.interval", &mut c.heartbeat_interval)?;
+    let recheck = "dfs.namenode.heartbeat.recheck-interval";
+    conf.millis(recheck, &mut c.heartbeat_recheck_interval)?;
+    conf.millis("dfs.namenode.stale.datanode.interval", &mut c.stale_interval)?;
+    conf.seconds("dfs.namenode.redundancy.interval.seconds", &mut c.redundancy_interval)?;
+    conf.seconds("dfs.namenode.reconstruction.pending.timeout-sec", &mut c.pending_timeout)?;
+    let multiplier = "dfs.namenode.replication.work.multiplier.per.iteration";
+    conf.number(multiplier, &mut c.work_multiplier)?;
+    conf.number("dfs.namenode.replication.max-streams", &mut c.max_streams)?;
+    conf.number("dfs.namenode.replication.max-streams-hard-limit", &mut c.max_streams_hard)?;
+    conf.number("dfs.block.invalidate.limit", &mut c.invalidate_limit)?;
+    conf.boolean("dfs.namenode.redundancy.considerLoad", &mut c.consider_load)?;
+    conf.number("dfs.namenode.redundancy.considerLoad.factor", &mut c.load_factor)?;
+    let path = |text: &str| Ok(Some(PathBuf::from(text)));
+    conf.read("dfs.hosts", path, &mut c.hosts_file)?;
+    conf.read("dfs.hosts.exclude", path, &mut c.hosts_exclude_file)?;
+    conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
+    conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
+    conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)
+}
+
+fn racks(conf: &Configuration) -> Result<RackSource> {
+    if let Some(table) = conf.get("net.topology.table.file.name") {
+        return Ok(RackSource::Table(PathBuf::from(table)));
+    }
+    if let Some(script) = conf.get("net.topology.script.file.name") {
+        return Ok(RackSource::Script(PathBuf::from(script)));
+    }
+    Ok(RackSource::Default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_reach_their_settings() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://127.0.0.1:9000");
+        conf.set("dfs.namenode.name.dir", "file:///data/nn,/data/nn2");
+        conf.set("dfs.blocksize", "1m");
+        conf.set("cairn.durability", "page-cache");
+        conf.set("hadoop.user.group.static.mapping.overrides", "dr.who=;ann=a,b");
+        let c = read(&conf).unwrap();
+        assert_eq!(c.rpc_addr, "127.0.0.1:9000".parse().unwrap());
+        assert_eq!(c.name_dir, PathBuf::from("/data/nn"));
+        assert_eq!((c.block_len, c.durability), (1 << 20, Durability::PageCache));
+        assert_eq!(c.static_groups[1], ("ann".into(), vec!["a".into(), "b".into()]));
+        conf.set("dfs.checksum.type", "MD4");
+        assert!(read(&conf).is_err());
+    }
+
+    #[test]
+    fn folders_and_uris_take_hadoops_forms() {
+        assert_eq!(folder("[SSD]file:///d/1"), PathBuf::from("/d/1"));
+        assert_eq!(folder("/d/1"), PathBuf::from("/d/1"));
+        assert_eq!(authority("hdfs://nn/x").unwrap(), "nn:8020");
+        assert!(authority("file:///x").is_err());
+        assert!(authority("hdfs:///x").is_err());
+    }
+}

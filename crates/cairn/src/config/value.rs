@@ -1,0 +1,81 @@
+//! The text forms of Hadoop's values.
+//!
+//! Source: Hadoop 3.5.0 `Configuration#getTimeDuration`, `#getLongBytes`, `StringUtils.TraditionalBinaryPrefix`.
+
+use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+/// `true` or `false` in any case of letters.
+pub fn boolean(text: &str) -> Result<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => bail!("it takes true or false"),
+    }
+}
+
+/// Bytes, with one of the binary prefixes k, m, g, t, p, e.
+pub fn bytes(text: &str) -> Result<u64> {
+    let prefix = text.chars().last().unwrap_or('0').to_ascii_lowercase();
+    let shift = match prefix {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        't' => 40,
+        'p' => 50,
+        'e' => 60,
+        _ => 0,
+    };
+    let digits = if shift == 0 { text } else { &text[..text.len() - 1] };
+    let number: u64 = digits.trim().parse().context("it takes a number of bytes such as 64k")?;
+    number.checked_mul(1 << shift).context("it is too large")
+}
+
+/// A duration with one of the suffixes ns, us, ms, s, m, h, d; a bare number counts `unit`s.
+pub fn duration(text: &str, unit: Duration) -> Result<Duration> {
+    let text = text.trim().to_ascii_lowercase();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().context("it takes a duration such as 30s")?;
+    let unit = match text[split..].trim() {
+        "" => unit,
+        "ns" => Duration::from_nanos(1),
+        "us" => Duration::from_micros(1),
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_secs(60),
+        "h" => Duration::from_secs(3600),
+        "d" => Duration::from_secs(86_400),
+        other => bail!("'{other}' is no unit of time"),
+    };
+    let nanos = unit.as_nanos().checked_mul(u128::from(number)).context("it is too long")?;
+    let secs = u64::try_from(nanos / 1_000_000_000).context("it is too long")?;
+    Ok(Duration::new(secs, (nanos % 1_000_000_000) as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_binary_prefixes() {
+        for (text, want) in [("0", 0), ("512", 512), ("64k", 65_536), ("128M", 134_217_728)] {
+            assert_eq!(bytes(text).unwrap(), want, "{text}");
+        }
+        for text in ["", "m", "1x", "-1", "99999999999e"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_take_suffixes_and_default_units() {
+        let second = Duration::from_secs(1);
+        for (text, millis) in
+            [("3", 3000), ("3s", 3000), ("3ms", 3), ("2m", 120_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text, second).unwrap(), Duration::from_millis(millis), "{text}");
+        }
+        for text in ["", "s", "3w", "-3"] {
+            assert!(duration(text, second).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Hadoop's configuration files: `<configuration>` with one `<property>` a key.
+
+use anyhow::{Context, Result, bail};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use std::fmt::Write as _;
+
+/// One `<property>` of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Property {
+    /// The key.
+    pub name: String,
+    /// The text as it stands in the file.
+    pub value: String,
+    /// Whether later files may change it.
+    pub is_final: bool,
+}
+
+/// The properties of a file's text, in their order.
+pub fn parse(text: &str) -> Result<Vec<Property>> {
+    let mut reader = Reader::from_str(text);
+    let mut properties = Vec::new();
+    let mut path: Vec<Vec<u8>> = Vec::new();
+    let mut current = Property::default();
+    let mut word = String::new();
+    loop {
+        match reader.read_event()? {
+            Event::Start(tag) => {
+                path.push(tag.local_name().as_ref().to_vec());
+                word.clear();
+                if path.len() == 2 {
+                    current = Property::default();
+                }
+            }
+            Event::Text(piece) => word.push_str(&piece.decode()?),
+            Event::CData(piece) => word.push_str(&String::from_utf8_lossy(&piece)),
+            Event::GeneralRef(name) => word.push(character(&name)?),
+            Event::End(_) => {
+                close(&path, &mut current, &word, &mut properties);
+                path.pop();
+                word.clear();
+            }
+            Event::Eof if path.is_empty() => return Ok(properties),
+            Event::Eof => bail!("it ends inside <{}>", String::from_utf8_lossy(&path.concat())),
+            _ => {}
+        }
+    }
+}
+
+fn close(path: &[Vec<u8>], current: &mut Property, word: &str, out: &mut Vec<Property>) {
+    let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+    match names.as_slice() {
+        [b"configuration", b"property", b"name"] => current.name = word.trim().to_string(),
+        [b"configuration", b"property", b"value"] => current.value = word.to_string(),
+        [b"configuration", b"property", b"final"] => current.is_final = word.trim() == "true",
+        [b"configuration", b"property"] if !current.name.is_empty() => {
+            out.push(std::mem::take(current));
+        }
+        _ => {}
+    }
+}
+
+fn character(name: &quick_xml::events::BytesRef<'_>) -> Result<char> {
+    if let Some(c) = name.resolve_char_ref()? {
+        return Ok(c);
+    }
+    let name = name.decode()?;
+    match name.as_ref() {
+        "lt" => Ok('<'),
+        "gt" => Ok('>'),
+        "amp" => Ok('&'),
+        "quot" => Ok('"'),
+        "apos" => Ok('\''),
+        other => Err(anyhow::anyhow!("unknown entity")).context(other.to_string()),
+    }
+}
+
+/// The text of a file with these keys.
+pub fn write<'a>(properties: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut out = String::from("<?xml version=\"1.0\"?>\n<configuration>\n");
+    for (name, value) in properties {
+        let _ = writeln!(
+            out,
+            "  <property><name>{}</name><value>{}</value></property>",
+            quick_xml::escape::escape(name),
+            quick_xml::escape::escape(value)
+        );
+    }
+    out.push_str("</configuration>\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let keys = [("a.b", "x & <y>"), ("c", "")];
+        let read = parse(&write(keys)).unwrap();
+        let read: Vec<(&str, &str)> =
+            read.iter().map(|p| (p.name.as_str(), p.value.as_str())).collect();
+        assert_eq!(read, keys);
+    }
+
+    #[test]
+    fn comments_entities_and_final_are_understood() {
+        let text = "<?xml version='1.0'?><!-- c --><configuration><property>\
+            <name> k </name><value>&#65;&amp;b</value><final>true</final>\
+            <description>d</description></property></configuration>";
+        let want = Property { name: "k".into(), value: "A&b".into(), is_final: true };
+        assert_eq!(parse(text).unwrap(), [want]);
+    }
+
+    #[test]
+    fn broken_files_are_errors() {
+        for text in
+            ["<configuration>", "<configuration></x>", "<configuration>&no;</configuration>"]
+        {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What people and programs see: sizes, tables, progress bars; and the runtime that commands run in.
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// File I/O of DataNodes blocks a worker now and then, so there are more workers than processors.
+const MIN_WORKERS: usize = 8;
+
+/// The runtime of a command.
+pub fn runtime() -> Result<Runtime> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(MIN_WORKERS.max(2 * processors))
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+/// Prints a line like `println!`, and ends the command quietly when nobody reads any more.
+#[macro_export]
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::output::print(format_args!("{}\n", format_args!($($arg)*))) };
+}
+
+/// Writes to standard output; a closed pipe (`cairn fs ls | head`) ends the process without an error.
+pub fn print(text: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_fmt(text).and_then(|()| out.flush());
+    if let Err(error) = written {
+        let quiet = error.kind() == std::io::ErrorKind::BrokenPipe;
+        if !quiet {
+            eprintln!("cairn: cannot write to standard output: {error}");
+        }
+        std::process::exit(i32::from(!quiet));
+    }
+}
+
+/// Waits for SIGTERM or an interrupt from the keyboard.
+pub async fn told_to_stop() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// A number of bytes with a binary unit: `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// Megabytes (10^6) a second.
+pub fn megabytes_per_second(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / 1e6 / time.as_secs_f64().max(1e-9)
+}
+
+/// A bar that counts bytes on a terminal, and says nothing elsewhere.
+pub fn byte_bar(total: u64, title: &str) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr_with_hz(10)
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style = ProgressStyle::with_template(
+        "{prefix:<34} {bar:28} {bytes:>10} of {total_bytes:<10} {bytes_per_sec}",
+    )
+    .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(total), target)
+        .with_style(style)
+        .with_prefix(title.to_string())
+}
+
+/// Rows in columns as wide as their longest cell; the first column to the left, others to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|s| s.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, &width))| {
+            if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let line = cells.collect::<Vec<_>>().join("   ");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        for (bytes, want) in [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (3 << 29, "1.5 GiB")]
+        {
+            assert_eq!(size(bytes), want);
+        }
+    }
+
+    #[test]
+    fn tables_align_their_columns() {
+        let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "200".into()]];
+        assert_eq!(table(&rows), "a        1\nlong   200\n");
+    }
+}

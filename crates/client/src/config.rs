@@ -1,0 +1,112 @@
+//! What the client can be told. Defaults are Hadoop's, unless a field says why not.
+
+use cairn_codec::crc::ChecksumKind;
+use std::time::Duration;
+
+/// When to add a DataNode to a write pipeline that lost one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReplaceDataNode {
+    /// Never.
+    Never,
+    /// When the replication is at least 3 and either half of it or less is left, or the file was
+    /// appended to or flushed.
+    Default,
+    /// Always.
+    Always,
+}
+
+/// How to reach a file system and treat its files.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// `host:port` of the NameNode's RPC, from `fs.defaultFS`.
+    pub namenode: String,
+    /// The user to act as. `HADOOP_USER_NAME`, else the login name.
+    pub user: String,
+    /// Copies of each block of a new file. `dfs.replication`.
+    pub replication: u16,
+    /// Bytes of a block of a new file. `dfs.blocksize`.
+    pub block_size: u64,
+    /// Bytes that a checksum covers. `dfs.bytes-per-checksum`.
+    pub bytes_per_checksum: u32,
+    /// The checksum of new blocks. `dfs.checksum.type`.
+    pub checksum: ChecksumKind,
+    /// Data bytes of a packet, rounded down to whole chunks. `dfs.client-write-packet-size`, which in
+    /// Hadoop counts headers and checksums too.
+    pub packet_len: u32,
+    /// Packets of a replicated write that may be unacknowledged.
+    /// `dfs.client.write.max-packets-in-flight`.
+    pub packets_in_flight: usize,
+    /// Waits for a DataNode longer than this fail. `dfs.client.socket-timeout`.
+    pub socket_timeout: Duration,
+    /// Waits for the NameNode longer than this fail. `dfs.client.datanode-restart.timeout` and
+    /// `ipc.client.rpc-timeout.ms` leave this to the caller in Hadoop; here it is bounded.
+    pub rpc_timeout: Duration,
+    /// Tries to allocate a block while the last one lacks replicas.
+    /// `dfs.client.block.write.locateFollowingBlock.retries`.
+    pub add_block_retries: u32,
+    /// First wait of those tries, doubled each time.
+    /// `dfs.client.block.write.locateFollowingBlock.initial.delay.ms`.
+    pub add_block_delay: Duration,
+    /// Tries to find a working pipeline for a new block. `dfs.client.block.write.retries`.
+    pub block_write_retries: u32,
+    /// Recoveries of a pipeline without progress between them. `dfs.client.pipeline.recovery.max-retries`.
+    pub pipeline_recovery_retries: u32,
+    /// When a lost DataNode is replaced in a pipeline.
+    /// `dfs.client.block.write.replace-datanode-on-failure.policy`.
+    pub replace_datanode: ReplaceDataNode,
+    /// Go on with fewer DataNodes when none can be added.
+    /// `dfs.client.block.write.replace-datanode-on-failure.best-effort`.
+    pub replace_datanode_best_effort: bool,
+    /// Units of a group that may fail during a write; the policy's `m` when `None`.
+    /// `dfs.client.ec.write.failed.blocks.tolerated`.
+    pub failed_units_tolerated: Option<usize>,
+    /// How long a failed DataNode is left out of new blocks.
+    /// `dfs.client.write.exclude.nodes.cache.expiry.interval.millis`.
+    pub excluded_node_expiry: Duration,
+    /// How long a striped read waits for a unit before it reads parity as well. No Hadoop key: its
+    /// striped reads wait for `dfs.client.socket-timeout`.
+    pub striped_hedge_after: Duration,
+    /// Data bytes that a striped stream may hold in its buffers, at least two stripes.
+    pub stream_buffer_len: usize,
+    /// Connections to DataNodes kept for the next read. `dfs.client.socketcache.capacity`.
+    pub idle_connections: usize,
+    /// How long they are kept. `dfs.client.socketcache.expiryMsec`.
+    pub idle_connection_expiry: Duration,
+    /// How long safe mode, standby and connection errors are waited out before a call fails.
+    pub retry_for: Duration,
+    /// Permission bits cleared in new files and directories. `fs.permissions.umask-mode`.
+    pub umask: u16,
+}
+
+impl Default for ClientConfig {
+    fn default() -> ClientConfig {
+        ClientConfig {
+            namenode: "127.0.0.1:8020".to_string(),
+            user: std::env::var("HADOOP_USER_NAME")
+                .or_else(|_| std::env::var("USER"))
+                .unwrap_or_else(|_| "root".to_string()),
+            replication: 3,
+            block_size: 128 * 1024 * 1024,
+            bytes_per_checksum: 512,
+            checksum: ChecksumKind::Crc32c,
+            packet_len: 64 * 1024,
+            packets_in_flight: 80,
+            socket_timeout: Duration::from_secs(60),
+            rpc_timeout: Duration::from_secs(60),
+            add_block_retries: 5,
+            add_block_delay: Duration::from_millis(400),
+            block_write_retries: 3,
+            pipeline_recovery_retries: 5,
+            replace_datanode: ReplaceDataNode::Default,
+            replace_datanode_best_effort: false,
+            failed_units_tolerated: None,
+            excluded_node_expiry: Duration::from_secs(600),
+            striped_hedge_after: Duration::from_millis(500),
+            stream_buffer_len: 24 * 1024 * 1024,
+            idle_connections: 64,
+            idle_connection_expiry: Duration::from_secs(3),
+            retry_for: Duration::from_secs(60),
+            umask: 0o022,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One connection to a DataNode for one operation, and what it is asked.
+
+pub(crate) mod checksum;
+pub(crate) mod pool;
+pub(crate) mod read_block;
+pub(crate) mod silent;
+pub(crate) mod write_block;
+
+use crate::config::ClientConfig;
+use crate::error::{ClientError, Result};
+use crate::protocol::convert;
+use crate::protocol::namenode::remote_error;
+use crate::types::{Block, DataNodeAddr};
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
+use cairn_net::transfer_stream::{TransferError, TransferOptions, TransferStream};
+use cairn_wire::proto::hdfs::*;
+use std::io;
+use std::time::Duration;
+
+/// The protocol that clients speak to DataNodes.
+const CLIENT_DATANODE_PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+
+/// What each further DataNode of a pipeline adds to the time limits.
+///
+/// Source: Hadoop 3.5.0 `HdfsConstants#READ_TIMEOUT_EXTENSION`.
+const PER_NODE: Duration = Duration::from_secs(5);
+
+/// Opens a connection to a DataNode that writes through `nodes` of them.
+pub(crate) async fn connect(
+    config: &ClientConfig,
+    addr: &DataNodeAddr,
+    nodes: usize,
+) -> Result<TransferStream> {
+    let xfer = addr.xfer_addr();
+    let failed = |source| ClientError::DataNode { addr: xfer.clone(), source };
+    let found = tokio::net::lookup_host((addr.ip.as_str(), addr.xfer_port)).await;
+    let socket = found.map_err(failed)?.next();
+    let socket = socket.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    let read_timeout = config.socket_timeout + PER_NODE * nodes as u32;
+    let options = TransferOptions {
+        connect_timeout: config.socket_timeout,
+        read_timeout,
+        write_timeout: read_timeout,
+        ..TransferOptions::default()
+    };
+    TransferStream::connect(socket, &options).await.map_err(|error| failure(addr, error))
+}
+
+/// A failure of the connection to a DataNode.
+pub(crate) fn failure(addr: &DataNodeAddr, error: TransferError) -> ClientError {
+    let source = match error {
+        TransferError::Io(source) => source,
+        timeout @ TransferError::Timeout { .. } => {
+            io::Error::new(io::ErrorKind::TimedOut, timeout.to_string())
+        }
+        wire => io::Error::new(io::ErrorKind::InvalidData, wire.to_string()),
+    };
+    ClientError::DataNode { addr: addr.xfer_addr(), source }
+}
+
+/// Reads the answer to an operation; anything but success is an error.
+pub(crate) async fn response(
+    stream: &mut TransferStream,
+    addr: &DataNodeAddr,
+) -> Result<BlockOpResponseProto> {
+    let response: BlockOpResponseProto = stream
+        .reader
+        .read_message("BlockOpResponseProto")
+        .await
+        .map_err(|error| failure(addr, error))?;
+    if response.status == Status::Success as i32 {
+        return Ok(response);
+    }
+    Err(ClientError::Refused {
+        addr: addr.xfer_addr(),
+        status: response.status,
+        message: response.message.unwrap_or_default(),
+        first_bad_link: response.first_bad_link.unwrap_or_default(),
+    })
+}
+
+/// How many bytes of a block that is being written a reader may see.
+///
+/// Source: Hadoop 3.5.0 `ClientDatanodeProtocol#getReplicaVisibleLength`.
+pub(crate) async fn visible_len(
+    config: &ClientConfig,
+    addr: &DataNodeAddr,
+    block: &Block,
+) -> Result<u64> {
+    let ipc = format!("{}:{}", addr.ip, addr.ipc_port);
+    let options =
+        RpcClientOptions { call_timeout: config.socket_timeout, ..RpcClientOptions::default() };
+    let rpc = RpcClient::new(&ipc, CLIENT_DATANODE_PROTOCOL, config.user.as_str(), options);
+    let request = GetReplicaVisibleLengthRequestProto { block: convert::block_proto(block) };
+    let answer = rpc.call("getReplicaVisibleLength", &request).await;
+    let response: GetReplicaVisibleLengthResponseProto = answer.map_err(|error| match error {
+        RpcError::Remote(remote) => remote_error(remote),
+        other => ClientError::DataNode { addr: ipc, source: io::Error::other(other) },
+    })?;
+    Ok(response.length)
+}

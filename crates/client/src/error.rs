@@ -1,0 +1,144 @@
+//! Why an operation of the client failed.
+
+use cairn_stripe::{PolicyError, UnitIndex};
+use std::io;
+
+/// What went wrong, told apart by whose fault it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The NameNode or a DataNode refused, with Hadoop's exception.
+    #[error("{class}: {message}")]
+    Remote {
+        /// Full name of the Java exception class.
+        class: String,
+        /// Its message; the first line is for people.
+        message: String,
+    },
+    /// The NameNode could not be reached, or the connection broke.
+    #[error("NameNode {addr}: {source}")]
+    NameNode {
+        /// `host:port`.
+        addr: String,
+        /// What happened.
+        source: cairn_net::rpc_client::RpcError,
+    },
+    /// Talking to a DataNode failed.
+    #[error("DataNode {addr}: {source}")]
+    DataNode {
+        /// `ip:port` of its data transfer protocol.
+        addr: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// A DataNode answered an operation with an error status.
+    #[error("DataNode {addr} refused: {message} (status {status})")]
+    Refused {
+        /// `ip:port` of its data transfer protocol.
+        addr: String,
+        /// The `Status` number of the data transfer protocol.
+        status: i32,
+        /// Its words.
+        message: String,
+        /// The DataNode further down the pipeline that failed, as `ip:port`; empty when it is this.
+        first_bad_link: String,
+    },
+    /// The bytes that came are not those that were written.
+    #[error("checksum error in {block} from {addr} at {offset}")]
+    Checksum {
+        /// Pool, block and stamp.
+        block: String,
+        /// `ip:port` of the DataNode.
+        addr: String,
+        /// Offset in the block of the first bad chunk.
+        offset: u64,
+    },
+    /// No replica of a block could be read.
+    #[error("no readable replica of {block}: {last}")]
+    NoReplica {
+        /// Pool, block and stamp.
+        block: String,
+        /// Why the last one failed.
+        last: String,
+    },
+    /// Too few units of a block group could be read.
+    #[error("{block}: {left} of the {needed} units needed can be read; lost: {lost:?}")]
+    TooManyLost {
+        /// Pool, group and stamp.
+        block: String,
+        /// Units that can be read.
+        left: usize,
+        /// Units needed.
+        needed: usize,
+        /// Units that can't.
+        lost: Vec<UnitIndex>,
+    },
+    /// Too many units of a block group failed while it was written.
+    #[error("{block}: {source}")]
+    GroupLost {
+        /// Pool, group and stamp.
+        block: String,
+        /// How many.
+        source: cairn_stripe::write::GroupLost,
+    },
+    /// The pipeline of a replicated block failed and could not be mended.
+    #[error("{block}: no working pipeline: {reason}")]
+    Pipeline {
+        /// Pool, block and stamp.
+        block: String,
+        /// Why.
+        reason: String,
+    },
+    /// The file does not exist.
+    #[error("File does not exist: {path}")]
+    NotFound {
+        /// The path asked for.
+        path: String,
+    },
+    /// The path is of another kind than the operation needs.
+    #[error("{path}: {reason}")]
+    InvalidPath {
+        /// The path asked for.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The file could not be completed in time.
+    #[error(
+        "Unable to close file because the last block of {path} does not have enough number of replicas."
+    )]
+    NotCompleted {
+        /// The file.
+        path: String,
+    },
+    /// The writer failed before; nothing more can be written with it.
+    #[error("the stream of {path} is broken: {reason}")]
+    Broken {
+        /// The file.
+        path: String,
+        /// The first failure.
+        reason: String,
+    },
+    /// A message from outside makes no sense.
+    #[error("bad message: {0}")]
+    Protocol(String),
+    /// The other side names a policy that can't be.
+    #[error("bad erasure coding policy: {0}")]
+    Policy(#[from] PolicyError),
+    /// The code refused its input.
+    #[error(transparent)]
+    Codec(#[from] cairn_codec::CodecError),
+    /// An argument is out of its range.
+    #[error("{0}")]
+    Argument(String),
+}
+
+/// The result of everything that the client does.
+pub type Result<T, E = ClientError> = std::result::Result<T, E>;
+
+impl ClientError {
+    /// Whether this is Hadoop's exception of that class.
+    pub fn is_remote(&self, java_class: &str) -> bool {
+        matches!(self, ClientError::Remote { class, .. } if class == java_class)
+    }
+}

@@ -1,0 +1,152 @@
+//! A file system: what programs hold. Cheap to clone; all clones share connections and one lease.
+
+mod admin;
+mod namespace;
+
+pub use namespace::Listing;
+
+use crate::config::ClientConfig;
+use crate::datanode::pool::ConnectionPool;
+use crate::datanode::silent::SilentNodes;
+use crate::error::{ClientError, Result};
+use crate::lease::Leases;
+use crate::protocol::convert;
+use crate::protocol::namenode::NameNode;
+use crate::read::FileReader;
+use crate::types::{ChecksumMode, CreateOptions, FileChecksum};
+use crate::write::FileWriter;
+use cairn_codec::{Codec, CodecKind};
+use cairn_stripe::{CodecName, Policy, Schema};
+use cairn_wire::proto::hdfs::*;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// A connection to a file system, as one user.
+///
+/// Runs on the tokio runtime that calls it. Source: Hadoop 3.5.0 `DFSClient`.
+#[derive(Clone)]
+pub struct FileSystem {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What all clones share.
+pub(crate) struct Inner {
+    pub config: ClientConfig,
+    pub namenode: NameNode,
+    /// The lease holder's name.
+    pub client_name: String,
+    pub leases: Leases,
+    pub connections: ConnectionPool,
+    pub silent: SilentNodes,
+    codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
+}
+
+impl FileSystem {
+    /// Connects to the NameNode of `config`. Fails when it does not answer.
+    pub async fn connect(config: ClientConfig) -> Result<FileSystem> {
+        let fs = FileSystem::new(config)?;
+        fs.server_defaults().await?;
+        Ok(fs)
+    }
+
+    /// A file system that connects at the first call.
+    pub fn new(config: ClientConfig) -> Result<FileSystem> {
+        if config.bytes_per_checksum == 0 || config.packet_len < config.bytes_per_checksum {
+            return Err(ClientError::Argument("a packet holds at least one chunk".to_string()));
+        }
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| ClientError::Argument(error.to_string()))?;
+        let client_name = format!("DFSClient_NONMAPREDUCE_{:016x}_1", u64::from_le_bytes(random));
+        let namenode = NameNode::new(&config);
+        let leases = Leases::new(namenode.clone(), client_name.clone());
+        let connections =
+            ConnectionPool::new(config.idle_connections, config.idle_connection_expiry);
+        let codecs = Mutex::default();
+        let silent = SilentNodes::default();
+        let inner = Inner { config, namenode, client_name, leases, connections, silent, codecs };
+        Ok(FileSystem { inner: Arc::new(inner) })
+    }
+
+    /// The configuration that it was made with.
+    pub fn config(&self) -> &ClientConfig {
+        &self.inner.config
+    }
+
+    /// Makes a file and opens it for writing.
+    pub async fn create(&self, path: &str, options: &CreateOptions) -> Result<FileWriter> {
+        use CreateFlagProto as Flag;
+        let config = &self.inner.config;
+        let permission = options.permission.unwrap_or(0o666);
+        let mut flags = Flag::Create as u32;
+        if options.overwrite {
+            flags |= Flag::Overwrite as u32;
+        }
+        if options.should_replicate {
+            flags |= Flag::ShouldReplicate as u32;
+        }
+        let request = CreateRequestProto {
+            src: path.to_string(),
+            masked: convert::permission_proto(permission & !config.umask),
+            client_name: self.inner.client_name.clone(),
+            create_flag: flags,
+            create_parent: options.create_parents,
+            replication: u32::from(options.replication.unwrap_or(config.replication)),
+            block_size: options.block_size.unwrap_or(config.block_size),
+            crypto_protocol_version: Vec::new(),
+            unmasked: Some(convert::permission_proto(permission)),
+            ec_policy_name: options.policy.clone(),
+            storage_policy: None,
+        };
+        let response: CreateResponseProto = self.inner.namenode.call("create", &request).await?;
+        let status = response.fs.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
+        let status = convert::status(status, "/")?;
+        let lease = self.inner.leases.hold();
+        FileWriter::new(self.clone(), path.to_string(), status, lease)
+    }
+
+    /// Opens a replicated file to write behind its end.
+    pub async fn append(&self, path: &str) -> Result<FileWriter> {
+        let request = AppendRequestProto {
+            src: path.to_string(),
+            client_name: self.inner.client_name.clone(),
+            flag: Some(CreateFlagProto::Append as u32),
+        };
+        let response: AppendResponseProto = self.inner.namenode.call("append", &request).await?;
+        let last = response.block.map(convert::located).transpose()?;
+        let status = match response.stat {
+            Some(proto) => convert::status(proto, "/")?,
+            None => self.require(path).await?,
+        };
+        let lease = self.inner.leases.hold();
+        FileWriter::append(self.clone(), path.to_string(), status, last, lease)
+    }
+
+    /// Opens a file for reading.
+    pub async fn open(&self, path: &str) -> Result<FileReader> {
+        FileReader::open(self.clone(), path).await
+    }
+
+    /// The checksum of a file as `hdfs dfs -checksum` has it, computed by the DataNodes; `None` for
+    /// directories.
+    pub async fn checksum(&self, path: &str, mode: ChecksumMode) -> Result<Option<FileChecksum>> {
+        crate::checksum::file_checksum(self, path, mode).await
+    }
+
+    /// The code of a policy, made once.
+    pub(crate) fn codec(&self, policy: &Policy) -> Result<Arc<Codec>> {
+        let mut codecs = self.inner.codecs.lock().unwrap_or_else(|poison| poison.into_inner());
+        if let Some(codec) = codecs.get(&policy.schema) {
+            return Ok(codec.clone());
+        }
+        let Schema { codec, .. } = policy.schema;
+        let kind = match codec {
+            CodecName::Rs => CodecKind::Rs,
+            CodecName::RsLegacy => CodecKind::RsLegacy,
+            CodecName::Xor => CodecKind::Xor,
+        };
+        let (k, m) = (policy.schema.data_units(), policy.schema.parity_units());
+        let codec = Arc::new(Codec::new(kind, k, m)?);
+        codecs.insert(policy.schema, codec.clone());
+        Ok(codec)
+    }
+}

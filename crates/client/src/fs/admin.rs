@@ -1,0 +1,154 @@
+//! Erasure coding policies, DataNodes, safe mode: what an administrator asks.
+
+use super::FileSystem;
+use crate::error::Result;
+use crate::protocol::convert;
+use crate::types::*;
+use cairn_stripe::Policy;
+use cairn_wire::proto::hdfs::*;
+
+impl FileSystem {
+    /// All policies, with their states.
+    pub async fn policies(&self) -> Result<Vec<PolicyInfo>> {
+        let request = GetErasureCodingPoliciesRequestProto {};
+        let response: GetErasureCodingPoliciesResponseProto =
+            self.inner.namenode.call("getErasureCodingPolicies", &request).await?;
+        response.ec_policies.into_iter().map(convert::policy).collect()
+    }
+
+    /// The codecs and the coders that can compute each.
+    pub async fn codecs(&self) -> Result<Vec<(String, String)>> {
+        let request = GetErasureCodingCodecsRequestProto {};
+        let response: GetErasureCodingCodecsResponseProto =
+            self.inner.namenode.call("getErasureCodingCodecs", &request).await?;
+        Ok(response.codec.into_iter().map(|codec| (codec.codec, codec.coders)).collect())
+    }
+
+    /// The policy of a file, or that a directory gives its new files; `None` for replication.
+    pub async fn policy(&self, path: &str) -> Result<Option<Policy>> {
+        let request = GetErasureCodingPolicyRequestProto { src: path.to_string() };
+        let response: GetErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("getErasureCodingPolicy", &request).await?;
+        convert::path_policy(response.ec_policy)
+    }
+
+    /// Sets the policy of a directory by name; the NameNode's default policy when `None`.
+    pub async fn set_policy(&self, path: &str, name: Option<&str>) -> Result<()> {
+        let request = SetErasureCodingPolicyRequestProto {
+            src: path.to_string(),
+            ec_policy_name: name.map(str::to_string),
+        };
+        let _: SetErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("setErasureCodingPolicy", &request).await?;
+        Ok(())
+    }
+
+    /// Takes the policy off a directory.
+    pub async fn unset_policy(&self, path: &str) -> Result<()> {
+        let request = UnsetErasureCodingPolicyRequestProto { src: path.to_string() };
+        let _: UnsetErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("unsetErasureCodingPolicy", &request).await?;
+        Ok(())
+    }
+
+    /// Defines policies. Each has its own answer.
+    pub async fn add_policies(&self, policies: &[Policy]) -> Result<Vec<AddPolicyResult>> {
+        let ec_policies = policies.iter().map(convert::policy_proto).collect();
+        let request = AddErasureCodingPoliciesRequestProto { ec_policies };
+        let response: AddErasureCodingPoliciesResponseProto =
+            self.inner.namenode.call("addErasureCodingPolicies", &request).await?;
+        let result = |response: AddErasureCodingPolicyResponseProto| AddPolicyResult {
+            name: response.policy.name.unwrap_or_default(),
+            id: u8::try_from(response.policy.id).ok().filter(|_| response.succeed),
+            error: response.error_msg.filter(|_| !response.succeed),
+        };
+        Ok(response.responses.into_iter().map(result).collect())
+    }
+
+    /// Removes a user-defined policy.
+    pub async fn remove_policy(&self, name: &str) -> Result<()> {
+        let request = RemoveErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
+        let _: RemoveErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("removeErasureCodingPolicy", &request).await?;
+        Ok(())
+    }
+
+    /// Lets directories have a policy.
+    pub async fn enable_policy(&self, name: &str) -> Result<()> {
+        let request = EnableErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
+        let _: EnableErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("enableErasureCodingPolicy", &request).await?;
+        Ok(())
+    }
+
+    /// Lets no more directories have a policy.
+    pub async fn disable_policy(&self, name: &str) -> Result<()> {
+        let request = DisableErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
+        let _: DisableErasureCodingPolicyResponseProto =
+            self.inner.namenode.call("disableErasureCodingPolicy", &request).await?;
+        Ok(())
+    }
+
+    /// Whether the cluster has the nodes and racks for these policies; for all enabled ones when
+    /// none is named.
+    pub async fn check_topology(&self, policies: &[String]) -> Result<TopologyCheck> {
+        let request = GetECTopologyResultForPoliciesRequestProto { policies: policies.to_vec() };
+        let response: GetECTopologyResultForPoliciesResponseProto =
+            self.inner.namenode.call("getECTopologyResultForPolicies", &request).await?;
+        let result = response.response;
+        Ok(TopologyCheck { message: result.result_message, supported: result.is_supported })
+    }
+
+    /// What the NameNode knows of the DataNodes.
+    pub async fn datanodes(&self, filter: DataNodeFilter) -> Result<Vec<DataNodeInfo>> {
+        use DatanodeReportTypeProto as Type;
+        let kind = match filter {
+            DataNodeFilter::All => Type::All,
+            DataNodeFilter::Live => Type::Live,
+            DataNodeFilter::Dead => Type::Dead,
+            DataNodeFilter::Decommissioning => Type::Decommissioning,
+            DataNodeFilter::EnteringMaintenance => Type::EnteringMaintenance,
+            DataNodeFilter::InMaintenance => Type::InMaintenance,
+        };
+        let request = GetDatanodeReportRequestProto { r#type: kind as i32 };
+        let response: GetDatanodeReportResponseProto =
+            self.inner.namenode.call("getDatanodeReport", &request).await?;
+        Ok(response.di.into_iter().map(convert::datanode_info).collect())
+    }
+
+    /// Enters, leaves or asks for safe mode. Returns whether it is on.
+    pub async fn safe_mode(&self, action: SafeModeAction) -> Result<bool> {
+        use SafeModeActionProto as Action;
+        let action = match action {
+            SafeModeAction::Leave => Action::SafemodeLeave,
+            SafeModeAction::Enter => Action::SafemodeEnter,
+            SafeModeAction::Get => Action::SafemodeGet,
+            SafeModeAction::ForceExit => Action::SafemodeForceExit,
+        };
+        let request = SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+        let response: SetSafeModeResponseProto =
+            self.inner.namenode.call("setSafeMode", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Totals over the file system.
+    pub async fn stats(&self) -> Result<FsStats> {
+        let response = self.inner.namenode.call("getFsStats", &GetFsStatusRequestProto {}).await?;
+        Ok(convert::stats(response))
+    }
+
+    /// What the NameNode recommends for new files.
+    pub async fn server_defaults(&self) -> Result<ServerDefaults> {
+        let request = GetServerDefaultsRequestProto {};
+        let response: GetServerDefaultsResponseProto =
+            self.inner.namenode.call("getServerDefaults", &request).await?;
+        let defaults = response.server_defaults;
+        Ok(ServerDefaults {
+            block_size: defaults.block_size,
+            bytes_per_checksum: defaults.bytes_per_checksum,
+            packet_len: defaults.write_packet_size,
+            replication: u16::try_from(defaults.replication).unwrap_or(u16::MAX),
+            trash_interval_minutes: defaults.trash_interval.unwrap_or(0),
+        })
+    }
+}

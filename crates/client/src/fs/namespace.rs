@@ -1,0 +1,247 @@
+//! Names, permissions and totals: the calls that touch no data.
+
+use super::FileSystem;
+use crate::error::{ClientError, Result};
+use crate::protocol::convert;
+use crate::types::*;
+use cairn_wire::proto::hdfs::*;
+use std::collections::VecDeque;
+
+impl FileSystem {
+    /// What a path names; `None` when it names nothing.
+    pub async fn file_info(&self, path: &str) -> Result<Option<FileStatus>> {
+        let request = GetFileInfoRequestProto { src: path.to_string() };
+        let response: GetFileInfoResponseProto =
+            self.inner.namenode.call("getFileInfo", &request).await?;
+        response
+            .fs
+            .map(|proto| {
+                // The NameNode sends the path, or its last part, or nothing; the caller knows it.
+                let status = convert::status(proto, "/")?;
+                Ok(FileStatus { path: path.to_string(), ..status })
+            })
+            .transpose()
+    }
+
+    /// As [`FileSystem::file_info`], with an error when there is nothing.
+    pub async fn require(&self, path: &str) -> Result<FileStatus> {
+        let status = self.file_info(path).await?;
+        status.ok_or_else(|| ClientError::NotFound { path: path.to_string() })
+    }
+
+    /// The entries of a directory in the order of their names, or the one file that `path` names.
+    /// Asks for the next page when the last is used up.
+    pub fn list(&self, path: &str) -> Listing {
+        Listing {
+            fs: self.clone(),
+            path: path.to_string(),
+            page: VecDeque::new(),
+            start_after: Vec::new(),
+            finished: false,
+        }
+    }
+
+    /// Makes a directory with the permission bits (less the umask) and all missing parents. True also
+    /// when it was there.
+    pub async fn mkdirs(&self, path: &str, permission: u16) -> Result<bool> {
+        self.make_directory(path, permission, true).await
+    }
+
+    /// As [`FileSystem::mkdirs`], but fails when the parent is missing.
+    pub async fn mkdir(&self, path: &str, permission: u16) -> Result<bool> {
+        self.make_directory(path, permission, false).await
+    }
+
+    async fn make_directory(&self, path: &str, permission: u16, parents: bool) -> Result<bool> {
+        let masked = permission & !self.inner.config.umask;
+        let request = MkdirsRequestProto {
+            src: path.to_string(),
+            masked: convert::permission_proto(masked),
+            create_parent: parents,
+            unmasked: Some(convert::permission_proto(permission)),
+        };
+        let response: MkdirsResponseProto = self.inner.namenode.call("mkdirs", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Moves a file or directory; into `to` when that is a directory. False when it can't be, as
+    /// Hadoop's older rename answers.
+    pub async fn rename(&self, from: &str, to: &str) -> Result<bool> {
+        let request = RenameRequestProto { src: from.to_string(), dst: to.to_string() };
+        let response: RenameResponseProto = self.inner.namenode.call("rename", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Moves a file or directory to exactly `to`, over a file or empty directory there if
+    /// `overwrite`. Fails with Hadoop's exception when it can't be.
+    pub async fn rename_to(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
+        let request = Rename2RequestProto {
+            src: from.to_string(),
+            dst: to.to_string(),
+            overwrite_dest: overwrite,
+            move_to_trash: None,
+        };
+        let _: Rename2ResponseProto = self.inner.namenode.call("rename2", &request).await?;
+        Ok(())
+    }
+
+    /// Deletes a file, or a directory; a directory with entries only if `recursive`. False when
+    /// nothing was there.
+    pub async fn delete(&self, path: &str, recursive: bool) -> Result<bool> {
+        let request = DeleteRequestProto { src: path.to_string(), recursive };
+        let response: DeleteResponseProto = self.inner.namenode.call("delete", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Sets the permission bits.
+    pub async fn set_permission(&self, path: &str, permission: u16) -> Result<()> {
+        let request = SetPermissionRequestProto {
+            src: path.to_string(),
+            permission: convert::permission_proto(permission),
+        };
+        let _: SetPermissionResponseProto =
+            self.inner.namenode.call("setPermission", &request).await?;
+        Ok(())
+    }
+
+    /// Sets owner, group or both.
+    pub async fn set_owner(
+        &self,
+        path: &str,
+        owner: Option<&str>,
+        group: Option<&str>,
+    ) -> Result<()> {
+        let request = SetOwnerRequestProto {
+            src: path.to_string(),
+            username: owner.map(str::to_string),
+            groupname: group.map(str::to_string),
+        };
+        let _: SetOwnerResponseProto = self.inner.namenode.call("setOwner", &request).await?;
+        Ok(())
+    }
+
+    /// Sets how many copies a replicated file has. False for directories.
+    pub async fn set_replication(&self, path: &str, replication: u16) -> Result<bool> {
+        let request = SetReplicationRequestProto {
+            src: path.to_string(),
+            replication: u32::from(replication),
+        };
+        let response: SetReplicationResponseProto =
+            self.inner.namenode.call("setReplication", &request).await?;
+        Ok(response.result)
+    }
+
+    /// Sets the times, milliseconds since 1970; `None` leaves one as it is.
+    pub async fn set_times(
+        &self,
+        path: &str,
+        modification_ms: Option<u64>,
+        access_ms: Option<u64>,
+    ) -> Result<()> {
+        // Hadoop leaves a time alone when it is -1.
+        let request = SetTimesRequestProto {
+            src: path.to_string(),
+            mtime: modification_ms.unwrap_or(u64::MAX),
+            atime: access_ms.unwrap_or(u64::MAX),
+        };
+        let _: SetTimesResponseProto = self.inner.namenode.call("setTimes", &request).await?;
+        Ok(())
+    }
+
+    /// Totals over a file or a tree.
+    pub async fn content_summary(&self, path: &str) -> Result<ContentSummary> {
+        let request = GetContentSummaryRequestProto { path: path.to_string() };
+        let response: GetContentSummaryResponseProto =
+            self.inner.namenode.call("getContentSummary", &request).await?;
+        Ok(convert::summary(response.summary))
+    }
+
+    /// The blocks of a byte range of a file and where they are.
+    pub async fn block_locations(&self, path: &str, offset: u64, len: u64) -> Result<FileBlocks> {
+        Ok(convert::file_blocks(self.located(path, offset, len).await?))
+    }
+
+    /// The blocks of a byte range of a file, with what the data path needs.
+    pub(crate) async fn located(
+        &self,
+        path: &str,
+        offset: u64,
+        len: u64,
+    ) -> Result<convert::LocatedFile> {
+        let request = GetBlockLocationsRequestProto {
+            src: path.to_string(),
+            offset,
+            // Hadoop's NameNode reads it as a signed number.
+            length: len.min(i64::MAX as u64 - offset.min(i64::MAX as u64)),
+        };
+        let response: GetBlockLocationsResponseProto =
+            self.inner.namenode.call("getBlockLocations", &request).await?;
+        let proto = response.locations;
+        convert::located_file(proto.ok_or_else(|| ClientError::NotFound { path: path.into() })?)
+    }
+
+    /// Ends another client's writing of a file, so that it can be read or written again. True when
+    /// the file is closed; false while its last block is being recovered.
+    pub async fn recover_lease(&self, path: &str) -> Result<bool> {
+        let request = RecoverLeaseRequestProto {
+            src: path.to_string(),
+            client_name: self.inner.client_name.clone(),
+        };
+        let response: RecoverLeaseResponseProto =
+            self.inner.namenode.call("recoverLease", &request).await?;
+        Ok(response.result)
+    }
+}
+
+/// The entries of a directory, page by page.
+pub struct Listing {
+    fs: FileSystem,
+    path: String,
+    page: VecDeque<FileStatus>,
+    start_after: Vec<u8>,
+    finished: bool,
+}
+
+impl Listing {
+    /// The next entry, `None` at the end. Fails with [`ClientError::NotFound`] at the first call when
+    /// there is no such path.
+    pub async fn next(&mut self) -> Result<Option<FileStatus>> {
+        while self.page.is_empty() && !self.finished {
+            self.fetch().await?;
+        }
+        Ok(self.page.pop_front())
+    }
+
+    /// All entries that are left.
+    pub async fn collect(mut self) -> Result<Vec<FileStatus>> {
+        let mut all = Vec::new();
+        while let Some(status) = self.next().await? {
+            all.push(status);
+        }
+        Ok(all)
+    }
+
+    async fn fetch(&mut self) -> Result<()> {
+        let request = GetListingRequestProto {
+            src: self.path.clone(),
+            start_after: self.start_after.clone(),
+            need_location: false,
+        };
+        let response: GetListingResponseProto =
+            self.fs.inner.namenode.call("getListing", &request).await?;
+        let not_found = || ClientError::NotFound { path: self.path.clone() };
+        let listing = response.dir_list.ok_or_else(not_found)?;
+        match listing.partial_listing.last() {
+            Some(last) if listing.remaining_entries > 0 => self.start_after = last.path.clone(),
+            _ => self.finished = true,
+        }
+        let parent = match self.path.trim_end_matches('/') {
+            "" => "/",
+            parent => parent,
+        };
+        for proto in listing.partial_listing {
+            self.page.push_back(convert::status(proto, parent)?);
+        }
+        Ok(())
+    }
+}

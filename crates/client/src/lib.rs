@@ -1,0 +1,31 @@
+//! The Cairn client: files on a Cairn or HDFS cluster.
+//!
+//! Start at [`FileSystem::connect`]. Speaks Hadoop's protocols on both sides, so it works on HDFS
+//! too. Knows nothing of how NameNodes and DataNodes keep what they keep. Wire messages are
+//! translated in `protocol/` and `datanode/` and do not appear in the API.
+
+mod checksum;
+mod config;
+mod datanode;
+mod error;
+mod fs;
+mod lease;
+mod packet;
+mod pipeline;
+mod protocol;
+mod read;
+mod read_replicated;
+mod read_striped;
+mod types;
+mod write;
+mod write_replicated;
+mod write_striped;
+mod write_unit;
+
+pub use cairn_codec::crc::ChecksumKind;
+pub use config::{ClientConfig, ReplaceDataNode};
+pub use error::{ClientError, Result};
+pub use fs::{FileSystem, Listing};
+pub use read::FileReader;
+pub use types::*;
+pub use write::FileWriter;

@@ -1,0 +1,152 @@
+//! Packets to be written: pooled memory with room for data and checksums, filled once, then shared
+//! without copying between the socket, the encoder and a possible resend.
+//!
+//! The pool is the bound on a stream's memory: who wants another packet waits for one to be dropped.
+
+use bytes::Bytes;
+use cairn_codec::crc::{ChecksumKind, chunk_crcs};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How the bytes of a packet are checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checksums {
+    pub kind: ChecksumKind,
+    /// Bytes that one checksum covers.
+    pub chunk_len: usize,
+}
+
+/// Memory for a fixed number of packets.
+pub(crate) struct PacketPool {
+    free: Mutex<Vec<Box<[u8]>>>,
+    permits: Arc<Semaphore>,
+    packet_len: usize,
+    checksums: Checksums,
+}
+
+/// A packet's memory, given back to its pool when dropped.
+struct Memory {
+    bytes: Box<[u8]>,
+    pool: Arc<PacketPool>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A packet that takes data.
+pub(crate) struct Filling {
+    memory: Memory,
+    len: usize,
+    limit: usize,
+}
+
+/// A packet's data with their checksums.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub data: Bytes,
+    pub checksums: Bytes,
+}
+
+impl PacketPool {
+    /// A pool of `count` packets of up to `packet_len` bytes of data, which must be whole chunks.
+    pub(crate) fn new(packet_len: usize, count: usize, checksums: Checksums) -> Arc<PacketPool> {
+        let permits = Arc::new(Semaphore::new(count));
+        Arc::new(PacketPool { free: Mutex::default(), permits, packet_len, checksums })
+    }
+
+    /// An empty packet for at most `limit` bytes; waits until one of the pool is free.
+    pub(crate) async fn take(self: &Arc<Self>, limit: usize) -> Filling {
+        let permit = self.permits.clone().acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
+        let free = self.free.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
+        let bytes = free.unwrap_or_else(|| {
+            let checksums = self.checksums;
+            let crcs = checksums.kind.total_len(checksums.chunk_len, self.packet_len);
+            vec![0; self.packet_len + crcs].into_boxed_slice()
+        });
+        let memory = Memory { bytes, pool: self.clone(), _permit: permit };
+        Filling { memory, len: 0, limit: limit.min(self.packet_len) }
+    }
+}
+
+impl Filling {
+    /// Copies as much of `data` as there is room for; returns how much.
+    pub(crate) fn put(&mut self, data: &[u8]) -> usize {
+        let count = data.len().min(self.limit - self.len);
+        self.memory.bytes[self.len..self.len + count].copy_from_slice(&data[..count]);
+        self.len += count;
+        count
+    }
+
+    /// The first `len` bytes, all of them taken as filled, to be written in place.
+    pub(crate) fn fill(&mut self, len: usize) -> &mut [u8] {
+        self.len = len.min(self.limit);
+        &mut self.memory.bytes[..self.len]
+    }
+
+    /// The data so far.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.memory.bytes[..self.len]
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len == self.limit
+    }
+
+    /// Computes the checksums; nothing can be changed from now on.
+    pub(crate) fn seal(mut self) -> Packet {
+        let Checksums { kind, chunk_len } = self.memory.pool.checksums;
+        let packet_len = self.memory.pool.packet_len;
+        let crcs_len = kind.total_len(chunk_len, self.len);
+        let (data, crcs) = self.memory.bytes.split_at_mut(packet_len);
+        chunk_crcs(kind, chunk_len, &data[..self.len], &mut crcs[..crcs_len]);
+        let shared = Bytes::from_owner(self.memory);
+        let data = shared.slice(..self.len);
+        Packet { data, checksums: shared.slice(packet_len..packet_len + crcs_len) }
+    }
+}
+
+impl Packet {
+    /// A packet without data.
+    pub(crate) fn empty() -> Packet {
+        Packet { data: Bytes::new(), checksums: Bytes::new() }
+    }
+}
+
+impl AsRef<[u8]> for Memory {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.pool.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHECKSUMS: Checksums = Checksums { kind: ChecksumKind::Crc32c, chunk_len: 4 };
+
+    #[tokio::test]
+    async fn a_packet_is_checked_by_chunks_and_its_memory_used_again() {
+        let pool = PacketPool::new(16, 1, CHECKSUMS);
+        let mut filling = pool.take(10).await;
+        assert_eq!(filling.put(b"0123456789abcdef"), 10);
+        assert!(filling.is_full());
+        let packet = filling.seal();
+        assert_eq!(&packet.data[..], b"0123456789");
+        assert_eq!(packet.checksums.len(), 12);
+        let first = cairn_codec::crc::crc32c(0, b"0123").to_be_bytes();
+        assert_eq!(&packet.checksums[..4], first);
+        let address = packet.data.as_ptr();
+        let copy = packet.data.clone();
+        drop(packet);
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(10), pool.take(16));
+        assert!(waiting.await.is_err(), "the copy still holds the memory");
+        drop(copy);
+        assert_eq!(pool.take(16).await.seal().data.as_ptr(), address);
+    }
+}

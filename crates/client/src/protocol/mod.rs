@@ -1,0 +1,5 @@
+//! The NameNode's RPCs in the client's own types. Messages of the wire stay in this folder and in
+//! `datanode/`.
+
+pub(crate) mod convert;
+pub(crate) mod namenode;

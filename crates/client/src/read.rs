@@ -1,0 +1,356 @@
+//! Reading a file: what both kinds of readers share, and the file as programs see it.
+//!
+//! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
+//! Every byte is checked against its CRC before a program sees it.
+
+use crate::datanode::silent::is_silence;
+use crate::datanode::visible_len;
+use crate::error::{ClientError, Result};
+use crate::fs::FileSystem;
+use crate::protocol::convert::{self, Located, LocatedFile};
+use crate::read_replicated;
+use crate::read_striped;
+use crate::types::{Block, DataNodeAddr};
+use bytes::{Buf, Bytes};
+use cairn_stripe::{BlockId, Policy};
+use cairn_wire::proto::hdfs::{
+    LocatedBlockProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto,
+};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+/// How often locations are asked for anew when no replica of a block can be read.
+///
+/// Source: Hadoop 3.5.0 `dfs.client.max.block.acquire.failures`.
+pub(crate) const REFRESHES: u32 = 3;
+
+/// The wait before that.
+pub(crate) const REFRESH_WAIT: Duration = Duration::from_millis(300);
+
+/// Pieces that a sequential read may be ahead: packets of replicas, cells of groups.
+const AHEAD: usize = 4;
+
+/// An open file. Positional reads may run at the same time as each other; a sequential read needs
+/// the reader for itself.
+pub struct FileReader {
+    file: Arc<OpenedFile>,
+    position: u64,
+    /// Bytes that were read ahead, from `position` on.
+    stream: Option<Stream>,
+}
+
+struct Stream {
+    chunks: mpsc::Receiver<Result<Bytes>>,
+    current: Bytes,
+    task: AbortHandle,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl FileReader {
+    pub(crate) async fn open(fs: FileSystem, path: &str) -> Result<FileReader> {
+        let file = Arc::new(OpenedFile::open(fs, path).await?);
+        Ok(FileReader { file, position: 0, stream: None })
+    }
+
+    /// Bytes of the file when it was opened, with those of a last block that is being written that
+    /// its DataNode lets readers see.
+    pub fn len(&self) -> u64 {
+        self.file.len
+    }
+
+    /// Whether the file has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.file.len == 0
+    }
+
+    /// The policy, when the file is erasure coded.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.file.policy.as_ref()
+    }
+
+    /// Where the next sequential read starts.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Moves the sequential read; what was read ahead is kept if it is still of use.
+    pub fn seek(&mut self, position: u64) {
+        if let Some(stream) = &mut self.stream {
+            let ahead = position.checked_sub(self.position);
+            match ahead.and_then(|ahead| usize::try_from(ahead).ok()) {
+                Some(ahead) if ahead <= stream.current.len() => stream.current.advance(ahead),
+                _ => self.stream = None,
+            }
+        }
+        self.position = position;
+    }
+
+    /// The next bytes of the file in as large a piece as is at hand, without copying; `None` at the
+    /// end.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
+        if !self.fetch().await? {
+            return Ok(None);
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let chunk = std::mem::take(&mut stream.current);
+        self.position += chunk.len() as u64;
+        Ok(Some(chunk))
+    }
+
+    /// Reads the next bytes into `buf`; returns how many, 0 only at the end or for an empty `buf`.
+    pub async fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        if buf.is_empty() || !self.fetch().await? {
+            return Ok(0);
+        }
+        let Some(stream) = &mut self.stream else { return Ok(0) };
+        let count = buf.len().min(stream.current.len());
+        stream.current.copy_to_slice(&mut buf[..count]);
+        self.position += count as u64;
+        Ok(count)
+    }
+
+    /// Makes sure that bytes are at hand; false at the end of the file.
+    async fn fetch(&mut self) -> Result<bool> {
+        if self.position >= self.file.len {
+            return Ok(false);
+        }
+        let stream = self.stream.get_or_insert_with(|| self.file.stream(self.position));
+        while stream.current.is_empty() {
+            match stream.chunks.recv().await {
+                Some(Ok(chunk)) => stream.current = chunk,
+                Some(Err(error)) => {
+                    self.stream = None;
+                    return Err(error);
+                }
+                None => {
+                    self.stream = None;
+                    let what = format!("{} ends at {}", self.file.path, self.position);
+                    return Err(ClientError::Protocol(what));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads bytes from `offset` on into `buf`, and no others; returns how many, less than `buf` only
+    /// at the end of the file.
+    pub async fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        self.file.read_at(offset, buf).await
+    }
+}
+
+/// What all reads of a file share.
+pub(crate) struct OpenedFile {
+    pub fs: FileSystem,
+    pub path: String,
+    pub len: u64,
+    pub policy: Option<Policy>,
+    located: Mutex<Arc<LocatedFile>>,
+    /// Replicas and units not to be tried again: the block, and the DataNode's identity.
+    bad: Mutex<HashSet<(BlockId, String)>>,
+}
+
+impl OpenedFile {
+    async fn open(fs: FileSystem, path: &str) -> Result<OpenedFile> {
+        let mut located = fs.located(path, 0, u64::MAX).await?;
+        let visible = match &located.last_block {
+            Some(last) if !located.last_block_complete && located.policy.is_none() => {
+                visible_tail(&fs, last).await?
+            }
+            _ => 0,
+        };
+        let len = located.len + visible;
+        if visible > 0
+            && let Some(last) = located.last_block.clone()
+        {
+            let mut last = last;
+            last.block.block.len = visible;
+            last.block.offset_in_file = located.len;
+            located.blocks.retain(|block| block.block.block.id != last.block.block.id);
+            located.blocks.push(last);
+        }
+        Ok(OpenedFile {
+            path: path.to_string(),
+            len,
+            policy: located.policy.clone(),
+            located: Mutex::new(Arc::new(located)),
+            bad: Mutex::default(),
+            fs,
+        })
+    }
+
+    /// The block that holds a byte of the file.
+    pub(crate) fn block_at(&self, offset: u64) -> Result<Located> {
+        let located = self.located.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
+        let holds = |block: &&Located| {
+            let start = block.block.offset_in_file;
+            (start..start + block.block.block.len).contains(&offset)
+        };
+        let what = || format!("{}: no block holds byte {offset}", self.path);
+        located.blocks.iter().find(holds).cloned().ok_or_else(|| ClientError::Protocol(what()))
+    }
+
+    /// Asks for the locations of the block at `offset` anew, and gives all of its replicas another
+    /// chance. The length known at open stays.
+    pub(crate) async fn refresh(&self, offset: u64) -> Result<()> {
+        tokio::time::sleep(REFRESH_WAIT).await;
+        let old = self.block_at(offset)?;
+        let fresh = self.fs.located(&self.path, offset, 1).await?;
+        let same = |block: &&Located| block.block.block.id == old.block.block.id;
+        let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
+        if let Some(new) = fresh.blocks.iter().find(same) {
+            let mut all = LocatedFile::clone(&located);
+            for block in &mut all.blocks {
+                if block.block.block.id == new.block.block.id {
+                    let len = block.block.block.len;
+                    *block = new.clone();
+                    block.block.block.len = len;
+                }
+            }
+            *located = Arc::new(all);
+        }
+        drop(located);
+        self.fs.inner.silent.forget();
+        let group = old.block.block.id.group();
+        self.bad_set().retain(|(block, _)| block.group() != group);
+        Ok(())
+    }
+
+    pub(crate) fn is_bad(&self, block: BlockId, addr: &DataNodeAddr) -> bool {
+        self.bad_set().contains(&(block, addr.uuid.clone()))
+    }
+
+    /// Leaves a replica or unit out from now on. One with bad bytes is reported to the NameNode.
+    pub(crate) fn mark_bad(&self, located: &Located, index: usize, error: &ClientError) {
+        let location = &located.block.locations[index];
+        let mut block = located.block.block.clone();
+        if block.id.is_striped() {
+            block.id = block.id.internal(location.unit);
+        }
+        match (is_silence(error), &location.addr) {
+            (true, addr) if !self.fs.inner.silent.note(addr) => {
+                tracing::debug!(%block, %addr, %error, "left out of this read");
+            }
+            (_, addr) => tracing::warn!(%block, %addr, %error, "left out of this read"),
+        }
+        self.bad_set().insert((block.id, location.addr.uuid.clone()));
+        if matches!(error, ClientError::Checksum { .. }) {
+            let report = report_bad(self.fs.clone(), block, located, index);
+            tokio::spawn(report);
+        }
+    }
+
+    fn bad_set(&self) -> std::sync::MutexGuard<'_, HashSet<(BlockId, String)>> {
+        self.bad.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// Reads from `position` to the end, ahead of the caller.
+    fn stream(self: &Arc<Self>, position: u64) -> Stream {
+        self.stream_range(position, self.len)
+    }
+
+    fn stream_range(self: &Arc<Self>, start: u64, end: u64) -> Stream {
+        let (sink, chunks) = mpsc::channel(AHEAD);
+        let file = self.clone();
+        let task = tokio::spawn(async move {
+            let done = match &file.policy {
+                None => read_replicated::stream(&file, start..end, &sink).await,
+                Some(policy) => read_striped::stream(&file, policy, start..end, &sink).await,
+            };
+            if let Err(error) = done {
+                // The reader may have gone.
+                let _ = sink.send(Err(error)).await;
+            }
+        });
+        Stream { chunks, current: Bytes::new(), task: task.abort_handle() }
+    }
+
+    async fn read_at(self: &Arc<Self>, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let end = self.len.min(offset.saturating_add(buf.len() as u64));
+        if offset >= end {
+            return Ok(0);
+        }
+        let buf = &mut buf[..(end - offset) as usize];
+        let is_large = self.policy.as_ref().is_some_and(|p| buf.len() as u64 > 2 * p.stripe_len());
+        if is_large {
+            let mut stream = self.stream_range(offset, end);
+            let mut filled = 0;
+            while filled < buf.len() {
+                let what = || ClientError::Protocol(format!("{} is cut short", self.path));
+                let chunk = stream.chunks.recv().await.ok_or_else(what)??;
+                let count = chunk.len().min(buf.len() - filled);
+                buf[filled..filled + count].copy_from_slice(&chunk[..count]);
+                filled += count;
+            }
+            return Ok(filled);
+        }
+        let mut filled = 0;
+        while filled < buf.len() {
+            let at = offset + filled as u64;
+            let block = self.block_at(at)?.block;
+            let left = block.offset_in_file + block.block.len - at;
+            let count = left.min((buf.len() - filled) as u64) as usize;
+            let part = &mut buf[filled..filled + count];
+            match &self.policy {
+                None => read_replicated::read_at(self, at, part).await?,
+                Some(policy) => read_striped::read_at(self, policy, at, part).await?,
+            }
+            filled += count;
+        }
+        Ok(filled)
+    }
+}
+
+/// Bytes that readers may see of a last block that is being written; 0 when no DataNode has any.
+async fn visible_tail(fs: &FileSystem, last: &Located) -> Result<u64> {
+    let mut failure = None;
+    for location in &last.block.locations {
+        match visible_len(fs.config(), &location.addr, &last.block.block).await {
+            Ok(len) => return Ok(len),
+            Err(error) => failure = Some(error),
+        }
+    }
+    match failure {
+        // A DataNode that has no replica yet: nothing was written.
+        None | Some(ClientError::Remote { .. }) => Ok(0),
+        Some(error) => Err(error),
+    }
+}
+
+/// Tells the NameNode of a replica with bad bytes.
+fn report_bad(
+    fs: FileSystem,
+    block: Block,
+    located: &Located,
+    index: usize,
+) -> impl Future<Output = ()> + use<> {
+    let location = &located.block.locations[index];
+    let proto = LocatedBlockProto {
+        b: convert::block_proto(&block),
+        offset: located.block.offset_in_file,
+        locs: vec![located.infos[index].clone()],
+        corrupt: false,
+        block_token: located.token(index),
+        is_cached: vec![false],
+        storage_types: located.storage_types.get(index).copied().into_iter().collect(),
+        storage_i_ds: vec![location.storage_id.clone()],
+        block_indices: None,
+        block_tokens: Vec::new(),
+    };
+    async move {
+        let request = ReportBadBlocksRequestProto { blocks: vec![proto] };
+        let reported: Result<ReportBadBlocksResponseProto> =
+            fs.inner.namenode.call("reportBadBlocks", &request).await;
+        if let Err(error) = reported {
+            tracing::warn!(%error, "could not report a bad block");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading erasure coded groups: which units to ask is decided by `cairn_stripe::read`, done here.
+//!
+//! Sequential reads keep one stream of whole cells for each unit that is needed, so a lost unit costs
+//! nothing but its decoding. Positional reads ask for exactly the bytes that the plan names.
+//! Source: Hadoop 3.5.0 `DFSStripedInputStream`, `StripeReader`.
+
+mod cells;
+mod positional;
+mod sequential;
+
+pub(crate) use positional::read_at;
+pub(crate) use sequential::stream;
+
+use crate::datanode::read_block::ReadRange;
+use crate::error::ClientError;
+use crate::protocol::convert::Located;
+use crate::read::OpenedFile;
+use crate::types::{Block, DataNodeAddr};
+use cairn_codec::Codec;
+use cairn_stripe::read::{NotEnoughUnits, UnitHealth};
+use cairn_stripe::{Geometry, Policy, UnitIndex};
+use std::sync::Arc;
+
+/// One block group of an open file.
+struct Group<'a> {
+    file: &'a OpenedFile,
+    located: Located,
+    geometry: Geometry,
+    codec: Arc<Codec>,
+}
+
+impl<'a> Group<'a> {
+    /// The group that holds a byte of the file.
+    fn at(file: &'a OpenedFile, policy: &Policy, offset: u64) -> crate::Result<Group<'a>> {
+        let located = file.block_at(offset)?;
+        if !located.block.block.id.is_striped() {
+            let what = format!("{} is not a block group", located.block.block);
+            return Err(ClientError::Protocol(what));
+        }
+        let codec = file.fs.codec(policy)?;
+        Ok(Group { file, located, geometry: Geometry::from(policy), codec })
+    }
+
+    /// Data bytes of the group.
+    fn len(&self) -> u64 {
+        self.located.block.block.len
+    }
+
+    /// The location to read a unit from: the first that is not known to be bad.
+    fn location(&self, unit: UnitIndex) -> Option<(usize, &DataNodeAddr)> {
+        let locations = self.located.block.locations.iter().enumerate();
+        locations
+            .filter(|(_, location)| location.unit == unit)
+            .map(|(index, location)| (index, &location.addr))
+            .find(|(_, addr)| !self.file.is_bad(self.internal(unit).id, addr))
+    }
+
+    /// What is known of each unit now. Units of silent DataNodes count as lost if there are enough others.
+    fn health(&self) -> Vec<UnitHealth> {
+        let silent = &self.file.fs.inner.silent;
+        let units = (0..self.geometry.units() as u8).map(UnitIndex);
+        let answers = |(_, addr): (usize, &DataNodeAddr)| !silent.is_avoided(addr);
+        let known: Vec<Option<bool>> = units.map(|unit| self.location(unit).map(answers)).collect();
+        let is_enough =
+            known.iter().filter(|unit| **unit == Some(true)).count() >= self.geometry.k();
+        known
+            .into_iter()
+            .map(|unit| match unit {
+                Some(answers) if answers || !is_enough => UnitHealth::Good,
+                _ => UnitHealth::Lost,
+            })
+            .collect()
+    }
+
+    /// The internal block of a unit, with its own length.
+    fn internal(&self, unit: UnitIndex) -> Block {
+        let group = &self.located.block.block;
+        let len = self.geometry.internal_block_len(group.len, unit);
+        Block { id: group.id.internal(unit), len, ..group.clone() }
+    }
+
+    fn read_range(&self, unit: UnitIndex, index: usize, offset: u64, len: u64) -> ReadRange {
+        let token = self.located.token(index);
+        ReadRange { block: self.internal(unit), token, offset, len }
+    }
+
+    fn not_enough(&self, error: &NotEnoughUnits) -> ClientError {
+        let units = (0..self.geometry.units() as u8).map(UnitIndex);
+        ClientError::TooManyLost {
+            block: self.located.block.block.to_string(),
+            left: error.left,
+            needed: error.needed,
+            lost: units.filter(|unit| self.location(*unit).is_none()).collect(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A unit's cells, read ahead by a task; and the memory that cells are read into.
+
+use crate::datanode::read_block::{BlockReader, ReadRange};
+use crate::error::{ClientError, Result};
+use crate::fs::Inner;
+use crate::types::DataNodeAddr;
+use bytes::{Buf, Bytes};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+/// Memory of cells that is used again.
+pub(super) struct CellPool {
+    free: Mutex<Vec<Vec<u8>>>,
+    keep: usize,
+}
+
+struct PooledCell {
+    bytes: Vec<u8>,
+    pool: Arc<CellPool>,
+}
+
+impl CellPool {
+    /// Keeps the memory of up to `keep` cells.
+    pub(super) fn new(keep: usize) -> Arc<CellPool> {
+        Arc::new(CellPool { free: Mutex::default(), keep })
+    }
+
+    /// Memory with any content, `len` bytes.
+    pub(super) fn take(&self, len: usize) -> Vec<u8> {
+        let free = self.free.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
+        let mut bytes = free.unwrap_or_default();
+        bytes.resize(len, 0);
+        bytes
+    }
+
+    /// Shares memory; it comes back when nobody holds it.
+    pub(super) fn share(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(PooledCell { bytes, pool: self.clone() })
+    }
+}
+
+impl AsRef<[u8]> for PooledCell {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for PooledCell {
+    fn drop(&mut self) {
+        let mut free = self.pool.free.lock().unwrap_or_else(|poison| poison.into_inner());
+        if free.len() < self.pool.keep {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// The cells of one unit from some stripe on, in order.
+pub(super) struct CellStream {
+    /// Location in the group's list.
+    pub location: usize,
+    /// Stripe of the cell that comes next.
+    pub next_stripe: u64,
+    cells: mpsc::Receiver<Result<Bytes>>,
+    task: AbortHandle,
+    answered: Arc<AtomicBool>,
+}
+
+impl CellStream {
+    /// Reads `range`, which starts with a cell, `ahead` cells ahead of the caller.
+    pub(super) fn start(
+        fs: Arc<Inner>,
+        addr: DataNodeAddr,
+        range: ReadRange,
+        cell_len: u64,
+        location: usize,
+        ahead: usize,
+        pool: Arc<CellPool>,
+    ) -> CellStream {
+        let (sink, cells) = mpsc::channel(ahead);
+        let next_stripe = range.offset / cell_len;
+        let answered = Arc::new(AtomicBool::new(false));
+        let has_answered = answered.clone();
+        let task = tokio::spawn(async move {
+            let read = async {
+                let reader = BlockReader::open(fs, addr, &range).await?;
+                has_answered.store(true, Ordering::Relaxed);
+                read_cells(reader, range, cell_len, &sink, &pool).await
+            };
+            if let Err(error) = read.await {
+                // The reader may have gone.
+                let _ = sink.send(Err(error)).await;
+            }
+        });
+        CellStream { location, next_stripe, cells, task: task.abort_handle(), answered }
+    }
+
+    /// Whether the DataNode has answered at all.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// The next cell when it is there. A stream that ends early fails.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes>> {
+        let ended = || Err(ClientError::Protocol("the unit is too short".to_string()));
+        self.cells.poll_recv(context).map(|cell| cell.unwrap_or_else(ended))
+    }
+}
+
+impl Drop for CellStream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn read_cells(
+    mut reader: BlockReader,
+    range: ReadRange,
+    cell_len: u64,
+    sink: &mpsc::Sender<Result<Bytes>>,
+    pool: &Arc<CellPool>,
+) -> Result<()> {
+    let mut left = range.len;
+    let mut packet = Bytes::new();
+    while left > 0 {
+        let len = left.min(cell_len) as usize;
+        let mut cell = pool.take(len);
+        let mut filled = 0;
+        while filled < len {
+            if packet.is_empty() {
+                let short = || ClientError::Protocol("the unit is too short".to_string());
+                packet = reader.next().await?.ok_or_else(short)?;
+            }
+            let count = packet.len().min(len - filled);
+            packet.copy_to_slice(&mut cell[filled..filled + count]);
+            filled += count;
+        }
+        left -= len as u64;
+        if sink.send(Ok(pool.share(cell))).await.is_err() {
+            return Ok(());
+        }
+    }
+    reader.finish().await;
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! Writing an erasure coded file: bytes to cells, cells to parity, `k + m` units at once.
+//!
+//! A packet is filled, checked and handed to its unit while it is hot; its bytes stay until the
+//! stripe's parity is computed, packet by packet across the units. Up to `m` units may fail: what to
+//! do then is decided by `cairn_stripe::write`, and done here. Memory: the packet pool.
+//! Source: Hadoop 3.5.0 `DFSStripedOutputStream`.
+
+use crate::datanode::write_block::{Target, targets};
+use crate::error::{ClientError, Result};
+use crate::packet::{Filling, Packet, PacketPool};
+use crate::types::Block;
+use crate::write::OpenFile;
+use crate::write_unit::{UnitSetup, UnitWriter};
+use bytes::Bytes;
+use cairn_codec::Codec;
+use cairn_stripe::write::{GroupLost, GroupWrite, Next};
+use cairn_stripe::{Geometry, Policy, UnitIndex};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Stripes that a stream can hold at least, so that one is sent while the next is filled.
+const MIN_STRIPES: usize = 2;
+
+/// The writer of one erasure coded file.
+pub(crate) struct StripedWriter {
+    file: OpenFile,
+    geometry: Geometry,
+    codec: Arc<Codec>,
+    pool: Arc<PacketPool>,
+    packet_len: usize,
+    group: Option<Group>,
+    /// The last group that was written whole.
+    previous: Option<Block>,
+    /// The packets of the stripe at hand, of each data unit.
+    stripe: Vec<VecDeque<Bytes>>,
+    filling: Option<Filling>,
+    /// Data unit whose cell is being filled.
+    unit: usize,
+    /// Bytes of that cell in finished packets.
+    in_cell: u64,
+    position: u64,
+    broken: Option<String>,
+}
+
+/// The block group being written.
+struct Group {
+    block: Block,
+    plan: GroupWrite,
+    /// `None` where the NameNode found no place.
+    units: Vec<Option<UnitWriter>>,
+    /// Data bytes handed to the units.
+    len: u64,
+}
+
+impl StripedWriter {
+    pub(crate) fn new(file: OpenFile, policy: Policy) -> Result<StripedWriter> {
+        let geometry = Geometry::from(&policy);
+        let chunk_len = file.checksums.chunk_len;
+        let cell_len = policy.cell_len as usize;
+        let argument = |what: String| Err(ClientError::Argument(what));
+        if !cell_len.is_multiple_of(chunk_len) {
+            return argument(format!(
+                "checksums of {chunk_len} bytes do not fill cells of {cell_len}"
+            ));
+        }
+        if geometry.full_group_len(file.status.block_size) == 0 {
+            let block_size = file.status.block_size;
+            return argument(format!("blocks of {block_size} bytes hold no cell of {cell_len}"));
+        }
+        let packet_len = file.packet_len.min(cell_len);
+        let per_stripe = geometry.units() * cell_len.div_ceil(packet_len);
+        let wanted = file.fs.config().stream_buffer_len / packet_len;
+        let pool =
+            PacketPool::new(packet_len, wanted.max(MIN_STRIPES * per_stripe), file.checksums);
+        let codec = file.fs.codec(&policy)?;
+        Ok(StripedWriter {
+            file,
+            geometry,
+            codec,
+            pool,
+            packet_len,
+            group: None,
+            previous: None,
+            stripe: vec![VecDeque::new(); geometry.k()],
+            filling: None,
+            unit: 0,
+            in_cell: 0,
+            position: 0,
+            broken: None,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.file.path
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub(crate) async fn write(&mut self, data: &[u8]) -> Result<()> {
+        if let Some(reason) = &self.broken {
+            let (path, reason) = (self.file.path.clone(), reason.clone());
+            return Err(ClientError::Broken { path, reason });
+        }
+        let done = self.fill(data).await;
+        if let Err(error) = &done {
+            self.broken = Some(error.to_string());
+            self.group = None;
+        }
+        done
+    }
+
+    async fn fill(&mut self, mut data: &[u8]) -> Result<()> {
+        while !data.is_empty() {
+            if self.group.is_none() {
+                self.group = Some(self.allocate().await?);
+            }
+            let mut filling = match self.filling.take() {
+                Some(filling) => filling,
+                None => {
+                    let left = self.geometry.cell_len() - self.in_cell;
+                    self.pool.take(left.min(self.packet_len as u64) as usize).await
+                }
+            };
+            let taken = filling.put(data);
+            data = &data[taken..];
+            self.position += taken as u64;
+            match filling.is_full() {
+                true => self.send_data(filling).await?,
+                false => self.filling = Some(filling),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a packet of data to its unit, and ends cell, stripe and group with it.
+    async fn send_data(&mut self, filling: Filling) -> Result<()> {
+        let packet = filling.seal();
+        let len = packet.data.len() as u64;
+        self.in_cell += len;
+        self.stripe[self.unit].push_back(packet.data.clone());
+        let Some(group) = &mut self.group else { return Ok(()) };
+        group.len += len;
+        group.send(self.unit, packet).await;
+        if self.in_cell < self.geometry.cell_len() {
+            return Ok(());
+        }
+        self.in_cell = 0;
+        self.unit += 1;
+        if self.unit < self.geometry.k() {
+            return Ok(());
+        }
+        self.send_parity().await?;
+        let Some(group) = &mut self.group else { return Ok(()) };
+        if group.len == self.geometry.full_group_len(self.file.status.block_size) {
+            return self.end_group().await;
+        }
+        group.mend(&mut self.file).await
+    }
+
+    /// Computes and sends the parity of the stripe at hand, which may be short.
+    async fn send_parity(&mut self) -> Result<()> {
+        self.unit = 0;
+        let Some(group) = &mut self.group else { return Ok(()) };
+        if !group.plan.needs_parity() {
+            self.stripe.iter_mut().for_each(VecDeque::clear);
+            return Ok(());
+        }
+        // The cell of unit 0 is the longest of the stripe, and as long as parity.
+        while let Some(first) = self.stripe[0].pop_front() {
+            let len = first.len();
+            let mut data = vec![first];
+            for unit in &mut self.stripe[1..] {
+                data.push(padded(unit.pop_front().unwrap_or_default(), len));
+            }
+            let mut parity = Vec::with_capacity(self.geometry.m());
+            for _ in 0..self.geometry.m() {
+                parity.push(self.pool.take(self.packet_len).await);
+            }
+            let sources: Vec<&[u8]> = data.iter().map(|bytes| &bytes[..]).collect();
+            let mut sinks: Vec<&mut [u8]> = parity.iter_mut().map(|p| p.fill(len)).collect();
+            self.codec.encode(&sources, &mut sinks)?;
+            for (i, filling) in parity.into_iter().enumerate() {
+                group.send(self.geometry.k() + i, filling.seal()).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets places for the next group.
+    async fn allocate(&mut self) -> Result<Group> {
+        let located = self.file.add_block(self.previous.as_ref()).await?;
+        let block = Block { len: 0, ..located.block.block.clone() };
+        if !block.id.is_striped() {
+            return Err(ClientError::Protocol(format!("{block} is not a block group")));
+        }
+        let mut units: Vec<Option<UnitWriter>> = Vec::new();
+        units.resize_with(self.geometry.units(), || None);
+        for (i, target) in targets(&located).into_iter().enumerate() {
+            let unit = located.block.locations[i].unit;
+            let Some(place) = units.get_mut(unit.as_usize()) else {
+                return Err(ClientError::Protocol(format!("{block} has no unit {unit}")));
+            };
+            *place = Some(UnitWriter::start(UnitSetup {
+                config: self.file.fs.inner.clone(),
+                block: Block { id: block.id.internal(unit), ..block.clone() },
+                token: located.token(i),
+                target,
+                block_size: self.file.status.block_size,
+                checksums: self.file.checksums,
+            }));
+        }
+        let allocated: Vec<bool> = units.iter().map(Option::is_some).collect();
+        let tolerated = self.file.fs.config().failed_units_tolerated;
+        let tolerated = tolerated.unwrap_or(self.geometry.m());
+        let plan = GroupWrite::new(self.geometry, tolerated, &allocated)
+            .map_err(|source| lost(&block, source))?;
+        if plan.failed_count() > 0 {
+            tracing::warn!(%block, "not every parity unit has a place");
+        }
+        Ok(Group { block, plan, units, len: 0 })
+    }
+
+    /// Ends the group: all units flushed, mended and closed.
+    async fn end_group(&mut self) -> Result<()> {
+        let Some(group) = &mut self.group else { return Ok(()) };
+        group.flush().await;
+        group.mend(&mut self.file).await?;
+        group.send_last().await;
+        group.flush().await;
+        group.note_failures(&mut self.file);
+        // What fails so late needs no new stamp: Hadoop counts it only.
+        group.plan.check_end().map_err(|source| lost(&group.block, source))?;
+        self.previous = Some(Block { len: group.len, ..group.block.clone() });
+        self.group = None;
+        Ok(())
+    }
+
+    pub(crate) async fn close(mut self) -> Result<()> {
+        if let Some(reason) = self.broken {
+            return Err(ClientError::Broken { path: self.file.path, reason });
+        }
+        if let Some(filling) = self.filling.take()
+            && !filling.data().is_empty()
+        {
+            self.send_data(filling).await?;
+        }
+        if self.stripe.iter().any(|unit| !unit.is_empty()) {
+            self.send_parity().await?;
+        }
+        self.end_group().await?;
+        self.file.complete(self.previous.as_ref()).await
+    }
+}
+
+impl Group {
+    /// Hands a packet to a unit; a unit that failed or has no place takes none.
+    async fn send(&mut self, unit: usize, packet: Packet) {
+        let index = UnitIndex(unit as u8);
+        if let (true, Some(writer)) = (self.plan.is_live(index), &mut self.units[unit])
+            && !writer.send(packet).await
+        {
+            // Noted with its reason at the end of the stripe.
+            writer.stop();
+        }
+    }
+
+    /// The live units that have data.
+    fn writing(&mut self) -> impl Iterator<Item = &mut UnitWriter> {
+        let (plan, len) = (&self.plan, self.len);
+        let writing =
+            move |unit: usize| (plan.is_live(index(unit)), plan.is_writing(index(unit), len));
+        self.units
+            .iter_mut()
+            .enumerate()
+            .filter(move |(unit, _)| writing(*unit) == (true, true))
+            .filter_map(|(_, writer)| writer.as_mut())
+    }
+
+    /// Waits until every live unit has acknowledged what it was sent, or failed.
+    async fn flush(&mut self) {
+        for writer in self.writing() {
+            writer.acknowledged().await;
+        }
+    }
+
+    async fn send_last(&mut self) {
+        for writer in self.writing() {
+            writer.send_last().await;
+        }
+    }
+
+    /// Takes notice of units that failed, and leaves their DataNodes out from now on.
+    fn note_failures(&mut self, file: &mut OpenFile) {
+        for (unit, writer) in self.units.iter_mut().enumerate() {
+            let Some(writer) = writer else { continue };
+            if self.plan.is_live(index(unit)) && writer.failure().is_some() {
+                self.plan.failed(index(unit));
+                writer.stop();
+                file.exclude(writer.target.clone());
+            }
+        }
+    }
+
+    /// Fences off units that failed since the last stripe: a new stamp for all others.
+    async fn mend(&mut self, file: &mut OpenFile) -> Result<()> {
+        self.note_failures(file);
+        while let Next::Restamp { .. } = self.check()? {
+            self.flush().await;
+            self.note_failures(file);
+            let Next::Restamp { units } = self.check()? else { return Ok(()) };
+            self.restamp(file, &units).await?;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Next> {
+        self.plan.check(self.len).map_err(|source| lost(&self.block, source))
+    }
+
+    /// Gives `units` a new stamp and tells the NameNode, unless one fails on the way.
+    async fn restamp(&mut self, file: &mut OpenFile, units: &[UnitIndex]) -> Result<()> {
+        let old = Block { len: self.len, ..self.block.clone() };
+        let located = file.new_stamp(&old).await?;
+        let stamp = located.block.block.stamp;
+        let deadline = Instant::now() + file.fs.config().socket_timeout / 2;
+        let mut answers = Vec::with_capacity(units.len());
+        for unit in units {
+            if let Some(writer) = &mut self.units[unit.as_usize()] {
+                let token = located.token(unit.as_usize());
+                answers.push((*unit, writer.restamp(stamp, token).await));
+            }
+        }
+        for (unit, answer) in answers {
+            if !matches!(tokio::time::timeout_at(deadline.into(), answer).await, Ok(Ok(()))) {
+                tracing::warn!(block = %self.block, %unit, "did not take the new stamp in time");
+                self.plan.failed(unit);
+                if let Some(writer) = &mut self.units[unit.as_usize()] {
+                    writer.stop();
+                    file.exclude(writer.target.clone());
+                }
+            }
+        }
+        if !self.plan.restamped(units) {
+            return Ok(());
+        }
+        let acked = self.acked_len();
+        let old = Block { len: acked, ..self.block.clone() };
+        let new = Block { stamp, ..old.clone() };
+        let targets: Vec<Option<&Target>> = self
+            .units
+            .iter()
+            .enumerate()
+            .map(|(unit, writer)| {
+                writer.as_ref().filter(|_| units.contains(&index(unit))).map(|w| &w.target)
+            })
+            .collect();
+        file.update_pipeline(&old, &new, &targets).await?;
+        self.block.stamp = stamp;
+        Ok(())
+    }
+
+    fn acked_len(&self) -> u64 {
+        let acked: Vec<Option<u64>> = self
+            .units
+            .iter()
+            .enumerate()
+            .map(|(unit, writer)| {
+                writer.as_ref().filter(|_| self.plan.is_live(index(unit))).map(|w| w.acked_len())
+            })
+            .collect();
+        self.plan.acked_len(self.len, &acked)
+    }
+}
+
+fn index(unit: usize) -> UnitIndex {
+    UnitIndex(unit as u8)
+}
+
+fn lost(block: &Block, source: GroupLost) -> ClientError {
+    ClientError::GroupLost { block: block.to_string(), source }
+}
+
+/// The bytes, with zeros behind them up to `len`.
+fn padded(bytes: Bytes, len: usize) -> Bytes {
+    if bytes.len() == len {
+        return bytes;
+    }
+    let mut longer = bytes.to_vec();
+    longer.resize(len, 0);
+    longer.into()
+}

@@ -1,0 +1,369 @@
+//! One internal block being written to one DataNode: a task that opens the connection with the first
+//! packet, sends what it is given, and counts acknowledgements.
+//!
+//! Never recovers by itself: a failure ends it, and the group decides. Packets are dropped as soon as
+//! the kernel has them, because a lost DataNode is not replaced within a group.
+//! Source: Hadoop 3.5.0 `StripedDataStreamer`.
+
+use crate::config::ClientConfig;
+use crate::datanode::failure;
+use crate::datanode::write_block::{Stage, Target, WriteOp, open_write};
+use crate::error::{ClientError, Result};
+use crate::packet::{Checksums, Packet};
+use crate::protocol::convert::Token;
+use crate::types::Block;
+use cairn_net::transfer_stream::{TransferReader, TransferWriter};
+use cairn_stripe::GenerationStamp;
+use cairn_wire::proto::hdfs::PipelineAckProto;
+use cairn_wire::transfer::{HEARTBEAT_SEQNO, PacketHeader, ack_is_success};
+use std::collections::VecDeque;
+use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+/// Commands that may wait; the packet pool is the real bound.
+const QUEUE: usize = 1024;
+
+/// What a unit is and how to reach its DataNode.
+pub(crate) struct UnitSetup {
+    pub config: Arc<crate::fs::Inner>,
+    pub block: Block,
+    pub token: Token,
+    pub target: Target,
+    pub block_size: u64,
+    pub checksums: Checksums,
+}
+
+/// How far a unit is.
+#[derive(Clone, Debug, Default)]
+struct Status {
+    /// Packets acknowledged.
+    acked: u64,
+    /// Bytes of the internal block acknowledged.
+    acked_len: u64,
+    failed: Option<Arc<str>>,
+}
+
+enum Command {
+    Packet(Packet),
+    /// The empty packet that ends the block.
+    Last,
+    Restamp {
+        stamp: GenerationStamp,
+        token: Token,
+        done: oneshot::Sender<()>,
+    },
+}
+
+/// The group's handle of a unit. Dropping it closes the connection.
+pub(crate) struct UnitWriter {
+    pub target: Target,
+    commands: Option<mpsc::Sender<Command>>,
+    status: watch::Receiver<Status>,
+    sent: u64,
+    /// Something is not acknowledged, and nobody is left to say more.
+    lost: bool,
+}
+
+impl UnitWriter {
+    pub(crate) fn start(setup: UnitSetup) -> UnitWriter {
+        let (commands, queue) = mpsc::channel(QUEUE);
+        let (report, status) = watch::channel(Status::default());
+        let target = setup.target.clone();
+        let task = Task { setup, report, connection: None, len: 0, seqno: 0 };
+        tokio::spawn(task.run(queue));
+        UnitWriter { target, commands: Some(commands), status, sent: 0, lost: false }
+    }
+
+    /// Hands over the next bytes of the block. False when the unit has failed.
+    pub(crate) async fn send(&mut self, packet: Packet) -> bool {
+        self.sent += 1;
+        self.command(Command::Packet(packet)).await
+    }
+
+    /// Ends the block. False when the unit has failed.
+    pub(crate) async fn send_last(&mut self) -> bool {
+        self.sent += 1;
+        self.command(Command::Last).await
+    }
+
+    /// Opens the write again with another stamp, once all that was sent is acknowledged. The answer
+    /// comes when the DataNode has taken it, or is dropped when it has not.
+    pub(crate) async fn restamp(
+        &mut self,
+        stamp: GenerationStamp,
+        token: Token,
+    ) -> oneshot::Receiver<()> {
+        let (done, answer) = oneshot::channel();
+        self.command(Command::Restamp { stamp, token, done }).await;
+        answer
+    }
+
+    /// Waits until all that was sent is acknowledged. False when the unit has failed.
+    pub(crate) async fn acknowledged(&mut self) -> bool {
+        let sent = self.sent;
+        match self.status.wait_for(|status| status.failed.is_some() || status.acked == sent).await {
+            Ok(status) => status.failed.is_none(),
+            Err(_) => {
+                self.lost = true;
+                false
+            }
+        }
+    }
+
+    /// Bytes of the block that the DataNode has acknowledged.
+    pub(crate) fn acked_len(&self) -> u64 {
+        self.status.borrow().acked_len
+    }
+
+    /// Why the unit failed, if it did.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        let failed = self.status.borrow().failed.clone();
+        failed.or_else(|| self.lost.then(|| "its task ended without a word".into()))
+    }
+
+    /// Gives the unit up.
+    pub(crate) fn stop(&mut self) {
+        self.commands = None;
+    }
+
+    async fn command(&mut self, command: Command) -> bool {
+        let Some(commands) = &self.commands else { return false };
+        let sent = commands.send(command).await.is_ok();
+        if !sent {
+            self.commands = None;
+        }
+        sent
+    }
+}
+
+struct Task {
+    setup: UnitSetup,
+    report: watch::Sender<Status>,
+    connection: Option<Connection>,
+    /// Bytes of the block sent.
+    len: u64,
+    seqno: i64,
+}
+
+struct Connection {
+    writer: TransferWriter,
+    due: Due,
+    acks: AbortHandle,
+    in_use: Arc<AtomicBool>,
+    /// The last packet was sent: the DataNode takes what follows for another operation.
+    ended: bool,
+}
+
+/// Packets sent and not acknowledged.
+type Due = Arc<Mutex<VecDeque<DuePacket>>>;
+
+#[derive(Clone, Copy, Debug)]
+struct DuePacket {
+    seqno: i64,
+    /// Bytes of the block with it.
+    len: u64,
+    last: bool,
+}
+
+impl Task {
+    async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        let heartbeat = self.config().socket_timeout / 2;
+        loop {
+            let done = match tokio::time::timeout(heartbeat, queue.recv()).await {
+                Ok(None) => return,
+                Ok(Some(command)) => self.handle(command).await,
+                Err(_) => self.send_heartbeat().await,
+            };
+            if let Err(error) = done {
+                report_failure(&self.report, &self.setup.block, &error);
+                return;
+            }
+        }
+    }
+
+    fn config(&self) -> &ClientConfig {
+        &self.setup.config.config
+    }
+
+    async fn handle(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Packet(packet) => {
+                if self.connection.is_none() {
+                    self.open(Stage::PipelineSetupCreate, self.setup.block.stamp).await?;
+                }
+                self.send(packet, false).await
+            }
+            Command::Last => self.send(Packet::empty(), true).await,
+            Command::Restamp { stamp, token, done } => {
+                self.connection = None;
+                self.setup.token = token;
+                self.open(Stage::PipelineSetupStreamingRecovery, stamp).await?;
+                self.setup.block.stamp = stamp;
+                // The group may have stopped waiting.
+                let _ = done.send(());
+                Ok(())
+            }
+        }
+    }
+
+    async fn open(&mut self, stage: Stage, new_stamp: GenerationStamp) -> Result<()> {
+        let setup = &self.setup;
+        let op = WriteOp {
+            block: &setup.block,
+            token: &setup.token,
+            client_name: &setup.config.client_name,
+            targets: slice::from_ref(&setup.target),
+            stage,
+            acked: self.len,
+            sent: self.len,
+            new_stamp,
+            block_size: setup.block_size,
+            checksums: setup.checksums,
+        };
+        let stream = open_write(self.config(), &op).await?;
+        let (reader, writer) = stream.split();
+        let due = Due::default();
+        let in_use = Arc::new(AtomicBool::new(true));
+        let acks = Acks {
+            reader,
+            in_use: in_use.clone(),
+            due: due.clone(),
+            report: self.report.clone(),
+            block: setup.block.clone(),
+            target: setup.target.clone(),
+        };
+        let acks = tokio::spawn(acks.run()).abort_handle();
+        self.connection = Some(Connection { writer, due, acks, in_use, ended: false });
+        Ok(())
+    }
+
+    async fn send(&mut self, packet: Packet, last_packet: bool) -> Result<()> {
+        // A block without a packet has no connection, and nothing to end.
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let header = PacketHeader {
+            offset_in_block: self.len as i64,
+            seqno: self.seqno,
+            last_packet,
+            data_len: packet.data.len() as u32,
+            sync_block: false,
+        };
+        self.len += packet.data.len() as u64;
+        self.seqno += 1;
+        connection.ended = last_packet;
+        let due = DuePacket { seqno: header.seqno, len: self.len, last: last_packet };
+        lock(&connection.due).push_back(due);
+        let mut status = self.report.subscribe();
+        let failed = status.wait_for(|status| status.failed.is_some());
+        let sent = connection.writer.send_packet(&header, &packet.checksums, &packet.data);
+        tokio::select! {
+            sent = sent => sent.map_err(|error| failure(&self.setup.target.addr, error)),
+            _ = failed => Err(ClientError::Protocol("the DataNode gave up".to_string())),
+        }
+    }
+
+    /// Keeps a connection alive that has nothing to send.
+    async fn send_heartbeat(&mut self) -> Result<()> {
+        let Some(connection) = self.connection.as_mut().filter(|connection| !connection.ended)
+        else {
+            return Ok(());
+        };
+        let sent = connection.writer.send_packet(&PacketHeader::heartbeat(), &[], &[]).await;
+        sent.map_err(|error| failure(&self.setup.target.addr, error))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.in_use.store(false, Ordering::Release);
+        self.acks.abort();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+fn report_failure(report: &watch::Sender<Status>, block: &Block, error: &ClientError) {
+    report.send_if_modified(|status| {
+        let first = status.failed.is_none();
+        if first {
+            tracing::warn!(%block, %error, "a unit of a block group failed");
+            status.failed = Some(error.to_string().into());
+        }
+        first
+    });
+}
+
+/// The receiving side of a connection.
+struct Acks {
+    reader: TransferReader,
+    /// Cleared before another connection takes over, upon which the DataNode closes this one.
+    in_use: Arc<AtomicBool>,
+    due: Due,
+    report: watch::Sender<Status>,
+    block: Block,
+    target: Target,
+}
+
+impl Acks {
+    async fn run(mut self) {
+        if let Err(error) = self.receive().await
+            && self.in_use.load(Ordering::Acquire)
+        {
+            report_failure(&self.report, &self.block, &error);
+        }
+    }
+
+    async fn receive(&mut self) -> Result<()> {
+        loop {
+            let ack: PipelineAckProto = self
+                .reader
+                .read_message("PipelineAckProto")
+                .await
+                .map_err(|error| failure(&self.target.addr, error))?;
+            if ack.seqno == HEARTBEAT_SEQNO && ack_is_success(&ack) {
+                continue;
+            }
+            let due = lock(&self.due).pop_front();
+            let due = match due {
+                Some(due) if due.seqno == ack.seqno && ack_is_success(&ack) => due,
+                _ => {
+                    let addr = &self.target.addr;
+                    let what = format!("{addr}: acknowledgement {ack:?} where {due:?} was due");
+                    return Err(ClientError::Protocol(what));
+                }
+            };
+            self.report.send_modify(|status| {
+                status.acked += 1;
+                status.acked_len = due.len;
+            });
+            if due.last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::convert;
+
+    #[tokio::test]
+    async fn a_unit_whose_task_ends_without_a_word_has_failed() {
+        let (commands, _) = mpsc::channel(1);
+        let (report, status) = watch::channel(Status::default());
+        let info = cairn_wire::proto::hdfs::DatanodeInfoProto::default();
+        let addr = convert::addr(&info.id);
+        let target = Target { info, addr, storage_id: String::new(), storage_type: 0 };
+        let mut unit =
+            UnitWriter { target, commands: Some(commands), status, sent: 1, lost: false };
+        assert!(unit.failure().is_none());
+        drop(report);
+        assert!(!unit.acknowledged().await);
+        assert!(unit.failure().is_some());
+    }
+}

@@ -1,0 +1,202 @@
+//! A NameNode and DataNodes in this process, and files with known bytes.
+
+use cairn_client::{ClientConfig, CreateOptions, DataNodeFilter, FileSystem, Result};
+use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
+use cairn_namenode::config::Durability as LogDurability;
+use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub struct Cluster {
+    pub fs: FileSystem,
+    pub datanodes: Vec<RunningDataNode>,
+    _namenode: RunningNameNode,
+    dir: TempDir,
+}
+
+fn any_port() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+impl Cluster {
+    /// A cluster whose clients have `change` made to their configuration.
+    pub async fn start_with(count: usize, change: impl FnOnce(&mut ClientConfig)) -> Cluster {
+        Cluster::start_tuned(count, |_, _| {}, change).await
+    }
+
+    /// A cluster that notices a dead DataNode after seconds and mends at once.
+    pub async fn start_mending(count: usize) -> Cluster {
+        let tune = |namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig| {
+            namenode.heartbeat_interval = Duration::from_millis(200);
+            namenode.heartbeat_recheck_interval = Duration::from_millis(200);
+            namenode.redundancy_interval = Duration::from_millis(200);
+            namenode.pending_timeout = Duration::from_secs(5);
+            datanode.heartbeat_interval = Duration::from_millis(200);
+            datanode.reconstruction_read_timeout = Duration::from_secs(1);
+        };
+        Cluster::start_tuned(count, tune, |_| {}).await
+    }
+
+    async fn start_tuned(
+        count: usize,
+        tune: impl Fn(&mut NameNodeConfig, &mut DataNodeConfig),
+        change: impl FnOnce(&mut ClientConfig),
+    ) -> Cluster {
+        let dir = tempfile::tempdir().unwrap();
+        let mut name_config = NameNodeConfig {
+            name_dir: dir.path().join("name"),
+            format_if_empty: true,
+            rpc_addr: any_port(),
+            http_addr: None,
+            durability: LogDurability::PageCache,
+            min_block_len: 1024,
+            superuser: Some("root".to_string()),
+            safe_mode_extension: Duration::ZERO,
+            ..NameNodeConfig::default()
+        };
+        let mut data_config = DataNodeConfig {
+            xfer_addr: any_port(),
+            ipc_addr: any_port(),
+            durability: Durability::PageCache,
+            heartbeat_interval: Duration::from_secs(1),
+            ..DataNodeConfig::default()
+        };
+        tune(&mut name_config, &mut data_config);
+        let namenode = NameNode::start(name_config).await.unwrap();
+        let mut datanodes = Vec::new();
+        for i in 0..count {
+            let data = dir.path().join(format!("data{i}"));
+            std::fs::create_dir_all(&data).unwrap();
+            let config = DataNodeConfig {
+                data_dirs: vec![data.into()],
+                name_node: namenode.rpc_addr.to_string(),
+                ..data_config.clone()
+            };
+            datanodes.push(DataNode::start(config).await.unwrap());
+        }
+        let mut config = ClientConfig {
+            namenode: namenode.rpc_addr.to_string(),
+            user: "root".to_string(),
+            socket_timeout: Duration::from_secs(20),
+            ..ClientConfig::default()
+        };
+        change(&mut config);
+        let fs = FileSystem::connect(config).await.unwrap();
+        while fs.datanodes(DataNodeFilter::Live).await.unwrap().len() < count {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Cluster { fs, datanodes, _namenode: namenode, dir }
+    }
+
+    pub async fn start(count: usize) -> Cluster {
+        Cluster::start_with(count, |_| {}).await
+    }
+
+    /// Stops the DataNodes that hold these units of a file's first block, at once.
+    pub async fn kill_units(&mut self, path: &str, units: &[u8]) {
+        let blocks = self.fs.block_locations(path, 0, 1).await.unwrap();
+        for location in &blocks.blocks[0].locations {
+            if units.contains(&location.unit.0) {
+                self.kill(&location.addr.uuid);
+            }
+        }
+    }
+
+    /// Flips a bit in the middle of some replica's or internal block's file.
+    pub fn corrupt_one(&self) {
+        self.corrupt_first(|_| true);
+    }
+
+    /// Flips a bit in the middle of unit `unit` of some group.
+    pub fn corrupt_unit(&self, unit: u8) {
+        self.corrupt_first(|id| id & 15 == i64::from(unit));
+    }
+
+    fn corrupt_first(&self, wanted: impl Fn(i64) -> bool) {
+        let mut folders = vec![self.dir.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if name
+                    .strip_prefix("blk_")
+                    .and_then(|id| id.parse().ok())
+                    .is_some_and(&wanted)
+                {
+                    let mut bytes = std::fs::read(&path).unwrap();
+                    let middle = bytes.len() / 2;
+                    bytes[middle] ^= 1;
+                    std::fs::write(&path, bytes).unwrap();
+                    return;
+                }
+            }
+        }
+        panic!("no block file");
+    }
+
+    /// Stops a DataNode at once.
+    pub fn kill(&mut self, uuid: &str) {
+        let index = self.datanodes.iter().position(|node| node.uuid() == uuid).unwrap();
+        self.datanodes.remove(index).kill();
+    }
+}
+
+/// Bytes that differ from place to place, and from seed to seed.
+pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut out = Vec::with_capacity(len + 8);
+    while out.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        out.extend_from_slice(&state.to_le_bytes());
+    }
+    out.truncate(len);
+    out
+}
+
+/// Writes a file in pieces of an odd length.
+pub async fn put(fs: &FileSystem, path: &str, data: &[u8], options: &CreateOptions) -> Result<()> {
+    let mut writer = fs.create(path, options).await?;
+    for piece in data.chunks(100_003) {
+        writer.write(piece).await?;
+    }
+    assert_eq!(writer.position(), data.len() as u64);
+    writer.close().await
+}
+
+/// Reads a file from start to end.
+pub async fn get(fs: &FileSystem, path: &str) -> Result<Vec<u8>> {
+    let mut reader = fs.open(path).await?;
+    let mut all = Vec::new();
+    while let Some(chunk) = reader.next_chunk().await? {
+        all.extend_from_slice(&chunk);
+    }
+    assert_eq!(all.len() as u64, reader.len());
+    Ok(all)
+}
+
+/// Options for a file with a policy and blocks of `block_size` bytes in each unit.
+pub fn striped(policy: &str, block_size: u64) -> CreateOptions {
+    CreateOptions {
+        overwrite: true,
+        create_parents: true,
+        policy: Some(policy.to_string()),
+        block_size: Some(block_size),
+        ..CreateOptions::default()
+    }
+}
+
+/// Compares without printing megabytes.
+pub fn assert_same(got: &[u8], want: &[u8], what: &str) {
+    let differs = got.iter().zip(want).position(|(a, b)| a != b);
+    assert!(
+        got == want,
+        "{what}: {} bytes of {}, first difference at {differs:?}",
+        got.len(),
+        want.len()
+    );
+}

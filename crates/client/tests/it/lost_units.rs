@@ -1,0 +1,140 @@
+//! Files are read with DataNodes gone: every pair for RS-3-2, m and m + 1 for wider ones, one replica
+//! of three.
+
+use crate::cluster::*;
+use cairn_client::{ClientError, CreateOptions};
+use std::time::{Duration, Instant};
+
+/// Lengths that end inside a cell, at a cell, in a second stripe.
+const LENS: [usize; 4] = [100, (1 << 20) + 5, 3 << 20, (5 << 20) + 4097];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_two_of_five_units_can_be_lost() {
+    for first in 0..5 {
+        for second in first + 1..5 {
+            let mut cluster = Cluster::start(5).await;
+            let fs = cluster.fs.clone();
+            fs.enable_policy("RS-3-2-1024k").await.unwrap();
+            for len in LENS {
+                let data = bytes(len as u64, len);
+                let options = striped("RS-3-2-1024k", 4 << 20);
+                put(&fs, &format!("/{len}"), &data, &options).await.unwrap();
+            }
+            // The units of each file lie elsewhere; so each pair of DataNodes is a pair of units.
+            cluster.kill_units(&format!("/{}", LENS[3]), &[first, second]).await;
+            for len in LENS {
+                let what = format!("{len} bytes without {first} and {second}");
+                let data = bytes(len as u64, len);
+                assert_same(&get(&fs, &format!("/{len}")).await.unwrap(), &data, &what);
+                let reader = fs.open(&format!("/{len}")).await.unwrap();
+                let mut buf = vec![0; 70_000];
+                let at = len / 2;
+                let got = reader.read_at(at as u64, &mut buf).await.unwrap();
+                assert_same(&buf[..got], &data[at..len.min(at + buf.len())], &what);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wide_groups_lose_m_units_and_no_more() {
+    for (policy, width, lost) in
+        [("RS-6-3-1024k", 9, vec![0u8, 4, 7]), ("RS-10-4-1024k", 14, vec![1, 2, 9, 13])]
+    {
+        let mut cluster = Cluster::start(width).await;
+        let fs = cluster.fs.clone();
+        fs.enable_policy(policy).await.unwrap();
+        let data = bytes(5, (23 << 20) + 99);
+        put(&fs, "/f", &data, &striped(policy, 4 << 20)).await.unwrap();
+        cluster.kill_units("/f", &lost).await;
+        assert_same(&get(&fs, "/f").await.unwrap(), &data, policy);
+        cluster.kill_units("/f", &[5]).await;
+        let error = get(&fs, "/f").await.unwrap_err();
+        assert!(matches!(error, ClientError::TooManyLost { .. }), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unit_lost_while_the_file_is_read_is_decoded() {
+    let mut cluster = Cluster::start(5).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(8, 60 << 20);
+    put(&fs, "/f", &data, &striped("RS-3-2-1024k", 32 << 20)).await.unwrap();
+    let mut reader = fs.open("/f").await.unwrap();
+    let mut all = Vec::new();
+    while let Some(chunk) = reader.next_chunk().await.unwrap() {
+        all.extend_from_slice(&chunk);
+        if all.len() == 3 << 20 {
+            cluster.kill_units("/f", &[1]).await;
+        }
+        if all.len() == 30 << 20 {
+            cluster.kill_units("/f", &[0]).await;
+        }
+    }
+    assert_same(&all, &data, "read while units were lost");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_stand_in_for_each_other() {
+    let mut cluster = Cluster::start(3).await;
+    let fs = cluster.fs.clone();
+    let data = bytes(8, 9 << 20);
+    let options = CreateOptions { block_size: Some(4 << 20), ..CreateOptions::default() };
+    put(&fs, "/f", &data, &options).await.unwrap();
+    for _ in 0..2 {
+        let uuid = cluster.datanodes[0].uuid().to_string();
+        cluster.kill(&uuid);
+        assert_same(&get(&fs, "/f").await.unwrap(), &data, "a replica lost");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corrupt_bytes_are_read_from_elsewhere_and_never_shown() {
+    for policy in [Some("RS-3-2-1024k"), None] {
+        let cluster = Cluster::start(5).await;
+        let fs = &cluster.fs;
+        fs.enable_policy("RS-3-2-1024k").await.unwrap();
+        let data = bytes(8, 6 << 20);
+        let options = CreateOptions {
+            policy: policy.map(str::to_string),
+            block_size: Some(16 << 20),
+            ..CreateOptions::default()
+        };
+        put(fs, "/f", &data, &options).await.unwrap();
+        cluster.corrupt_one();
+        // Whatever unit or replica it is, no read may show it: from each place in turn.
+        for start in [0usize, 1 << 20, 2 << 20, 5 << 20] {
+            let reader = fs.open("/f").await.unwrap();
+            let mut buf = vec![0; 1 << 20];
+            assert_eq!(reader.read_at(start as u64, &mut buf).await.unwrap(), buf.len());
+            assert_same(&buf, &data[start..start + buf.len()], &format!("{policy:?} {start}"));
+        }
+        assert_same(&get(fs, "/f").await.unwrap(), &data, &format!("{policy:?}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_datanode_holds_a_read_up_once_and_not_in_every_group() {
+    let hedge_after = Duration::from_secs(2);
+    let change = |config: &mut cairn_client::ClientConfig| config.striped_hedge_after = hedge_after;
+    let mut cluster = Cluster::start_with(5, change).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(3, 30 << 20);
+    put(&fs, "/f", &data, &striped("RS-3-2-1024k", 1 << 20)).await.unwrap();
+    let victim = &cluster.datanodes[0];
+    let (uuid, addr) = (victim.uuid().to_string(), victim.xfer_addr());
+    cluster.kill(&uuid);
+    // In its place somebody who lets clients connect and says nothing.
+    let _silent = loop {
+        match tokio::net::TcpListener::bind(addr).await {
+            Ok(listener) => break listener,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    };
+    let start = Instant::now();
+    assert_same(&get(&fs, "/f").await.unwrap(), &data, "read around a silent DataNode");
+    // Ten groups, of which six on average have a data unit there.
+    assert!(start.elapsed() < 4 * hedge_after, "{:?}", start.elapsed());
+}

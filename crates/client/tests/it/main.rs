@@ -1,0 +1,8 @@
+//! The client against a NameNode and DataNodes in this process.
+
+mod cluster;
+mod lost_units;
+mod mending;
+mod ops;
+mod roundtrip;
+mod write_failures;

@@ -1,0 +1,93 @@
+//! Names, appends, flushes and administration.
+
+use crate::cluster::*;
+use cairn_client::{ClientError, CreateOptions, SafeModeAction};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_are_made_listed_moved_and_deleted() {
+    let cluster = Cluster::start(1).await;
+    let fs = &cluster.fs;
+    assert!(fs.mkdirs("/a/b", 0o777).await.unwrap());
+    assert_eq!(fs.require("/a/b").await.unwrap().permission, 0o755);
+    let options = CreateOptions { replication: Some(1), ..CreateOptions::default() };
+    for name in ["z", "y", "x"] {
+        put(fs, &format!("/a/{name}"), name.as_bytes(), &options).await.unwrap();
+    }
+    let names = |list: Vec<cairn_client::FileStatus>| {
+        list.iter().map(|status| status.path.clone()).collect::<Vec<_>>()
+    };
+    let listed = fs.list("/a").collect().await.unwrap();
+    assert_eq!(names(listed), ["/a/b", "/a/x", "/a/y", "/a/z"]);
+    assert!(matches!(fs.list("/no").next().await, Err(ClientError::NotFound { .. })));
+    let again = fs.create("/a/x", &options).await.err().unwrap();
+    assert!(again.is_remote("org.apache.hadoop.fs.FileAlreadyExistsException"), "{again}");
+    assert!(fs.rename("/a/x", "/a/b").await.unwrap());
+    fs.rename_to("/a/y", "/a/z", true).await.unwrap();
+    assert_eq!(get(fs, "/a/z").await.unwrap(), b"y");
+    assert_eq!(get(fs, "/a/b/x").await.unwrap(), b"x");
+    let summary = fs.content_summary("/").await.unwrap();
+    assert_eq!((summary.len, summary.file_count), (2, 2));
+    fs.set_permission("/a/z", 0o600).await.unwrap();
+    fs.set_times("/a/z", Some(7), None).await.unwrap();
+    let status = fs.require("/a/z").await.unwrap();
+    assert_eq!((status.permission, status.modification_time_ms), (0o600, 7));
+    assert!(fs.delete("/a", true).await.unwrap());
+    assert!(!fs.delete("/a", true).await.unwrap());
+    assert!(!fs.safe_mode(SafeModeAction::Get).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flushed_bytes_are_seen_and_files_grow_by_appends() {
+    let cluster = Cluster::start(3).await;
+    let fs = &cluster.fs;
+    let data = bytes(2, 3_000_000);
+    let options = CreateOptions { block_size: Some(1 << 20), ..CreateOptions::default() };
+    let mut writer = fs.create("/f", &options).await.unwrap();
+    let mut at = 0;
+    // Flushes that cut a chunk, twice in the same chunk, and at a chunk.
+    for count in [1000, 1, 23, 512, 70_000] {
+        writer.write(&data[at..at + count]).await.unwrap();
+        at += count;
+        match count {
+            1 => writer.hsync().await.unwrap(),
+            _ => writer.hflush().await.unwrap(),
+        }
+        assert_same(&get(fs, "/f").await.unwrap(), &data[..at], &format!("flushed {count}"));
+    }
+    writer.hsync().await.unwrap();
+    writer.close().await.unwrap();
+    for count in [1, 700, 512, 65_536, 200_000, 977_040, 5, 1_000_000] {
+        let mut writer = fs.append("/f").await.unwrap();
+        assert_eq!(writer.position(), at as u64);
+        writer.write(&data[at..at + count / 2]).await.unwrap();
+        writer.hflush().await.unwrap();
+        writer.write(&data[at + count / 2..at + count]).await.unwrap();
+        writer.close().await.unwrap();
+        at += count;
+        assert_eq!(fs.require("/f").await.unwrap().len, at as u64);
+        assert_same(&get(fs, "/f").await.unwrap(), &data[..at], &format!("appended {count}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn policies_are_enabled_set_and_inherited() {
+    let cluster = Cluster::start(5).await;
+    let fs = &cluster.fs;
+    fs.mkdirs("/ec/sub", 0o755).await.unwrap();
+    let refused = fs.set_policy("/ec", Some("RS-3-2-1024k")).await;
+    assert!(matches!(refused, Err(ClientError::Remote { .. })), "{refused:?}");
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    fs.set_policy("/ec", Some("RS-3-2-1024k")).await.unwrap();
+    put(fs, "/ec/sub/f", b"hello", &CreateOptions::default()).await.unwrap();
+    let policy = fs.policy("/ec/sub/f").await.unwrap().unwrap();
+    assert_eq!(policy.name, "RS-3-2-1024k");
+    let mut writer = fs.create("/ec/g", &CreateOptions::default()).await.unwrap();
+    writer.write(b"x").await.unwrap();
+    assert!(writer.hflush().await.is_err(), "never a silent no-op");
+    writer.close().await.unwrap();
+    assert!(fs.append("/ec/g").await.is_err());
+    fs.unset_policy("/ec").await.unwrap();
+    put(fs, "/ec/plain", b"hello", &CreateOptions::default()).await.unwrap();
+    assert_eq!(fs.policy("/ec/plain").await.unwrap(), None);
+    assert_eq!(get(fs, "/ec/sub/f").await.unwrap(), b"hello");
+}

@@ -1,0 +1,192 @@
+//! The conversation with the NameNode: registration, heartbeats, reports, and the commands that come back.
+//!
+//! One task runs it; commands run in tasks of their own, so that a slow disk does not look like a dead DataNode.
+//!
+//! Source: Hadoop 3.5.0 `BPServiceActor`, `BPOfferService`.
+
+mod command;
+mod register;
+mod report;
+
+pub(crate) use report::IncrementalReports;
+
+use crate::dataset::Block;
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use crate::protocol;
+use crate::volume::Usage;
+use cairn_wire::proto::datanode::{
+    HeartbeatRequestProto, HeartbeatResponseProto, ReportBadBlocksRequestProto,
+    ReportBadBlocksResponseProto,
+};
+use cairn_wire::proto::hdfs::{DatanodeInfoProto, LocatedBlockProto, StorageReportProto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Wait after a failure; heartbeats that fail are repeated sooner if their interval is shorter.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why the conversation starts over.
+enum End {
+    /// The NameNode asks for a registration: it has restarted, or had given this DataNode up.
+    Register,
+    Failed(DataNodeError),
+}
+
+impl From<DataNodeError> for End {
+    fn from(error: DataNodeError) -> End {
+        End::Failed(error)
+    }
+}
+
+/// Talks to the NameNode until the task is ended.
+pub(crate) async fn run(node: Arc<Node>) {
+    loop {
+        if let Err(error) = register::register(&node).await {
+            tracing::warn!(name_node = %node.config.name_node, %error, "cannot register");
+            tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+            continue;
+        }
+        tracing::info!(name_node = %node.config.name_node, uuid = node.dataset.uuid(), "registered");
+        match serve(&node).await {
+            End::Register => tracing::info!("the NameNode asks for a new registration"),
+            End::Failed(error) => {
+                tracing::warn!(%error, "lost the NameNode");
+                tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+            }
+        }
+    }
+}
+
+/// Heartbeats and reports while the registration holds.
+async fn serve(node: &Arc<Node>) -> End {
+    let mut next_heartbeat = Instant::now();
+    let mut next_report = Instant::now();
+    loop {
+        let turn = take_turn(node, &mut next_heartbeat, &mut next_report).await;
+        match turn {
+            Ok(()) => {}
+            Err(End::Failed(DataNodeError::Rpc { what, source })) if source.remote().is_none() => {
+                // The NameNode may be restarting; it says itself if it wants a registration.
+                tracing::warn!(what, error = %source, "no answer from the NameNode");
+                tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
+                continue;
+            }
+            Err(end) => return end,
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(next_heartbeat) => {}
+            () = node.reports.wait_urgent() => {}
+            () = node.report_now.notified() => next_report = Instant::now(),
+            () = node.heartbeat_now.notified() => next_heartbeat = Instant::now(),
+        }
+    }
+}
+
+/// Does what is due.
+async fn take_turn(
+    node: &Arc<Node>,
+    next_heartbeat: &mut Instant,
+    next_report: &mut Instant,
+) -> Result<(), End> {
+    let now = Instant::now();
+    let is_report_due = now >= *next_report;
+    let mut lease = None;
+    let mut is_told_to_register = false;
+    if now >= *next_heartbeat || is_report_due {
+        *next_heartbeat = now + node.config.heartbeat_interval;
+        let answer = heartbeat(node, is_report_due).await?;
+        lease = answer.full_block_report_lease_id.filter(|id| *id != 0);
+        for command in answer.cmds {
+            is_told_to_register |= command::run(node, command);
+        }
+    }
+    if is_told_to_register {
+        return Err(End::Register);
+    }
+    report::send_incremental(node).await?;
+    if let Some(lease) = lease.filter(|_| is_report_due) {
+        let command = report::send_full(node, lease).await?;
+        if command.is_some_and(|command| command::run(node, command)) {
+            return Err(End::Register);
+        }
+        *next_report = Instant::now() + node.config.block_report_interval;
+    } else if is_report_due {
+        // No lease: other DataNodes report first. Asked again with the next heartbeat.
+        *next_report = *next_heartbeat;
+    }
+    Ok(())
+}
+
+async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
+    let failed = node.dataset.volumes().iter().filter(|volume| volume.is_failed()).count();
+    let request = HeartbeatRequestProto {
+        registration: node.registration()?,
+        reports: storage_reports(node)?,
+        xmits_in_progress: Some(node.transfers.load(Ordering::Relaxed)),
+        xceiver_count: Some(node.connections.load(Ordering::Relaxed) as u32),
+        failed_volumes: Some(failed as u32),
+        cache_capacity: Some(0),
+        cache_used: Some(0),
+        request_full_block_report_lease: Some(wants_lease),
+        ..Default::default()
+    };
+    call(node, "sendHeartbeat", &request).await
+}
+
+fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {
+    let mut reports = Vec::new();
+    for volume in node.dataset.volumes() {
+        let usage = match volume.is_failed() {
+            true => Usage::default(),
+            // One bad disk must not keep the others from being reported.
+            false => volume.usage().unwrap_or_else(|error| {
+                tracing::warn!(dir = %volume.root().display(), %error, "cannot ask for the free space");
+                node.check_volume(&error);
+                Usage::default()
+            }),
+        };
+        let is_failed = volume.is_failed();
+        reports.push(StorageReportProto {
+            storage_uuid: volume.storage_id().into(),
+            failed: Some(is_failed),
+            capacity: Some(usage.capacity),
+            dfs_used: Some(usage.used),
+            remaining: Some(usage.remaining),
+            block_pool_used: Some(usage.used),
+            storage: Some(report::storage_proto(volume)),
+            non_dfs_used: Some(usage.non_dfs_used),
+            mount: None,
+        });
+    }
+    Ok(reports)
+}
+
+/// Tells the NameNode that a replica has bad bytes.
+pub(crate) async fn report_bad_block(
+    node: &Node,
+    block: &Block,
+    holder: DatanodeInfoProto,
+) -> Result<()> {
+    let located = LocatedBlockProto {
+        b: protocol::extended_block(block),
+        locs: vec![holder],
+        ..Default::default()
+    };
+    let request = ReportBadBlocksRequestProto { blocks: vec![located] };
+    call(node, "reportBadBlocks", &request).await.map(|_: ReportBadBlocksResponseProto| ())
+}
+
+/// Calls the NameNode.
+async fn call<Req: prost::Message, Resp: prost::Message + Default>(
+    node: &Node,
+    method: &'static str,
+    request: &Req,
+) -> Result<Resp> {
+    node.name_node
+        .call(method, request)
+        .await
+        .map_err(|source| DataNodeError::Rpc { what: method, source })
+}

@@ -1,0 +1,109 @@
+//! Carries out what the NameNode commands.
+//!
+//! Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActive`.
+
+use crate::dataset::{Block, blocking};
+use crate::node::Node;
+use crate::ops::reconstruct;
+use crate::ops::transfer::{self, Targets};
+use crate::protocol;
+use crate::recovery;
+use cairn_wire::proto::datanode::{
+    BlockCommandProto, BlockCommandProtoAction as Action, DatanodeCommandProto,
+    DatanodeCommandProtoType as Type,
+};
+use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Starts what `command` asks for. True if it asks for a new registration.
+pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
+    let Ok(kind) = Type::try_from(command.cmd_type) else {
+        tracing::warn!(kind = command.cmd_type, "unknown command of the NameNode");
+        return false;
+    };
+    match kind {
+        Type::RegisterCommand => return true,
+        Type::BlockCommand => {
+            command.blk_cmd.into_iter().for_each(|blocks| run_blocks(node, blocks))
+        }
+        Type::BlockRecoveryCommand => {
+            for block in command.recovery_cmd.into_iter().flat_map(|command| command.blocks) {
+                node.tasks.spawn(recovery::recover(node.clone(), block));
+            }
+        }
+        Type::BalancerBandwidthCommand => {
+            let bandwidth = command.balancer_cmd.map_or(0, |command| command.bandwidth);
+            if bandwidth > 0 {
+                tracing::info!(bandwidth, "new balancing bandwidth");
+                node.balance_bandwidth.store(bandwidth, Ordering::Relaxed);
+            }
+        }
+        Type::BlockECReconstructionCommand => {
+            let works = command.blk_ec_reconstruction_cmd.into_iter();
+            works
+                .flat_map(|c| c.block_ec_reconstructioninfo)
+                .for_each(|w| reconstruct::start(node, w));
+        }
+        // There is no upgrade to finalize, no block token to sign and no cache to fill.
+        Type::FinalizeCommand | Type::KeyUpdateCommand | Type::BlockIdCommand => {}
+        Type::NullDatanodeCommand | Type::UnusedUpgradeCommand => {}
+    }
+    false
+}
+
+fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {
+    match Action::try_from(command.action) {
+        Ok(Action::Invalidate) => invalidate(node, command),
+        Ok(Action::Transfer) => transfer(node, command),
+        Ok(Action::Shutdown) => tracing::warn!("ignored the NameNode's order to shut down"),
+        Err(_) => tracing::warn!(action = command.action, "unknown block command of the NameNode"),
+    }
+}
+
+fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
+    let deleter = node.clone();
+    node.tasks.spawn(async move {
+        for proto in command.blocks {
+            let block = from_local(&command.block_pool_id, &proto);
+            let dataset = deleter.dataset.clone();
+            match blocking(move || dataset.invalidate(block.id, block.gs)).await {
+                Ok(storage_id) => deleter.reports.deleted(block.id, block.gs, &storage_id),
+                Err(error) => tracing::warn!(%error, "cannot delete a replica"),
+            }
+        }
+    });
+}
+
+fn transfer(node: &Arc<Node>, command: BlockCommandProto) {
+    let (mut types, mut ids) =
+        (command.target_storage_types.into_iter(), command.target_storage_uuids.into_iter());
+    for (proto, nodes) in command.blocks.iter().zip(command.targets) {
+        let block = from_local(&command.block_pool_id, proto);
+        let targets = Targets {
+            nodes: nodes.datanodes,
+            storage_types: types.next().map(|list| list.storage_types).unwrap_or_default(),
+            storage_ids: ids.next().map(|list| list.storage_uuids).unwrap_or_default(),
+        };
+        let sender = node.clone();
+        node.tasks.spawn(async move {
+            let len = sender.dataset.get(block.id).map_or(0, |replica| replica.on_disk_len());
+            let whole = Block { len, ..block };
+            if let Err(error) =
+                transfer::copy(&sender, &whole, targets, String::new(), Stage::PipelineSetupCreate)
+                    .await
+            {
+                tracing::warn!(block = %whole.id, %error, "cannot copy a replica");
+            }
+        });
+    }
+}
+
+fn from_local(pool: &str, proto: &cairn_wire::proto::hdfs::BlockProto) -> Block {
+    protocol::block(&cairn_wire::proto::hdfs::ExtendedBlockProto {
+        pool_id: pool.into(),
+        block_id: proto.block_id,
+        generation_stamp: proto.gen_stamp,
+        num_bytes: proto.num_bytes,
+    })
+}

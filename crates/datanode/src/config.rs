@@ -1,0 +1,152 @@
+//! What a DataNode is told at its start. Plain values: keys are parsed by the `cairn` binary.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Medium of a volume, as the NameNode's storage policies know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum StorageType {
+    /// A spinning disk, and what a volume without a type is.
+    #[default]
+    Disk,
+    /// Flash.
+    Ssd,
+    /// Dense and slow.
+    Archive,
+    /// Memory.
+    RamDisk,
+    /// Byte-addressable memory that survives power loss.
+    Nvdimm,
+}
+
+/// One volume's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataDir {
+    /// The folder; it is made if missing.
+    pub path: PathBuf,
+    /// Its medium.
+    pub storage_type: StorageType,
+}
+
+impl From<PathBuf> for DataDir {
+    fn from(path: PathBuf) -> DataDir {
+        DataDir { path, storage_type: StorageType::default() }
+    }
+}
+
+/// What an acknowledged block has survived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Block, CRCs and their folder are on stable storage before the last packet is acknowledged.
+    #[default]
+    Stable,
+    /// They are in the page cache, as with Hadoop's default `dfs.datanode.synconclose=false`.
+    PageCache,
+}
+
+/// Settings of a DataNode; `Default` has Hadoop's defaults, except that durability is
+/// [`Durability::Stable`] and that addresses are on the loopback interface.
+#[derive(Clone, Debug)]
+pub struct DataNodeConfig {
+    /// Volumes: `dfs.datanode.data.dir`.
+    pub data_dirs: Vec<DataDir>,
+    /// Where to find the NameNode, `host:port`: `dfs.namenode.servicerpc-address`, `dfs.namenode.rpc-address`, `fs.defaultFS`.
+    pub name_node: String,
+    /// Data transfer listens here: `dfs.datanode.address`.
+    pub xfer_addr: SocketAddr,
+    /// RPC listens here: `dfs.datanode.ipc.address`.
+    pub ipc_addr: SocketAddr,
+    /// Port reported for HTTP, where something else serves it: `dfs.datanode.http.address`.
+    pub info_port: u16,
+    /// Name this DataNode registers under; the address if absent: `dfs.datanode.hostname`.
+    pub hostname: Option<String>,
+    /// User that the RPCs to the NameNode name.
+    pub user: String,
+    /// What an acknowledged block has survived: `dfs.datanode.synconclose`.
+    pub durability: Durability,
+    /// Bytes of each volume left to others: `dfs.datanode.du.reserved`.
+    pub reserved_bytes: u64,
+    /// Volumes that may fail before the DataNode gives up: `dfs.datanode.failed.volumes.tolerated`.
+    pub failed_volumes_tolerated: usize,
+    /// Time between heartbeats: `dfs.heartbeat.interval`.
+    pub heartbeat_interval: Duration,
+    /// Time between full block reports: `dfs.blockreport.intervalMsec`.
+    pub block_report_interval: Duration,
+    /// Replicas above which each storage is reported in its own call: `dfs.blockreport.split.threshold`.
+    pub block_report_split_threshold: usize,
+    /// A peer that sends nothing for this long is given up: `dfs.client.socket-timeout`.
+    pub read_timeout: Duration,
+    /// A peer that takes nothing for this long is given up: `dfs.datanode.socket.write.timeout`.
+    pub write_timeout: Duration,
+    /// How long a connection may wait for its next operation: `dfs.datanode.socket.reuse.keepalive`.
+    pub keepalive: Duration,
+    /// How long to wait for a writer that must stop: `dfs.datanode.xceiver.stop.timeout.millis`.
+    pub writer_stop_timeout: Duration,
+    /// Connections served at once: `dfs.datanode.max.transfer.threads`.
+    pub max_connections: usize,
+    /// Blocks moved by a balancer at once: `dfs.datanode.balance.max.concurrent.moves`.
+    pub max_moves: usize,
+    /// Bytes per second for balancing: `dfs.datanode.balance.bandwidthPerSec`.
+    pub balance_bandwidth: u64,
+    /// Space asked of a volume for a block whose length is not known: `dfs.blocksize`.
+    pub block_len_estimate: u64,
+    /// Data bytes of a packet that this DataNode sends to readers.
+    pub send_packet_len: usize,
+    /// Block groups reconstructed at once: `dfs.datanode.ec.reconstruction.threads`.
+    pub reconstruction_threads: usize,
+    /// A unit that takes longer for a buffer is passed over if another can serve:
+    /// `dfs.datanode.ec.reconstruction.stripedread.timeout.millis`.
+    pub reconstruction_read_timeout: Duration,
+    /// Bytes of each unit that are decoded in one step:
+    /// `dfs.datanode.ec.reconstruction.stripedread.buffer.size`, of which Hadoop takes 64 KiB.
+    pub reconstruction_buffer_len: u64,
+    /// Share of the sources that a reconstruction counts as transfers:
+    /// `dfs.datanode.ec.reconstruction.xmits.weight`.
+    pub reconstruction_xmits_weight: f64,
+    /// Bytes per second read for reconstruction, 0 for any:
+    /// `dfs.datanode.ec.reconstruct.read.bandwidthPerSec`.
+    pub reconstruction_read_bandwidth: u64,
+    /// Bytes per second written by reconstruction, 0 for any:
+    /// `dfs.datanode.ec.reconstruct.write.bandwidthPerSec`.
+    pub reconstruction_write_bandwidth: u64,
+    /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
+    pub connect_via_hostname: bool,
+}
+
+impl Default for DataNodeConfig {
+    fn default() -> DataNodeConfig {
+        let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        DataNodeConfig {
+            data_dirs: Vec::new(),
+            name_node: "127.0.0.1:8020".into(),
+            xfer_addr: loopback(9866),
+            ipc_addr: loopback(9867),
+            info_port: 0,
+            hostname: None,
+            user: "hdfs".into(),
+            durability: Durability::Stable,
+            reserved_bytes: 0,
+            failed_volumes_tolerated: 0,
+            heartbeat_interval: Duration::from_secs(3),
+            block_report_interval: Duration::from_secs(6 * 3600),
+            block_report_split_threshold: 1_000_000,
+            read_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(480),
+            keepalive: Duration::from_secs(4),
+            writer_stop_timeout: Duration::from_secs(60),
+            max_connections: 4096,
+            max_moves: 100,
+            balance_bandwidth: 100 << 20,
+            block_len_estimate: 128 << 20,
+            send_packet_len: 256 << 10,
+            reconstruction_threads: 8,
+            reconstruction_read_timeout: Duration::from_secs(5),
+            reconstruction_buffer_len: 1 << 20,
+            reconstruction_xmits_weight: 0.5,
+            reconstruction_read_bandwidth: 0,
+            reconstruction_write_bandwidth: 0,
+            connect_via_hostname: false,
+        }
+    }
+}

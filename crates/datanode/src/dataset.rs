@@ -1,0 +1,442 @@
+//! The replicas of this DataNode: the map from block to replica and volume, and what is done with them.
+//!
+//! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
+//! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
+//! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, the open
+//! files of a replica in `dataset/{reader,writer}.rs`. Tested in `tests/it`.
+
+mod reader;
+mod recover;
+mod slot;
+mod write;
+mod writer;
+
+pub(crate) use reader::ReadView;
+pub(crate) use write::{StorageWish, WriteKind};
+pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
+
+use crate::config::{DataNodeConfig, Durability, StorageType};
+use crate::error::{Context, DataNodeError, Result};
+use crate::volume::layout::{self, NodeVersion, PoolVersion};
+use crate::volume::{Volume, scan};
+use cairn_codec::crc::ChecksumKind;
+use cairn_replica::{Replica, ReplicaError, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use slot::WriterSlot;
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A block as a peer names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) pool: String,
+    pub(crate) id: BlockId,
+    pub(crate) gs: GenerationStamp,
+    pub(crate) len: u64,
+}
+
+/// How a replica's bytes are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checksum {
+    pub(crate) kind: ChecksumKind,
+    pub(crate) chunk_len: usize,
+}
+
+/// A replica with its place and its writer.
+#[derive(Debug)]
+struct Entry {
+    replica: Replica,
+    volume: Arc<Volume>,
+    /// CRC of the last chunk while that chunk may still grow.
+    last_crc: Option<u32>,
+    writer: Option<Arc<WriterSlot>>,
+}
+
+/// The replicas of this DataNode.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    volumes: Vec<Arc<Volume>>,
+    uuid: String,
+    durability: Durability,
+    block_len_estimate: u64,
+    writer_stop_timeout: Duration,
+    /// Folders that could not even be opened, and how many volumes may be lost in all.
+    unusable_dirs: usize,
+    failed_volumes_tolerated: usize,
+    next_volume: AtomicUsize,
+    pool_id: OnceLock<String>,
+    closed: AtomicBool,
+    /// Why too few volumes are left.
+    gave_up: watch::Sender<Option<String>>,
+    map: Mutex<HashMap<BlockId, Entry>>,
+}
+
+impl Dataset {
+    /// Opens the volumes; bad ones are left out as far as the configuration tolerates. A block pool that was
+    /// here before is opened at once, so that readers are served before the NameNode answers.
+    pub(crate) fn open(config: &DataNodeConfig) -> Result<Dataset> {
+        let (mut volumes, mut known) = (Vec::new(), Vec::new());
+        let mut failures = Vec::new();
+        for dir in &config.data_dirs {
+            match Volume::open(dir, config.reserved_bytes) {
+                Ok((volume, version)) => {
+                    known.extend(version);
+                    volumes.push(Arc::new(volume));
+                }
+                Err(error) => {
+                    tracing::error!(dir = %dir.path.display(), %error, "volume is not usable");
+                    failures.push(error);
+                }
+            }
+        }
+        if volumes.is_empty() || failures.len() > config.failed_volumes_tolerated {
+            return Err(failures
+                .pop()
+                .unwrap_or_else(|| DataNodeError::peer("no volume is configured")));
+        }
+        let uuid = match known.first() {
+            Some(version) => version.datanode_uuid.clone(),
+            None => layout::random_uuid()?,
+        };
+        let dataset = Dataset {
+            volumes,
+            uuid,
+            durability: config.durability,
+            block_len_estimate: config.block_len_estimate,
+            writer_stop_timeout: config.writer_stop_timeout,
+            unusable_dirs: failures.len(),
+            failed_volumes_tolerated: config.failed_volumes_tolerated,
+            next_volume: AtomicUsize::new(0),
+            pool_id: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            gave_up: watch::channel(None).0,
+            map: Mutex::default(),
+        };
+        if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
+            dataset.open_pool(&version.cluster_id, &pool)?;
+        }
+        Ok(dataset)
+    }
+
+    /// The DataNode's UUID, the same on all volumes.
+    pub(crate) fn uuid(&self) -> &str {
+        &self.uuid
+    }
+
+    /// The volumes, also failed ones.
+    pub(crate) fn volumes(&self) -> &[Arc<Volume>] {
+        &self.volumes
+    }
+
+    /// The block pool, once it is known.
+    pub(crate) fn pool_id(&self) -> Option<&str> {
+        self.pool_id.get().map(String::as_str)
+    }
+
+    /// The identity of the block pool on disk, if there is exactly one.
+    fn known_pool(&self) -> Option<PoolVersion> {
+        let mut pools = Vec::new();
+        for volume in &self.volumes {
+            // What is wrong with a volume shows when its pool is opened.
+            pools.extend(PoolVersion::list(volume.root()).unwrap_or_default());
+        }
+        pools.dedup_by(|a, b| a.block_pool_id == b.block_pool_id);
+        if pools.len() == 1 { pools.pop() } else { None }
+    }
+
+    /// Opens the block pool of a NameNode on every volume and finds the replicas; volumes where that fails are
+    /// left out as far as the configuration tolerates. Does nothing if it is open; fails if another one is.
+    pub(crate) fn open_pool(&self, cluster_id: &str, pool: &PoolVersion) -> Result<()> {
+        if let Some(open) = self.pool_id() {
+            return self.check_same_pool(open, cluster_id, pool);
+        }
+        let node = NodeVersion {
+            storage_id: String::new(),
+            cluster_id: cluster_id.into(),
+            datanode_uuid: self.uuid.clone(),
+        };
+        // A try that failed may have left some: nothing is served before all is well.
+        self.lock().clear();
+        let mut failures = Vec::new();
+        for volume in &self.volumes {
+            match volume.open_pool(&node, pool).and_then(|()| scan::scan(volume)) {
+                Ok(replicas) => self.take_in(volume, replicas),
+                Err(error) => {
+                    tracing::error!(dir = %volume.root().display(), %error, "volume is not usable");
+                    failures.push((volume, error));
+                }
+            }
+        }
+        let is_too_much = self.unusable_dirs + failures.len() > self.failed_volumes_tolerated
+            || failures.len() == self.volumes.len();
+        if is_too_much && let Some((_, error)) = failures.pop() {
+            return Err(error);
+        }
+        failures.iter().for_each(|(volume, _)| _ = volume.fail());
+        // Nobody else sets it: the DataNode opens one pool, from one task.
+        let _ = self.pool_id.set(pool.block_pool_id.clone());
+        Ok(())
+    }
+
+    fn check_same_pool(&self, open: &str, cluster_id: &str, pool: &PoolVersion) -> Result<()> {
+        if open != pool.block_pool_id {
+            let ours =
+                format!("this DataNode serves {open}, the NameNode has {}", pool.block_pool_id);
+            return Err(DataNodeError::peer(ours));
+        }
+        let healthy = self.volumes.iter().find(|volume| !volume.is_failed());
+        let found = healthy.map_or(Ok(None), |volume| NodeVersion::read(volume.root()))?;
+        match found {
+            Some(version) if version.cluster_id != cluster_id => Err(DataNodeError::peer(format!(
+                "Incompatible clusterIDs: namenode clusterID = {cluster_id}; datanode clusterID = {}",
+                version.cluster_id
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_in(&self, volume: &Arc<Volume>, replicas: Vec<Replica>) {
+        tracing::info!(dir = %volume.root().display(), replicas = replicas.len(), "volume is open");
+        let mut map = self.lock();
+        for replica in replicas {
+            Dataset::keep_better(&mut map, replica, volume);
+        }
+    }
+
+    /// Of two replicas of a block, found on two volumes, the newer and longer one counts.
+    fn keep_better(map: &mut HashMap<BlockId, Entry>, replica: Replica, volume: &Arc<Volume>) {
+        let rank = |r: &Replica| (r.gs(), r.on_disk_len(), std::cmp::Reverse(r.state()));
+        if map.get(&replica.id()).is_some_and(|old| rank(&old.replica) >= rank(&replica)) {
+            tracing::warn!(block = %replica.id(), dir = %volume.root().display(), "ignored an older replica");
+            return;
+        }
+        let entry = Entry { volume: volume.clone(), last_crc: None, writer: None, replica };
+        map.insert(entry.replica.id(), entry);
+    }
+
+    /// Forgets all replicas, so that work that outlives the DataNode changes no file any more, and takes the
+    /// folders' locks away.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.lock().clear();
+        self.volumes.iter().for_each(|volume| volume.unlock());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Entry>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails unless `pool` is the one served here.
+    pub(crate) fn check_pool(&self, pool: &str) -> Result<()> {
+        match self.pool_id() {
+            Some(open) if open == pool && !self.closed.load(Ordering::Acquire) => Ok(()),
+            _ => Err(DataNodeError::UnknownPool(pool.into())),
+        }
+    }
+
+    /// Whether what is acknowledged must survive a power cut.
+    fn is_stable(&self) -> bool {
+        self.durability == Durability::Stable
+    }
+
+    /// What is known of a replica.
+    pub(crate) fn get(&self, id: BlockId) -> Option<Replica> {
+        self.lock().get(&id).map(|entry| entry.replica.clone())
+    }
+
+    /// Bytes of a replica that a reader may see.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#getReplicaVisibleLength`.
+    pub(crate) fn visible_len(&self, block: &Block) -> Result<u64> {
+        self.check_pool(&block.pool)?;
+        let map = self.lock();
+        let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
+        Ok(entry.replica.check_readable(block.gs)?)
+    }
+
+    /// Forgets a replica and deletes its files in the background of the caller (blocking). Returns its storage.
+    ///
+    /// A replica with another stamp than asked for stays: the NameNode did not mean it.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`.
+    pub(crate) fn invalidate(&self, id: BlockId, gs: GenerationStamp) -> Result<String> {
+        let entry = {
+            let mut map = self.lock();
+            match map.get(&id) {
+                Some(entry) if entry.replica.gs() == gs => map.remove(&id),
+                _ => None,
+            }
+        };
+        let reason = "Failed to delete replica: it is not found, or has another generation stamp";
+        let entry = entry.ok_or(ReplicaError::NotFound { block: id, gs, reason })?;
+        if let Some(slot) = &entry.writer {
+            slot.stop();
+        }
+        self.delete_files(&entry)?;
+        Ok(entry.volume.storage_id().into())
+    }
+
+    fn delete_files(&self, entry: &Entry) -> Result<()> {
+        let replica = &entry.replica;
+        let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
+        let mut freed = 0;
+        for path in [&files.data, &files.meta] {
+            freed += fs::metadata(path).map_or(0, |meta| meta.len());
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).at(path);
+                }
+                _ => {}
+            }
+        }
+        entry.volume.sub_used(freed);
+        Ok(())
+    }
+
+    /// Asks every writer to stop.
+    pub(crate) fn stop_all_writers(&self) {
+        self.lock().values().filter_map(|entry| entry.writer.as_ref()).for_each(|slot| slot.stop());
+    }
+
+    /// All replicas but temporary ones, by storage, for a block report.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#getBlockReports`.
+    pub(crate) fn report(&self) -> Vec<(Arc<Volume>, Vec<ReportedReplica>)> {
+        let mut by_storage: HashMap<&str, Vec<ReportedReplica>> = HashMap::new();
+        let map = self.lock();
+        for entry in map.values() {
+            let state = entry.replica.place();
+            if state != ReplicaState::Temporary {
+                by_storage.entry(entry.volume.storage_id()).or_default().push(ReportedReplica {
+                    id: entry.replica.id(),
+                    len: entry.replica.on_disk_len(),
+                    gs: entry.replica.gs(),
+                    state,
+                });
+            }
+        }
+        let healthy = self.volumes.iter().filter(|volume| !volume.is_failed());
+        healthy
+            .map(|v| (v.clone(), by_storage.remove(v.storage_id()).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Takes a volume out of use after an I/O error, stops its writers and forgets its replicas. If too few volumes
+    /// are left, [`Dataset::given_up`] completes.
+    pub(crate) fn fail_volume(&self, volume: &Volume, why: &DataNodeError) {
+        if volume.fail() {
+            tracing::error!(dir = %volume.root().display(), error = %why, "volume failed");
+            self.lock().retain(|_, entry| {
+                let stays = entry.volume.storage_id() != volume.storage_id();
+                if let (false, Some(slot)) = (stays, &entry.writer) {
+                    slot.stop();
+                }
+                stays
+            });
+        }
+        let failed = self.volumes.iter().filter(|v| v.is_failed()).count();
+        let lost = self.unusable_dirs + failed;
+        if lost > self.failed_volumes_tolerated || failed == self.volumes.len() {
+            let (all, tolerated) =
+                (self.unusable_dirs + self.volumes.len(), self.failed_volumes_tolerated);
+            self.gave_up.send_replace(Some(format!(
+                "{lost} of {all} volumes have failed, {tolerated} may \
+                 (dfs.datanode.failed.volumes.tolerated); the last: {why}"
+            )));
+        }
+    }
+
+    /// Completes when too many volumes have failed, and says so.
+    pub(crate) async fn given_up(&self) -> String {
+        let mut gave_up = self.gave_up.subscribe();
+        let why = gave_up.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        // The sender lives as long as `self`.
+        why.unwrap_or_default()
+    }
+
+    /// Runs syncs of a replica's files. If one fails, what was written may be lost although the next sync succeeds
+    /// (the system tells of it once): the replica is set aside for good, and its volume is out of use.
+    fn sync_or_condemn(
+        &self,
+        id: BlockId,
+        volume: &Volume,
+        syncs: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        match syncs() {
+            Err(error) => {
+                if let DataNodeError::Unsynced { .. } = error {
+                    self.condemn(id, volume);
+                    self.fail_volume(volume, &error);
+                }
+                Err(error)
+            }
+            // Another replica's sync may have failed the volume meanwhile.
+            Ok(()) => volume.check_not_failed(),
+        }
+    }
+
+    /// Forgets a replica that must never be taken for a good one again, on disk too.
+    fn condemn(&self, id: BlockId, volume: &Volume) {
+        let mut map = self.lock();
+        if map.get(&id).is_none_or(|entry| entry.volume.storage_id() != volume.storage_id()) {
+            return;
+        }
+        let Some(entry) = map.remove(&id) else { return };
+        if let Some(slot) = &entry.writer {
+            slot.stop();
+        }
+        let (replica, volume) = (&entry.replica, &entry.volume);
+        let aside = volume
+            .files(replica.id(), replica.gs(), replica.place())
+            .and_then(|files| files.set_aside());
+        if let Err(error) = aside {
+            tracing::error!(block = %id, %error, "cannot set a replica aside whose sync failed");
+        }
+    }
+
+    /// A volume with room for `len` bytes: the wished storage if it has, else one of the wished type, else any, in turn.
+    ///
+    /// Source: Hadoop 3.5.0 `RoundRobinVolumeChoosingPolicy`, `FsVolumeList#getNextVolume`.
+    fn choose_volume(&self, wish: &StorageWish, len: u64) -> Result<Arc<Volume>> {
+        let mut most = 0;
+        let mut fits = |volume: &Arc<Volume>| {
+            let room = volume.usage().map_or(0, |usage| usage.remaining);
+            most = most.max(room);
+            room >= len
+        };
+        let healthy: Vec<&Arc<Volume>> = self.volumes.iter().filter(|v| !v.is_failed()).collect();
+        let of_type: Vec<&Arc<Volume>> =
+            healthy.iter().copied().filter(|v| v.storage_type() == wish.storage_type).collect();
+        if let Some(volume) =
+            of_type.iter().find(|v| v.storage_id() == wish.storage_id).filter(|v| fits(v))
+        {
+            return Ok(Arc::clone(volume));
+        }
+        let candidates = if of_type.is_empty() { healthy } else { of_type };
+        for _ in 0..candidates.len() {
+            let turn = self.next_volume.fetch_add(1, Ordering::Relaxed) % candidates.len();
+            if fits(candidates[turn]) {
+                return Ok(Arc::clone(candidates[turn]));
+            }
+        }
+        Err(DataNodeError::NoSpace { most, needed: len })
+    }
+}
+
+/// One line of a block report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReportedReplica {
+    pub(crate) id: BlockId,
+    pub(crate) len: u64,
+    pub(crate) gs: GenerationStamp,
+    pub(crate) state: ReplicaState,
+}
+
+fn not_found(block: &Block) -> DataNodeError {
+    ReplicaError::NotFound { block: block.id, gs: block.gs, reason: "Replica not found for" }.into()
+}

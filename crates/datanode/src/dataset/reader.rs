@@ -1,0 +1,137 @@
+//! A replica opened for reading.
+
+use super::{Block, Checksum, Dataset, not_found};
+use crate::error::{Context, DataNodeError, Result};
+use crate::volume::ReplicaFiles;
+use cairn_codec::crc::{CRC_LEN, ChecksumKind};
+use cairn_net::file_read;
+use cairn_replica::ReplicaState;
+use cairn_stripe::GenerationStamp;
+use cairn_wire::meta_file::{self, MetaHeader};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a reader waits for bytes that are on their way, and how often it looks.
+///
+/// Source: Hadoop 3.5.0 `BlockSender` (`waitForMinLength`).
+const WAIT_FOR_BYTES: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// The files of a replica as they were at one moment: what a writer appends later is not seen.
+#[derive(Debug)]
+pub(crate) struct ReadView {
+    pub(crate) data: Arc<File>,
+    meta: File,
+    pub(crate) checksum: Checksum,
+    pub(crate) gs: GenerationStamp,
+    /// Bytes with CRCs.
+    pub(crate) end: u64,
+    /// Bytes that a reader may ask for.
+    pub(crate) visible: u64,
+    /// CRC of the last chunk at that moment, where a writer may replace it in the file.
+    last_crc: Option<u32>,
+    files: ReplicaFiles,
+}
+
+impl Dataset {
+    /// Opens a replica for reading bytes below `min_end`, for which a reader of an open file waits a little.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockSender`.
+    pub(crate) async fn open_read(&self, block: &Block, min_end: u64) -> Result<ReadView> {
+        self.check_pool(&block.pool)?;
+        let deadline = Instant::now() + WAIT_FOR_BYTES;
+        loop {
+            let view = match self.try_open_read(block) {
+                // Finalized meanwhile: the files have moved.
+                Err(error) if error.is_missing_file() => self.try_open_read(block)?,
+                other => other?,
+            };
+            let is_open =
+                self.get(block.id).is_some_and(|replica| replica.state() == ReplicaState::Rbw);
+            if view.end >= min_end || !is_open || Instant::now() >= deadline {
+                return Ok(view);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    fn try_open_read(&self, block: &Block) -> Result<ReadView> {
+        let (files, gs, end, visible, last_crc) = {
+            let map = self.lock();
+            let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
+            let replica = &entry.replica;
+            let visible = replica.check_readable(block.gs)?;
+            let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
+            (files, replica.gs(), replica.on_disk_len(), visible, entry.last_crc)
+        };
+        let data = Arc::new(File::open(&files.data).at(&files.data)?);
+        let meta = File::open(&files.meta).at(&files.meta)?;
+        let checksum = read_header(&meta, &files)?;
+        let mut view = ReadView { data, meta, checksum, gs, end, visible, last_crc, files };
+        view.keep_last_crc()?;
+        Ok(view)
+    }
+}
+
+/// The checksum that a meta file's header names.
+pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum> {
+    let mut head = [0; meta_file::HEADER_LEN];
+    meta.read_exact_at(&mut head, 0).at(&files.meta)?;
+    let header = MetaHeader::decode(&head)?;
+    let kind = ChecksumKind::from_id(header.checksum as u8).ok_or_else(|| {
+        DataNodeError::Checksum(format!("{} has an unknown type", files.meta.display()))
+    })?;
+    Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
+}
+
+impl ReadView {
+    /// An append that starts while this view is read replaces the CRC of a short last chunk.
+    fn keep_last_crc(&mut self) -> Result<()> {
+        let (kind, chunk) = (self.checksum.kind, self.checksum.chunk_len as u64);
+        if self.last_crc.is_none() && !self.end.is_multiple_of(chunk) && kind != ChecksumKind::Null
+        {
+            let mut crc = [0; CRC_LEN];
+            let at = meta_file::HEADER_LEN as u64 + self.end / chunk * CRC_LEN as u64;
+            self.meta.read_exact_at(&mut crc, at).at(&self.files.meta)?;
+            self.last_crc = Some(u32::from_be_bytes(crc));
+        }
+        Ok(())
+    }
+
+    /// CRCs (big-endian) of the bytes `from..to`; `from` is at a chunk boundary, `to` at one or at the end.
+    pub(crate) fn crcs(&self, from: u64, to: u64, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        let (kind, chunk) = (self.checksum.kind, self.checksum.chunk_len as u64);
+        let count = (to - from).div_ceil(chunk) as usize;
+        out.resize(count * kind.len(), 0);
+        if out.is_empty() {
+            return Ok(());
+        }
+        let at = meta_file::HEADER_LEN as u64 + from / chunk * kind.len() as u64;
+        file_read::read_exact_at(&self.meta, out, at).at(&self.files.meta)?;
+        if let (Some(crc), true) = (self.last_crc, to == self.end && !to.is_multiple_of(chunk)) {
+            let start = out.len() - kind.len();
+            out[start..].copy_from_slice(&crc.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// Reads data bytes at `offset`.
+    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.data.read_exact_at(out, offset).at(&self.files.data)
+    }
+
+    /// CRCs in the file.
+    pub(crate) fn crc_count(&self) -> Result<u64> {
+        let len = self.meta.metadata().at(&self.files.meta)?.len();
+        let crcs = len.saturating_sub(meta_file::HEADER_LEN as u64);
+        Ok(crcs.checked_div(self.checksum.kind.len() as u64).unwrap_or(0))
+    }
+
+    /// Reads the CRC part of the meta file from byte `at` of it; returns the bytes read.
+    pub(crate) fn read_crc_bytes(&self, at: u64, out: &mut [u8]) -> Result<usize> {
+        self.meta.read_at(out, meta_file::HEADER_LEN as u64 + at).at(&self.files.meta)
+    }
+}

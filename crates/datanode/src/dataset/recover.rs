@@ -1,0 +1,153 @@
+//! Operations of block recovery: freeze a replica, then set its length and stamp.
+
+use super::write::{move_files, truncate};
+use super::writer::{be_crc, make_finalized_dir};
+use super::{Block, Dataset, Entry, Finalized, not_found};
+use crate::error::{Context, DataNodeError, Result};
+use crate::volume::{ReplicaFiles, sys};
+use cairn_codec::crc::{CRC_LEN, ChecksumKind};
+use cairn_replica::{CrcFold, RecoveryInfo, Replica, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
+use cairn_wire::proto::hdfs::ChecksumTypeProto;
+use std::fs::{self, File};
+
+impl Dataset {
+    /// Freezes a replica for a recovery; `None` if there is none. Stops its writer.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#initReplicaRecovery`.
+    pub(crate) async fn init_recovery(
+        &self,
+        block: &Block,
+        recovery_id: GenerationStamp,
+    ) -> Result<Option<RecoveryInfo>> {
+        self.check_pool(&block.pool)?;
+        loop {
+            let busy = {
+                let mut map = self.lock();
+                let Some(entry) = map.get_mut(&block.id) else { return Ok(None) };
+                match entry.writer.clone() {
+                    Some(busy) => busy,
+                    None => {
+                        let files = self.files_of(entry)?;
+                        check_len(&files, entry.replica.on_disk_len())?;
+                        return Ok(Some(entry.replica.init_recovery(block.gs, recovery_id)?));
+                    }
+                }
+            };
+            self.stop_writer(&busy).await?;
+        }
+    }
+
+    /// Ends a recovery: the replica becomes finalized with `new_len` bytes. If `new_id` is another block, the first
+    /// `new_len` bytes are copied to it and the replica stays as it is (truncate of a file with snapshots). Blocking.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#updateReplicaUnderRecovery`.
+    pub(crate) fn finish_recovery(
+        &self,
+        block: &Block,
+        recovery_id: GenerationStamp,
+        new_id: BlockId,
+        new_len: u64,
+    ) -> Result<Finalized> {
+        self.check_pool(&block.pool)?;
+        let check = |entry: &Entry| -> Result<ReplicaFiles> {
+            entry.replica.check_finish_recovery(recovery_id, block.len, new_len)?;
+            let files = self.files_of(entry)?;
+            check_len(&files, entry.replica.on_disk_len())?;
+            Ok(files)
+        };
+        let (from, volume, old) = {
+            let map = self.lock();
+            let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
+            (check(entry)?, entry.volume.clone(), entry.replica.clone())
+        };
+        // Nobody writes a frozen replica, so the slow part needs no lock.
+        let dir = volume.pool()?.finalized_dir(block.id);
+        self.sync_or_condemn(block.id, &volume, || {
+            make_finalized_dir(&dir, self.is_stable())?;
+            self.sync_files(&from)
+        })?;
+        let is_copy = new_id.0 != 0 && new_id != block.id && new_len < old.on_disk_len();
+        let (gs, len) =
+            if is_copy { (old.gs(), old.on_disk_len()) } else { (recovery_id, new_len) };
+        let to = volume.files(block.id, gs, ReplicaState::Finalized)?;
+        {
+            let mut map = self.lock();
+            let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
+            check(entry)?;
+            truncate(&from, len)?;
+            move_files(&from, &to)?;
+            entry.replica.finish_recovery(gs, len);
+            entry.last_crc = None;
+        }
+        self.sync_or_condemn(block.id, &volume, || self.sync_files(&to))?;
+        if !is_copy {
+            return self.summary(block.id);
+        }
+        let copy = volume.files(new_id, recovery_id, ReplicaState::Finalized)?;
+        let copied = self.copy_truncated(&to, &copy, new_len);
+        copied.inspect_err(|_| _ = copy.set_aside())?;
+        volume.add_used(new_len);
+        let replica = Replica::new(new_id, recovery_id, ReplicaState::Finalized, new_len);
+        self.lock().insert(new_id, Entry { replica, volume, last_crc: None, writer: None });
+        self.summary(new_id)
+    }
+
+    /// Makes a replica and its name durable, if so configured.
+    fn sync_files(&self, files: &ReplicaFiles) -> Result<()> {
+        if !self.is_stable() {
+            return Ok(());
+        }
+        for path in [&files.data, &files.meta] {
+            sys::sync(&File::open(path).at(path)?, path)?;
+        }
+        files.data.parent().map_or(Ok(()), sys::sync_dir)
+    }
+
+    fn copy_truncated(&self, from: &ReplicaFiles, to: &ReplicaFiles, len: u64) -> Result<()> {
+        make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
+        fs::copy(&from.meta, &to.meta).at(&to.meta)?;
+        fs::copy(&from.data, &to.data).at(&to.data)?;
+        truncate(to, len)?;
+        self.sync_files(to)
+    }
+
+    /// What is reported of a finalized replica, with the CRC32C of its bytes folded from those of its chunks.
+    fn summary(&self, id: BlockId) -> Result<Finalized> {
+        let (files, gs, len, storage_id) = {
+            let map = self.lock();
+            let entry = map.get(&id).ok_or_else(|| DataNodeError::peer(format!("{id} is gone")))?;
+            let replica = &entry.replica;
+            let storage_id = entry.volume.storage_id().to_string();
+            (self.files_of(entry)?, replica.gs(), replica.on_disk_len(), storage_id)
+        };
+        let meta = fs::read(&files.meta).at(&files.meta)?;
+        let header = MetaHeader::decode(&meta)?;
+        let crc32c = (header.checksum == ChecksumTypeProto::ChecksumCrc32c).then(|| {
+            let chunk = u64::from(header.bytes_per_checksum);
+            let mut fold = CrcFold::new(ChecksumKind::Crc32c, chunk as usize);
+            let mut crcs = meta[HEADER_LEN..].chunks_exact(CRC_LEN).map(be_crc);
+            crcs.by_ref().take((len / chunk) as usize).for_each(|crc| fold.push(crc));
+            fold.finish(crcs.next().unwrap_or(0), len % chunk)
+        });
+        Ok(Finalized { id, gs, len, storage_id, crc32c })
+    }
+
+    fn files_of(&self, entry: &Entry) -> Result<ReplicaFiles> {
+        let replica = &entry.replica;
+        entry.volume.files(replica.id(), replica.gs(), replica.place())
+    }
+}
+
+/// A replica that has lost bytes on disk must not take part in a recovery.
+fn check_len(files: &ReplicaFiles, least: u64) -> Result<()> {
+    let found = fs::metadata(&files.data).at(&files.data)?.len();
+    match found < least {
+        true => Err(DataNodeError::peer(format!(
+            "File length mismatched. The length of {} is {found} but the replica has {least}",
+            files.data.display()
+        ))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,294 @@
+//! Operations that give a replica a writer: create, append, and pipeline recovery.
+
+use super::slot::WriterSlot;
+use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
+use super::{Block, Checksum, Dataset, Entry, StorageType, not_found};
+use crate::error::{Context, DataNodeError, Result};
+use crate::volume::{ReplicaFiles, sys};
+use cairn_codec::crc::ChecksumKind;
+use cairn_replica::{Replica, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::meta_file::HEADER_LEN;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a new replica is wished to go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StorageWish {
+    pub(crate) storage_type: StorageType,
+    /// Empty for any.
+    pub(crate) storage_id: String,
+}
+
+/// What a new replica will become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteKind {
+    /// A pipeline of a client writes it.
+    Rbw,
+    /// Another DataNode copies it here.
+    Temporary {
+        /// The copy is part of a pipeline recovery.
+        is_transfer: bool,
+    },
+}
+
+impl Dataset {
+    /// Makes an empty replica and opens it for writing.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createRbw`, `#createTemporary`.
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        block: &Block,
+        new_gs: GenerationStamp,
+        kind: WriteKind,
+        wish: &StorageWish,
+        checksum: Checksum,
+    ) -> Result<ReplicaWriter> {
+        self.check_pool(&block.pool)?;
+        let room = if block.len == 0 { self.block_len_estimate } else { block.len };
+        let volume = self.choose_volume(wish, room)?;
+        let (state, gs) = match kind {
+            WriteKind::Rbw => (ReplicaState::Rbw, new_gs.max(block.gs)),
+            WriteKind::Temporary { .. } => (ReplicaState::Temporary, block.gs),
+        };
+        let slot = WriterSlot::new();
+        loop {
+            let busy = {
+                let mut map = self.lock();
+                let old = map.get(&block.id);
+                let replica = old.map(|entry| &entry.replica);
+                let must_replace = match kind {
+                    WriteKind::Rbw => Replica::check_create(replica, new_gs)?,
+                    WriteKind::Temporary { is_transfer } => {
+                        Replica::check_create_temporary(replica, gs, is_transfer)?
+                    }
+                };
+                match old.and_then(|entry| entry.writer.clone()) {
+                    Some(busy) => Some(busy),
+                    None => {
+                        if let (true, Some(old)) = (must_replace, old) {
+                            self.delete_files(old)?;
+                        }
+                        let replica = Replica::new(block.id, gs, state, 0);
+                        let (volume, writer) = (volume.clone(), Some(slot.clone()));
+                        map.insert(block.id, Entry { replica, volume, last_crc: None, writer });
+                        None
+                    }
+                }
+            };
+            match busy {
+                Some(busy) => self.stop_writer(&busy).await?,
+                None => break,
+            }
+        }
+        let files = volume.files(block.id, gs, state)?;
+        volume.promise(room);
+        let opening = Opening { id: block.id, gs, volume, slot, files, promised: room };
+        ReplicaWriter::create(self.clone(), opening, checksum)
+    }
+
+    /// Opens a finalized replica of `len` bytes for appending.
+    pub(crate) async fn append(
+        self: &Arc<Self>,
+        block: &Block,
+        new_gs: GenerationStamp,
+        len: u64,
+    ) -> Result<ReplicaWriter> {
+        let opening = self
+            .take_over(block, |dataset, entry| {
+                let mut next = entry.replica.clone();
+                next.append(block.gs, new_gs, len)?;
+                dataset.reopen(entry, next)
+            })
+            .await?;
+        ReplicaWriter::reopen(self.clone(), opening)
+    }
+
+    /// Opens a replica whose append failed.
+    pub(crate) async fn recover_append(
+        self: &Arc<Self>,
+        block: &Block,
+        new_gs: GenerationStamp,
+        len: u64,
+    ) -> Result<ReplicaWriter> {
+        let opening = self
+            .take_over(block, |dataset, entry| {
+                let mut next = entry.replica.clone();
+                next.recover_append(block.gs, new_gs, len)?;
+                dataset.reopen(entry, next)
+            })
+            .await?;
+        ReplicaWriter::reopen(self.clone(), opening)
+    }
+
+    /// Opens a replica whose pipeline broke, cut back to what all of the pipeline had.
+    pub(crate) async fn recover_rbw(
+        self: &Arc<Self>,
+        block: &Block,
+        new_gs: GenerationStamp,
+        range: (u64, u64),
+    ) -> Result<ReplicaWriter> {
+        let opening = self
+            .take_over(block, |dataset, entry| {
+                let replica = &entry.replica;
+                let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
+                let file_len = fs::metadata(&files.data).at(&files.data)?.len();
+                let mut next = replica.clone();
+                let len = next.recover_rbw(block.gs, new_gs, range, file_len)?;
+                truncate(&files, len)?;
+                dataset.reopen(entry, next)
+            })
+            .await?;
+        ReplicaWriter::reopen(self.clone(), opening)
+    }
+
+    /// Finalizes a replica whose last acknowledgement was lost.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#recoverClose`.
+    pub(crate) async fn recover_close(
+        self: &Arc<Self>,
+        block: &Block,
+        new_gs: GenerationStamp,
+        len: u64,
+    ) -> Result<Finalized> {
+        let opening = self
+            .take_over(block, |dataset, entry| {
+                let mut next = entry.replica.clone();
+                // A replica finalized before its acknowledgement was lost only gets the stamp; finalizing
+                // an open one goes through the one place that does it durably.
+                if next.recover_close(block.gs, new_gs, len)? {
+                    next = entry.replica.clone();
+                    next.recover_append(block.gs, new_gs, len)?;
+                }
+                dataset.reopen(entry, next)
+            })
+            .await?;
+        let writer = ReplicaWriter::reopen(self.clone(), opening)?;
+        match self.get(block.id).is_some_and(|replica| replica.state() == ReplicaState::Finalized) {
+            true => Ok(writer.summary()),
+            false => writer.finalize().await,
+        }
+    }
+
+    /// Runs `act` on a replica once no writer is at it, and registers a new writer in the same step.
+    async fn take_over(
+        self: &Arc<Self>,
+        block: &Block,
+        act: impl Fn(&Dataset, &mut Entry) -> Result<ReplicaFiles>,
+    ) -> Result<Opening> {
+        self.check_pool(&block.pool)?;
+        loop {
+            let taken = {
+                let mut map = self.lock();
+                let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
+                match entry.writer.clone() {
+                    Some(busy) => Err(busy),
+                    None => {
+                        let files = act(self, entry)?;
+                        let slot = WriterSlot::new();
+                        entry.writer = Some(slot.clone());
+                        let promised = block.len.saturating_sub(entry.replica.on_disk_len());
+                        entry.volume.promise(promised);
+                        let (gs, volume) = (entry.replica.gs(), entry.volume.clone());
+                        Ok(Opening { id: block.id, gs, volume, slot, files, promised })
+                    }
+                }
+            };
+            match taken {
+                Ok(opening) => return self.sync_names(opening).await,
+                Err(busy) => self.stop_writer(&busy).await?,
+            }
+        }
+    }
+
+    /// Makes a replica's new names durable, if so configured: the NameNode will insist on the new stamp, and
+    /// a power cut that brought the old names back would make bytes useless that were durable before.
+    async fn sync_names(self: &Arc<Self>, opening: Opening) -> Result<Opening> {
+        let dir = opening.files.meta.parent().filter(|_| self.is_stable()).map(Path::to_path_buf);
+        let Some(dir) = dir else { return Ok(opening) };
+        let (dataset, id, volume) = (self.clone(), opening.id, opening.volume.clone());
+        let sync = move || dataset.sync_or_condemn(id, &volume, || sys::sync_dir(&dir));
+        match blocking(sync).await {
+            Ok(()) => Ok(opening),
+            Err(error) => {
+                self.leave(&opening);
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves a replica's files to where `next` says they are, and makes it the replica.
+    pub(super) fn reopen(&self, entry: &mut Entry, next: Replica) -> Result<ReplicaFiles> {
+        let old = &entry.replica;
+        let from = entry.volume.files(old.id(), old.gs(), old.place())?;
+        let to = entry.volume.files(next.id(), next.gs(), next.place())?;
+        move_files(&from, &to)?;
+        entry.replica = next;
+        Ok(to)
+    }
+
+    /// Waits until `slot`'s writer has left.
+    pub(super) async fn stop_writer(&self, slot: &WriterSlot) -> Result<()> {
+        slot.stop();
+        match slot.wait_gone(self.writer_stop_timeout).await {
+            true => Ok(()),
+            false => Err(DataNodeError::peer("Join on writer timed out")),
+        }
+    }
+
+    /// A writer that failed has left: temporary replicas are of no use to anybody.
+    pub(super) fn abandon(&self, id: BlockId, slot: &Arc<WriterSlot>) {
+        let mut map = self.lock();
+        let Some(entry) =
+            map.get_mut(&id).filter(|e| e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, slot)))
+        else {
+            return;
+        };
+        entry.writer = None;
+        if entry.replica.state() != ReplicaState::Temporary {
+            return;
+        }
+        let deleted = map.remove(&id).map_or(Ok(()), |entry| self.delete_files(&entry));
+        if let Err(error) = deleted {
+            tracing::warn!(block = %id, %error, "cannot delete an unfinished copy");
+        }
+    }
+}
+
+/// Renames a replica's two files, the CRCs first: a block file never stands without them.
+pub(super) fn move_files(from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    fs::rename(&from.meta, &to.meta).at(&from.meta)?;
+    if from.data != to.data {
+        fs::rename(&from.data, &to.data).at(&from.data)?;
+    }
+    Ok(())
+}
+
+/// Cuts a replica to `len` bytes; the last chunk gets a new CRC if a part of it is cut off.
+///
+/// Source: Hadoop 3.5.0 `FsDatasetUtil#truncateBlock`.
+pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<()> {
+    let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
+    let meta = File::options().read(true).write(true).open(&files.meta).at(&files.meta)?;
+    if data.metadata().at(&files.data)?.len() <= len {
+        return Ok(());
+    }
+    let checksum = super::reader::read_header(&meta, files)?;
+    let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
+    let crcs = len.div_ceil(chunk) * kind.len() as u64;
+    let part = (len % chunk) as usize;
+    if part > 0 && kind != ChecksumKind::Null {
+        let mut bytes = vec![0; part];
+        data.read_exact_at(&mut bytes, len - part as u64).at(&files.data)?;
+        let crc = kind.update(0, &bytes).to_be_bytes();
+        let at = HEADER_LEN as u64 + crcs - kind.len() as u64;
+        meta.write_all_at(&crc, at).at(&files.meta)?;
+    }
+    data.set_len(len).at(&files.data)?;
+    meta.set_len(HEADER_LEN as u64 + crcs).at(&files.meta)
+}

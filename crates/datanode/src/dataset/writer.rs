@@ -1,0 +1,419 @@
+//! A replica opened for writing: packets in, a durable finalized replica out.
+
+use super::slot::WriterSlot;
+use super::write::move_files;
+use super::{Checksum, Dataset};
+use crate::error::{Context, DataNodeError, Result};
+use crate::volume::{ReplicaFiles, Volume, sys};
+use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
+use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Dirty bytes after which write-back is started, so that the closing fsync finds little to do.
+const WRITE_BACK_STEP: u64 = 4 << 20;
+
+/// What a writer starts from.
+pub(super) struct Opening {
+    pub(super) id: BlockId,
+    pub(super) gs: GenerationStamp,
+    pub(super) volume: Arc<Volume>,
+    pub(super) slot: Arc<WriterSlot>,
+    pub(super) files: ReplicaFiles,
+    pub(super) promised: u64,
+}
+
+/// A finished replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finalized {
+    pub(crate) id: BlockId,
+    pub(crate) gs: GenerationStamp,
+    pub(crate) len: u64,
+    pub(crate) storage_id: String,
+    /// CRC32C of all bytes, where the chunks have CRC32Cs.
+    pub(crate) crc32c: Option<u32>,
+}
+
+/// The one writer of a replica. Dropping it leaves an RBW replica as it is and deletes a temporary one.
+pub(crate) struct ReplicaWriter {
+    dataset: Arc<Dataset>,
+    opening: Opening,
+    data: Arc<File>,
+    meta: Arc<File>,
+    checksum: Checksum,
+    tail: ChunkTail,
+    fold: CrcFold,
+    written_back: u64,
+    translated: Vec<u8>,
+}
+
+/// See [`ReplicaWriter::acks`].
+pub(crate) struct AckNotes {
+    dataset: Arc<Dataset>,
+    id: BlockId,
+    slot: Arc<WriterSlot>,
+}
+
+impl AckNotes {
+    /// Notes that the whole pipeline has everything up to `end`.
+    pub(crate) fn note(&self, end: u64) {
+        let mut map = self.dataset.lock();
+        let is_ours =
+            |e: &&mut super::Entry| e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, &self.slot));
+        if let Some(entry) = map.get_mut(&self.id).filter(is_ours) {
+            entry.replica.note_acked(end);
+        }
+    }
+}
+
+impl Drop for ReplicaWriter {
+    fn drop(&mut self) {
+        self.opening.volume.release(self.opening.promised);
+        self.dataset.abandon(self.opening.id, &self.opening.slot);
+        self.opening.slot.leave();
+    }
+}
+
+impl ReplicaWriter {
+    /// Makes the files of a new replica.
+    pub(super) fn create(
+        dataset: Arc<Dataset>,
+        opening: Opening,
+        checksum: Checksum,
+    ) -> Result<ReplicaWriter> {
+        let make = |path: &Path| {
+            File::options().read(true).write(true).create(true).truncate(true).open(path).at(path)
+        };
+        let files =
+            make(&opening.files.data).and_then(|data| Ok((data, make(&opening.files.meta)?)));
+        let (data, meta) = match files {
+            Ok(files) => files,
+            Err(error) => {
+                dataset.forget(&opening);
+                return Err(error);
+            }
+        };
+        let mut writer = ReplicaWriter {
+            tail: ChunkTail::new(checksum.kind, checksum.chunk_len, 0, 0),
+            fold: CrcFold::new(checksum.kind, checksum.chunk_len),
+            data: Arc::new(data),
+            meta: Arc::new(meta),
+            written_back: 0,
+            translated: Vec::new(),
+            dataset,
+            opening,
+            checksum,
+        };
+        let header = MetaHeader::new(checksum.kind.id().into(), checksum.chunk_len as u32)?;
+        writer.meta.write_all_at(&header.encode(), 0).at(&writer.opening.files.meta)?;
+        writer.count_used(HEADER_LEN as u64);
+        Ok(writer)
+    }
+
+    /// Opens the files of a replica that has bytes already; its last chunk must match its CRC.
+    pub(super) fn reopen(dataset: Arc<Dataset>, opening: Opening) -> Result<ReplicaWriter> {
+        let open = |path: &Path| File::options().read(true).write(true).open(path).at(path);
+        let opened =
+            open(&opening.files.data).and_then(|data| Ok((data, open(&opening.files.meta)?)));
+        let header = opened.and_then(|(data, meta)| {
+            let checksum = super::reader::read_header(&meta, &opening.files)?;
+            Ok((data, meta, checksum))
+        });
+        let (data, meta, checksum) = match header {
+            Ok(opened) => opened,
+            Err(error) => {
+                dataset.leave(&opening);
+                return Err(error);
+            }
+        };
+        let len = dataset.get(opening.id).map_or(0, |replica| replica.on_disk_len());
+        let mut writer = ReplicaWriter {
+            tail: ChunkTail::new(checksum.kind, checksum.chunk_len, len, 0),
+            fold: CrcFold::new(checksum.kind, checksum.chunk_len),
+            data: Arc::new(data),
+            meta: Arc::new(meta),
+            written_back: len,
+            translated: Vec::new(),
+            dataset,
+            opening,
+            checksum,
+        };
+        writer.load_tail(len)?;
+        Ok(writer)
+    }
+
+    /// Reads the CRCs of what is there, and checks the last chunk if it is short.
+    fn load_tail(&mut self, len: u64) -> Result<()> {
+        let Checksum { kind, chunk_len } = self.checksum;
+        if kind == ChecksumKind::Null {
+            return Ok(());
+        }
+        let (full, part) = (len / chunk_len as u64, (len % chunk_len as u64) as usize);
+        let mut crcs = vec![0; (full as usize + usize::from(part > 0)) * CRC_LEN];
+        self.meta.read_exact_at(&mut crcs, HEADER_LEN as u64).at(&self.opening.files.meta)?;
+        let mut crcs = crcs.chunks_exact(CRC_LEN).map(be_crc);
+        crcs.by_ref().take(full as usize).for_each(|crc| self.fold.push(crc));
+        if let Some(crc) = crcs.next() {
+            let mut bytes = vec![0; part];
+            self.data
+                .read_exact_at(&mut bytes, full * chunk_len as u64)
+                .at(&self.opening.files.data)?;
+            if kind.update(0, &bytes) != crc {
+                let block = self.opening.id;
+                return Err(DataNodeError::Checksum(format!(
+                    "last chunk of {block} at {len} does not match its CRC"
+                )));
+            }
+            self.tail.advance(len, crc);
+            self.dataset.update(&self.opening, |entry| entry.last_crc = Some(crc))?;
+        }
+        Ok(())
+    }
+
+    /// The block and its stamp.
+    pub(crate) fn block(&self) -> (BlockId, GenerationStamp) {
+        (self.opening.id, self.opening.gs)
+    }
+
+    /// The storage it is on.
+    pub(crate) fn storage_id(&self) -> &str {
+        self.opening.volume.storage_id()
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn len(&self) -> u64 {
+        self.tail.len()
+    }
+
+    /// Completes when a newer operation wants the replica.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+        let slot = self.opening.slot.clone();
+        async move { slot.stopped().await }
+    }
+
+    /// Writes a packet whose bytes have been checked against `crcs`, which were made with `sent`. Repeated bytes are
+    /// skipped.
+    pub(crate) fn write_packet(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        crcs: &[u8],
+        sent: Checksum,
+    ) -> Result<()> {
+        let end = offset + data.len() as u64;
+        self.dataset.update(&self.opening, |entry| entry.replica.note_received(end))?;
+        if sent == self.checksum {
+            return self.write_checked(offset, data, crcs);
+        }
+        let mut own = std::mem::take(&mut self.translated);
+        own.resize(self.tail.crc_bytes(data.len()), 0);
+        crc::chunk_crcs(self.checksum.kind, self.checksum.chunk_len, data, &mut own);
+        let result = self.write_checked(offset, data, &own);
+        self.translated = own;
+        result
+    }
+
+    fn write_checked(&mut self, offset: u64, data: &[u8], crcs: &[u8]) -> Result<()> {
+        let Some(place) = self.tail.place(offset, data, crcs)? else { return Ok(()) };
+        let fresh = &data[place.skip..];
+        self.data.write_all_at(fresh, self.tail.len()).at(&self.opening.files.data)?;
+        let joined = place.joined_crc.map(u32::to_be_bytes);
+        let crcs = match &joined {
+            Some(crc) => crc.as_slice(),
+            None => &crcs[place.skip_crcs * self.checksum.kind.len()..],
+        };
+        let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
+        self.meta.write_all_at(crcs, at).at(&self.opening.files.meta)?;
+        let len = self.tail.len() + fresh.len() as u64;
+        let last = self.fold_in(place.first_chunk, len, crcs);
+        self.tail.advance(len, last);
+        self.count_used(fresh.len() as u64 + crcs.len() as u64);
+        self.dataset.update(&self.opening, |entry| {
+            entry.replica.note_on_disk(len);
+            entry.last_crc = Some(last);
+        })?;
+        self.write_back();
+        Ok(())
+    }
+
+    /// Folds the CRCs of chunks that are now complete; returns the last CRC.
+    fn fold_in(&mut self, first_chunk: u64, len: u64, crcs: &[u8]) -> u32 {
+        let full = len / self.checksum.chunk_len as u64;
+        let mut last = 0;
+        for (index, crc) in (first_chunk..).zip(crcs.chunks_exact(CRC_LEN)) {
+            last = be_crc(crc);
+            if index < full {
+                self.fold.push(last);
+            }
+        }
+        last
+    }
+
+    fn count_used(&mut self, bytes: u64) {
+        self.opening.volume.add_used(bytes);
+        let kept = bytes.min(self.opening.promised);
+        self.opening.volume.release(kept);
+        self.opening.promised -= kept;
+    }
+
+    fn write_back(&mut self) {
+        let dirty = self.tail.len() - self.written_back;
+        if !self.dataset.is_stable() || dirty < WRITE_BACK_STEP {
+            return;
+        }
+        let (data, offset) = (self.data.clone(), self.written_back);
+        self.written_back = self.tail.len();
+        // It can wait for the device's queue, so not on this thread; nobody waits for it.
+        tokio::task::spawn_blocking(move || sys::start_write_back(&data, offset, dirty));
+    }
+
+    /// Notes acknowledgements while the writer is in use elsewhere.
+    pub(crate) fn acks(&self) -> AckNotes {
+        AckNotes {
+            dataset: self.dataset.clone(),
+            id: self.opening.id,
+            slot: self.opening.slot.clone(),
+        }
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) async fn sync(&self) -> Result<()> {
+        let (data, meta) = (self.data.clone(), self.meta.clone());
+        let (dataset, volume) = (self.dataset.clone(), self.opening.volume.clone());
+        let (id, files) = (self.opening.id, self.opening.files.clone());
+        blocking(move || {
+            dataset.sync_or_condemn(id, &volume, || {
+                sys::sync(&data, &files.data)?;
+                sys::sync(&meta, &files.meta)?;
+                // The names too: an RBW file that a power cut forgets would lose what was synced.
+                files.data.parent().map_or(Ok(()), sys::sync_dir)
+            })
+        })
+        .await
+    }
+
+    /// Completes the replica, durably if so configured, and moves it among the finalized ones. Runs to its end even
+    /// if the caller goes away.
+    pub(crate) async fn finalize(self) -> Result<Finalized> {
+        blocking(move || self.finalize_now()).await
+    }
+
+    fn finalize_now(self) -> Result<Finalized> {
+        let is_stable = self.dataset.is_stable();
+        let Opening { id, volume, files, .. } = &self.opening;
+        let dir = volume.pool()?.finalized_dir(*id);
+        self.dataset.sync_or_condemn(*id, volume, || {
+            if is_stable {
+                sys::sync(&self.data, &files.data)?;
+                sys::sync(&self.meta, &files.meta)?;
+            }
+            make_finalized_dir(&dir, is_stable)
+        })?;
+        let to = ReplicaFiles::in_dir(&dir, self.opening.id, self.opening.gs);
+        self.dataset.update(&self.opening, |entry| -> Result<()> {
+            let mut next: Replica = entry.replica.clone();
+            next.finalize(self.opening.gs)?;
+            move_files(files, &to)?;
+            entry.replica = next;
+            entry.last_crc = None;
+            Ok(())
+        })??;
+        if is_stable {
+            self.dataset.sync_or_condemn(*id, volume, || sys::sync_dir(&dir))?;
+        }
+        Ok(self.summary())
+    }
+
+    /// Turns a temporary replica into an RBW one with `visible` bytes acknowledged.
+    pub(crate) fn convert_to_rbw(self, visible: u64) -> Result<()> {
+        let to = self.opening.volume.files(self.opening.id, self.opening.gs, ReplicaState::Rbw)?;
+        self.dataset.update(&self.opening, |entry| -> Result<()> {
+            let mut next = entry.replica.clone();
+            next.convert_temporary(self.opening.gs, visible)?;
+            move_files(&self.opening.files, &to)?;
+            entry.replica = next;
+            Ok(())
+        })?
+    }
+
+    pub(super) fn summary(&self) -> Finalized {
+        let part = self.tail.len() % self.checksum.chunk_len as u64;
+        let crc32c = (self.checksum.kind == ChecksumKind::Crc32c)
+            .then(|| self.fold.finish(self.tail.crc(), part));
+        Finalized {
+            id: self.opening.id,
+            gs: self.opening.gs,
+            len: self.tail.len(),
+            storage_id: self.storage_id().into(),
+            crc32c,
+        }
+    }
+}
+
+impl Dataset {
+    /// Changes the entry that `opening`'s writer writes. Fails if a newer operation has replaced it, or its volume
+    /// has failed.
+    fn update<T>(&self, opening: &Opening, act: impl FnOnce(&mut super::Entry) -> T) -> Result<T> {
+        let mut map = self.lock();
+        opening.volume.check_not_failed()?;
+        let is_ours = |e: &&mut super::Entry| {
+            e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, &opening.slot))
+        };
+        let entry = map.get_mut(&opening.id).filter(is_ours).ok_or(ReplicaError::NotFound {
+            block: opening.id,
+            gs: opening.gs,
+            reason: "The replica was taken from its writer",
+        })?;
+        Ok(act(entry))
+    }
+
+    /// Undoes the registration of a replica whose files could not be made.
+    fn forget(&self, opening: &Opening) {
+        self.lock().remove(&opening.id);
+        opening.volume.release(opening.promised);
+        opening.slot.leave();
+    }
+
+    /// Undoes the registration of a writer whose files could not be opened.
+    pub(super) fn leave(&self, opening: &Opening) {
+        opening.volume.release(opening.promised);
+        self.abandon(opening.id, &opening.slot);
+        opening.slot.leave();
+    }
+}
+
+/// Makes the folder of a finalized replica; new names are made durable up to the `finalized` folder.
+pub(super) fn make_finalized_dir(dir: &Path, is_stable: bool) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(dir).at(dir)?;
+    if is_stable {
+        for parent in dir.ancestors().skip(1).take(2) {
+            sys::sync_dir(parent)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn be_crc(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |crc, byte| crc << 8 | u32::from(*byte))
+}
+
+/// Runs file work that may wait for the disk.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(io::Error::other(error)).context(|| "file work".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What becomes of replicas whose bytes cannot be made durable.
+
+use super::*;
+use crate::config::DataNodeConfig;
+use crate::dataset::{Block, StorageWish, WriteKind};
+use crate::volume::layout::{FileName, PoolVersion, parse_name};
+use cairn_replica::ReplicaState;
+use std::path::PathBuf;
+
+const POOL: &str = "BP-1-127.0.0.1-1";
+const CHECKSUM: Checksum = Checksum { kind: ChecksumKind::Crc32c, chunk_len: 512 };
+const GS: GenerationStamp = GenerationStamp(1001);
+const NEXT_GS: GenerationStamp = GenerationStamp(1002);
+
+fn block(id: i64) -> Block {
+    Block { pool: POOL.into(), id: BlockId(id), gs: GS, len: 0 }
+}
+
+fn open(dirs: &[PathBuf], tolerated: usize) -> Arc<Dataset> {
+    let config = DataNodeConfig {
+        data_dirs: dirs.iter().map(|dir| dir.clone().into()).collect(),
+        failed_volumes_tolerated: tolerated,
+        ..DataNodeConfig::default()
+    };
+    let dataset = Dataset::open(&config).unwrap();
+    let pool = PoolVersion { namespace_id: 5, block_pool_id: POOL.into(), c_time: 0 };
+    dataset.open_pool("CID-1", &pool).unwrap();
+    Arc::new(dataset)
+}
+
+/// A writer with 700 bytes, on the volume whose turn it is.
+async fn writer(dataset: &Arc<Dataset>, id: i64) -> ReplicaWriter {
+    let wish = StorageWish::default();
+    let created = dataset.create(&block(id), GS, WriteKind::Rbw, &wish, CHECKSUM).await;
+    let mut writer = created.unwrap();
+    let data = vec![7; 700];
+    let mut crcs = vec![0; 8];
+    crc::chunk_crcs(ChecksumKind::Crc32c, 512, &data, &mut crcs);
+    writer.write_packet(0, &data, &crcs, CHECKSUM).unwrap();
+    writer
+}
+
+/// The device refuses every sync, as a bad disk does.
+fn break_sync(writer: &mut ReplicaWriter) {
+    writer.data = Arc::new(File::open("/dev/null").unwrap());
+}
+
+/// Files under `dir` that a start would take for replicas, and the others of the same name.
+fn replica_files(dir: &Path) -> (usize, usize) {
+    let mut found = (0, 0);
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        if path.is_dir() {
+            let (good, aside) = replica_files(&path);
+            found = (found.0 + good, found.1 + aside);
+        } else if parse_name(&name) != FileName::Other {
+            found.0 += 1;
+        } else if name.starts_with("blk_") {
+            found.1 += 1;
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_replica_whose_sync_failed_is_never_finalized() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let paths = dirs.each_ref().map(|dir| dir.path().to_path_buf());
+    let dataset = open(&paths, 1);
+    let mut bad = writer(&dataset, 1).await;
+    let good = writer(&dataset, 2).await;
+    assert_ne!(bad.storage_id(), good.storage_id(), "they take turns");
+    let volume = bad.opening.volume.clone();
+    break_sync(&mut bad);
+
+    let error = bad.finalize().await.unwrap_err();
+    assert!(matches!(error, DataNodeError::Unsynced { .. }), "{error}");
+    assert!(volume.is_failed());
+    assert!(dataset.recover_close(&block(1), NEXT_GS, 700).await.is_err());
+    assert!(dataset.recover_rbw(&block(1), NEXT_GS, (0, 700)).await.is_err());
+    assert_eq!(dataset.init_recovery(&block(1), NEXT_GS).await.unwrap(), None);
+
+    // One volume may fail: the other one serves on.
+    assert_eq!(good.finalize().await.unwrap().len, 700);
+    assert_eq!(*dataset.gave_up.borrow(), None);
+
+    // No start finds it either.
+    assert_eq!(replica_files(volume.root()), (0, 2));
+    dataset.close();
+    drop(dataset);
+    let again = open(&paths, 1);
+    assert_eq!(again.get(BlockId(1)), None);
+    assert_eq!(again.get(BlockId(2)).unwrap().state(), ReplicaState::Finalized);
+}
+
+#[tokio::test]
+async fn a_failed_sync_on_the_last_volume_stops_the_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    let (mut bad, other) = (writer(&dataset, 1).await, writer(&dataset, 2).await);
+    break_sync(&mut bad);
+    let error = bad.sync().await.unwrap_err();
+    assert!(matches!(error, DataNodeError::Unsynced { .. }), "{error}");
+    let why = dataset.given_up().await;
+    assert!(why.starts_with("1 of 1 volumes have failed, 0 may"), "{why}");
+    assert!(bad.finalize().await.is_err());
+    // What else was being written there is taken from its writer.
+    other.stopped().await;
+    assert!(other.finalize().await.is_err());
+    assert_eq!(dataset.get(BlockId(2)), None);
+}

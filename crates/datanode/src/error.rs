@@ -1,0 +1,159 @@
+//! What can go wrong in a DataNode, and Hadoop's exception class for each.
+
+use cairn_replica::ReplicaError;
+use cairn_replica::checksum::PlaceError;
+use cairn_wire::WireError;
+use cairn_wire::exception::{RemoteException, class};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why an operation of the DataNode failed.
+#[derive(Debug, Error)]
+pub enum DataNodeError {
+    /// The replica does not allow it.
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+    /// A packet does not fit the replica.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A disk failed, or a file is not as it should be.
+    #[error("{}: {source}", path.display())]
+    Disk {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A sync failed: bytes may be lost although the next sync succeeds.
+    #[error("{}: sync failed: {source}", path.display())]
+    Unsynced {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A socket failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done, with the peer.
+        what: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A peer sent bytes that are no message.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A peer sent a message that makes no sense here.
+    #[error("{0}")]
+    Peer(String),
+    /// A call to another server failed.
+    #[error("{what}: {source}")]
+    Rpc {
+        /// Which call.
+        what: &'static str,
+        /// How it failed.
+        source: cairn_net::rpc_client::RpcError,
+    },
+    /// Bytes do not match their CRC.
+    #[error("Checksum failed: {0}")]
+    Checksum(String),
+    /// No volume has room.
+    #[error(
+        "Out of space: The volume with the most available space (={most} B) is less than the block size (={needed} B)."
+    )]
+    NoSpace {
+        /// Bytes free on the best volume.
+        most: u64,
+        /// Bytes asked for.
+        needed: u64,
+    },
+    /// A volume's folder belongs to something else, or is in use.
+    #[error("{}: {why}", dir.display())]
+    Storage {
+        /// The folder.
+        dir: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The block pool is not the one this DataNode serves.
+    #[error("Block pool {0} is not found")]
+    UnknownPool(String),
+    /// The operation was stopped for the benefit of a newer one.
+    #[error("the writer was stopped")]
+    Stopped,
+}
+
+/// Result of a DataNode operation.
+pub(crate) type Result<T, E = DataNodeError> = std::result::Result<T, E>;
+
+/// Says what was being done when the system failed.
+pub(crate) trait Context<T> {
+    /// `what` with the peer concerned.
+    fn context(self, what: impl FnOnce() -> String) -> Result<T>;
+    /// The file concerned.
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|source| DataNodeError::Io { what: what(), source })
+    }
+
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| DataNodeError::Disk { path: path.to_path_buf(), source })
+    }
+}
+
+impl DataNodeError {
+    /// A message that names no system error.
+    pub(crate) fn peer(message: impl Into<String>) -> DataNodeError {
+        DataNodeError::Peer(message.into())
+    }
+
+    /// Whether the file was not there.
+    pub(crate) fn is_missing_file(&self) -> bool {
+        matches!(self, DataNodeError::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// The file or folder at which the system failed, which says something about its volume.
+    pub(crate) fn failed_path(&self) -> Option<&Path> {
+        match self {
+            DataNodeError::Disk { path, source } if source.raw_os_error().is_some() => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The Java class that Hadoop would throw.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl`.
+    pub fn exception_class(&self) -> &'static str {
+        match self {
+            DataNodeError::Replica(
+                ReplicaError::NotFound { .. } | ReplicaError::StampOutOfRange { .. },
+            ) => "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException",
+            DataNodeError::Replica(
+                ReplicaError::AlreadyExists { .. } | ReplicaError::Unsettled { .. },
+            ) => "org.apache.hadoop.hdfs.server.datanode.ReplicaAlreadyExistsException",
+            DataNodeError::Replica(ReplicaError::RecoveryInProgress { .. }) => {
+                class::RECOVERY_IN_PROGRESS
+            }
+            DataNodeError::NoSpace { .. } => {
+                "org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException"
+            }
+            _ => class::IO,
+        }
+    }
+}
+
+impl From<DataNodeError> for RemoteException {
+    fn from(error: DataNodeError) -> RemoteException {
+        RemoteException::new(error.exception_class(), error.to_string())
+    }
+}
+
+impl From<cairn_net::transfer_stream::TransferError> for DataNodeError {
+    fn from(error: cairn_net::transfer_stream::TransferError) -> DataNodeError {
+        crate::node::transfer_error("data transfer".into(), error)
+    }
+}

@@ -1,0 +1,21 @@
+//! The DataNode shell: volumes, data transfer, reports.
+//!
+//! Keeps replicas on disk in Hadoop's layout and moves their bytes. What a replica may do is decided in
+//! `cairn-replica`; where blocks belong is the NameNode's affair. A start in reading order: [`DataNode::start`],
+//! `server`, `ops/write_block`, `dataset/writer`, `actor`. Knows no files, leases or policies.
+
+mod actor;
+mod config;
+mod dataset;
+mod error;
+mod node;
+mod ops;
+mod protocol;
+mod recovery;
+mod run;
+mod server;
+mod volume;
+
+pub use config::{DataDir, DataNodeConfig, Durability, StorageType};
+pub use error::DataNodeError;
+pub use run::{DataNode, RunningDataNode};

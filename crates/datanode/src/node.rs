@@ -1,0 +1,230 @@
+//! What all parts of a running DataNode share.
+
+use crate::actor::IncrementalReports;
+use crate::config::DataNodeConfig;
+use crate::dataset::{Dataset, Finalized};
+use crate::error::{Context, DataNodeError, Result};
+use crate::ops::reconstruct::Reconstructions;
+use crate::volume::Volume;
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_net::transfer_stream::{TransferOptions, TransferStream};
+use cairn_wire::proto::datanode::DatanodeRegistrationProto;
+use cairn_wire::proto::hdfs::{DatanodeIDProto, DatanodeInfoProto};
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+
+/// Socket buffers of data connections, in bytes.
+const SOCKET_BUFFER: usize = 1 << 20;
+
+/// The protocol DataNodes recover blocks with.
+pub(crate) const INTER_DATANODE: &str =
+    "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol";
+/// The protocol DataNodes report with.
+pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+
+/// The shared state of one DataNode.
+pub(crate) struct Node {
+    pub(crate) config: DataNodeConfig,
+    pub(crate) dataset: Arc<Dataset>,
+    pub(crate) reports: IncrementalReports,
+    pub(crate) name_node: RpcClient,
+    pub(crate) xfer_addr: SocketAddr,
+    pub(crate) ipc_addr: SocketAddr,
+    pub(crate) started: Instant,
+    pub(crate) tasks: Tasks,
+    /// As the NameNode returned it; `None` before the first registration.
+    registration: RwLock<Option<DatanodeRegistrationProto>>,
+    /// Connections being served.
+    pub(crate) connections: AtomicUsize,
+    /// Copies to other DataNodes that are running.
+    pub(crate) transfers: AtomicU32,
+    /// Permits for balancer moves.
+    pub(crate) moves: Semaphore,
+    /// Bytes per second for balancer moves.
+    pub(crate) balance_bandwidth: AtomicU64,
+    /// Asks for a full block report.
+    pub(crate) report_now: Notify,
+    /// Asks for a heartbeat: there is room for more work.
+    pub(crate) heartbeat_now: Notify,
+    /// Block groups whose lost units are being rebuilt here.
+    pub(crate) reconstructions: Reconstructions,
+}
+
+impl Node {
+    pub(crate) fn new(
+        config: DataNodeConfig,
+        dataset: Dataset,
+        xfer_addr: SocketAddr,
+        ipc_addr: SocketAddr,
+    ) -> Node {
+        let options = RpcClientOptions {
+            call_timeout: Duration::from_secs(60),
+            ..RpcClientOptions::default()
+        };
+        Node {
+            dataset: Arc::new(dataset),
+            reports: IncrementalReports::default(),
+            name_node: RpcClient::new(
+                config.name_node.clone(),
+                DATANODE,
+                config.user.clone(),
+                options,
+            ),
+            xfer_addr,
+            ipc_addr,
+            started: Instant::now(),
+            tasks: Tasks::default(),
+            registration: RwLock::new(None),
+            connections: AtomicUsize::new(0),
+            transfers: AtomicU32::new(0),
+            moves: Semaphore::new(config.max_moves),
+            balance_bandwidth: AtomicU64::new(config.balance_bandwidth),
+            report_now: Notify::new(),
+            heartbeat_now: Notify::new(),
+            reconstructions: Reconstructions::new(&config),
+            config,
+        }
+    }
+
+    /// The registration that the NameNode knows.
+    pub(crate) fn registration(&self) -> Result<DatanodeRegistrationProto> {
+        let registration = self.registration.read().unwrap_or_else(PoisonError::into_inner).clone();
+        registration.ok_or_else(|| DataNodeError::peer("not registered with a NameNode yet"))
+    }
+
+    pub(crate) fn set_registration(&self, registration: DatanodeRegistrationProto) {
+        *self.registration.write().unwrap_or_else(PoisonError::into_inner) = Some(registration);
+    }
+
+    /// Timeouts for a pipeline with `downstream` more DataNodes: each adds some, so that the one nearest to a
+    /// failure notices it first.
+    ///
+    /// Source: Hadoop 3.5.0 `HdfsConstants.READ_TIMEOUT_EXTENSION`, `WRITE_TIMEOUT_EXTENSION`.
+    pub(crate) fn transfer_options(&self, downstream: usize) -> TransferOptions {
+        let extension = Duration::from_secs(5) * downstream as u32;
+        TransferOptions {
+            connect_timeout: self.config.read_timeout + extension,
+            read_timeout: self.config.read_timeout + extension,
+            write_timeout: self.config.write_timeout + extension,
+            send_buffer: SOCKET_BUFFER,
+            recv_buffer: SOCKET_BUFFER,
+            ..TransferOptions::default()
+        }
+    }
+
+    /// Connects to the data port of another DataNode.
+    pub(crate) async fn connect(
+        &self,
+        peer: &DatanodeInfoProto,
+        downstream: usize,
+    ) -> Result<TransferStream> {
+        let options = self.transfer_options(downstream);
+        let host = self.host_of(&peer.id);
+        let port = u16::try_from(peer.id.xfer_port)
+            .map_err(|_| DataNodeError::peer("port above 65535"))?;
+        let mut addrs = tokio::net::lookup_host((host.as_str(), port))
+            .await
+            .context(|| format!("looking up {host}"))?;
+        let addr =
+            addrs.next().ok_or_else(|| DataNodeError::peer(format!("{host} has no address")))?;
+        TransferStream::connect(addr, &options)
+            .await
+            .map_err(|e| transfer_error(format!("connecting to {addr}"), e))
+    }
+
+    /// The name or address to connect to.
+    pub(crate) fn host_of(&self, id: &DatanodeIDProto) -> String {
+        if self.config.connect_via_hostname { id.host_name.clone() } else { id.ip_addr.clone() }
+    }
+
+    /// Tells the NameNode of a finished replica.
+    pub(crate) fn report_received(&self, done: &Finalized, delete_hint: Option<String>) {
+        self.reports.received(done, delete_hint);
+    }
+
+    /// An error at a file takes its volume out of use when that does not take writes any more. Does not wait: a disk
+    /// that is dying can take long. Other errors say nothing about a volume.
+    pub(crate) fn check_volume(&self, error: &DataNodeError) {
+        let Some(path) = error.failed_path() else { return };
+        let holds_it = |volume: &&Arc<Volume>| path.starts_with(volume.root());
+        let Some(volume) = self.dataset.volumes().iter().find(holds_it) else { return };
+        if volume.is_failed() {
+            return;
+        }
+        let (dataset, volume) = (self.dataset.clone(), volume.clone());
+        // Nobody waits for it; it ends with the disk's answer.
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = volume.check() {
+                dataset.fail_volume(&volume, &error);
+            }
+        }));
+    }
+}
+
+/// Counts something for as long as it lives.
+pub(crate) struct Counted<'a>(&'a AtomicU32);
+
+impl<'a> Counted<'a> {
+    pub(crate) fn new(counter: &'a AtomicU32) -> Counted<'a> {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Counted(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The tasks of a DataNode, which end with it.
+#[derive(Default)]
+pub(crate) struct Tasks(Mutex<Option<JoinSet<()>>>);
+
+impl Tasks {
+    /// Allows tasks from now on.
+    pub(crate) fn open(&self) {
+        self.lock().get_or_insert_with(JoinSet::new);
+    }
+
+    /// Starts a task; not after [`Tasks::close`].
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(tasks) = self.lock().as_mut() {
+            while tasks.try_join_next().is_some() {}
+            tasks.spawn(task);
+        }
+    }
+
+    /// Ends all tasks at their next wait. Whoever wants to know when they are gone awaits the result.
+    pub(crate) fn close(&self) -> Option<JoinSet<()>> {
+        let mut tasks = self.lock().take()?;
+        tasks.abort_all();
+        Some(tasks)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<JoinSet<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says which peer a transfer failed with.
+pub(crate) fn transfer_error(
+    what: String,
+    error: cairn_net::transfer_stream::TransferError,
+) -> DataNodeError {
+    use cairn_net::transfer_stream::TransferError;
+    match error {
+        TransferError::Io(source) => DataNodeError::Io { what, source },
+        TransferError::Wire(error) => DataNodeError::Wire(error),
+        error @ TransferError::Timeout { .. } => DataNodeError::Io {
+            what,
+            source: io::Error::new(io::ErrorKind::TimedOut, error.to_string()),
+        },
+    }
+}

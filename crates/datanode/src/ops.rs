@@ -1,0 +1,10 @@
+//! The data transfer operations, one file each.
+
+pub(crate) mod balance;
+pub(crate) mod checksum;
+pub(crate) mod group_checksum;
+pub(crate) mod read_block;
+pub(crate) mod reconstruct;
+pub(crate) mod send;
+pub(crate) mod transfer;
+pub(crate) mod write_block;

@@ -1,0 +1,202 @@
+//! BLOCK_GROUP_CHECKSUM: asks the DataNodes of the data units for their checksums and joins them.
+//!
+//! Source: Hadoop 3.5.0 `BlockChecksumHelper.BlockGroupNonStripedChecksumComputer`.
+
+use super::checksum::{answer, be_u32, checksum_type};
+use crate::dataset::Block;
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use crate::protocol;
+use crate::server::answer_error;
+use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
+use cairn_net::transfer_stream::TransferStream;
+use cairn_stripe::UnitIndex;
+use cairn_stripe::geometry::Geometry;
+use cairn_wire::proto::common::TokenProto;
+use cairn_wire::proto::hdfs::{
+    BaseHeaderProto, BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto,
+    DatanodeInfoProto, ErasureCodingPolicyProto, OpBlockChecksumProto,
+    OpBlockChecksumResponseProto, OpBlockGroupChecksumProto, Status,
+};
+use cairn_wire::transfer::Op;
+use md5::{Digest, Md5};
+use std::sync::Arc;
+
+/// Largest group and cell that a request may name.
+const MAX_UNITS: usize = cairn_stripe::id::MAX_UNITS_PER_GROUP;
+const MAX_CELL_LEN: u32 = 1 << 30;
+
+/// Computes the checksum of the first `requested_num_bytes` of a block group.
+pub(crate) async fn serve(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: OpBlockGroupChecksumProto,
+) -> Result<bool> {
+    match group_checksum(node, &request).await {
+        Ok(checksum) => answer(stream, checksum).await.map(|()| true),
+        Err(error) => answer_error(stream, "blockGroupChecksum", &error).await,
+    }
+}
+
+async fn group_checksum(
+    node: &Arc<Node>,
+    request: &OpBlockGroupChecksumProto,
+) -> Result<OpBlockChecksumResponseProto> {
+    let geometry = geometry(&request.ec_policy)?;
+    let kind = checksum_type(request.block_checksum_options.as_ref());
+    let options = match kind {
+        BlockChecksumTypeProto::Md5crc => request.block_checksum_options.clone(),
+        BlockChecksumTypeProto::CompositeCrc => Some(BlockChecksumOptionsProto {
+            block_checksum_type: Some(kind as i32),
+            stripe_length: Some(geometry.cell_len()),
+        }),
+    };
+    let group = protocol::block(&request.header.block);
+    if !group.id.is_striped() {
+        return Err(DataNodeError::peer(format!("{} is not a block group", group.id)));
+    }
+    let mut parts: Vec<OpBlockChecksumResponseProto> = Vec::new();
+    let mut covered = 0;
+    for unit in 0..geometry.k() {
+        let index = UnitIndex(unit as u8);
+        let len = geometry.internal_block_len(request.requested_num_bytes, index);
+        let block = Block { id: group.id.internal(index), len, ..group.clone() };
+        let holder = request.block_indices.iter().position(|i| *i as usize == unit);
+        let holder =
+            holder.and_then(|at| request.datanodes.datanodes.get(at)).ok_or_else(|| {
+                // Rebuilding the unit belongs to reconstruction, which this DataNode does not do yet.
+                DataNodeError::peer(format!(
+                    "no DataNode has {}, whose checksum is needed",
+                    block.id
+                ))
+            })?;
+        parts.push(ask(node, holder, &block, options.clone()).await?);
+        covered += len;
+        if covered >= request.requested_num_bytes {
+            break;
+        }
+    }
+    join(&geometry, kind, request.block_checksum_options.clone(), &parts, covered)
+}
+
+/// The shape of a policy that a peer names, if it is possible at all.
+pub(crate) fn geometry(policy: &ErasureCodingPolicyProto) -> Result<Geometry> {
+    let schema = match &policy.schema {
+        Some(schema) => (
+            schema.data_units as usize,
+            schema.parity_units as usize,
+            policy.cell_size.unwrap_or(0),
+        ),
+        None => {
+            let id = u8::try_from(policy.id).map_err(|_| DataNodeError::peer("unknown policy"))?;
+            let known = cairn_stripe::Policy::built_in().into_iter().find(|p| p.id.0 == id);
+            let known = known.ok_or_else(|| DataNodeError::peer(format!("unknown policy {id}")))?;
+            (known.schema.data_units(), known.schema.parity_units(), known.cell_len)
+        }
+    };
+    let (k, m, cell_len) = schema;
+    if k == 0 || k + m > MAX_UNITS || cell_len == 0 || cell_len > MAX_CELL_LEN {
+        return Err(DataNodeError::peer(format!(
+            "impossible policy: {k} + {m} units of {cell_len} bytes"
+        )));
+    }
+    Ok(Geometry::new(k, m, cell_len.into()))
+}
+
+async fn ask(
+    node: &Arc<Node>,
+    holder: &DatanodeInfoProto,
+    block: &Block,
+    options: Option<BlockChecksumOptionsProto>,
+) -> Result<OpBlockChecksumResponseProto> {
+    if holder.id.datanode_uuid == node.dataset.uuid() {
+        return super::checksum::block_checksum(node, block, options).await;
+    }
+    let mut peer = node.connect(holder, 0).await?;
+    let request = OpBlockChecksumProto {
+        header: BaseHeaderProto {
+            block: protocol::extended_block(block),
+            token: Some(TokenProto::default()),
+            trace_info: None,
+        },
+        block_checksum_options: options,
+    };
+    peer.writer.send_op(Op::BlockChecksum, &request).await?;
+    let answer: BlockOpResponseProto = peer.reader.read_message("checksum answer").await?;
+    match answer.checksum_response {
+        Some(checksum) if answer.status == Status::Success as i32 => Ok(checksum),
+        _ => Err(DataNodeError::peer(format!(
+            "no checksum of {} from {}: {}",
+            block.id,
+            protocol::xfer_name(holder),
+            answer.message.unwrap_or_default()
+        ))),
+    }
+}
+
+/// Joins the units' checksums to the group's.
+fn join(
+    geometry: &Geometry,
+    kind: BlockChecksumTypeProto,
+    options: Option<BlockChecksumOptionsProto>,
+    parts: &[OpBlockChecksumResponseProto],
+    covered: u64,
+) -> Result<OpBlockChecksumResponseProto> {
+    let first =
+        parts.first().ok_or_else(|| DataNodeError::peer("an empty block group has no checksum"))?;
+    if let Some(other) = parts
+        .iter()
+        .find(|p| p.bytes_per_crc != first.bytes_per_crc || p.crc_type != first.crc_type)
+    {
+        return Err(DataNodeError::peer(format!(
+            "Byte-per-checksum not matched: bpc={} but bytesPerCRC={}",
+            other.bytes_per_crc, first.bytes_per_crc
+        )));
+    }
+    let block_checksum = match kind {
+        BlockChecksumTypeProto::Md5crc => md5_of_md5s(parts),
+        BlockChecksumTypeProto::CompositeCrc => {
+            recompose(geometry, first.crc_type(), parts, covered)?
+        }
+    };
+    Ok(OpBlockChecksumResponseProto {
+        block_checksum,
+        block_checksum_options: options,
+        ..first.clone()
+    })
+}
+
+/// Hadoop digests its whole growing buffer, with the zeros at its end; so must this.
+fn md5_of_md5s(parts: &[OpBlockChecksumResponseProto]) -> Vec<u8> {
+    let mut buffer: Vec<u8> =
+        parts.iter().flat_map(|part| part.block_checksum.iter().copied()).collect();
+    // `ByteArrayOutputStream`: 32 bytes at first, then doubling.
+    let mut capacity = 32;
+    while capacity < buffer.len() {
+        capacity *= 2;
+    }
+    buffer.resize(capacity, 0);
+    Md5::digest(&buffer).to_vec()
+}
+
+/// Puts the CRCs of the cells, which come unit by unit, in the order of the file, and composes them.
+fn recompose(
+    geometry: &Geometry,
+    kind: cairn_wire::proto::hdfs::ChecksumTypeProto,
+    parts: &[OpBlockChecksumResponseProto],
+    covered: u64,
+) -> Result<Vec<u8>> {
+    let kind = ChecksumKind::from_id(kind as u8)
+        .ok_or_else(|| DataNodeError::peer("unknown checksum type"))?;
+    let (cell, k) = (geometry.cell_len(), geometry.k() as u64);
+    let mut composed = 0;
+    for index in 0..covered.div_ceil(cell) {
+        let (unit, row) = ((index % k) as usize, (index / k) as usize);
+        let crcs = parts.get(unit).map(|part| part.block_checksum.as_slice()).unwrap_or_default();
+        let crc = crcs.get(row * CRC_LEN..(row + 1) * CRC_LEN);
+        let crc =
+            crc.ok_or_else(|| DataNodeError::peer("a unit has fewer cells than its group needs"))?;
+        composed = crc::combine(kind, composed, be_u32(crc), cell.min(covered - index * cell));
+    }
+    Ok(composed.to_be_bytes().to_vec())
+}

@@ -1,0 +1,209 @@
+//! Gathers the bytes of one step from enough units, from other ones where some fail or are slow.
+
+use super::plan::Plan;
+use super::source::{self, Answer, Ask, Piece};
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use cairn_stripe::UnitIndex;
+use cairn_stripe::read::{Decode, Progress, StripeRead, UnitHealth};
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// Reads a group's units step by step. Dropping it ends all reads.
+pub(super) struct Gather<'a> {
+    node: &'a Arc<Node>,
+    plan: &'a Plan,
+    health: &'a mut [UnitHealth],
+    readers: Vec<Option<mpsc::Sender<Ask>>>,
+    answers: mpsc::Receiver<Answer>,
+    answer_to: mpsc::Sender<Answer>,
+    tasks: JoinSet<()>,
+    steps_begun: u64,
+    /// CRC32C of what was read of each unit, if it was read from its start on, and its end.
+    sums: Vec<Option<(u32, u64)>>,
+    used: Vec<bool>,
+}
+
+/// A step whose bytes are on their way.
+pub(super) struct Step {
+    number: u64,
+    range: Range<u64>,
+    read: StripeRead,
+    pieces: Vec<Option<Piece>>,
+    waiting: Vec<bool>,
+    deadline: Instant,
+}
+
+/// A step whose bytes are there.
+pub(super) struct Gathered {
+    /// Which units to decode from which, and how many bytes.
+    pub(super) decode: Decode,
+    /// The sources' bytes, by unit; those of a unit that has ended are missing or short.
+    pub(super) pieces: Vec<Option<Piece>>,
+}
+
+impl<'a> Gather<'a> {
+    /// Units that are found to be bad or slow are marked in `health`.
+    pub(super) fn new(
+        node: &'a Arc<Node>,
+        plan: &'a Plan,
+        health: &'a mut [UnitHealth],
+    ) -> Gather<'a> {
+        let units = plan.geometry.units();
+        let (answer_to, answers) = mpsc::channel(units);
+        Gather {
+            node,
+            plan,
+            health,
+            readers: vec![None; units],
+            answers,
+            answer_to,
+            tasks: JoinSet::new(),
+            steps_begun: 0,
+            sums: vec![None; units],
+            used: vec![false; units],
+        }
+    }
+
+    /// Asks for what decoding `range` of the `lost` units takes.
+    pub(super) fn begin(&mut self, range: Range<u64>, lost: &[UnitIndex]) -> Result<Step> {
+        let (geometry, len) = (&self.plan.geometry, self.plan.group.len);
+        let read = StripeRead::rebuild(geometry, len, range.clone(), lost, self.health);
+        self.steps_begun += 1;
+        let mut step = Step {
+            number: self.steps_begun,
+            range,
+            read,
+            pieces: self.readers.iter().map(|_| None).collect(),
+            waiting: vec![false; self.readers.len()],
+            deadline: Instant::now(),
+        };
+        self.ask(&mut step)?;
+        Ok(step)
+    }
+
+    /// Waits for a step's bytes. Steps are finished in the order in which they were begun.
+    pub(super) async fn finish(&mut self, mut step: Step) -> Result<Gathered> {
+        step.deadline = self.next_deadline();
+        loop {
+            let decode = match step.read.progress() {
+                Progress::Decode(decode) => Some(decode),
+                // The targets that are left have ended before: nothing to decode.
+                Progress::Ready => {
+                    Some(Decode { sources: Vec::new(), lost: Vec::new(), range_in_cell: 0..0 })
+                }
+                Progress::Waiting => None,
+            };
+            if let Some(decode) = decode {
+                decode.sources.iter().for_each(|unit| self.used[unit.as_usize()] = true);
+                return Ok(Gathered { decode, pieces: step.pieces });
+            }
+            tokio::select! {
+                answer = self.answers.recv() => {
+                    // `self` keeps a sender.
+                    let Some(answer) = answer else { return Err(DataNodeError::Stopped) };
+                    self.take(&mut step, answer)?;
+                }
+                () = tokio::time::sleep_until(step.deadline) => self.pass_over_late(&mut step)?,
+            }
+        }
+    }
+
+    /// Units that have served as sources so far.
+    pub(super) fn used(&self) -> Vec<usize> {
+        (0..self.used.len()).filter(|unit| self.used[*unit]).collect()
+    }
+
+    /// Compares the sources that were read from start to end with what is recorded of them. Those that differ,
+    /// though all their chunks had good CRCs, are reported and not read again.
+    pub(super) fn check_sources(&mut self) -> Result<(), String> {
+        let mut wrong = Vec::new();
+        for unit in (0u8..self.sums.len() as u8).map(UnitIndex) {
+            let (Some((crc, end)), Some(recorded)) =
+                (self.sums[unit.as_usize()], self.plan.recorded[unit.as_usize()])
+            else {
+                continue;
+            };
+            if end == self.plan.len(unit) && crc != recorded {
+                self.health[unit.as_usize()] = UnitHealth::Lost;
+                wrong.push(unit.to_string());
+                // With two holders it is not known which one it was.
+                if let [holder] = &self.plan.holders[unit.as_usize()][..] {
+                    source::report_bad(self.node, &self.plan.block(unit), holder);
+                }
+            }
+        }
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(format!("source units {} are not as they were written", wrong.join(", "))),
+        }
+    }
+
+    fn next_deadline(&self) -> Instant {
+        Instant::now() + self.node.config.reconstruction_read_timeout
+    }
+
+    fn take(&mut self, step: &mut Step, answer: Answer) -> Result<()> {
+        let (unit, at) = (answer.unit, answer.unit.as_usize());
+        match answer.result {
+            Ok(piece) => {
+                let end = step.range.start + piece.data.len() as u64;
+                if answer.step == step.number {
+                    self.sums[at] = piece.crc32c.map(|crc| (crc, end));
+                    step.read.arrived(unit, 0..piece.data.len() as u64);
+                    step.pieces[at] = Some(piece);
+                    step.waiting[at] = false;
+                }
+                // Else it is too late: it was decoded from others.
+                Ok(())
+            }
+            Err(_) => {
+                // The reader has ended, and has said why.
+                self.readers[at] = None;
+                self.health[at] = UnitHealth::Lost;
+                self.sums[at] = None;
+                step.pieces[at] = None;
+                step.waiting[at] = false;
+                step.read.failed(unit);
+                self.ask(step)
+            }
+        }
+    }
+
+    /// Asks others in place of those that take their time; these are asked last from now on.
+    fn pass_over_late(&mut self, step: &mut Step) -> Result<()> {
+        for unit in (0u8..step.waiting.len() as u8).map(UnitIndex) {
+            if step.waiting[unit.as_usize()] {
+                let group = self.plan.group.id;
+                tracing::warn!(%group, %unit, "a source is slow, asking another");
+                self.health[unit.as_usize()] = UnitHealth::Slow;
+                step.read.late(unit);
+            }
+        }
+        step.deadline = self.next_deadline();
+        self.ask(step)
+    }
+
+    fn ask(&mut self, step: &mut Step) -> Result<()> {
+        let asks = step.read.next_asks().map_err(|error| DataNodeError::peer(error.to_string()))?;
+        for ask in asks {
+            let at = ask.unit.as_usize();
+            let start = step.range.start;
+            debug_assert_eq!(ask.range_in_cell.start, 0, "a step asks for a unit's bytes once");
+            let range = start + ask.range_in_cell.start..start + ask.range_in_cell.end;
+            step.waiting[at] = true;
+            let reader = self.readers[at].get_or_insert_with(|| {
+                let answers = self.answer_to.clone();
+                source::start(&mut self.tasks, self.node, self.plan, ask.unit, answers)
+            });
+            // A reader that has ended has left a failure among the answers; one with a full queue is slow.
+            if reader.try_send(Ask { step: step.number, range }).is_err() {
+                tracing::debug!(unit = %ask.unit, "a reader takes no more");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! One attempt at rebuilding: read, decode, prove, commit.
+
+use super::gather::{Gather, Gathered};
+use super::plan::Plan;
+use super::target::{self, Order};
+use crate::dataset::Checksum;
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use bytes::Bytes;
+use cairn_codec::crc::{self, ChecksumKind};
+use cairn_stripe::UnitIndex;
+use cairn_stripe::read::UnitHealth;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Steps start at multiples of this, which every usual chunk length divides.
+const STEP_UNIT: u64 = 64 << 10;
+/// Largest step: what is asked for of one unit at once.
+const MAX_STEP: u64 = 16 << 20;
+/// How units are checked whose sources have no CRCs, or chunks that do not divide a step.
+const DEFAULT_CHECKSUM: Checksum = Checksum { kind: ChecksumKind::Crc32c, chunk_len: 512 };
+
+/// Why an attempt ended without replicas.
+pub(super) enum Failure {
+    /// Sources or targets are missing.
+    Failed(DataNodeError),
+    /// What was decoded is not what was written.
+    Unproven {
+        /// What differs.
+        why: String,
+        /// The units it was decoded from.
+        used: Vec<usize>,
+    },
+}
+
+impl From<DataNodeError> for Failure {
+    fn from(error: DataNodeError) -> Failure {
+        Failure::Failed(error)
+    }
+}
+
+/// Rebuilds all lost units in one pass; returns how many have become replicas. Units that turn out to be bad
+/// or slow are marked in `health`. Nothing stays on the targets unless all is proven.
+pub(super) async fn attempt(
+    node: &Arc<Node>,
+    plan: &Plan,
+    health: &mut [UnitHealth],
+) -> Result<usize, Failure> {
+    let step_len = node.config.reconstruction_buffer_len.clamp(1, MAX_STEP);
+    let step_len = step_len.next_multiple_of(STEP_UNIT);
+    let len = plan.targets.iter().map(|target| plan.len(target.unit)).max().unwrap_or(0);
+    let mut gather = Gather::new(node, plan, health);
+    let mut outputs: Option<Outputs> = None;
+    let mut lost: Vec<UnitIndex> = plan.targets.iter().map(|target| target.unit).collect();
+    let mut start = 0;
+    let mut step = gather.begin(0..step_len.min(len), &lost)?;
+    let proven = loop {
+        let gathered = gather.finish(step).await?;
+        let end = (start + step_len).min(len);
+        // The next bytes travel while these are decoded and written.
+        let next = match end < len {
+            true => Some(gather.begin(end..(end + step_len).min(len), &lost)?),
+            false => None,
+        };
+        let outputs = outputs
+            .get_or_insert_with(|| Outputs::start(node, plan, checksum(&gathered, step_len)));
+        let rebuilt = decode(plan, &gathered)?;
+        let unknown = |unit: &UnitIndex| plan.recorded[unit.as_usize()].is_none();
+        if gathered.decode.lost.iter().any(unknown)
+            && let Err(why) = decode_back(plan, &gathered, &rebuilt)
+        {
+            break Err(why);
+        }
+        lost = outputs.write(plan, start, &gathered.decode.lost, rebuilt).await?;
+        match next {
+            Some(next) => (step, start) = (next, end),
+            None => break gather.check_sources().and_then(|()| outputs.prove(plan)),
+        }
+    };
+    let outputs = outputs.ok_or(DataNodeError::Stopped)?;
+    match proven {
+        Ok(()) => Ok(outputs.commit(plan).await?),
+        Err(why) => {
+            outputs.discard().await;
+            Err(Failure::Unproven { why, used: gather.used() })
+        }
+    }
+}
+
+/// The checksum that the rebuilt units get: that of their sources.
+fn checksum(gathered: &Gathered, step_len: u64) -> Checksum {
+    let of_sources = gathered.pieces.iter().flatten().map(|piece| piece.checksum);
+    let usable = |checksum: &Checksum| {
+        checksum.kind != ChecksumKind::Null && step_len.is_multiple_of(checksum.chunk_len as u64)
+    };
+    of_sources.into_iter().find(usable).unwrap_or(DEFAULT_CHECKSUM)
+}
+
+/// The lost units' bytes, in the order of `gathered.decode.lost`, all of one length.
+fn decode(plan: &Plan, gathered: &Gathered) -> Result<Vec<Vec<u8>>> {
+    if gathered.decode.lost.is_empty() {
+        return Ok(Vec::new());
+    }
+    let len = gathered.decode.range_in_cell.end as usize;
+    let padded = padded_sources(gathered, len);
+    let units: Vec<Option<&[u8]>> = padded.iter().map(Option::as_deref).collect();
+    let lost: Vec<usize> = gathered.decode.lost.iter().map(|unit| unit.as_usize()).collect();
+    decode_units(plan, &units, &lost, len)
+}
+
+fn decode_units(
+    plan: &Plan,
+    units: &[Option<&[u8]>],
+    lost: &[usize],
+    len: usize,
+) -> Result<Vec<Vec<u8>>> {
+    let mut out: Vec<Vec<u8>> = lost.iter().map(|_| vec![0; len]).collect();
+    let mut slices: Vec<&mut [u8]> = out.iter_mut().map(Vec::as_mut_slice).collect();
+    plan.codec
+        .decode(units, lost, &mut slices)
+        .map_err(|error| DataNodeError::peer(format!("decoding {}: {error}", plan.group.id)))?;
+    Ok(out)
+}
+
+/// The sources by unit, with zeros where a unit has ended.
+fn padded_sources(gathered: &Gathered, len: usize) -> Vec<Option<std::borrow::Cow<'_, [u8]>>> {
+    let mut padded = vec![None; gathered.pieces.len()];
+    for unit in &gathered.decode.sources {
+        let bytes = gathered.pieces[unit.as_usize()].as_ref().map_or(&[][..], |p| &p.data[..]);
+        let whole = match bytes.len() == len {
+            true => bytes.into(),
+            false => {
+                let mut zeros = bytes.to_vec();
+                zeros.resize(len, 0);
+                zeros.into()
+            }
+        };
+        padded[unit.as_usize()] = Some(whole);
+    }
+    padded
+}
+
+/// Decodes a source back from the rebuilt units and the other sources. Since any `k` units determine the
+/// others and none of the `k` can be left out, every rebuilt unit is put to the test.
+///
+/// Source: Hadoop 3.5.0 `DecodingValidator`.
+fn decode_back(plan: &Plan, gathered: &Gathered, rebuilt: &[Vec<u8>]) -> Result<(), String> {
+    let len = gathered.decode.range_in_cell.end as usize;
+    let sources = padded_sources(gathered, len);
+    let Some(&checked) = gathered.decode.sources.first() else { return Ok(()) };
+    let checked = checked.as_usize();
+    let k = plan.geometry.k();
+    let tested: Vec<(&UnitIndex, &Vec<u8>)> = gathered.decode.lost.iter().zip(rebuilt).collect();
+    for tested in tested.chunks(k) {
+        let mut units: Vec<Option<&[u8]>> = vec![None; plan.geometry.units()];
+        for (unit, bytes) in tested {
+            units[unit.as_usize()] = Some(bytes);
+        }
+        let others = sources.iter().enumerate().filter(|(unit, _)| *unit != checked);
+        let others = others.filter_map(|(unit, bytes)| Some((unit, bytes.as_deref()?)));
+        for (unit, bytes) in others.take(k - tested.len()) {
+            units[unit] = Some(bytes);
+        }
+        let back = decode_units(plan, &units, &[checked], len).map_err(|e| e.to_string())?;
+        if sources[checked].as_deref() != Some(&back[0][..]) {
+            return Err(format!("unit {checked} decoded back from the rebuilt units differs"));
+        }
+    }
+    Ok(())
+}
+
+/// The targets of a reconstruction, those that have failed taken out.
+struct Outputs {
+    orders: Vec<Option<mpsc::Sender<Order>>>,
+    crcs: Vec<u32>,
+    tasks: JoinSet<(usize, Result<()>)>,
+}
+
+impl Outputs {
+    fn start(node: &Arc<Node>, plan: &Plan, checksum: Checksum) -> Outputs {
+        let mut tasks = JoinSet::new();
+        let targets = 0..plan.targets.len();
+        let orders = targets.map(|at| Some(target::start(&mut tasks, node, plan, at, checksum)));
+        Outputs { orders: orders.collect(), crcs: vec![0; plan.targets.len()], tasks }
+    }
+
+    /// Writes the rebuilt `units`' bytes from `start` on, each up to its end. Returns the units whose targets
+    /// still take them; fails when there is none.
+    async fn write(
+        &mut self,
+        plan: &Plan,
+        start: u64,
+        units: &[UnitIndex],
+        rebuilt: Vec<Vec<u8>>,
+    ) -> Result<Vec<UnitIndex>> {
+        for (unit, mut bytes) in units.iter().zip(rebuilt) {
+            let target = plan.targets.iter().position(|target| target.unit == *unit);
+            let Some(at) = target else { continue };
+            let Some(orders) = &self.orders[at] else { continue };
+            let left = plan.len(*unit).saturating_sub(start);
+            bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            self.crcs[at] = crc::crc32c(self.crcs[at], &bytes);
+            if orders.send(Order::Write(Bytes::from(bytes))).await.is_err() {
+                self.orders[at] = None;
+            }
+        }
+        let alive = plan.targets.iter().zip(&self.orders).filter(|(_, orders)| orders.is_some());
+        let alive: Vec<UnitIndex> = alive.map(|(target, _)| target.unit).collect();
+        if !alive.is_empty() {
+            return Ok(alive);
+        }
+        Err(match self.tasks.join_next().await {
+            Some(Ok((_, Err(error)))) => error,
+            _ => DataNodeError::peer("all targets have failed"),
+        })
+    }
+
+    /// Compares what was written with what is recorded of it.
+    fn prove(&self, plan: &Plan) -> Result<(), String> {
+        for ((target, orders), crc) in plan.targets.iter().zip(&self.orders).zip(&self.crcs) {
+            let recorded = plan.recorded[target.unit.as_usize()];
+            if let Some(recorded) = recorded.filter(|recorded| orders.is_some() && recorded != crc)
+            {
+                return Err(format!(
+                    "unit {} was rebuilt with CRC32C {crc:#010x}, it was written with {recorded:#010x}",
+                    target.unit
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes replicas of the units; returns of how many. Fails when of none.
+    async fn commit(mut self, plan: &Plan) -> Result<usize> {
+        for orders in self.orders.drain(..).flatten() {
+            // A target that has failed says so below.
+            let _ = orders.send(Order::Commit).await;
+        }
+        let (mut committed, mut last_error) = (0, None);
+        while let Some(ended) = self.tasks.join_next().await {
+            match ended {
+                Ok((_, Ok(()))) => committed += 1,
+                Ok((at, Err(error))) => {
+                    let block = plan.block(plan.targets[at].unit).id;
+                    tracing::warn!(%block, %error, "cannot write a rebuilt unit");
+                    last_error = Some(error);
+                }
+                Err(error) => tracing::error!(%error, "a writer has ended"),
+            }
+        }
+        match last_error {
+            Some(error) if committed == 0 => Err(error),
+            _ => Ok(committed),
+        }
+    }
+
+    /// Drops what was written, and waits until the targets have.
+    async fn discard(mut self) {
+        self.orders.clear();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

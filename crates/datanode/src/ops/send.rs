@@ -1,0 +1,146 @@
+//! Sends a range of a replica as packets: CRCs from memory, data from the page cache.
+//!
+//! Source: Hadoop 3.5.0 `BlockSender`.
+
+use crate::dataset::{Checksum, ReadView};
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use crate::volume::sys;
+use cairn_codec::crc::ChecksumKind;
+use cairn_net::transfer_stream::TransferWriter;
+use cairn_wire::proto::hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status};
+use cairn_wire::transfer::PacketHeader;
+use rustix::fs::Advice;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Reads longer than this are taken to be sequential.
+///
+/// Source: Hadoop 3.5.0 `BlockSender#LONG_READ_THRESHOLD_BYTES`.
+const LONG_READ: u64 = 256 << 10;
+/// Chunk length of a transfer without CRCs.
+const DEFAULT_CHUNK: usize = 512;
+
+/// A range of a replica, widened to chunk boundaries.
+pub(crate) struct Range<'a> {
+    view: &'a ReadView,
+    checksum: Checksum,
+    from: u64,
+    to: u64,
+}
+
+impl<'a> Range<'a> {
+    /// The chunks that hold `len` bytes at `offset`. Fails if the replica ends before.
+    pub(crate) fn new(
+        view: &'a ReadView,
+        offset: u64,
+        len: u64,
+        with_crcs: bool,
+    ) -> Result<Range<'a>> {
+        let wanted = offset.checked_add(len).filter(|end| *end <= view.end).ok_or_else(|| {
+            DataNodeError::peer(format!(
+                "Offset {offset} and length {len} don't match block ( blockLen {} )",
+                view.end
+            ))
+        })?;
+        let checksum = match with_crcs {
+            true => view.checksum,
+            false => Checksum { kind: ChecksumKind::Null, chunk_len: DEFAULT_CHUNK },
+        };
+        let chunk = checksum.chunk_len as u64;
+        let to = wanted.next_multiple_of(chunk).min(view.end);
+        Ok(Range { view, checksum, from: offset - offset % chunk, to })
+    }
+
+    /// How the CRCs that are sent are made.
+    pub(crate) fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+
+    /// The bytes of the chunks.
+    pub(crate) fn bounds(&self) -> (u64, u64) {
+        (self.from, self.to)
+    }
+
+    /// The answer that precedes the packets.
+    pub(crate) fn answer(&self) -> BlockOpResponseProto {
+        BlockOpResponseProto {
+            status: Status::Success as i32,
+            read_op_checksum_info: Some(ReadOpChecksumInfoProto {
+                checksum: crate::protocol::checksum_proto(self.checksum),
+                chunk_offset: self.from,
+            }),
+            ..Default::default()
+        }
+    }
+
+    /// Sends the packets and the empty one that ends them.
+    pub(crate) async fn send(
+        &self,
+        out: &mut TransferWriter,
+        packet_len: usize,
+        throttle: Option<&Throttle<'_>>,
+    ) -> Result<()> {
+        if self.to - self.from > LONG_READ {
+            sys::advise(&self.view.data, self.from, self.to - self.from, Advice::Sequential);
+        }
+        let chunk = self.checksum.chunk_len as u64;
+        let step = (packet_len as u64 / chunk).max(1) * chunk;
+        let (mut crcs, mut offset, mut seqno) = (Vec::new(), self.from, 0);
+        while offset < self.to {
+            let end = (offset + step).min(self.to);
+            if self.checksum.kind != ChecksumKind::Null {
+                self.view.crcs(offset, end, &mut crcs)?;
+            }
+            let header = self.header(offset, seqno, (end - offset) as u32);
+            out.send_packet_from_file(&header, &crcs, &self.view.data, offset).await?;
+            if let Some(throttle) = throttle {
+                throttle.pass(end - offset).await;
+            }
+            (offset, seqno) = (end, seqno + 1);
+        }
+        Ok(out.send_packet(&self.header(self.to, seqno, 0), &[], &[]).await?)
+    }
+
+    fn header(&self, offset: u64, seqno: i64, data_len: u32) -> PacketHeader {
+        let last_packet = data_len == 0;
+        PacketHeader {
+            offset_in_block: offset as i64,
+            seqno,
+            last_packet,
+            data_len,
+            sync_block: false,
+        }
+    }
+
+    /// Lets the page cache forget what was sent.
+    pub(crate) fn drop_behind(&self) {
+        sys::advise(&self.view.data, self.from, self.to - self.from, Advice::DontNeed);
+    }
+}
+
+/// Keeps a stream of bytes below a bandwidth that may change at any time.
+pub(crate) struct Throttle<'a> {
+    bandwidth: &'a AtomicU64,
+    start: Instant,
+    passed: AtomicU64,
+}
+
+impl<'a> Throttle<'a> {
+    /// A stream that starts now, below the node's balancing bandwidth.
+    pub(crate) fn for_balance(node: &'a Node) -> Throttle<'a> {
+        Throttle {
+            bandwidth: &node.balance_bandwidth,
+            start: Instant::now(),
+            passed: AtomicU64::new(0),
+        }
+    }
+
+    /// Waits until `bytes` more are due.
+    pub(crate) async fn pass(&self, bytes: u64) {
+        let passed = self.passed.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let bandwidth = self.bandwidth.load(Ordering::Relaxed).max(1);
+        let due = Duration::from_secs_f64(passed as f64 / bandwidth as f64);
+        tokio::time::sleep(due.saturating_sub(self.start.elapsed())).await;
+    }
+}

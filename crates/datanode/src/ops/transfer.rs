@@ -1,0 +1,129 @@
+//! TRANSFER_BLOCK, and the copy to another DataNode that it shares with the NameNode's commands.
+
+use super::send::Range;
+use crate::dataset::Block;
+use crate::error::{DataNodeError, Result};
+use crate::node::{Counted, Node, transfer_error};
+use crate::protocol;
+use crate::server::{answer_error, answer_success};
+use cairn_net::transfer_stream::TransferStream;
+use cairn_replica::ReplicaState;
+use cairn_wire::proto::common::TokenProto;
+use cairn_wire::proto::hdfs::{
+    BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, DatanodeInfoProto,
+    OpTransferBlockProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,
+    Status,
+};
+use cairn_wire::transfer::Op;
+use std::sync::Arc;
+
+/// Where a copy goes; the three lists are of one length, or the last two are empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Targets {
+    pub(crate) nodes: Vec<DatanodeInfoProto>,
+    pub(crate) storage_types: Vec<i32>,
+    pub(crate) storage_ids: Vec<String>,
+}
+
+/// Copies a replica to a DataNode that joins a pipeline.
+///
+/// Source: Hadoop 3.5.0 `DataXceiver#transferBlock`, `DataNode#transferReplicaForPipelineRecovery`.
+pub(crate) async fn serve(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: OpTransferBlockProto,
+) -> Result<bool> {
+    let block = protocol::block(&request.header.base_header.block);
+    let targets = Targets {
+        nodes: request.targets,
+        storage_types: request.target_storage_types,
+        storage_ids: request.target_storage_ids,
+    };
+    match copy_for_pipeline(node, &block, targets, request.header.client_name).await {
+        Ok(()) => answer_success(stream).await.map(|()| true),
+        Err(error) => answer_error(stream, "transferBlock", &error).await,
+    }
+}
+
+async fn copy_for_pipeline(
+    node: &Arc<Node>,
+    block: &Block,
+    targets: Targets,
+    client: String,
+) -> Result<()> {
+    let stage = match node.dataset.get(block.id).map(|replica| replica.state()) {
+        Some(ReplicaState::Rbw) => Stage::TransferRbw,
+        _ => Stage::TransferFinalized,
+    };
+    let len = node.dataset.visible_len(block)?;
+    copy(node, &Block { len, ..block.clone() }, targets, client, stage).await
+}
+
+/// Copies the first `block.len` bytes of a replica to the first target, which passes them on to the others.
+///
+/// Source: Hadoop 3.5.0 `DataNode.DataTransfer#run`.
+pub(crate) async fn copy(
+    node: &Arc<Node>,
+    block: &Block,
+    targets: Targets,
+    client: String,
+    stage: Stage,
+) -> Result<()> {
+    let _count = Counted::new(&node.transfers);
+    let first = targets.nodes.first().ok_or_else(|| DataNodeError::peer("no target to copy to"))?;
+    let view = node.dataset.open_read(block, block.len).await?;
+    let len = block.len.min(view.visible);
+    let range = Range::new(&view, 0, len, true)?;
+    if len < view.end
+        && stage == Stage::TransferRbw
+        && !len.is_multiple_of(view.checksum.chunk_len as u64)
+    {
+        // What is sent ends at a chunk boundary beyond the visible bytes; the receiver cuts it back on takeover.
+        tracing::debug!(block = %block.id, len, end = view.end, "copying more than is visible");
+    }
+    let mut peer = node.connect(first, targets.nodes.len()).await?;
+    let has_ack = !client.is_empty();
+    let sent = Block { gs: view.gs, len, ..block.clone() };
+    let request = OpWriteBlockProto {
+        header: ClientOperationHeaderProto {
+            base_header: BaseHeaderProto {
+                block: protocol::extended_block(&sent),
+                token: Some(TokenProto::default()),
+                trace_info: None,
+            },
+            client_name: client,
+        },
+        targets: targets.nodes[1..].to_vec(),
+        source: node
+            .registration()
+            .ok()
+            .map(|reg| DatanodeInfoProto { id: reg.datanode_id, ..Default::default() }),
+        stage: stage as i32,
+        requested_checksum: protocol::checksum_proto(range.checksum()),
+        storage_type: targets.storage_types.first().copied(),
+        target_storage_types: targets.storage_types.get(1..).unwrap_or_default().to_vec(),
+        storage_id: targets.storage_ids.first().cloned(),
+        target_storage_ids: targets.storage_ids.get(1..).unwrap_or_default().to_vec(),
+        ..Default::default()
+    };
+    let name = protocol::xfer_name(first);
+    let failed = |error| transfer_error(format!("copying {} to {name}", block.id), error);
+    peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
+    range.send(&mut peer.writer, node.config.send_packet_len, None).await?;
+    if has_ack {
+        let ack: BlockOpResponseProto =
+            peer.reader.read_message("transfer acknowledgement").await.map_err(failed)?;
+        if ack.status != Status::Success as i32 {
+            return Err(DataNodeError::peer(format!(
+                "Bad connect ack, target={name} status={}",
+                ack.status
+            )));
+        }
+    } else {
+        // Nothing is answered; a closed connection says that all was read.
+        peer.writer.shutdown().map_err(|e| failed(e.into()))?;
+        peer.reader.wait_closed(1 << 10).await;
+    }
+    tracing::info!(block = %block.id, len, target = %name, "copied a replica");
+    Ok(())
+}

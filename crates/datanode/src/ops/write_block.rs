@@ -1,0 +1,268 @@
+//! WRITE_BLOCK: sets up a place in a pipeline, then receives packets.
+//!
+//! ```text
+//! upstream --packets--> receive --packets--> mirror
+//! upstream <---acks---- acknowledge <-acks-- mirror      (`ops/write_block/{receive,acknowledge}.rs`)
+//! ```
+//! Both halves run in one task and end together: a failure of either, or a newer operation on the replica,
+//! drops both.
+//!
+//! Source: Hadoop 3.5.0 `DataXceiver#writeBlock`, `BlockReceiver`.
+
+mod acknowledge;
+mod receive;
+
+use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
+use crate::error::{DataNodeError, Result};
+use crate::node::{Node, transfer_error};
+use crate::protocol;
+use crate::server::answer_success;
+use acknowledge::Acknowledger;
+use cairn_net::transfer_stream::TransferStream;
+use cairn_stripe::GenerationStamp;
+use cairn_wire::proto::hdfs::{
+    BlockOpResponseProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,
+    Status,
+};
+use cairn_wire::transfer::Op;
+pub(crate) use receive::Receiver;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Packets received and not yet acknowledged; more wait in the sockets.
+const MAX_PENDING: usize = 1024;
+
+/// What a request asks for, decoded.
+struct Request {
+    block: Block,
+    stage: Stage,
+    new_gs: GenerationStamp,
+    checksum: Checksum,
+    wish: StorageWish,
+    message: OpWriteBlockProto,
+}
+
+impl Request {
+    fn decode(message: OpWriteBlockProto) -> Result<Request> {
+        let stage = Stage::try_from(message.stage)
+            .map_err(|_| DataNodeError::peer(format!("unknown stage {}", message.stage)))?;
+        let request = Request {
+            block: protocol::block(&message.header.base_header.block),
+            stage,
+            new_gs: GenerationStamp(message.latest_generation_stamp),
+            checksum: protocol::checksum(&message.requested_checksum)?,
+            wish: StorageWish {
+                storage_type: protocol::storage_type(message.storage_type.unwrap_or_default()),
+                storage_id: message.storage_id.clone().unwrap_or_default(),
+            },
+            message,
+        };
+        if request.is_transfer() && !request.message.targets.is_empty() {
+            return Err(DataNodeError::peer(format!(
+                "{stage:?} does not support multiple targets"
+            )));
+        }
+        Ok(request)
+    }
+
+    /// Whether a client writes, and waits for acknowledgements.
+    fn is_client(&self) -> bool {
+        !self.message.header.client_name.is_empty()
+    }
+
+    fn is_transfer(&self) -> bool {
+        matches!(self.stage, Stage::TransferRbw | Stage::TransferFinalized)
+    }
+
+    /// The same request for the next DataNode.
+    fn forwarded(&self) -> OpWriteBlockProto {
+        let m = &self.message;
+        OpWriteBlockProto {
+            targets: m.targets[1..].to_vec(),
+            storage_type: m.target_storage_types.first().copied(),
+            target_storage_types: m.target_storage_types.get(1..).unwrap_or_default().to_vec(),
+            pinning: m.target_pinnings.first().copied(),
+            storage_id: m.target_storage_ids.first().cloned(),
+            target_storage_ids: m.target_storage_ids.get(1..).unwrap_or_default().to_vec(),
+            ..m.clone()
+        }
+    }
+}
+
+/// Serves the operation. A client learns of a failure here by the connection's end, as with Hadoop: it then
+/// knows which DataNode of the pipeline to leave out.
+pub(crate) async fn serve(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    message: OpWriteBlockProto,
+) -> Result<bool> {
+    let request = Request::decode(message)?;
+    let served = serve_request(node, stream, &request).await;
+    served.inspect_err(|error| node.check_volume(error))
+}
+
+async fn serve_request(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: &Request,
+) -> Result<bool> {
+    let is_close_recovery = request.is_client() && request.stage == Stage::PipelineCloseRecovery;
+    let writer = match is_close_recovery {
+        true => {
+            let (gs, len) = (request.new_gs, request.message.min_bytes_rcvd);
+            let done = node.dataset.recover_close(&request.block, gs, len).await?;
+            node.report_received(&done, None);
+            None
+        }
+        false => Some(open(node, request).await?),
+    };
+    let stopped = async {
+        match &writer {
+            Some(writer) => writer.stopped().await,
+            None => std::future::pending().await,
+        }
+    };
+    let mirror = tokio::select! {
+        mirror = connect_mirror(node, stream, request) => mirror?,
+        () = stopped => return Err(DataNodeError::Stopped),
+    };
+    let Some(writer) = writer else { return Ok(true) };
+    match request.is_client() && !request.is_transfer() {
+        true => receive_from_client(node, stream, writer, mirror, request).await.map(|()| true),
+        false => receive_copy(node, stream, writer, mirror, request).await,
+    }
+}
+
+/// Opens the replica as the stage wants it.
+async fn open(node: &Arc<Node>, request: &Request) -> Result<ReplicaWriter> {
+    let (data, block, gs) = (&node.dataset, &request.block, request.new_gs);
+    let (min, max) = (request.message.min_bytes_rcvd, request.message.max_bytes_rcvd);
+    let create = |kind| data.create(block, gs, kind, &request.wish, request.checksum);
+    if !request.is_client() || request.is_transfer() {
+        return create(WriteKind::Temporary { is_transfer: request.is_transfer() }).await;
+    }
+    let writer = match request.stage {
+        Stage::PipelineSetupCreate => create(WriteKind::Rbw).await?,
+        Stage::PipelineSetupStreamingRecovery => {
+            return data.recover_rbw(block, gs, (min, max)).await;
+        }
+        Stage::PipelineSetupAppend => data.append(block, gs, min).await?,
+        Stage::PipelineSetupAppendRecovery => data.recover_append(block, gs, min).await?,
+        other => {
+            return Err(DataNodeError::peer(format!(
+                "Unsupported stage {other:?} while receiving block"
+            )));
+        }
+    };
+    let (id, gs) = writer.block();
+    node.reports.receiving(id, gs, writer.len(), writer.storage_id());
+    Ok(writer)
+}
+
+/// Connects to the next DataNode of the pipeline, and answers upstream whether all of it stands.
+async fn connect_mirror(
+    node: &Node,
+    stream: &mut TransferStream,
+    request: &Request,
+) -> Result<Option<TransferStream>> {
+    let wants_answer = request.is_client() && !request.is_transfer();
+    let mut answer = BlockOpResponseProto {
+        status: Status::Success as i32,
+        first_bad_link: Some(String::new()),
+        ..Default::default()
+    };
+    let mut mirror = None;
+    if let Some(target) = request.message.targets.first() {
+        match set_up_mirror(node, request, wants_answer).await {
+            Ok((next, its_answer)) => {
+                if let Some(its_answer) = its_answer {
+                    answer.status = its_answer.status;
+                    answer.first_bad_link = Some(its_answer.first_bad_link.unwrap_or_default());
+                }
+                mirror = Some(next);
+            }
+            Err(error) if wants_answer => {
+                answer.status = Status::Error as i32;
+                answer.first_bad_link = Some(protocol::xfer_name(target));
+                stream.writer.send_message(&answer).await?;
+                return Err(error);
+            }
+            Err(error) => tracing::info!(%error, "continuing without the mirror"),
+        }
+    }
+    if wants_answer {
+        stream.writer.send_message(&answer).await?;
+    }
+    Ok(mirror)
+}
+
+async fn set_up_mirror(
+    node: &Node,
+    request: &Request,
+    wants_answer: bool,
+) -> Result<(TransferStream, Option<BlockOpResponseProto>)> {
+    let targets = &request.message.targets;
+    let mut mirror = node.connect(&targets[0], targets.len()).await?;
+    let failed =
+        |error| transfer_error(format!("mirror {}", protocol::xfer_name(&targets[0])), error);
+    mirror.writer.send_op(Op::WriteBlock, &request.forwarded()).await.map_err(failed)?;
+    let answer = match wants_answer {
+        true => Some(mirror.reader.read_message("pipeline answer").await.map_err(failed)?),
+        false => None,
+    };
+    Ok((mirror, answer))
+}
+
+async fn receive_from_client(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    writer: ReplicaWriter,
+    mirror: Option<TransferStream>,
+    request: &Request,
+) -> Result<()> {
+    let (mirror_in, mirror_out) = mirror.map(TransferStream::split).unzip();
+    let (send_pending, pending) = mpsc::channel(MAX_PENDING);
+    let stopped = writer.stopped();
+    let acknowledger = Acknowledger {
+        node: node.clone(),
+        notes: writer.acks(),
+        pending,
+        upstream: &mut stream.writer,
+        mirror: mirror_in,
+    };
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
+    let both =
+        async { tokio::try_join!(receiver.receive_acknowledged(send_pending), acknowledger.run()) };
+    tokio::select! {
+        ended = both => ended.map(|_| ()),
+        () = stopped => Err(DataNodeError::Stopped),
+    }
+}
+
+/// Receives a copy from another DataNode. Returns whether the connection can go on.
+async fn receive_copy(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    writer: ReplicaWriter,
+    mirror: Option<TransferStream>,
+    request: &Request,
+) -> Result<bool> {
+    let stopped = writer.stopped();
+    let mirror_out = mirror.map(|mirror| mirror.writer);
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
+    let writer = tokio::select! {
+        received = receiver.receive_all(|_| ()) => received?,
+        () = stopped => return Err(DataNodeError::Stopped),
+    };
+    if request.stage == Stage::TransferRbw {
+        let visible = request.block.len;
+        crate::dataset::blocking(move || writer.convert_to_rbw(visible)).await?;
+    } else {
+        let done: Finalized = writer.finalize().await?;
+        node.report_received(&done, None);
+    }
+    if request.is_transfer() {
+        answer_success(stream).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,121 @@
+//! The receiving half: packets are checked, passed on, and written.
+
+use super::acknowledge::Pending;
+use crate::dataset::{Checksum, ReplicaWriter};
+use crate::error::{DataNodeError, Result};
+use cairn_codec::crc;
+use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
+use cairn_wire::proto::hdfs::Status;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a receiver that saw a bad packet waits for that to be acknowledged.
+///
+/// Source: Hadoop 3.5.0 `BlockReceiver#receivePacket`.
+const BAD_PACKET_GRACE: Duration = Duration::from_secs(3);
+
+/// Receives the packets of one block.
+pub(crate) struct Receiver<'a> {
+    writer: ReplicaWriter,
+    upstream: &'a mut TransferReader,
+    mirror: Option<TransferWriter>,
+    mirror_failed: bool,
+    sent: Checksum,
+}
+
+impl<'a> Receiver<'a> {
+    /// Receives into `writer` packets whose CRCs are made with `sent`, passing them on to `mirror`.
+    pub(crate) fn new(
+        writer: ReplicaWriter,
+        upstream: &'a mut TransferReader,
+        mirror: Option<TransferWriter>,
+        sent: Checksum,
+    ) -> Receiver<'a> {
+        Receiver { writer, upstream, mirror, mirror_failed: false, sent }
+    }
+
+    /// Receives until the last packet, which takes the writer to the acknowledging half.
+    pub(super) async fn receive_acknowledged(mut self, acks: mpsc::Sender<Pending>) -> Result<()> {
+        loop {
+            let packet = self.upstream.read_packet().await?;
+            let header = packet.header;
+            let end = header.offset_in_block.saturating_add(header.data_len.into()).max(0) as u64;
+            let pending = Pending {
+                seqno: header.seqno,
+                end,
+                status: Status::Success,
+                mirror_failed: false,
+                last: None,
+            };
+            match self.take(&packet).await {
+                Err(error @ DataNodeError::Checksum(_)) => {
+                    // The other half answers, and its end ends this wait.
+                    let _ = acks.send(Pending { status: Status::ErrorChecksum, ..pending }).await;
+                    tokio::time::sleep(BAD_PACKET_GRACE).await;
+                    return Err(error);
+                }
+                done => done?,
+            }
+            let pending = Pending { mirror_failed: self.mirror_failed, ..pending };
+            if header.last_packet {
+                let last = Some(self.writer);
+                return acks
+                    .send(Pending { last, ..pending })
+                    .await
+                    .map_err(|_| DataNodeError::Stopped);
+            }
+            acks.send(pending).await.map_err(|_| DataNodeError::Stopped)?;
+        }
+    }
+
+    /// Receives until the last packet, without acknowledgements; `note` sees the bytes of each packet.
+    pub(crate) async fn receive_all(mut self, mut note: impl FnMut(u64)) -> Result<ReplicaWriter> {
+        loop {
+            let packet = self.upstream.read_packet().await?;
+            self.take(&packet).await?;
+            note(packet.header.data_len.into());
+            if packet.header.last_packet {
+                return Ok(self.writer);
+            }
+        }
+    }
+
+    /// Checks, passes on and writes one packet. Only bytes that match their CRCs are passed on.
+    async fn take(&mut self, packet: &Packet) -> Result<()> {
+        let offset = u64::try_from(packet.header.offset_in_block)
+            .map_err(|_| DataNodeError::peer("Got a negative offset in a packet"))?;
+        self.verify(packet)?;
+        let passed_on = match &mut self.mirror {
+            Some(mirror) => mirror.send(&packet.raw).await,
+            None => Ok(()),
+        };
+        if let Err(error) = passed_on {
+            // The client is told by the acknowledgements, and rebuilds the pipeline.
+            tracing::info!(%error, "cannot pass a packet on to the mirror");
+            self.mirror = None;
+            self.mirror_failed = true;
+        }
+        if !packet.data.is_empty() {
+            self.writer.write_packet(offset, &packet.data, &packet.checksums, self.sent)?;
+        }
+        if packet.header.sync_block {
+            self.writer.sync().await?;
+        }
+        Ok(())
+    }
+
+    fn verify(&self, packet: &Packet) -> Result<()> {
+        let Checksum { kind, chunk_len } = self.sent;
+        let (want, got) = (kind.total_len(chunk_len, packet.data.len()), packet.checksums.len());
+        if want != got {
+            let message = format!(
+                "Invalid checksum length: received length is {got} but expected length is {want}"
+            );
+            return Err(DataNodeError::Peer(message));
+        }
+        let block = self.writer.block().0;
+        crc::verify_chunks(kind, chunk_len, &packet.data, &packet.checksums).map_err(|bad| {
+            DataNodeError::Checksum(format!("{block} at {}: {bad}", packet.header.offset_in_block))
+        })
+    }
+}

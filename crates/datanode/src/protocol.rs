@@ -1,0 +1,92 @@
+//! Translates between messages and the DataNode's own types.
+
+pub(crate) mod client;
+pub(crate) mod inter;
+
+use crate::config::StorageType;
+use crate::dataset::{Block, Checksum};
+use crate::error::{DataNodeError, Result};
+use cairn_codec::crc::ChecksumKind;
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::meta_file::MetaHeader;
+use cairn_wire::proto::hdfs::{
+    BlockProto, ChecksumProto, ChecksumTypeProto, DatanodeInfoProto, ExtendedBlockProto,
+    StorageTypeProto,
+};
+
+/// The block of a message.
+pub(crate) fn block(proto: &ExtendedBlockProto) -> Block {
+    Block {
+        pool: proto.pool_id.clone(),
+        id: BlockId(proto.block_id as i64),
+        gs: GenerationStamp(proto.generation_stamp),
+        len: proto.num_bytes.unwrap_or(0),
+    }
+}
+
+/// The message of a block.
+pub(crate) fn extended_block(block: &Block) -> ExtendedBlockProto {
+    ExtendedBlockProto {
+        pool_id: block.pool.clone(),
+        block_id: block.id.0 as u64,
+        generation_stamp: block.gs.0,
+        num_bytes: Some(block.len),
+    }
+}
+
+/// The message of a block without its pool.
+pub(crate) fn local_block(id: BlockId, gs: GenerationStamp, len: u64) -> BlockProto {
+    BlockProto { block_id: id.0 as u64, gen_stamp: gs.0, num_bytes: Some(len) }
+}
+
+/// The checksum of a message.
+pub(crate) fn checksum(proto: &ChecksumProto) -> Result<Checksum> {
+    let header = MetaHeader::new(proto.r#type, proto.bytes_per_checksum)?;
+    let kind = ChecksumKind::from_id(header.checksum as u8)
+        .ok_or_else(|| DataNodeError::peer("unknown checksum type"))?;
+    Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
+}
+
+/// The message's number for a checksum.
+pub(crate) fn checksum_type(kind: ChecksumKind) -> i32 {
+    (match kind {
+        ChecksumKind::Null => ChecksumTypeProto::ChecksumNull,
+        ChecksumKind::Crc32 => ChecksumTypeProto::ChecksumCrc32,
+        ChecksumKind::Crc32c => ChecksumTypeProto::ChecksumCrc32c,
+    }) as i32
+}
+
+/// The message of a checksum.
+pub(crate) fn checksum_proto(checksum: Checksum) -> ChecksumProto {
+    ChecksumProto {
+        r#type: checksum_type(checksum.kind),
+        bytes_per_checksum: checksum.chunk_len as u32,
+    }
+}
+
+/// The medium of a message; a disk if it is unknown.
+pub(crate) fn storage_type(number: i32) -> StorageType {
+    match StorageTypeProto::try_from(number) {
+        Ok(StorageTypeProto::Ssd) => StorageType::Ssd,
+        Ok(StorageTypeProto::Archive) => StorageType::Archive,
+        Ok(StorageTypeProto::RamDisk) => StorageType::RamDisk,
+        Ok(StorageTypeProto::Nvdimm) => StorageType::Nvdimm,
+        _ => StorageType::Disk,
+    }
+}
+
+/// The message's number of a medium.
+pub(crate) fn storage_type_number(storage_type: StorageType) -> i32 {
+    (match storage_type {
+        StorageType::Disk => StorageTypeProto::Disk,
+        StorageType::Ssd => StorageTypeProto::Ssd,
+        StorageType::Archive => StorageTypeProto::Archive,
+        StorageType::RamDisk => StorageTypeProto::RamDisk,
+        StorageType::Nvdimm => StorageTypeProto::Nvdimm,
+    }) as i32
+}
+
+/// How a DataNode is named in a pipeline's answers: address and data port.
+pub(crate) fn xfer_name(peer: &DatanodeInfoProto) -> String {
+    format!("{}:{}", peer.id.ip_addr, peer.id.xfer_port)
+}

@@ -1,0 +1,125 @@
+//! Starts and stops a DataNode.
+
+use crate::actor;
+use crate::config::DataNodeConfig;
+use crate::dataset::{Dataset, blocking};
+use crate::error::{Context, DataNodeError};
+use crate::node::{INTER_DATANODE, Node};
+use crate::protocol::{client, inter};
+use crate::server;
+use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
+use cairn_wire::RemoteException;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// A DataNode that is not running yet.
+pub struct DataNode;
+
+impl DataNode {
+    /// Opens the volumes, binds the ports and starts to serve, within the caller's tokio runtime. Does not wait for
+    /// the NameNode: the DataNode registers as soon as that answers, and again whenever it restarts.
+    ///
+    /// Fails if the volumes are not usable or a port is taken.
+    pub async fn start(config: DataNodeConfig) -> Result<RunningDataNode, DataNodeError> {
+        let volumes = config.clone();
+        let dataset = blocking(move || Dataset::open(&volumes)).await?;
+        let listener = TcpListener::bind(config.xfer_addr)
+            .await
+            .context(|| format!("binding {}", config.xfer_addr))?;
+        let xfer_addr = listener.local_addr().context(|| "data transfer port".into())?;
+        let ipc = RpcServer::bind(config.ipc_addr, RpcServerOptions::default())
+            .await
+            .context(|| format!("binding {}", config.ipc_addr))?;
+        let ipc_addr = ipc.local_addr();
+        let node = Arc::new(Node::new(config, dataset, xfer_addr, ipc_addr));
+        node.tasks.open();
+        node.tasks.spawn(server::serve(node.clone(), listener));
+        let service = Arc::new(Ipc { node: node.clone() });
+        node.tasks.spawn(ipc.serve(service, std::future::pending()));
+        node.tasks.spawn(actor::run(node.clone()));
+        node.tasks.spawn(stop_without_volumes(node.clone()));
+        tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
+        Ok(RunningDataNode { node })
+    }
+}
+
+/// A DataNode that serves until it is shut down, killed or dropped.
+pub struct RunningDataNode {
+    node: Arc<Node>,
+}
+
+impl RunningDataNode {
+    /// Where data transfer is served.
+    pub fn xfer_addr(&self) -> SocketAddr {
+        self.node.xfer_addr
+    }
+
+    /// Where RPC is served.
+    pub fn ipc_addr(&self) -> SocketAddr {
+        self.node.ipc_addr
+    }
+
+    /// The DataNode's UUID, the same at every start on the same volumes.
+    pub fn uuid(&self) -> &str {
+        self.node.dataset.uuid()
+    }
+
+    /// Whether a NameNode has accepted this DataNode since its start.
+    pub fn is_registered(&self) -> bool {
+        self.node.registration().is_ok()
+    }
+
+    /// Completes when the DataNode has stopped by itself because more volumes failed than may, and says so. What
+    /// runs it should then end with an error.
+    ///
+    /// Source: Hadoop 3.5.0 `DataNode#handleVolumeFailures`.
+    pub async fn stopped(&self) -> String {
+        self.node.dataset.given_up().await
+    }
+
+    /// Stops: closes ports and connections, and returns when every task has ended and the folders are free. Replicas
+    /// that are being written stay as they are, for their writers' recovery.
+    pub async fn shutdown(self) {
+        if let Some(mut tasks) = self.node.tasks.close() {
+            while tasks.join_next().await.is_some() {}
+        }
+        self.node.dataset.close();
+    }
+
+    /// Stops at once, without waiting for anything: for tests that want what a killed process leaves behind.
+    pub fn kill(&self) {
+        drop(self.node.tasks.close());
+        self.node.dataset.close();
+    }
+}
+
+impl Drop for RunningDataNode {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ends all service when too many volumes have failed.
+async fn stop_without_volumes(node: Arc<Node>) {
+    let why = node.dataset.given_up().await;
+    tracing::error!(%why, "the DataNode stops");
+    node.dataset.close();
+    // This task too ends with it.
+    drop(node.tasks.close());
+}
+
+/// The RPC service.
+struct Ipc {
+    node: Arc<Node>,
+}
+
+impl Service for Ipc {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        call.check_protocol(&[(client::NAME, 1), (INTER_DATANODE, 1)])?;
+        match call.protocol.as_str() {
+            client::NAME => client::call(&self.node, &call).await,
+            _ => inter::call(&self.node, &call).await,
+        }
+    }
+}

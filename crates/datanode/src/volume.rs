@@ -1,0 +1,274 @@
+//! One volume: a folder in Hadoop's layout, its identity, its lock and its room.
+//!
+//! Knows files and bytes, not what a replica may do. Space counts here are estimates that only steer
+//! placement and reports. Layout: `docs/on-disk.md`. Tested in `volume/tests.rs`.
+
+pub(crate) mod layout;
+pub(crate) mod scan;
+pub(crate) mod sys;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{DataDir, StorageType};
+use crate::error::{Context, DataNodeError, Result};
+use cairn_replica::ReplicaState;
+use cairn_stripe::{BlockId, GenerationStamp};
+use layout::{NodeVersion, PoolDirs, PoolVersion};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The paths of one replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplicaFiles {
+    pub(crate) data: PathBuf,
+    pub(crate) meta: PathBuf,
+}
+
+impl ReplicaFiles {
+    /// The files of `block` in `dir`.
+    pub(crate) fn in_dir(dir: &Path, block: BlockId, gs: GenerationStamp) -> ReplicaFiles {
+        ReplicaFiles {
+            data: dir.join(layout::block_name(block)),
+            meta: dir.join(layout::meta_name(block, gs)),
+        }
+    }
+
+    /// Renames both so that no start takes them for a replica. The bytes stay, for whoever can use them.
+    pub(crate) fn set_aside(&self) -> Result<()> {
+        for path in [&self.data, &self.meta] {
+            let mut aside = path.clone().into_os_string();
+            aside.push(layout::UNSYNCED);
+            match fs::rename(path, aside) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).at(path),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Room on a volume, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) capacity: u64,
+    pub(crate) used: u64,
+    pub(crate) remaining: u64,
+    pub(crate) non_dfs_used: u64,
+}
+
+/// A folder that holds replicas.
+#[derive(Debug)]
+pub(crate) struct Volume {
+    root: PathBuf,
+    storage_id: String,
+    storage_type: StorageType,
+    reserved: u64,
+    /// Held while the volume is in use; emptied at the end, when late tasks may still hold the volume.
+    lock: Mutex<Option<File>>,
+    pool: OnceLock<PoolDirs>,
+    used: AtomicU64,
+    promised: AtomicU64,
+    failed: AtomicBool,
+    is_being_checked: AtomicBool,
+}
+
+impl Volume {
+    /// Locks and reads the volume in `dir`, or prepares an empty folder to become one. Also returns the
+    /// identity it was formatted with, if it was.
+    pub(crate) fn open(dir: &DataDir, reserved: u64) -> Result<(Volume, Option<NodeVersion>)> {
+        let root = dir.path.clone();
+        fs::create_dir_all(&root).at(&root)?;
+        let lock = sys::lock_dir(&root)?;
+        let version = NodeVersion::read(&root)?;
+        let storage_id = match &version {
+            Some(version) => version.storage_id.clone(),
+            None => format!("DS-{}", layout::random_uuid()?),
+        };
+        let volume = Volume {
+            root,
+            storage_id,
+            storage_type: dir.storage_type,
+            reserved,
+            lock: Mutex::new(Some(lock)),
+            pool: OnceLock::new(),
+            used: AtomicU64::new(0),
+            promised: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            is_being_checked: AtomicBool::new(false),
+        };
+        Ok((volume, version))
+    }
+
+    /// The folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `DS-` and a UUID.
+    pub(crate) fn storage_id(&self) -> &str {
+        &self.storage_id
+    }
+
+    /// The medium.
+    pub(crate) fn storage_type(&self) -> StorageType {
+        self.storage_type
+    }
+
+    /// Writes the identity of the volume and of its block pool where they are missing, makes the folders, and
+    /// empties `tmp`. Fails if the volume belongs to another cluster or DataNode.
+    pub(crate) fn open_pool(&self, node: &NodeVersion, pool: &PoolVersion) -> Result<()> {
+        let mine = NodeVersion { storage_id: self.storage_id.clone(), ..node.clone() };
+        match NodeVersion::read(&self.root)? {
+            None => mine.write(&self.root)?,
+            Some(found) if found == mine => {}
+            Some(found) => {
+                return Err(self.wrong(format!(
+                    "Incompatible identity: volume has {found:?}, expected {mine:?}"
+                )));
+            }
+        }
+        let dirs = PoolDirs::new(&self.root, &pool.block_pool_id);
+        match PoolVersion::read(&dirs.current)? {
+            Some(found)
+                if found.namespace_id != pool.namespace_id
+                    || found.block_pool_id != pool.block_pool_id =>
+            {
+                return Err(self.wrong(format!(
+                    "Incompatible namespace: volume has {found:?}, expected {pool:?}"
+                )));
+            }
+            Some(_) => {}
+            None => {
+                fs::create_dir_all(&dirs.current).at(&dirs.current)?;
+                pool.write(&dirs.current)?;
+            }
+        }
+        if dirs.tmp.exists() {
+            fs::remove_dir_all(&dirs.tmp).at(&dirs.tmp)?;
+        }
+        for dir in [&dirs.tmp, &dirs.rbw, &dirs.finalized] {
+            fs::create_dir_all(dir).at(dir)?;
+        }
+        sys::sync_dir(&dirs.current)?;
+        sys::sync_dir(&self.root.join(layout::CURRENT))?;
+        // A second try finds what the first has set.
+        let _ = self.pool.set(dirs);
+        Ok(())
+    }
+
+    /// The folders of the block pool. Fails before it is open.
+    pub(crate) fn pool(&self) -> Result<&PoolDirs> {
+        self.pool.get().ok_or_else(|| self.wrong("its block pool is not open".into()))
+    }
+
+    /// The files of a replica in `state`.
+    pub(crate) fn files(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+        state: ReplicaState,
+    ) -> Result<ReplicaFiles> {
+        let pool = self.pool()?;
+        Ok(match state {
+            ReplicaState::Finalized => ReplicaFiles::in_dir(&pool.finalized_dir(id), id, gs),
+            ReplicaState::Temporary => ReplicaFiles::in_dir(&pool.tmp, id, gs),
+            _ => ReplicaFiles::in_dir(&pool.rbw, id, gs),
+        })
+    }
+
+    /// Bytes in use and left, asked of the file system now.
+    pub(crate) fn usage(&self) -> Result<Usage> {
+        let (total, free) = sys::disk_space(&self.root)?;
+        let capacity = total.saturating_sub(self.reserved);
+        let used = self.used.load(Ordering::Relaxed);
+        let promised = self.promised.load(Ordering::Relaxed);
+        let remaining = capacity
+            .saturating_sub(used)
+            .min(free.saturating_sub(self.reserved))
+            .saturating_sub(promised);
+        let non_dfs_used = (total - free).saturating_sub(used).saturating_sub(self.reserved);
+        Ok(Usage { capacity, used, remaining, non_dfs_used })
+    }
+
+    /// Sets the bytes of all block and meta files.
+    pub(crate) fn set_used(&self, bytes: u64) {
+        self.used.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes written to block and meta files.
+    pub(crate) fn add_used(&self, bytes: u64) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes deleted.
+    pub(crate) fn sub_used(&self, bytes: u64) {
+        saturating_sub(&self.used, bytes);
+    }
+
+    /// Sets room aside for a replica that is being written.
+    pub(crate) fn promise(&self, bytes: u64) {
+        self.promised.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives such room back.
+    pub(crate) fn release(&self, bytes: u64) {
+        saturating_sub(&self.promised, bytes);
+    }
+
+    /// Whether the volume still takes writes; a full one is not broken. Waits for the disk. At most one check runs
+    /// at a time; what comes meanwhile is answered with `Ok`.
+    ///
+    /// Source: Hadoop 3.5.0 `FsVolumeImpl#check`.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_being_checked.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let probe = self.root.join(layout::CURRENT).join(".probe");
+        let written = File::create(&probe).and_then(|mut file| {
+            file.write_all(b"x")?;
+            file.sync_all()
+        });
+        let checked = match written {
+            Err(error) if sys::is_full(&error) || sys::is_out_of_descriptors(&error) => Ok(()),
+            written => written.and_then(|()| fs::remove_file(&probe)).at(&probe),
+        };
+        self.is_being_checked.store(false, Ordering::Release);
+        checked
+    }
+
+    /// Whether an error has taken the volume out of use.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Takes the volume out of use; `false` if it was already.
+    pub(crate) fn fail(&self) -> bool {
+        !self.failed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Fails if the volume is out of use.
+    pub(crate) fn check_not_failed(&self) -> Result<()> {
+        match self.is_failed() {
+            true => Err(self.wrong("the volume has failed".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets another process or DataNode have the folder.
+    pub(crate) fn unlock(&self) {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn wrong(&self, why: String) -> DataNodeError {
+        DataNodeError::Storage { dir: self.root.clone(), why }
+    }
+}
+
+fn saturating_sub(counter: &AtomicU64, bytes: u64) {
+    let subtract = |now: u64| Some(now.saturating_sub(bytes));
+    // The closure always returns a value, so the update cannot fail.
+    let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
+}

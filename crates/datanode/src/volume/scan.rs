@@ -1,0 +1,177 @@
+//! Finds the replicas of a volume at the start.
+//!
+//! Finalized replicas are taken at their file's length. A replica that was being written is cut
+//! to the bytes that its CRCs vouch for and becomes RWR. Folders are read in parallel.
+//!
+//! Source: Hadoop 3.5.0 `BlockPoolSlice#getVolumeMap`, `#validateIntegrityAndSetLength`.
+
+use super::layout::{FileName, parse_name};
+use super::{ReplicaFiles, Volume};
+use crate::error::{Context, Result};
+use cairn_codec::crc::ChecksumKind;
+use cairn_replica::{Replica, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::meta_file::{self, MetaHeader};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A block file, with its stamp and length.
+type Found = (BlockId, GenerationStamp, u64);
+
+/// Threads that read folders of one volume.
+const SCAN_THREADS: usize = 4;
+
+/// Every replica on the volume; counts the space they use.
+pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
+    let pool = volume.pool()?;
+    let dirs = leaf_dirs(&pool.finalized)?;
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new((Vec::new(), 0u64));
+    let worker = || -> Result<()> {
+        while let Some(dir) = dirs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (replicas, bytes) = scan_dir(dir)?;
+            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            found.0.extend(
+                replicas
+                    .into_iter()
+                    .map(|(id, gs, len)| Replica::new(id, gs, ReplicaState::Finalized, len)),
+            );
+            found.1 += bytes;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..SCAN_THREADS).map(|_| scope.spawn(worker)).collect();
+        handles
+            .into_iter()
+            .try_for_each(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    let (mut replicas, mut bytes) =
+        found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (open, open_bytes) = scan_dir(&pool.rbw)?;
+    bytes += open_bytes;
+    for (id, gs, _) in open {
+        let files = ReplicaFiles::in_dir(&pool.rbw, id, gs);
+        let len = validated_len(&files).unwrap_or_else(|error| {
+            tracing::warn!(block = %id, %error, "cannot validate a replica that was being written");
+            0
+        });
+        replicas.push(Replica::new(id, gs, ReplicaState::Rwr, len));
+    }
+    volume.set_used(bytes);
+    Ok(replicas)
+}
+
+fn leaf_dirs(finalized: &Path) -> Result<Vec<PathBuf>> {
+    let mut leaves = Vec::new();
+    for first in sub_dirs(finalized)? {
+        leaves.extend(sub_dirs(&first)?);
+    }
+    Ok(leaves)
+}
+
+fn sub_dirs(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut dirs = Vec::new();
+    for entry in fs::read_dir(dir).at(dir)? {
+        let entry = entry.at(dir)?;
+        if entry.file_name().to_string_lossy().starts_with("subdir") {
+            dirs.push(entry.path());
+        }
+    }
+    Ok(dirs)
+}
+
+/// Blocks with stamp (0 without a meta file, as Hadoop) and length, and the bytes of all files.
+fn scan_dir(dir: &Path) -> Result<(Vec<Found>, u64)> {
+    let mut blocks = Vec::new();
+    let mut stamps: HashMap<BlockId, GenerationStamp> = HashMap::new();
+    let mut bytes = 0;
+    for entry in fs::read_dir(dir).at(dir)? {
+        let entry = entry.at(dir)?;
+        let len = match entry.metadata() {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error).at(&entry.path()),
+        };
+        match parse_name(&entry.file_name().to_string_lossy()) {
+            FileName::Block(id) => blocks.push((id, len)),
+            FileName::Meta(id, gs) => {
+                let newest = stamps.entry(id).or_insert(gs);
+                *newest = gs.max(*newest);
+            }
+            FileName::Other => continue,
+        }
+        bytes += len;
+    }
+    let stamped = |(id, len): (BlockId, u64)| {
+        (id, stamps.get(&id).copied().unwrap_or(GenerationStamp(0)), len)
+    };
+    Ok((blocks.into_iter().map(stamped).collect(), bytes))
+}
+
+/// Bytes of a replica that its CRCs cover, the last chunk being checked; cuts the file to them.
+fn validated_len(files: &ReplicaFiles) -> Result<u64> {
+    let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
+    let meta = match File::options().read(true).write(true).open(&files.meta) {
+        // Without its CRCs nothing is sure; the bytes stay, for whoever finds them.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        other => other.at(&files.meta)?,
+    };
+    let len = data.metadata().at(&files.data)?.len();
+    let meta_len = meta.metadata().at(&files.meta)?.len();
+    if meta_len < meta_file::HEADER_LEN as u64 {
+        return cut(&data, files, 0);
+    }
+    let mut head = [0; meta_file::HEADER_LEN];
+    meta.read_exact_at(&mut head, 0).at(&files.meta)?;
+    let header = MetaHeader::decode(&head)?;
+    let Some(kind) =
+        ChecksumKind::from_id(header.checksum as u8).filter(|kind| *kind != ChecksumKind::Null)
+    else {
+        return Ok(len);
+    };
+    let chunk = u64::from(header.bytes_per_checksum);
+    let crcs = (meta_len - head.len() as u64) / kind.len() as u64;
+    let Some(last) = len.div_ceil(chunk).min(crcs).checked_sub(1) else {
+        return cut(&data, files, 0);
+    };
+    let start = last * chunk;
+    let mut bytes = vec![0; chunk.min(len - start) as usize];
+    data.read_exact_at(&mut bytes, start).at(&files.data)?;
+    let mut stored = [0; 4];
+    meta.read_exact_at(&mut stored, head.len() as u64 + last * kind.len() as u64).at(&files.meta)?;
+    let len = start + covered(kind, &bytes, u32::from_be_bytes(stored)) as u64;
+    let meta_end = head.len() as u64 + len.div_ceil(chunk) * kind.len() as u64;
+    if meta_len > meta_end {
+        meta.set_len(meta_end).at(&files.meta)?;
+    }
+    cut(&data, files, len)
+}
+
+/// How many bytes at the start of a chunk its CRC covers, at most. A writer that was killed between the bytes
+/// and their CRC leaves more; what the CRC covers may have been acknowledged, so unlike Hadoop all of it is kept.
+fn covered(kind: ChecksumKind, bytes: &[u8], crc: u32) -> usize {
+    if kind.update(0, bytes) == crc {
+        return bytes.len();
+    }
+    let (mut now, mut covered) = (0, 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        now = kind.update(now, &[*byte]);
+        if now == crc {
+            covered = at + 1;
+        }
+    }
+    covered
+}
+
+fn cut(data: &File, files: &ReplicaFiles, len: u64) -> Result<u64> {
+    if data.metadata().at(&files.data)?.len() > len {
+        data.set_len(len).at(&files.data)?;
+    }
+    Ok(len)
+}

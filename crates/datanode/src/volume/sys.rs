@@ -1,0 +1,85 @@
+//! Thin wrappers over system calls that the standard library lacks.
+#![allow(unsafe_code)]
+
+use crate::error::{Context, DataNodeError, Result};
+use rustix::fs::{Advice, FlockOperation};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// Locks the volume in `dir`: against other processes as Hadoop does it (`in_use.lock`, a POSIX record lock), and
+/// against DataNodes of this process, which such a lock does not see.
+///
+/// Source: Hadoop 3.5.0 `Storage.StorageDirectory#tryLock`.
+pub(crate) fn lock_dir(dir: &Path) -> Result<File> {
+    let path = dir.join("in_use.lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path)
+        .at(&path)?;
+    let taken = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .and_then(|()| rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive));
+    match taken {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::ACCESS) => {
+            Err(DataNodeError::Storage {
+                dir: dir.to_path_buf(),
+                why: "Cannot lock storage. The directory is already locked".into(),
+            })
+        }
+        Err(error) => Err(io::Error::from(error)).at(&path),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    let file = File::open(dir).at(dir)?;
+    synced(file.sync_all(), dir)
+}
+
+/// Makes the bytes of a file durable. After [`DataNodeError::Unsynced`] nothing is sure, whatever a later sync says;
+/// a full disk keeps what it could not take dirty.
+pub(crate) fn sync(file: &File, path: &Path) -> Result<()> {
+    synced(file.sync_data(), path)
+}
+
+fn synced(result: io::Result<()>, path: &Path) -> Result<()> {
+    match result {
+        Err(source) if !is_full(&source) => {
+            Err(DataNodeError::Unsynced { path: path.to_path_buf(), source })
+        }
+        result => result.at(path),
+    }
+}
+
+/// Whether an error says that there is no room, and nothing against the disk.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Whether an error is for want of descriptors, and so none of the disk's.
+pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// Size and free bytes (for ordinary users) of the file system that holds `path`.
+pub(crate) fn disk_space(path: &Path) -> Result<(u64, u64)> {
+    let stat = rustix::fs::statvfs(path).map_err(io::Error::from).at(path)?;
+    Ok((stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize))
+}
+
+/// Starts writing `len` dirty bytes at `offset` to disk without waiting. Only a hint: errors show at the fsync.
+pub(crate) fn start_write_back(file: &File, offset: u64, len: u64) {
+    let (Ok(offset), Ok(len)) = (i64::try_from(offset), i64::try_from(len)) else { return };
+    // SAFETY: takes no pointers; the descriptor is open for as long as `file` is borrowed.
+    unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
+/// Tells the page cache how `len` bytes at `offset` (0: to the end) will be used. Only a hint.
+pub(crate) fn advise(file: &File, offset: u64, len: u64, advice: Advice) {
+    let _ = rustix::fs::fadvise(file, offset, std::num::NonZeroU64::new(len), advice);
+}

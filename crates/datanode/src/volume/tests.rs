@@ -1,0 +1,139 @@
+use super::*;
+use cairn_codec::crc::ChecksumKind;
+use cairn_wire::meta_file::MetaHeader;
+use layout::{FileName, parse_name};
+
+fn node() -> NodeVersion {
+    NodeVersion { storage_id: String::new(), cluster_id: "CID-1".into(), datanode_uuid: "u".into() }
+}
+
+fn pool() -> PoolVersion {
+    PoolVersion { namespace_id: u32::MAX - 6, block_pool_id: "BP-1-127.0.0.1-9".into(), c_time: 7 }
+}
+
+fn open(dir: &Path) -> Volume {
+    Volume::open(&dir.to_path_buf().into(), 0).unwrap().0
+}
+
+#[test]
+fn names_are_hadoops() {
+    let (id, gs) = (BlockId(-9_223_372_036_854_775_791), GenerationStamp(1001));
+    assert_eq!(parse_name(&layout::block_name(id)), FileName::Block(id));
+    assert_eq!(parse_name(&layout::meta_name(id, gs)), FileName::Meta(id, gs));
+    for other in
+        ["blk_", "blk_x", "blk_1.meta", "blk_1_2", "block_1", "blk_1_2.meta.tmp", "VERSION"]
+    {
+        assert_eq!(parse_name(other), FileName::Other, "{other}");
+    }
+}
+
+#[test]
+fn finalized_folders_come_from_the_blocks_number() {
+    let dirs = PoolDirs::new(Path::new("/d"), "BP-1");
+    let base = "/d/current/BP-1/current/finalized";
+    for (id, sub) in [
+        (1_073_741_825, "subdir0/subdir0"),
+        (0x12_3456, "subdir18/subdir20"),
+        (-1, "subdir31/subdir31"),
+    ] {
+        assert_eq!(dirs.finalized_dir(BlockId(id)), Path::new(base).join(sub));
+    }
+}
+
+#[test]
+fn identities_survive_and_strangers_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path());
+    first.open_pool(&node(), &pool()).unwrap();
+    let storage_id = first.storage_id().to_string();
+    drop(first);
+    let again = open(dir.path());
+    assert_eq!(again.storage_id(), storage_id);
+    assert_eq!(PoolVersion::list(dir.path()).unwrap(), [pool()]);
+    for stranger in [
+        (NodeVersion { cluster_id: "CID-2".into(), ..node() }, pool()),
+        (NodeVersion { datanode_uuid: "v".into(), ..node() }, pool()),
+        (node(), PoolVersion { namespace_id: 6, ..pool() }),
+    ] {
+        assert!(again.open_pool(&stranger.0, &stranger.1).is_err(), "{stranger:?}");
+    }
+    again.open_pool(&node(), &pool()).unwrap();
+}
+
+#[test]
+fn a_version_file_of_hadoop_is_read_and_a_bad_one_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let current = dir.path().join("current");
+    fs::create_dir(&current).unwrap();
+    let text = "#Mon Jan 05 10:00:00 UTC 2026\nstorageID=DS-1\nclusterID=CID\\:1\ncTime=0\n\
+        datanodeUuid=u-1\nstorageType=DATA_NODE\nlayoutVersion=-57\n";
+    let write = |text: &str| fs::write(current.join("VERSION"), text).unwrap();
+    write(text);
+    let found = NodeVersion::read(dir.path()).unwrap().unwrap();
+    assert_eq!((found.storage_id.as_str(), found.cluster_id.as_str()), ("DS-1", "CID:1"));
+    for (from, to) in [("-57", "-58"), ("DATA_NODE", "NAME_NODE"), ("storageID=DS-1\n", "")] {
+        write(&text.replace(from, to));
+        assert!(NodeVersion::read(dir.path()).is_err(), "{to}");
+    }
+}
+
+/// Writes a replica with CRCs of 16-byte chunks over its first `covered` bytes.
+fn plant(files: &ReplicaFiles, len: usize, covered: usize) {
+    let data: Vec<u8> = (0..len as u8).collect();
+    fs::create_dir_all(files.data.parent().unwrap()).unwrap();
+    fs::write(&files.data, &data).unwrap();
+    let mut meta = MetaHeader::new(ChecksumKind::Crc32.id().into(), 16).unwrap().encode().to_vec();
+    for chunk in data[..covered].chunks(16) {
+        meta.extend_from_slice(&ChecksumKind::Crc32.update(0, chunk).to_be_bytes());
+    }
+    fs::write(&files.meta, meta).unwrap();
+}
+
+#[test]
+fn scanning_finds_finalized_replicas_and_cuts_open_ones_to_good_chunks() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    volume.open_pool(&node(), &pool()).unwrap();
+    let gs = GenerationStamp(5);
+    let files = |id, state| volume.files(BlockId(id), gs, state).unwrap();
+    plant(&files(1, ReplicaState::Finalized), 40, 40);
+    plant(&files(70_000, ReplicaState::Finalized), 8, 8);
+    // Id, bytes, bytes with CRCs, bytes that count.
+    let open = [
+        (2, 40, 40, 40),
+        (3, 40, 32, 32),
+        (4, 40, 0, 0),
+        (5, 32, 40, 32),
+        (6, 0, 0, 0),
+        (7, 41, 40, 40),
+    ];
+    for (id, len, covered, _) in open {
+        plant(&files(id, ReplicaState::Rbw), len.max(covered), covered);
+        File::options()
+            .write(true)
+            .open(files(id, ReplicaState::Rbw).data)
+            .unwrap()
+            .set_len(len as u64)
+            .unwrap();
+    }
+    fs::remove_file(files(70_000, ReplicaState::Finalized).meta).unwrap();
+
+    let mut found: Vec<_> = scan::scan(&volume)
+        .unwrap()
+        .iter()
+        .map(|r| (r.id().0, r.gs().0, r.on_disk_len(), r.state()))
+        .collect();
+    found.sort();
+    let mut want: Vec<_> =
+        open.iter().map(|&(id, _, _, len)| (id, 5, len as u64, ReplicaState::Rwr)).collect();
+    want.push((1, 5, 40, ReplicaState::Finalized));
+    // Without CRCs the stamp is not known: the NameNode finds such a replica corrupt.
+    want.push((70_000, 0, 8, ReplicaState::Finalized));
+    want.sort();
+    assert_eq!(found, want);
+    let cut = fs::metadata(files(7, ReplicaState::Rbw).data).unwrap().len();
+    assert_eq!(cut, 40, "bytes that no CRC covers are cut off");
+    let crcs = fs::metadata(files(5, ReplicaState::Rbw).meta).unwrap().len();
+    assert_eq!(crcs, 7 + 2 * 4, "CRCs without bytes are cut off");
+    assert!(volume.usage().unwrap().used > 40);
+}

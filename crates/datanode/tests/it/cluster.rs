@@ -1,0 +1,484 @@
+//! A recording NameNode, DataNodes in temporary folders, and a client for them.
+
+use cairn_codec::crc::{ChecksumKind, chunk_crcs, crc32c};
+use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
+use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, respond};
+use cairn_net::transfer_stream::{TransferOptions, TransferStream};
+use cairn_wire::RemoteException;
+use cairn_wire::proto::common::TokenProto;
+use cairn_wire::proto::datanode::{self, *};
+use cairn_wire::proto::hdfs::*;
+use cairn_wire::transfer::{Op, PacketHeader};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+pub use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
+
+pub const POOL: &str = "BP-1-127.0.0.1-1";
+pub const CHUNK: usize = 512;
+
+/// What the DataNodes have told, and what they are to be told.
+#[derive(Default)]
+pub struct Record {
+    pub registrations: HashMap<String, DatanodeRegistrationProto>,
+    pub registered: usize,
+    pub events: Vec<(String, ReceivedDeletedBlockInfoProto)>,
+    /// Id, length, stamp, state by DataNode, of the last full report.
+    pub reports: HashMap<String, Vec<(i64, u64, u64, u64)>>,
+    pub synchronized: Vec<CommitBlockSynchronizationRequestProto>,
+    pub commands: HashMap<String, Vec<DatanodeCommandProto>>,
+    pub heartbeats: usize,
+    /// Transfers in progress, as each DataNode's last heartbeat told.
+    pub transfers: HashMap<String, u32>,
+    /// The most that any heartbeat told of.
+    pub most_transfers: u32,
+    /// Replicas reported to be bad: id, UUID of the DataNode.
+    pub bad: Vec<(i64, String)>,
+}
+
+#[derive(Default)]
+pub struct FakeNameNode {
+    pub record: Mutex<Record>,
+}
+
+impl Service for FakeNameNode {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        let mut record = self.record.lock().unwrap();
+        match call.method.as_str() {
+            "versionRequest" => respond(&VersionResponseProto { info: namespace() }),
+            "registerDatanode" => {
+                let request: RegisterDatanodeRequestProto = call.decode()?;
+                let registration = request.registration;
+                let uuid = registration.datanode_id.datanode_uuid.clone();
+                record.registrations.insert(uuid, registration.clone());
+                record.registered += 1;
+                respond(&RegisterDatanodeResponseProto { registration })
+            }
+            "sendHeartbeat" => {
+                let request: HeartbeatRequestProto = call.decode()?;
+                let transfers = request.xmits_in_progress();
+                let uuid = request.registration.datanode_id.datanode_uuid;
+                record.heartbeats += 1;
+                record.transfers.insert(uuid.clone(), transfers);
+                record.most_transfers = record.most_transfers.max(transfers);
+                let is_known = record.registrations.contains_key(&uuid);
+                let mut cmds = record.commands.remove(&uuid).unwrap_or_default();
+                if !is_known {
+                    cmds = vec![command(DatanodeCommandProtoType::RegisterCommand)];
+                }
+                let lease = (request.request_full_block_report_lease == Some(true)).then_some(77);
+                respond(&HeartbeatResponseProto {
+                    cmds,
+                    full_block_report_lease_id: lease,
+                    ..Default::default()
+                })
+            }
+            "blockReport" => {
+                let request: BlockReportRequestProto = call.decode()?;
+                assert_eq!(request.context.unwrap().lease_id, Some(77));
+                let uuid = request.registration.datanode_id.datanode_uuid;
+                let lines = request.reports.iter().flat_map(decode_report).collect();
+                record.reports.insert(uuid, lines);
+                respond(&BlockReportResponseProto::default())
+            }
+            "blockReceivedAndDeleted" => {
+                let request: BlockReceivedAndDeletedRequestProto = call.decode()?;
+                let uuid = request.registration.datanode_id.datanode_uuid;
+                for event in request.blocks.into_iter().flat_map(|storage| storage.blocks) {
+                    record.events.push((uuid.clone(), event));
+                }
+                respond(&BlockReceivedAndDeletedResponseProto {})
+            }
+            "reportBadBlocks" => {
+                let request: datanode::ReportBadBlocksRequestProto = call.decode()?;
+                for block in request.blocks {
+                    let uuid = block.locs[0].id.datanode_uuid.clone();
+                    record.bad.push((block.b.block_id as i64, uuid));
+                }
+                respond(&datanode::ReportBadBlocksResponseProto {})
+            }
+            "commitBlockSynchronization" => {
+                record.synchronized.push(call.decode()?);
+                respond(&CommitBlockSynchronizationResponseProto {})
+            }
+            _ => Err(call.unknown_method()),
+        }
+    }
+}
+
+fn namespace() -> NamespaceInfoProto {
+    NamespaceInfoProto {
+        build_version: "test".into(),
+        block_pool_id: POOL.into(),
+        storage_info: StorageInfoProto {
+            layout_version: 0,
+            namespce_id: 5,
+            cluster_id: "CID-1".into(),
+            c_time: 1,
+        },
+        software_version: "3.5.0".into(),
+        ..Default::default()
+    }
+}
+
+fn decode_report(report: &StorageBlockReportProto) -> Vec<(i64, u64, u64, u64)> {
+    let bytes = report.blocks_buffers.concat();
+    let mut rest = &bytes[..];
+    let mut next = || prost::encoding::decode_varint(&mut rest).unwrap();
+    let line = |_| {
+        let id = next();
+        ((id >> 1) as i64 ^ -((id & 1) as i64), next(), next(), next())
+    };
+    (0..report.number_of_blocks.unwrap()).map(line).collect()
+}
+
+pub fn command(kind: DatanodeCommandProtoType) -> DatanodeCommandProto {
+    DatanodeCommandProto { cmd_type: kind as i32, ..Default::default() }
+}
+
+/// A NameNode and some DataNodes.
+pub struct Cluster {
+    pub name_node: Arc<FakeNameNode>,
+    name_node_addr: SocketAddr,
+    serving: JoinHandle<()>,
+    pub nodes: Vec<Option<RunningDataNode>>,
+    dirs: Vec<tempfile::TempDir>,
+}
+
+impl Cluster {
+    pub async fn start(count: usize) -> Cluster {
+        let name_node = Arc::new(FakeNameNode::default());
+        let (name_node_addr, serving) = serve(&name_node, "127.0.0.1:0".parse().unwrap()).await;
+        let dirs = (0..count).map(|_| tempfile::tempdir().unwrap()).collect();
+        let mut cluster = Cluster { name_node, name_node_addr, serving, nodes: Vec::new(), dirs };
+        for index in 0..count {
+            cluster.nodes.push(None);
+            cluster.start_node(index).await;
+        }
+        cluster
+    }
+
+    pub async fn start_node(&mut self, index: usize) {
+        let config = DataNodeConfig {
+            data_dirs: vec![self.dirs[index].path().to_path_buf().into()],
+            name_node: self.name_node_addr.to_string(),
+            xfer_addr: "127.0.0.1:0".parse().unwrap(),
+            ipc_addr: "127.0.0.1:0".parse().unwrap(),
+            heartbeat_interval: Duration::from_millis(50),
+            read_timeout: Duration::from_secs(10),
+            block_len_estimate: 1 << 20,
+            durability: if index.is_multiple_of(2) {
+                Durability::Stable
+            } else {
+                Durability::PageCache
+            },
+            send_packet_len: 4096,
+            reconstruction_read_timeout: Duration::from_millis(300),
+            // The smallest that there is: several steps for small units.
+            reconstruction_buffer_len: 1,
+            ..DataNodeConfig::default()
+        };
+        self.nodes[index] = Some(DataNode::start(config).await.unwrap());
+        let uuid = self.uuid(index);
+        self.wait("registration and first report", |r| {
+            r.registrations.contains_key(&uuid) && r.reports.contains_key(&uuid)
+        })
+        .await;
+    }
+
+    /// Stops a DataNode as a crash would, and forgets what it told.
+    pub fn kill_node(&mut self, index: usize) {
+        let uuid = self.uuid(index);
+        let node = self.nodes[index].take().unwrap();
+        node.kill();
+        let mut record = self.name_node.record.lock().unwrap();
+        record.registrations.remove(&uuid);
+        record.reports.remove(&uuid);
+    }
+
+    /// The NameNode forgets everything and its connections break.
+    pub async fn restart_name_node(&mut self) {
+        self.serving.abort();
+        let _ = (&mut self.serving).await;
+        *self.name_node.record.lock().unwrap() = Record::default();
+        (self.name_node_addr, self.serving) = serve(&self.name_node, self.name_node_addr).await;
+    }
+
+    pub fn node(&self, index: usize) -> &RunningDataNode {
+        self.nodes[index].as_ref().unwrap()
+    }
+
+    pub fn name_node_addr(&self) -> SocketAddr {
+        self.name_node_addr
+    }
+
+    pub fn uuid(&self, index: usize) -> String {
+        self.node(index).uuid().to_string()
+    }
+
+    pub fn dir(&self, index: usize) -> &Path {
+        self.dirs[index].path()
+    }
+
+    pub fn info(&self, index: usize) -> DatanodeInfoProto {
+        let id = self.name_node.record.lock().unwrap().registrations[&self.uuid(index)]
+            .datanode_id
+            .clone();
+        DatanodeInfoProto { id, ..Default::default() }
+    }
+
+    pub fn send_command(&self, index: usize, command: DatanodeCommandProto) {
+        let uuid = self.uuid(index);
+        self.name_node.record.lock().unwrap().commands.entry(uuid).or_default().push(command);
+    }
+
+    pub async fn connect(&self, index: usize) -> TransferStream {
+        TransferStream::connect(self.node(index).xfer_addr(), &TransferOptions::default())
+            .await
+            .unwrap()
+    }
+
+    /// Waits until the NameNode's record is as wanted.
+    pub async fn wait(&self, what: &str, mut is_so: impl FnMut(&mut Record) -> bool) {
+        for _ in 0..1000 {
+            if is_so(&mut self.name_node.record.lock().unwrap()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("waited in vain for {what}");
+    }
+
+    /// Waits until DataNode `index` has reported `id` with `status`, and returns the event.
+    pub async fn wait_event(
+        &self,
+        index: usize,
+        id: i64,
+        status: ReceivedDeletedBlockInfoProtoBlockStatus,
+    ) -> ReceivedDeletedBlockInfoProto {
+        self.wait_event_of(index, id, 0, status).await
+    }
+
+    /// As [`Cluster::wait_event`], for stamps from `gs` on.
+    pub async fn wait_event_of(
+        &self,
+        index: usize,
+        id: i64,
+        gs: u64,
+        status: ReceivedDeletedBlockInfoProtoBlockStatus,
+    ) -> ReceivedDeletedBlockInfoProto {
+        let uuid = self.uuid(index);
+        let mut found = None;
+        self.wait(&format!("{status:?} of {id} from {index}"), |record| {
+            let is_it = |(from, event): &&(String, ReceivedDeletedBlockInfoProto)| {
+                *from == uuid && {
+                    let block = &event.block;
+                    block.block_id as i64 == id
+                        && block.gen_stamp >= gs
+                        && event.status == status as i32
+                }
+            };
+            found = record.events.iter().rev().find(is_it).map(|(_, event)| event.clone());
+            found.is_some()
+        })
+        .await;
+        found.unwrap()
+    }
+
+    /// Files of the replica `id` on DataNode `index`, relative to its folder.
+    pub fn files(&self, index: usize, id: i64) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut dirs = vec![self.dir(index).to_path_buf()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    dirs.push(path);
+                } else if name == format!("blk_{id}") || name.starts_with(&format!("blk_{id}_")) {
+                    found.push(path.strip_prefix(self.dir(index)).unwrap().to_path_buf());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+async fn serve(name_node: &Arc<FakeNameNode>, addr: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
+    let server = loop {
+        match RpcServer::bind(addr, RpcServerOptions::default()).await {
+            Ok(server) => break server,
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    };
+    let addr = server.local_addr();
+    (addr, tokio::spawn(server.serve(name_node.clone(), std::future::pending())))
+}
+
+pub fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect()
+}
+
+pub fn crcs(data: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; data.len().div_ceil(CHUNK) * 4];
+    chunk_crcs(ChecksumKind::Crc32c, CHUNK, data, &mut out);
+    out
+}
+
+pub fn block(id: i64, gs: u64, len: u64) -> ExtendedBlockProto {
+    ExtendedBlockProto {
+        pool_id: POOL.into(),
+        block_id: id as u64,
+        generation_stamp: gs,
+        num_bytes: Some(len),
+    }
+}
+
+pub fn base_header(block: ExtendedBlockProto) -> BaseHeaderProto {
+    BaseHeaderProto { block, token: Some(TokenProto::default()), trace_info: None }
+}
+
+pub fn header(block: ExtendedBlockProto) -> ClientOperationHeaderProto {
+    ClientOperationHeaderProto { base_header: base_header(block), client_name: "test".into() }
+}
+
+pub fn checksum() -> ChecksumProto {
+    ChecksumProto {
+        r#type: ChecksumTypeProto::ChecksumCrc32c as i32,
+        bytes_per_checksum: CHUNK as u32,
+    }
+}
+
+/// What a client writing a block sends first.
+pub fn write_request(
+    block: ExtendedBlockProto,
+    stage: Stage,
+    targets: Vec<DatanodeInfoProto>,
+) -> OpWriteBlockProto {
+    OpWriteBlockProto {
+        header: header(block),
+        pipeline_size: targets.len() as u32 + 1,
+        targets,
+        stage: stage as i32,
+        requested_checksum: checksum(),
+        ..Default::default()
+    }
+}
+
+/// A pipeline that a client writes to.
+pub struct Writer {
+    pub stream: TransferStream,
+    pub seqno: i64,
+    pub offset: u64,
+}
+
+impl Writer {
+    /// Sets a pipeline of the DataNodes `nodes` up.
+    pub async fn open(cluster: &Cluster, nodes: &[usize], request: OpWriteBlockProto) -> Writer {
+        let mut stream = cluster.connect(nodes[0]).await;
+        let targets: Vec<_> = nodes[1..].iter().map(|&n| cluster.info(n)).collect();
+        let request = OpWriteBlockProto { targets, ..request };
+        stream.writer.send_op(Op::WriteBlock, &request).await.unwrap();
+        let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+        assert_eq!(
+            (answer.status, answer.first_bad_link.as_deref()),
+            (Status::Success as i32, Some(""))
+        );
+        Writer { stream, seqno: 0, offset: 0 }
+    }
+
+    pub async fn create(cluster: &Cluster, nodes: &[usize], id: i64, gs: u64) -> Writer {
+        let request = write_request(block(id, gs, 0), Stage::PipelineSetupCreate, Vec::new());
+        Writer::open(cluster, nodes, request).await
+    }
+
+    pub async fn send(&mut self, data: &[u8], crcs: &[u8], last_packet: bool, sync_block: bool) {
+        let header = PacketHeader {
+            offset_in_block: self.offset as i64,
+            seqno: self.seqno,
+            last_packet,
+            data_len: data.len() as u32,
+            sync_block,
+        };
+        self.stream.writer.send_packet(&header, crcs, data).await.unwrap();
+        self.offset = self.offset.wrapping_add(data.len() as u64);
+        self.seqno += 1;
+    }
+
+    pub async fn ack(&mut self) -> PipelineAckProto {
+        self.stream.reader.read_message("acknowledgement").await.unwrap()
+    }
+
+    /// Sends a packet and waits for its acknowledgement by `replies` DataNodes.
+    pub async fn write(&mut self, data: &[u8], replies: usize) {
+        self.send(data, &crcs(data), false, false).await;
+        self.expect_ack(replies).await;
+    }
+
+    pub async fn expect_ack(&mut self, replies: usize) {
+        let ack = self.ack().await;
+        assert_eq!((ack.seqno, ack.reply), (self.seqno - 1, vec![Status::Success as i32; replies]));
+    }
+
+    pub async fn close(mut self, replies: usize) -> TransferStream {
+        self.send(&[], &[], true, false).await;
+        self.expect_ack(replies).await;
+        self.stream
+    }
+}
+
+/// Writes a whole block and waits for its reports.
+pub async fn write_block(cluster: &Cluster, nodes: &[usize], id: i64, gs: u64, data: &[u8]) {
+    let mut writer = Writer::create(cluster, nodes, id, gs).await;
+    for packet in data.chunks(64 * CHUNK) {
+        writer.write(packet, nodes.len()).await;
+    }
+    writer.close(nodes.len()).await;
+    for &node in nodes {
+        let event =
+            cluster.wait_event(node, id, ReceivedDeletedBlockInfoProtoBlockStatus::Received).await;
+        assert_eq!(event.block.num_bytes, Some(data.len() as u64));
+        assert_eq!(event.crc32c, Some(crc32c(0, data)), "CRC of the whole replica");
+    }
+}
+
+/// Reads a range over `stream`, checking every CRC; the error is the DataNode's message.
+pub async fn read(
+    stream: &mut TransferStream,
+    block: ExtendedBlockProto,
+    offset: u64,
+    len: u64,
+) -> Result<Vec<u8>, String> {
+    let request = OpReadBlockProto { header: header(block), offset, len, ..Default::default() };
+    stream.writer.send_op(Op::ReadBlock, &request).await.unwrap();
+    let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+    if answer.status != Status::Success as i32 {
+        return Err(answer.message.unwrap());
+    }
+    let info = answer.read_op_checksum_info.unwrap();
+    assert_eq!(info.checksum, checksum());
+    assert_eq!(info.chunk_offset, offset - offset % CHUNK as u64);
+    let (mut got, mut last_seqno) = (Vec::new(), -1);
+    loop {
+        let packet = stream.reader.read_packet().await.unwrap();
+        assert!(packet.header.follows(last_seqno), "{:?}", packet.header);
+        last_seqno = packet.header.seqno;
+        if packet.header.last_packet {
+            break;
+        }
+        assert_eq!(packet.header.offset_in_block as u64, info.chunk_offset + got.len() as u64);
+        if packet.checksums != crcs(&packet.data) {
+            return Err("bad CRC".into());
+        }
+        got.extend_from_slice(&packet.data);
+    }
+    let status = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
+    stream.writer.send_message(&status).await.unwrap();
+    let skip = (offset - info.chunk_offset) as usize;
+    Ok(got[skip..skip + len as usize].to_vec())
+}

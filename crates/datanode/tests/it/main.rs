@@ -1,0 +1,10 @@
+//! A DataNode over real sockets and real files, with a NameNode that only records and commands.
+
+mod balance;
+mod checksum;
+mod cluster;
+mod pipeline;
+mod reconstruct;
+mod recovery;
+mod restart;
+mod wire;

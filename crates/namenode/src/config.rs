@@ -1,0 +1,253 @@
+//! What an operator can set of a NameNode. Defaults are Hadoop 3.5.0's (`hdfs-default.xml`).
+//!
+//! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// When a mutation may be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// After its log record is on stable storage.
+    #[default]
+    Stable,
+    /// After its log record is in the operating system's page cache.
+    PageCache,
+}
+
+/// Where the rack of a DataNode is looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum RackSource {
+    /// Every DataNode is in `/default-rack`.
+    #[default]
+    Default,
+    /// A file of `host-or-address rack` lines. Key `net.topology.table.file.name`.
+    Table(PathBuf),
+    /// A program that gets an address and prints its rack. Key `net.topology.script.file.name`.
+    Script(PathBuf),
+    /// Racks by host name, address, or `address:port` of data transfer, for an embedded cluster.
+    Fixed(Vec<(String, String)>),
+}
+
+/// The type of checksums that clients are told to use. Key `dfs.checksum.type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ChecksumType {
+    /// No checksums.
+    Null,
+    /// The CRC of zip and Ethernet.
+    Crc32,
+    /// Castagnoli's.
+    #[default]
+    Crc32c,
+}
+
+/// A NameNode's settings.
+#[derive(Clone, Debug)]
+pub struct NameNodeConfig {
+    /// The folder of log and store. Key `dfs.namenode.name.dir`.
+    pub name_dir: PathBuf,
+    /// Formats `name_dir` at start when it is empty or missing; otherwise that is an error.
+    pub format_if_empty: bool,
+    /// Cluster id given when formatting; a random one when `None`.
+    pub cluster_id: Option<String>,
+    /// Where RPC listens; port 0 takes a free one. Key `dfs.namenode.rpc-address`.
+    pub rpc_addr: SocketAddr,
+    /// Where HTTP listens, if at all. Key `dfs.namenode.http-address`.
+    pub http_addr: Option<SocketAddr>,
+    /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
+    pub rpc_max_request_len: usize,
+    /// An idle RPC connection is closed after this. Key `ipc.client.connection.maxidletime` and
+    /// its kin; Hadoop's server scans less often than its clients close.
+    pub rpc_idle_timeout: Duration,
+    /// When an answered mutation is durable. No Hadoop key (edits are always synced there).
+    pub durability: Durability,
+    /// Bytes of memory that the store's cache may take. No Hadoop key.
+    pub store_cache_len: usize,
+
+    /// Block length for clients that name none. Key `dfs.blocksize`.
+    pub block_len: u64,
+    /// Smallest block length of a new file. Key `dfs.namenode.fs-limits.min-block-size`.
+    pub min_block_len: u64,
+    /// Key `dfs.bytes-per-checksum`.
+    pub bytes_per_checksum: u32,
+    /// Key `dfs.client-write-packet-size`.
+    pub write_packet_len: u32,
+    /// Key `io.file.buffer.size`.
+    pub file_buffer_len: u32,
+    /// Key `dfs.checksum.type`.
+    pub checksum_type: ChecksumType,
+    /// Minutes that clients keep deleted files in the trash; 0 for no trash. Key `fs.trash.interval`.
+    pub trash_interval_minutes: u64,
+    /// Replication for clients that name none. Key `dfs.replication`.
+    pub replication: u16,
+    /// Key `dfs.namenode.replication.min`.
+    pub min_replication: u16,
+    /// Key `dfs.replication.max`.
+    pub max_replication: u16,
+    /// Longest name of one path component, bytes of UTF-8; 0 for no limit.
+    /// Key `dfs.namenode.fs-limits.max-component-length`.
+    pub max_component_len: usize,
+    /// Entries in one directory. Key `dfs.namenode.fs-limits.max-directory-items`.
+    pub max_directory_items: u64,
+    /// Blocks of one file. Key `dfs.namenode.fs-limits.max-blocks-per-file`.
+    pub max_blocks_per_file: u64,
+    /// Extended attributes of one inode. Key `dfs.namenode.fs-limits.max-xattrs-per-inode`.
+    pub max_xattrs_per_inode: u64,
+    /// Bytes of one extended attribute's name and value.
+    /// Key `dfs.namenode.fs-limits.max-xattr-size`.
+    pub max_xattr_len: u64,
+    /// Entries of one listing answer. Key `dfs.ls.limit`.
+    pub listing_limit: usize,
+    /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
+    pub access_time_precision: Duration,
+
+    /// Whether permissions are checked. Key `dfs.permissions.enabled`.
+    pub permissions_enabled: bool,
+    /// The user who may do everything; the user of this process when `None`.
+    pub superuser: Option<String>,
+    /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
+    pub supergroup: String,
+    /// Groups of users that the system does not know. Key
+    /// `hadoop.user.group.static.mapping.overrides`.
+    pub static_groups: Vec<(String, Vec<String>)>,
+    /// How long looked-up groups are believed. Key `hadoop.security.groups.cache.secs`.
+    pub groups_cache: Duration,
+
+    /// The policy that `setPolicy` without a name sets, enabled at format; none when empty.
+    /// Key `dfs.namenode.ec.system.default.policy`.
+    pub ec_default_policy: String,
+    /// Longest cell of a user-defined policy, bytes. Key `dfs.namenode.ec.policies.max.cellsize`.
+    pub ec_max_cell_len: u32,
+    /// Whether policies can be added. Key `dfs.namenode.ec.userdefined.policy.allowed`.
+    pub ec_user_policies: bool,
+
+    /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
+    pub heartbeat_interval: Duration,
+    /// Key `dfs.namenode.heartbeat.recheck-interval`. A DataNode is dead after
+    /// `2 * heartbeat_recheck_interval + 10 * heartbeat_interval` of silence.
+    pub heartbeat_recheck_interval: Duration,
+    /// A DataNode is stale after this silence. Key `dfs.namenode.stale.datanode.interval`.
+    pub stale_interval: Duration,
+    /// Key `dfs.namenode.redundancy.interval.seconds`.
+    pub redundancy_interval: Duration,
+    /// Planned copies are forgotten and planned anew after this.
+    /// Key `dfs.namenode.reconstruction.pending.timeout-sec`.
+    pub pending_timeout: Duration,
+    /// Key `dfs.namenode.replication.work.multiplier.per.iteration`.
+    pub work_multiplier: u32,
+    /// Key `dfs.namenode.replication.max-streams`.
+    pub max_streams: u32,
+    /// Key `dfs.namenode.replication.max-streams-hard-limit`.
+    pub max_streams_hard: u32,
+    /// Deletions handed to one DataNode with one heartbeat. Key `dfs.block.invalidate.limit`.
+    pub invalidate_limit: usize,
+    /// Key `dfs.namenode.redundancy.considerLoad`.
+    pub consider_load: bool,
+    /// Key `dfs.namenode.redundancy.considerLoad.factor`.
+    pub load_factor: f64,
+    /// Where racks are looked up.
+    pub racks: RackSource,
+    /// DataNodes that may register, one `host`, `address` or `address:port` a line; all when `None`.
+    /// Key `dfs.hosts`.
+    pub hosts_file: Option<PathBuf>,
+    /// DataNodes that may not serve. Key `dfs.hosts.exclude`.
+    pub hosts_exclude_file: Option<PathBuf>,
+
+    /// Share of blocks that must be found before safe mode ends. Key
+    /// `dfs.namenode.safemode.threshold-pct`.
+    pub safe_mode_threshold: f64,
+    /// DataNodes that must live before safe mode ends. Key `dfs.namenode.safemode.min.datanodes`.
+    pub safe_mode_min_datanodes: usize,
+    /// How long both must hold. Key `dfs.namenode.safemode.extension`.
+    pub safe_mode_extension: Duration,
+
+    /// After this silence of its holder a lease can be taken. Key `dfs.namenode.lease-soft-limit` is
+    /// not in Hadoop, which has it fixed at 60 s.
+    pub lease_soft_limit: Duration,
+    /// After this the NameNode recovers it. Key `dfs.namenode.lease-hard-limit-sec`.
+    pub lease_hard_limit: Duration,
+    /// Key `dfs.namenode.lease-recheck-interval-ms`.
+    pub lease_recheck_interval: Duration,
+    /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
+    pub retry_cache_expiry: Duration,
+
+    /// All configuration as read, for `/conf`.
+    pub properties: Vec<(String, String)>,
+}
+
+impl Default for NameNodeConfig {
+    fn default() -> Self {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        NameNodeConfig {
+            name_dir: PathBuf::from("/tmp/hadoop/dfs/name"),
+            format_if_empty: false,
+            cluster_id: None,
+            rpc_addr: SocketAddr::new(loopback, 8020),
+            http_addr: Some(SocketAddr::new(loopback, 9870)),
+            rpc_max_request_len: (128 * MIB) as usize,
+            rpc_idle_timeout: Duration::from_secs(120),
+            durability: Durability::Stable,
+            store_cache_len: (256 * MIB) as usize,
+            block_len: 128 * MIB,
+            min_block_len: MIB,
+            bytes_per_checksum: 512,
+            write_packet_len: (64 * KIB) as u32,
+            file_buffer_len: (4 * KIB) as u32,
+            checksum_type: ChecksumType::Crc32c,
+            trash_interval_minutes: 0,
+            replication: 3,
+            min_replication: 1,
+            max_replication: 512,
+            max_component_len: 255,
+            max_directory_items: 1024 * 1024,
+            max_blocks_per_file: 10_000,
+            max_xattrs_per_inode: 32,
+            max_xattr_len: 16 * KIB,
+            listing_limit: 1000,
+            access_time_precision: Duration::from_secs(3600),
+            permissions_enabled: true,
+            superuser: None,
+            supergroup: "supergroup".into(),
+            static_groups: vec![("dr.who".into(), Vec::new())],
+            groups_cache: Duration::from_secs(300),
+            ec_default_policy: "RS-6-3-1024k".into(),
+            ec_max_cell_len: (4 * MIB) as u32,
+            ec_user_policies: true,
+            heartbeat_interval: Duration::from_secs(3),
+            heartbeat_recheck_interval: Duration::from_secs(300),
+            stale_interval: Duration::from_secs(30),
+            redundancy_interval: Duration::from_secs(3),
+            pending_timeout: Duration::from_secs(300),
+            work_multiplier: 2,
+            max_streams: 2,
+            max_streams_hard: 4,
+            invalidate_limit: 1000,
+            consider_load: true,
+            load_factor: 2.0,
+            racks: RackSource::Default,
+            hosts_file: None,
+            hosts_exclude_file: None,
+            safe_mode_threshold: 0.999,
+            safe_mode_min_datanodes: 0,
+            safe_mode_extension: Duration::from_secs(30),
+            lease_soft_limit: Duration::from_secs(60),
+            lease_hard_limit: Duration::from_secs(1200),
+            lease_recheck_interval: Duration::from_secs(2),
+            retry_cache_expiry: Duration::from_secs(600),
+            properties: Vec::new(),
+        }
+    }
+}
+
+impl NameNodeConfig {
+    /// Silence after which a DataNode counts as dead.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#setHeartbeatExpireInterval`.
+    pub fn heartbeat_expiry(&self) -> Duration {
+        2 * self.heartbeat_recheck_interval + 10 * self.heartbeat_interval
+    }
+}

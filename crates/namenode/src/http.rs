@@ -1,0 +1,256 @@
+//! A small HTTP/1.1 server for pages that people and monitors poll.
+//!
+//! GET and HEAD only, one request per connection, limits on head length, time and connections. What
+//! the pages say is in `pages`.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Longest request line and headers, bytes.
+const MAX_HEAD_LEN: usize = 16 * 1024;
+/// Connections served at a time; more wait in the listen queue.
+const MAX_CONNECTIONS: usize = 64;
+/// Time for a whole request and for a whole answer.
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request that passed the limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Path, percent-decoded, starting with `/`.
+    pub path: String,
+    /// Query parameters in order, percent-decoded.
+    pub query: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The first value of query parameter `name`.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// HTTP status code.
+    pub status: u16,
+    /// Media type with charset.
+    pub content_type: &'static str,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A page of the given type.
+    pub fn ok(content_type: &'static str, body: String) -> Response {
+        Response { status: 200, content_type, body: body.into_bytes() }
+    }
+
+    /// A short text with an error code.
+    pub fn error(status: u16, text: &str) -> Response {
+        let body = format!("{text}\n").into_bytes();
+        Response { status, content_type: "text/plain; charset=utf-8", body }
+    }
+}
+
+/// Serves `pages` on `listener` until `shutdown` resolves; connections then in work are dropped.
+pub async fn serve<P>(listener: TcpListener, pages: P, shutdown: impl Future<Output = ()>)
+where
+    P: Fn(&Request) -> Response + Send + Sync + 'static,
+{
+    let pages = Arc::new(pages);
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = tokio::task::JoinSet::new();
+    tokio::pin!(shutdown);
+    loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            () = &mut shutdown => return,
+            accepted = listener.accept() => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, peer)) => {
+                let pages = Arc::clone(&pages);
+                connections.spawn(async move {
+                    if let Err(error) = exchange(stream, &*pages).await {
+                        tracing::debug!(%peer, %error, "http connection ended");
+                    }
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "http accept failed");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn exchange(
+    mut stream: TcpStream,
+    pages: &(impl Fn(&Request) -> Response + Sync),
+) -> io::Result<()> {
+    let head = timeout(IO_TIMEOUT, read_head(&mut stream)).await??;
+    let (response, with_body) = match parse_head(&head) {
+        Ok((method, request)) => (pages(&request), method == Method::Get),
+        Err(refusal) => (refusal, true),
+    };
+    timeout(IO_TIMEOUT, write_response(&mut stream, &response, with_body)).await?
+}
+
+/// Reads up to and with the blank line. Bytes after it (a body) are not looked at.
+async fn read_head(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(1024);
+    loop {
+        let start = head.len().saturating_sub(3);
+        if stream.read_buf(&mut head).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(at) = head[start..].windows(4).position(|window| window == b"\r\n\r\n") {
+            head.truncate(start + at);
+            return Ok(head);
+        }
+        if head.len() > MAX_HEAD_LEN {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "request head is too long"));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Get,
+    Head,
+}
+
+fn parse_head(head: &[u8]) -> Result<(Method, Request), Response> {
+    let bad = || Response::error(400, "bad request");
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = std::str::from_utf8(line).map_err(|_| bad())?;
+    let mut words = line.split(' ');
+    let (method, target, version) = (words.next(), words.next(), words.next());
+    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
+        return Err(bad());
+    }
+    let method = match method {
+        Some("GET") => Method::Get,
+        Some("HEAD") => Method::Head,
+        _ => return Err(Response::error(405, "only GET and HEAD are served")),
+    };
+    let target = target.filter(|target| target.starts_with('/')).ok_or_else(bad)?;
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = percent_decode(path, false).ok_or_else(bad)?;
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((percent_decode(key, true)?, percent_decode(value, true)?))
+    });
+    let query = pairs.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
+    Ok((method, Request { path, query }))
+}
+
+fn percent_decode(text: &str, plus_is_space: bool) -> Option<String> {
+    let mut bytes = text.bytes();
+    let mut out = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => {
+                let high = char::from(bytes.next()?).to_digit(16)?;
+                let low = char::from(bytes.next()?).to_digit(16)?;
+                (high * 16 + low) as u8
+            }
+            b'+' if plus_is_space => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+async fn write_response(
+    stream: &mut TcpStream,
+    response: &Response,
+    with_body: bool,
+) -> io::Result<()> {
+    let reason = match response.status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        503 => "Service Unavailable",
+        _ => "Status",
+    };
+    let mut head = String::new();
+    let _ = write!(
+        head,
+        "HTTP/1.1 {} {reason}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\
+         Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+        response.status,
+        response.content_type,
+        response.body.len(),
+    );
+    stream.write_all(head.as_bytes()).await?;
+    if with_body {
+        stream.write_all(&response.body).await?;
+    }
+    stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_split_and_decoded() {
+        let (method, request) =
+            parse_head(b"GET /jmx?qry=Hadoop:service%3DNameNode,name%3DX&a+b= HTTP/1.1\r\nHost: x")
+                .unwrap();
+        assert_eq!(method, Method::Get);
+        assert_eq!(request.path, "/jmx");
+        assert_eq!(request.param("qry"), Some("Hadoop:service=NameNode,name=X"));
+        assert_eq!(request.param("a b"), Some(""));
+    }
+
+    #[test]
+    fn bad_heads_are_refused() {
+        for (head, status) in [
+            (&b"POST / HTTP/1.1"[..], 405),
+            (b"GET nothing HTTP/1.1", 400),
+            (b"GET /", 400),
+            (b"GET /%zz HTTP/1.1", 400),
+            (b"GET /%ff HTTP/1.1", 400),
+            (b"GET / HTTP/1.1 more", 400),
+            (b"\xff\xfe", 400),
+        ] {
+            let refusal = parse_head(head).unwrap_err();
+            assert_eq!(refusal.status, status, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_is_served_and_an_endless_head_is_cut() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let pages = |request: &Request| Response::ok("text/plain", format!("[{}]", request.path));
+        let server = tokio::spawn(serve(listener, pages, std::future::pending()));
+
+        let mut stream = TcpStream::connect(addr).await.unwrap();
+        stream.write_all(b"GET /x HTTP/1.1\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("[/x]"), "{answer}");
+
+        let mut stream = TcpStream::connect(addr).await.unwrap();
+        let _ = stream.write_all(&vec![b'a'; 4 * MAX_HEAD_LEN]).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.is_empty());
+        server.abort();
+    }
+}

@@ -1,0 +1,346 @@
+//! The namespace made durable: one log, one store, one writer.
+//!
+//! `submit` hands an entry to the writer thread ([`writer`]), which takes all that wait as one group:
+//! applies them to an uncommitted store transaction, appends those that changed something to the log
+//! ([`log`], [`frame`]), syncs, commits, answers. So readers see only what is durable, and one sync
+//! serves many callers. A start replays what the store had not committed durably.
+//!
+//! Formats: `docs/on-disk.md`. Crash tests: `tests/it/journal.rs`.
+
+mod frame;
+mod log;
+mod writer;
+
+pub use crate::store::{Identity, IdentityError, Snapshot};
+pub use log::LogError;
+pub use writer::Fatal;
+
+use crate::store::{Durable, Store};
+use cairn_namespace::command::Caller;
+use cairn_namespace::encoding::DecodeError;
+use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::store::StoreError;
+use cairn_namespace::{Entry, NamespaceError, Outcome, Settings};
+use log::Log;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{Semaphore, oneshot, watch};
+use writer::{Request, Writer};
+
+/// When an answer is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// After the entry is on stable storage.
+    Stable,
+    /// After the entry is with the operating system: a power cut can lose it, a crash of the process
+    /// can't.
+    PageCache,
+}
+
+/// How to open a [`Namesystem`].
+#[derive(Clone, Debug)]
+pub struct NamesystemOptions {
+    /// Limits and switches, put in force at the start.
+    pub settings: Settings,
+    /// When an answer is given.
+    pub durability: Durability,
+    /// Bound of the store's cache, in bytes.
+    pub cache_len: usize,
+    /// A segment of the log that is longer is closed at the next checkpoint, in bytes.
+    pub segment_len: u64,
+    /// Entries between durable commits of the store, which is what a start replays at most.
+    pub checkpoint_entries: u64,
+    /// Time between durable commits of the store, if anything has changed.
+    pub checkpoint_interval: Duration,
+    /// Most entries that one sync makes durable.
+    pub group_max: usize,
+    /// The NameNode's own user, who owns the root directory.
+    pub superuser: String,
+    /// The cluster's id for a new file system; `None` makes one up.
+    pub cluster_id: Option<String>,
+    /// The address in the block pool's name of a new file system.
+    pub block_pool_host: String,
+}
+
+impl Default for NamesystemOptions {
+    fn default() -> NamesystemOptions {
+        NamesystemOptions {
+            settings: Settings::default(),
+            durability: Durability::Stable,
+            cache_len: 64 << 20,
+            segment_len: 64 << 20,
+            checkpoint_entries: 20_000,
+            checkpoint_interval: Duration::from_secs(10),
+            group_max: 512,
+            superuser: "root".to_string(),
+            cluster_id: None,
+            block_pool_host: "127.0.0.1".to_string(),
+        }
+    }
+}
+
+/// Why a namespace can't be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory can't be made or locked.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is data but no `VERSION` file to say whose.
+    #[error("{}: there is a log but no VERSION file", path.display())]
+    NoVersion {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The `VERSION` file can't be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The log can't be used.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An entry of the log is not one that this build knows.
+    #[error("entry {sequence} of the log: {source}")]
+    Entry {
+        /// Its number.
+        sequence: u64,
+        /// What is wrong.
+        source: DecodeError,
+    },
+    /// An entry of the log, which had succeeded, now fails: store and log do not fit.
+    #[error("entry {sequence} of the log can't be applied again: {source}")]
+    Replay {
+        /// Its number.
+        sequence: u64,
+        /// Why.
+        source: NamespaceError,
+    },
+    /// The first entry can't be made durable.
+    #[error(transparent)]
+    Write(#[from] Fatal),
+    /// The settings were refused.
+    #[error("settings: {0}")]
+    Settings(NamespaceError),
+}
+
+/// Why an entry has no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The command was refused and changed nothing.
+    #[error(transparent)]
+    Refused(#[from] NamespaceError),
+    /// The log or the store failed, or the namespace was closed. Whether the entry is durable is not
+    /// known; nothing can be submitted any more.
+    #[error("the namespace takes no more changes: its log or store has failed or was closed")]
+    Stopped,
+}
+
+/// Entries that may wait for the writer; more callers wait for a place.
+const WAITING_MAX: usize = 8192;
+
+/// The namespace of a NameNode.
+pub struct Namesystem {
+    identity: Identity,
+    store: Arc<Store>,
+    places: Semaphore,
+    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    /// What stopped the writer; its thread has the other end.
+    failure: watch::Receiver<Option<String>>,
+}
+
+impl Namesystem {
+    /// Opens the namespace in `dir`, or makes a new one if the directory is missing or empty.
+    /// Blocks while it replays the log.
+    pub fn open(dir: &Path, options: NamesystemOptions) -> Result<Arc<Namesystem>, OpenError> {
+        let io = |source| OpenError::Io { path: dir.to_owned(), source };
+        std::fs::create_dir_all(dir).map_err(io)?;
+        let version = dir.join("VERSION");
+        let (identity, log) = match Identity::read(&version)? {
+            Some(identity) => (identity, None),
+            None => {
+                let (identity, log) = format(dir, &version, &options)?;
+                (identity, Some(log))
+            }
+        };
+        let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
+        let log = match log {
+            Some(log) => log,
+            None => replay(dir, &identity, &store)?,
+        };
+        let (sender, receiver) = mpsc::channel();
+        let mut writer = Writer::new(store.clone(), log, receiver, &options)?;
+        put_settings_in_force(&mut writer, &options)?;
+        let (failed, failure) = watch::channel(None);
+        let thread = std::thread::Builder::new()
+            .name("namespace-writer".to_string())
+            .spawn(move || {
+                if let Err(error) = writer.run() {
+                    tracing::error!(%error, "the namespace takes no more changes");
+                    failed.send_replace(Some(error.to_string()));
+                }
+            })
+            .map_err(io)?;
+        Ok(Arc::new(Namesystem {
+            identity,
+            store,
+            places: Semaphore::new(WAITING_MAX),
+            requests: Mutex::new(Some(sender)),
+            writer: Mutex::new(Some(thread)),
+            failure,
+        }))
+    }
+
+    /// Who this file system is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Applies an entry and answers when it is durable.
+    pub async fn submit(&self, entry: Entry) -> Result<Outcome, SubmitError> {
+        let _place = self.places.acquire().await.map_err(|_| SubmitError::Stopped)?;
+        let answer = self.send(entry)?;
+        answer.await.unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    /// As [`Namesystem::submit`], for threads outside of an async runtime.
+    pub fn submit_blocking(&self, entry: Entry) -> Result<Outcome, SubmitError> {
+        let answer = self.send(entry)?;
+        answer.blocking_recv().unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    fn send(
+        &self,
+        entry: Entry,
+    ) -> Result<oneshot::Receiver<Result<Outcome, SubmitError>>, SubmitError> {
+        let (reply, answer) = oneshot::channel();
+        let requests = self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let sender = requests.as_ref().ok_or(SubmitError::Stopped)?;
+        sender.send(Request { entry, reply }).map_err(|_| SubmitError::Stopped)?;
+        Ok(answer)
+    }
+
+    /// Answers a question from the state after the last durable entry.
+    pub fn read<R>(&self, question: impl FnOnce(&Snapshot) -> R) -> R {
+        question(&self.store.snapshot())
+    }
+
+    /// Number of the last entry that is applied; 0 before the first.
+    pub fn last_sequence(&self) -> Result<u64, StoreError> {
+        self.store.applied()
+    }
+
+    /// Completes when nothing can be submitted any more although the namespace was not closed, and says why. What is
+    /// still answered then may never become durable.
+    pub async fn failed(&self) -> String {
+        let mut failure = self.failure.clone();
+        let why = failure.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        let is_open = || self.requests.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        match why {
+            Some(why) => why,
+            None if is_open() => "the namespace writer has panicked".to_string(),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Finishes what was submitted, commits the store durably and stops. Blocks; later submissions
+    /// get [`SubmitError::Stopped`].
+    pub fn close(&self) {
+        drop(self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+        let writer = self.writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        if let Some(Err(_)) = writer.map(JoinHandle::join) {
+            tracing::error!("the namespace writer has panicked");
+        }
+    }
+}
+
+impl Drop for Namesystem {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Makes a new file system; the `VERSION` file comes last, so that a format that was cut short is
+/// begun anew.
+fn format(
+    dir: &Path,
+    version: &Path,
+    options: &NamesystemOptions,
+) -> Result<(Identity, Log), OpenError> {
+    let identity =
+        Identity::generate(&options.block_pool_host, options.cluster_id.clone(), now_ms())?;
+    let first = dir.join(format!("log-{:020}", 1));
+    let store = dir.join("namespace.redb");
+    // Nothing is written to either before VERSION is there.
+    let is_fresh = |path: &Path, max| std::fs::metadata(path).is_ok_and(|m| m.len() > max);
+    if is_fresh(&first, 28) || store.exists() {
+        return Err(OpenError::NoVersion { path: dir.to_owned() });
+    }
+    let log = Log::create(dir, identity.namespace_id, 1)?;
+    identity.write(version)?;
+    Ok((identity, log))
+}
+
+fn put_settings_in_force(
+    writer: &mut Writer,
+    options: &NamesystemOptions,
+) -> Result<(), OpenError> {
+    let entry = Entry {
+        now_ms: now_ms(),
+        caller: Caller { user: options.superuser.clone(), ..Caller::system() },
+        call: None,
+        command: Configure { settings: options.settings.clone() }.into(),
+    };
+    match writer.apply_now(entry)? {
+        Ok(_) => Ok(()),
+        Err(SubmitError::Refused(error)) => Err(OpenError::Settings(error)),
+        Err(SubmitError::Stopped) => {
+            Err(StoreError::Backend("the writer gave no answer".to_string()).into())
+        }
+    }
+}
+
+/// Entries that one transaction of a replay holds.
+const REPLAY_BATCH: usize = 1000;
+
+fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<Log, OpenError> {
+    let mut pending: Vec<(u64, Entry)> = Vec::new();
+    let log = Log::open(dir, identity.namespace_id, store.applied()?, &mut |sequence, bytes| {
+        let entry =
+            Entry::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
+        pending.push((sequence, entry));
+        if pending.len() >= REPLAY_BATCH {
+            apply_again(store, &mut pending)?;
+        }
+        Ok::<(), OpenError>(())
+    })?;
+    apply_again(store, &mut pending)?;
+    Ok(log)
+}
+
+fn apply_again(store: &Store, pending: &mut Vec<(u64, Entry)>) -> Result<(), OpenError> {
+    let Some((last, _)) = pending.last() else { return Ok(()) };
+    let last = *last;
+    let batch = store.begin()?;
+    let mut tables = batch.tables()?;
+    for (sequence, entry) in pending.drain(..) {
+        cairn_namespace::apply(&mut tables, &entry)
+            .map_err(|source| OpenError::Replay { sequence, source })?;
+    }
+    tables.set_applied(last)?;
+    drop(tables);
+    batch.commit(Durable::Yes)?;
+    Ok(())
+}

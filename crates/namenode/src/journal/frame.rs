@@ -1,0 +1,181 @@
+//! The framing of the log: one frame is one group of entries that were made durable together.
+//!
+//! ```text
+//! magic 4 | crc32c 4 | payload length 4 | first sequence 8 | count 4 | flags 1 | payload
+//! payload: count times (length 4 | entry)            numbers little endian, crc from the length on
+//! ```
+
+use cairn_codec::crc::crc32c;
+
+/// How a frame begins.
+pub const MAGIC: [u8; 4] = *b"CRNF";
+/// Bytes before the payload.
+pub const HEADER_LEN: usize = 25;
+/// Longest payload.
+pub const PAYLOAD_LEN_MAX: usize = 64 << 20;
+/// Flag: everything before this frame was on stable storage when it was written.
+const FLAG_SYNCED_BEFORE: u8 = 1;
+
+/// A frame that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Sequence number of the first entry; the others follow without a gap.
+    pub first: u64,
+    /// Whether everything before was on stable storage.
+    pub synced_before: bool,
+    /// The entries' bytes.
+    pub entries: Vec<&'a [u8]>,
+    /// Bytes of the whole frame.
+    pub len: usize,
+}
+
+impl Frame<'_> {
+    /// Sequence number of the last entry.
+    pub fn last(&self) -> u64 {
+        self.first + self.entries.len() as u64 - 1
+    }
+}
+
+/// Collects entries into a frame.
+pub struct FrameBuilder {
+    bytes: Vec<u8>,
+    first: u64,
+    count: u32,
+}
+
+impl FrameBuilder {
+    /// A frame whose first entry gets the number `first`.
+    pub fn new(first: u64) -> FrameBuilder {
+        FrameBuilder { bytes: vec![0; HEADER_LEN], first, count: 0 }
+    }
+
+    /// Adds an entry and returns its number.
+    pub fn push(&mut self, entry: &[u8]) -> u64 {
+        self.bytes.extend_from_slice(&(entry.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(entry);
+        self.count += 1;
+        self.last()
+    }
+
+    /// Number of the last entry; one less than the first if there is none.
+    pub fn last(&self) -> u64 {
+        self.first + u64::from(self.count) - 1
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The frame's bytes.
+    pub fn finish(mut self, synced_before: bool) -> Vec<u8> {
+        let payload_len = (self.bytes.len() - HEADER_LEN) as u32;
+        self.bytes[..4].copy_from_slice(&MAGIC);
+        self.bytes[8..12].copy_from_slice(&payload_len.to_le_bytes());
+        self.bytes[12..20].copy_from_slice(&self.first.to_le_bytes());
+        self.bytes[20..24].copy_from_slice(&self.count.to_le_bytes());
+        self.bytes[24] = if synced_before { FLAG_SYNCED_BEFORE } else { 0 };
+        let crc = crc32c(0, &self.bytes[8..]);
+        self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        self.bytes
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The frame at the start of `bytes`; `None` if there is no whole and undamaged one.
+pub fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
+    if bytes.get(..4)? != MAGIC {
+        return None;
+    }
+    let payload_len = number(bytes, 8)? as usize;
+    if payload_len > PAYLOAD_LEN_MAX {
+        return None;
+    }
+    let whole = bytes.get(..HEADER_LEN + payload_len)?;
+    if crc32c(0, &whole[8..]) != number(whole, 4)? {
+        return None;
+    }
+    let first = u64::from_le_bytes(whole[12..20].try_into().ok()?);
+    let count = number(whole, 20)?;
+    let mut entries = Vec::new();
+    let mut at = HEADER_LEN;
+    for _ in 0..count {
+        let len = number(whole, at)? as usize;
+        entries.push(whole.get(at + 4..at + 4 + len)?);
+        at += 4 + len;
+    }
+    let complete = at == whole.len() && count > 0 && first > 0;
+    complete.then_some(Frame {
+        first,
+        synced_before: whole[24] & FLAG_SYNCED_BEFORE != 0,
+        entries,
+        len: whole.len(),
+    })
+}
+
+/// Whether a whole frame of entry `after` or later that vouches for what precedes it begins anywhere
+/// in `bytes`.
+pub fn vouched_by_later(bytes: &[u8], after: u64) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(MAGIC.len()).position(|window| window == MAGIC) {
+        rest = &rest[at..];
+        if parse(rest).is_some_and(|frame| frame.first >= after && frame.synced_before) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(first: u64, entries: &[&[u8]], synced: bool) -> Vec<u8> {
+        let mut builder = FrameBuilder::new(first);
+        entries.iter().for_each(|entry| {
+            builder.push(entry);
+        });
+        builder.finish(synced)
+    }
+
+    #[test]
+    fn a_frame_comes_back() {
+        let bytes = frame(5, &[b"one", b"", b"three"], true);
+        let parsed = parse(&bytes).unwrap();
+        assert_eq!((parsed.first, parsed.last(), parsed.synced_before), (5, 7, true));
+        assert_eq!(parsed.entries, [&b"one"[..], b"", b"three"]);
+        assert_eq!(parsed.len, bytes.len());
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let bytes = frame(5, &[b"one", b"two"], false);
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(parse(&bad), None, "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert_eq!(parse(&bytes[..len]), None, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn only_a_later_synced_frame_vouches() {
+        let mut bytes = b"damaged".to_vec();
+        bytes.extend(frame(6, &[b"x"], false));
+        assert!(!vouched_by_later(&bytes, 5));
+        bytes.extend(frame(7, &[b"x"], true));
+        assert!(vouched_by_later(&bytes, 5));
+        assert!(!vouched_by_later(&bytes, 8));
+    }
+}

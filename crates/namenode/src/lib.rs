@@ -1,0 +1,22 @@
+//! The NameNode shell: sockets, log, store and clock around the cores `cairn-namespace` (the tree)
+//! and `cairn-redundancy` (where replicas are).
+//!
+//! It decides nothing itself: `protocol` turns each RPC into a command or query, `run` turns time
+//! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
+
+pub mod config;
+pub mod groups;
+pub mod http;
+pub mod journal;
+mod leases;
+pub mod lookup;
+pub mod node;
+mod pages;
+pub mod protocol;
+pub mod run;
+mod store;
+pub mod topology;
+
+pub use config::NameNodeConfig;
+pub use node::NameNode;
+pub use run::{RunningNameNode, StartError};

@@ -1,0 +1,47 @@
+//! What blocks should be, read from the namespace for the cluster state.
+
+use cairn_namespace::store::StoreRead;
+use cairn_namespace::{Block, BlockState as Written, query};
+use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Layout};
+use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
+
+/// One snapshot of the namespace, as the cluster asks it.
+pub struct Lookup<'a>(pub &'a dyn StoreRead);
+
+/// A block of the namespace in the cluster's terms.
+pub fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
+    let state = match block.state {
+        Written::UnderConstruction => BlockState::UnderConstruction,
+        Written::UnderRecovery { .. } => BlockState::UnderRecovery,
+        Written::Committed => BlockState::Committed,
+        Written::Complete => BlockState::Complete,
+    };
+    BlockFacts { gs: block.gs, len: block.len, layout: Layout::from(redundancy), state }
+}
+
+// A block that is said to be unknown is deleted by those who hold it: a store that cannot be read
+// must end the work in hand, not be answered for.
+impl BlockLookup for Lookup<'_> {
+    fn block(&self, id: BlockId) -> Option<BlockFacts> {
+        let info = query::get_block(self.0, id)
+            .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
+        info.map(|info| facts(&info.block, &info.redundancy))
+    }
+
+    fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
+        let infos = query::blocks_after(self.0, after, limit)
+            .unwrap_or_else(|error| panic!("cannot scan the blocks of the store: {error}"));
+        infos.iter().map(|info| (info.block.id, facts(&info.block, &info.redundancy))).collect()
+    }
+
+    fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
+        let info = query::get_block(self.0, id)
+            .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
+        info.and_then(|info| info.block.unit_crcs.get(unit.as_usize()).copied().flatten())
+    }
+
+    fn is_future(&self, gs: GenerationStamp) -> bool {
+        query::is_future_stamp(self.0, gs)
+            .unwrap_or_else(|error| panic!("cannot read the store's last stamp: {error}"))
+    }
+}

@@ -1,0 +1,287 @@
+//! What all handlers and loops of a NameNode share, and the questions that each of them asks.
+//!
+//! Locks: `cluster` is held for short work and never across an await; a namespace snapshot that the
+//! cluster looks blocks up in is taken while that lock is held, so it is never older than the cluster.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use cairn_namespace::apply::RemovedBlock;
+use cairn_namespace::store::StoreRead;
+use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{AdminState, BlockLookup, Cluster, Now};
+use cairn_stripe::BlockId;
+use cairn_wire::exception::class;
+use tokio::sync::Notify;
+
+use crate::config::NameNodeConfig;
+use crate::groups::Groups;
+use crate::journal::Namesystem;
+use crate::lookup::Lookup;
+use crate::protocol::refusal::Refusal;
+use crate::topology::Topology;
+
+/// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.
+pub struct NameNode {
+    /// Settings.
+    pub config: NameNodeConfig,
+    /// The namespace with its log and store.
+    pub ns: Arc<Namesystem>,
+    /// DataNodes, locations and pending work.
+    pub cluster: Mutex<Cluster>,
+    /// Racks and the lists of DataNodes that may serve.
+    pub topology: Topology,
+    /// Users' groups.
+    pub groups: Groups,
+    /// The user who may do everything.
+    pub superuser: String,
+    /// Where RPC is served.
+    pub rpc_addr: SocketAddr,
+    /// Where pages are served.
+    pub http_addr: Option<SocketAddr>,
+    /// When it started, ms since the epoch.
+    pub started_ms: u64,
+    /// Wakes calls that wait for DataNodes to report blocks.
+    pub reported: Notify,
+    /// Wakes the loop that removes what is left of deleted trees.
+    pub(crate) garbage: Notify,
+    /// The beginning of monotonic time.
+    pub(crate) epoch: Instant,
+}
+
+impl NameNode {
+    /// The time of both clocks.
+    pub fn now(&self) -> Now {
+        Now { mono_ms: self.epoch.elapsed().as_millis() as u64, wall_ms: wall_ms() }
+    }
+
+    /// The cluster state. A panic elsewhere while it was held leaves it as it was: its own checks
+    /// come before its changes.
+    pub fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works on the cluster with a snapshot of the namespace that is not older than it.
+    pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
+        let mut cluster = self.cluster();
+        self.ns.read(|store| work(&mut cluster, &Lookup(store)))
+    }
+
+    /// Asks the namespace for somebody: a query with its snapshot.
+    pub async fn query<R>(
+        &self,
+        call: &Call,
+        ask: impl FnOnce(&dyn StoreRead, &Caller) -> cairn_namespace::Result<R>,
+    ) -> Result<R, Refusal> {
+        let caller = self.caller(call).await;
+        Ok(self.ns.read(|store| ask(store, &caller))?)
+    }
+
+    /// Who a call is made for.
+    ///
+    /// Source: Hadoop 3.5.0 `FSPermissionChecker#FSPermissionChecker`.
+    pub async fn caller(&self, call: &Call) -> Caller {
+        let user = call.user.effective.clone();
+        let groups = self.groups.of(&user).await;
+        let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
+        Caller { user, groups, superuser }
+    }
+
+    /// Refuses callers that are no superusers, if permissions are on; the refusal names the method as Hadoop does.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#checkSuperuserPrivilege`.
+    pub async fn check_superuser(&self, call: &Call) -> Result<(), Refusal> {
+        let operation = match call.method.as_str() {
+            "getDatanodeReport" => "datanodeReport",
+            "getSlowDatanodeReport" => "slowDataNodesReport",
+            "rollEdits" => "rollEditLog",
+            method => method,
+        };
+        self.check_superuser_for(call, operation).await
+    }
+
+    /// As [`NameNode::check_superuser`], for an operation that is not called like its method.
+    pub async fn check_superuser_for(&self, call: &Call, operation: &str) -> Result<(), Refusal> {
+        if !self.config.permissions_enabled || self.caller(call).await.superuser {
+            return Ok(());
+        }
+        let user = &call.user.effective;
+        Err(Refusal::new(
+            class::ACCESS_CONTROL,
+            format!(
+                "Access denied for user {user}. Superuser privilege is required for operation {operation}"
+            ),
+        ))
+    }
+
+    /// What safe mode says to operators, if it is on.
+    pub fn safe_mode_tip(&self) -> Option<String> {
+        let now = self.now();
+        let cluster = self.cluster();
+        cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now))
+    }
+
+    /// Refuses changes in safe mode; `what` begins the message, such as `Cannot create file/x`.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#checkNameNodeSafeMode`.
+    pub fn check_safe_mode(&self, what: impl FnOnce() -> String) -> Result<(), Refusal> {
+        let Some(tip) = self.safe_mode_tip() else { return Ok(()) };
+        let host = self.rpc_addr.ip();
+        let what = what();
+        let message = format!("{what}. Name node is in safe mode.\n{tip} NamenodeHostName:{host}");
+        Err(Refusal::new(class::SAFE_MODE, message))
+    }
+
+    /// Has a client's command logged and applied.
+    pub async fn submit(
+        &self,
+        call: &Call,
+        command: impl Into<Command>,
+    ) -> Result<Outcome, Refusal> {
+        let entry = Entry {
+            now_ms: wall_ms(),
+            caller: self.caller(call).await,
+            call: call_id(call),
+            command: command.into(),
+        };
+        Ok(self.ns.submit(entry).await?)
+    }
+
+    /// Has a command of the NameNode's own logged and applied.
+    pub async fn submit_own(&self, command: impl Into<Command>) -> Result<Outcome, Refusal> {
+        Ok(self.ns.submit(self.own_entry(command)).await?)
+    }
+
+    /// A log entry of the NameNode's own.
+    pub fn own_entry(&self, command: impl Into<Command>) -> Entry {
+        let (now_ms, caller) = (wall_ms(), Caller::system());
+        Entry { now_ms, caller, call: None, command: command.into() }
+    }
+
+    /// Has the DataNodes delete what a command took out of the namespace.
+    pub fn settle(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Removed { blocks, more, .. } => {
+                self.forget(blocks);
+                if *more {
+                    self.garbage.notify_one();
+                }
+            }
+            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => {
+                self.forget(removed);
+            }
+            _ => {}
+        }
+    }
+
+    fn forget(&self, removed: &[RemovedBlock]) {
+        if removed.is_empty() {
+            return;
+        }
+        let mut cluster = self.cluster();
+        for removed in removed {
+            cluster.block_removed(removed.block.id, removed.block.gs);
+        }
+    }
+
+    /// Asks `look` until it says that there is nothing to wait for, again after each report from
+    /// DataNodes, for `patience` at most. Returns what it said last.
+    pub(crate) async fn wait_for_reports<T>(
+        &self,
+        patience: Duration,
+        look: impl Fn() -> Result<(bool, T), Refusal>,
+    ) -> Result<T, Refusal> {
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let reported = self.reported.notified();
+            tokio::pin!(reported);
+            // Counts from here, so that a report between the look and the wait is not missed.
+            reported.as_mut().enable();
+            let (enough, found) = look()?;
+            if enough || tokio::time::timeout_at(deadline, reported).await.is_err() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Blocks of a file that are not complete, for [`NameNode::note_completed`] after a command that
+    /// may close it.
+    pub(crate) fn incomplete_blocks(&self, file: InodeId) -> Vec<BlockId> {
+        let blocks = self.ns.read(|store| query::incomplete_blocks(store, file));
+        blocks.unwrap_or_default().iter().map(|block| block.id).collect()
+    }
+
+    /// Tells the cluster of those of `blocks` that are final now.
+    pub(crate) fn note_completed(&self, blocks: &[BlockId]) {
+        if blocks.is_empty() {
+            return;
+        }
+        self.with_cluster(|cluster, lookup| {
+            for id in blocks {
+                if lookup.block(*id).is_some_and(|facts| facts.is_final()) {
+                    cluster.block_completed(lookup, *id);
+                }
+            }
+        });
+    }
+
+    /// Tells the cluster that a file wants another number of copies.
+    pub fn replication_changed(&self, file: InodeId) -> Result<(), Refusal> {
+        self.with_cluster(|cluster, lookup| {
+            let Some(found) = query::file_blocks(lookup.0, file)? else { return Ok(()) };
+            for (_, block) in &found.blocks {
+                cluster.block_changed(lookup, block.id);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads racks and lists of DataNodes again and acts on them: nodes that are excluded begin to be
+    /// decommissioned, nodes that are not any more serve again, nodes that are not listed are dropped.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`.
+    pub async fn refresh_nodes(&self) -> Result<(), Refusal> {
+        self.topology.refresh().map_err(|error| Refusal::io(error.to_string()))?;
+        self.with_cluster(|cluster, lookup| {
+            let known: Vec<_> =
+                cluster.nodes().map(|n| (n.handle, n.address.clone(), n.admin)).collect();
+            for (handle, address, admin) in known {
+                let leaves = matches!(
+                    admin,
+                    AdminState::DecommissionInProgress | AdminState::Decommissioned
+                );
+                if !self.topology.is_included(&address) {
+                    cluster.node_died(lookup, handle);
+                } else if self.topology.is_excluded(&address) && !leaves {
+                    let state = AdminState::DecommissionInProgress;
+                    cluster.set_admin_state(lookup, handle, state);
+                } else if !self.topology.is_excluded(&address) && leaves {
+                    cluster.set_admin_state(lookup, handle, AdminState::InService);
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// What a repetition of this call is known by. Clients that tell no identity of their own do not repeat
+/// calls, and all share one: their numbers tell nothing.
+///
+/// Source: Hadoop 3.5.0 `RetryCache#skipRetryCache`.
+fn call_id(call: &Call) -> Option<CallId> {
+    let has_identity = call.client_id != [0; 16] && call.call_id >= 0;
+    has_identity.then_some(CallId { client_id: call.client_id, call_id: call.call_id })
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn wall_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A number for the cluster's choices.
+pub(crate) fn dice() -> u64 {
+    // Without randomness choices are still right, only not spread.
+    getrandom::u64().unwrap_or(0)
+}

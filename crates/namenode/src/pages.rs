@@ -1,0 +1,358 @@
+//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health` and `/prom` for monitors.
+//!
+//! The beans are those of Hadoop that dashboards poll, with its names.
+//!
+//! Source: Hadoop 3.5.0 `JMXJsonServlet`, `NameNodeMXBean`, `FSNamesystemMBean`.
+
+use std::fmt::Write as _;
+
+use cairn_namespace::query::{self, Totals};
+use cairn_redundancy::{ClusterStats, DataNode};
+use serde_json::{Map, Value, json};
+
+use crate::http::{Request, Response};
+use crate::node::NameNode;
+
+const JSON: &str = "application/json; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Answers one request.
+pub fn page(node: &NameNode, request: &Request) -> Response {
+    match request.path.as_str() {
+        "/" | "/index.html" | "/dfshealth.html" => Response::ok(HTML, status_page(node)),
+        "/jmx" => Response::ok(JSON, jmx(node, request)),
+        "/conf" => Response::ok(JSON, conf(node)),
+        "/health" => health(node),
+        "/prom" => Response::ok(METRICS, metrics(node)),
+        _ => Response::error(404, "not found"),
+    }
+}
+
+/// What all pages draw on, taken at one time.
+struct View {
+    stats: ClusterStats,
+    totals: Totals,
+    nodes: Vec<(DataNode, usize)>,
+    safe_mode: Option<String>,
+    mono_ms: u64,
+}
+
+fn view(node: &NameNode) -> View {
+    let now = node.now();
+    let totals = node.ns.read(|store| query::totals(store)).unwrap_or_default();
+    let cluster = node.cluster();
+    View {
+        stats: cluster.stats(now),
+        totals,
+        nodes: cluster.nodes().map(|n| (n.clone(), cluster.block_count(n))).collect(),
+        safe_mode: cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now)),
+        mono_ms: now.mono_ms,
+    }
+}
+
+/// Healthy means: answers, and takes changes.
+fn health(node: &NameNode) -> Response {
+    match node.safe_mode_tip() {
+        None => Response::ok(JSON, json!({"status": "ok", "safemode": false}).to_string()),
+        Some(tip) => {
+            let body = json!({"status": "safemode", "safemode": true, "reason": tip});
+            let body = body.to_string().into_bytes();
+            Response { status: 503, content_type: JSON, body }
+        }
+    }
+}
+
+fn conf(node: &NameNode) -> String {
+    let property = |(key, value): &(String, String)| json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"});
+    let properties: Vec<Value> = node.config.properties.iter().map(property).collect();
+    json!({ "properties": properties }).to_string()
+}
+
+/// All beans, or those that `qry` names (`*` at the end of a part matches the rest).
+fn jmx(node: &NameNode, request: &Request) -> String {
+    let view = view(node);
+    let beans = [
+        name_node_info(node, &view),
+        file_system_state(&view),
+        file_system(node, &view),
+        name_node_status(node),
+    ];
+    let wanted = |bean: &Value| match request.param("qry") {
+        None => true,
+        Some(query) => bean["name"].as_str().is_some_and(|name| matches_query(name, query)),
+    };
+    let beans: Vec<Value> = beans.into_iter().filter(wanted).collect();
+    json!({ "beans": beans }).to_string()
+}
+
+/// Whether an object name fits a pattern such as `Hadoop:service=NameNode,name=FS*` or `Hadoop:*`.
+fn matches_query(name: &str, query: &str) -> bool {
+    let Some((domain, keys)) = query.split_once(':') else { return false };
+    let Some((own_domain, own_keys)) = name.split_once(':') else { return false };
+    let fits = |own: &str, pattern: &str| match pattern.split_once('*') {
+        None => own == pattern,
+        Some((head, tail)) => {
+            own.len() >= head.len() + tail.len() && own.starts_with(head) && own.ends_with(tail)
+        }
+    };
+    let own: Vec<&str> = own_keys.split(',').collect();
+    let patterns: Vec<&str> = keys.split(',').collect();
+    let open = patterns.contains(&"*");
+    let each = patterns.iter().filter(|pattern| **pattern != "*");
+    let found = each.clone().all(|pattern| own.iter().any(|key| fits(key, pattern)));
+    fits(own_domain, domain) && found && (open || each.count() == own.len())
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+fn name_node_info(node: &NameNode, view: &View) -> Value {
+    let usage = &view.stats.usage;
+    let identity = node.ns.identity();
+    let of_nodes = |alive: bool| {
+        let nodes = view.nodes.iter().filter(|(node, _)| node.alive == alive);
+        let beans = nodes.map(|(node, blocks)| (node.name(), datanode_bean(node, *blocks, view)));
+        Value::Object(beans.collect::<Map<String, Value>>()).to_string()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    json!({
+        "name": "Hadoop:service=NameNode,name=NameNodeInfo",
+        "modelerType": "cairn.NameNode",
+        "Version": format!("{version}, cairn"),
+        "SoftwareVersion": version,
+        "Used": usage.dfs_used,
+        "Free": usage.remaining,
+        "Total": usage.capacity,
+        "NonDfsUsedSpace": usage.non_dfs_used,
+        "PercentUsed": percent(usage.dfs_used, usage.capacity),
+        "PercentRemaining": percent(usage.remaining, usage.capacity),
+        "BlockPoolUsedSpace": usage.block_pool_used,
+        "PercentBlockPoolUsed": percent(usage.block_pool_used, usage.capacity),
+        "Safemode": view.safe_mode.clone().map(|tip| format!("Safe mode is ON. {tip}"))
+            .unwrap_or_default(),
+        "UpgradeFinalized": true,
+        "CacheCapacity": view.stats.cache_capacity,
+        "CacheUsed": view.stats.cache_used,
+        "TotalBlocks": view.totals.blocks,
+        "NumberOfMissingBlocks": view.stats.replicated.missing + view.stats.groups.missing,
+        "NumberOfMissingBlocksWithReplicationFactorOne": view.stats.replicated.missing_one_copy,
+        "LiveNodes": of_nodes(true),
+        "DeadNodes": of_nodes(false),
+        "DecomNodes": "{}",
+        "EnteringMaintenanceNodes": "{}",
+        "BlockPoolId": identity.block_pool_id,
+        "ClusterId": identity.cluster_id,
+        "NameDirStatuses": json!({"active": {node.config.name_dir.display().to_string():
+            "IMAGE_AND_EDITS"}, "failed": {}}).to_string(),
+        "NNStartedTimeInMillis": node.started_ms,
+        "CorruptFiles": "[]",
+        "NumberOfSnapshottableDirs": 0,
+        "Threads": 0,
+    })
+}
+
+fn datanode_bean(node: &DataNode, blocks: usize, view: &View) -> Value {
+    let usage = &node.usage;
+    let address = &node.address;
+    json!({
+        "infoAddr": format!("{}:{}", address.ip, address.info_port),
+        "infoSecureAddr": format!("{}:{}", address.ip, address.info_secure_port),
+        "xferaddr": format!("{}:{}", address.ip, address.xfer_port),
+        "location": node.rack,
+        "uuid": node.uuid,
+        "lastContact": view.mono_ms.saturating_sub(node.last_update_mono_ms) / 1000,
+        "usedSpace": usage.dfs_used,
+        "adminState": if node.is_leaving() { "Leaving" } else { "In Service" },
+        "nonDfsUsedSpace": usage.non_dfs_used,
+        "capacity": usage.capacity,
+        "numBlocks": blocks,
+        "version": node.software_version,
+        "used": usage.dfs_used,
+        "remaining": usage.remaining,
+        "blockPoolUsed": usage.block_pool_used,
+        "blockPoolUsedPercent": percent(usage.block_pool_used, usage.capacity),
+        "volfails": node.failed_volumes,
+    })
+}
+
+fn file_system_state(view: &View) -> Value {
+    let (stats, usage) = (&view.stats, &view.stats.usage);
+    json!({
+        "name": "Hadoop:service=NameNode,name=FSNamesystemState",
+        "modelerType": "cairn.FSNamesystem",
+        "CapacityTotal": usage.capacity,
+        "CapacityUsed": usage.dfs_used,
+        "CapacityRemaining": usage.remaining,
+        "TotalLoad": stats.xceivers,
+        "BlocksTotal": view.totals.blocks,
+        "FilesTotal": view.totals.inodes,
+        "PendingReplicationBlocks": stats.pending_reconstruction,
+        "UnderReplicatedBlocks": stats.replicated.low_redundancy + stats.groups.low_redundancy,
+        "ScheduledReplicationBlocks": stats.scheduled_reconstruction,
+        "PendingDeletionBlocks": stats.replicated.pending_deletion + stats.groups.pending_deletion,
+        "FSState": if view.safe_mode.is_some() { "safeMode" } else { "Operational" },
+        "NumLiveDataNodes": stats.live_nodes,
+        "NumDeadDataNodes": stats.dead_nodes,
+        "NumDecomLiveDataNodes": stats.decommissioned_live_nodes,
+        "NumDecommissioningDataNodes": stats.decommissioning_nodes,
+        "VolumeFailuresTotal": stats.failed_volumes,
+        "NumStaleDataNodes": stats.stale_nodes,
+    })
+}
+
+fn file_system(node: &NameNode, view: &View) -> Value {
+    let (stats, usage) = (&view.stats, &view.stats.usage);
+    let (replicated, groups) = (&stats.replicated, &stats.groups);
+    json!({
+        "name": "Hadoop:service=NameNode,name=FSNamesystem",
+        "modelerType": "FSNamesystem",
+        "tag.HAState": "active",
+        "tag.Hostname": node.rpc_addr.ip().to_string(),
+        "MissingBlocks": replicated.missing + groups.missing,
+        "MissingReplOneBlocks": replicated.missing_one_copy,
+        "CapacityTotal": usage.capacity,
+        "CapacityUsed": usage.dfs_used,
+        "CapacityRemaining": usage.remaining,
+        "CapacityUsedNonDFS": usage.non_dfs_used,
+        "TotalLoad": stats.xceivers,
+        "BlocksTotal": view.totals.blocks,
+        "FilesTotal": view.totals.inodes,
+        "CorruptBlocks": replicated.corrupt + groups.corrupt,
+        "UnderReplicatedBlocks": replicated.low_redundancy + groups.low_redundancy,
+        "LowRedundancyReplicatedBlocks": replicated.low_redundancy,
+        "LowRedundancyECBlockGroups": groups.low_redundancy,
+        "CorruptECBlockGroups": groups.corrupt,
+        "MissingECBlockGroups": groups.missing,
+        "PendingReconstructionBlocks": stats.pending_reconstruction,
+        "ExcessBlocks": stats.excess,
+        "StaleDataNodes": stats.stale_nodes,
+        "NumLiveDataNodes": stats.live_nodes,
+        "NumDeadDataNodes": stats.dead_nodes,
+        "LastWrittenTransactionId": node.ns.last_sequence().unwrap_or(0),
+    })
+}
+
+fn name_node_status(node: &NameNode) -> Value {
+    json!({
+        "name": "Hadoop:service=NameNode,name=NameNodeStatus",
+        "modelerType": "cairn.NameNode",
+        "NNRole": "NameNode",
+        "HostAndPort": node.rpc_addr.to_string(),
+        "SecurityEnabled": false,
+        "State": "active",
+        "LastHATransitionTime": 0,
+    })
+}
+
+/// Figures for Prometheus.
+fn metrics(node: &NameNode) -> String {
+    let view = view(node);
+    let stats = &view.stats;
+    let gauges: [(&str, &str, u64); 14] = [
+        ("capacity_bytes", "Bytes that live DataNodes can hold", stats.usage.capacity),
+        ("used_bytes", "Bytes of blocks", stats.usage.dfs_used),
+        ("remaining_bytes", "Bytes free for blocks", stats.usage.remaining),
+        ("inodes", "Files and directories", view.totals.inodes),
+        ("blocks", "Blocks and block groups", view.totals.blocks),
+        ("live_datanodes", "DataNodes that send heartbeats", stats.live_nodes as u64),
+        ("dead_datanodes", "DataNodes that do not", stats.dead_nodes as u64),
+        ("low_redundancy_blocks", "Blocks with too few replicas", stats.replicated.low_redundancy),
+        ("low_redundancy_groups", "Groups with too few units", stats.groups.low_redundancy),
+        ("missing_blocks", "Blocks without a good replica", stats.replicated.missing),
+        ("missing_groups", "Groups that cannot be decoded", stats.groups.missing),
+        ("corrupt_blocks", "Blocks with a bad replica", stats.replicated.corrupt),
+        ("corrupt_groups", "Groups with a bad unit", stats.groups.corrupt),
+        ("safe_mode", "1 while changes are refused", u64::from(view.safe_mode.is_some())),
+    ];
+    let mut out = String::new();
+    for (name, help, value) in gauges {
+        let _ = writeln!(out, "# HELP cairn_namenode_{name} {help}");
+        let _ = writeln!(out, "# TYPE cairn_namenode_{name} gauge\ncairn_namenode_{name} {value}");
+    }
+    out
+}
+
+/// Text that cannot end an element or attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn status_page(node: &NameNode) -> String {
+    let view = view(node);
+    let (stats, usage) = (&view.stats, &view.stats.usage);
+    let identity = node.ns.identity();
+    let mut out = String::from(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Cairn NameNode</title>\
+         <style>body{font:14px sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:left;\
+         border-bottom:1px solid #ddd}table{border-collapse:collapse}</style></head><body>",
+    );
+    let _ = write!(out, "<h1>Cairn NameNode {}</h1>", node.rpc_addr);
+    let mode = view.safe_mode.as_deref().map(escape).unwrap_or_else(|| "off".to_string());
+    let under = stats.replicated.low_redundancy + stats.groups.low_redundancy;
+    let missing = stats.replicated.missing + stats.groups.missing;
+    let rows = [
+        ("Cluster", escape(&identity.cluster_id)),
+        ("Block pool", escape(&identity.block_pool_id)),
+        ("Safe mode", mode),
+        ("Files and directories", view.totals.inodes.to_string()),
+        ("Blocks and groups", view.totals.blocks.to_string()),
+        ("Capacity, bytes", usage.capacity.to_string()),
+        ("Used, bytes", usage.dfs_used.to_string()),
+        ("Remaining, bytes", usage.remaining.to_string()),
+        ("Low redundancy", under.to_string()),
+        ("Missing", missing.to_string()),
+        ("DataNodes live / dead", format!("{} / {}", stats.live_nodes, stats.dead_nodes)),
+    ];
+    out.push_str("<table>");
+    for (name, value) in rows {
+        let _ = write!(out, "<tr><th>{name}</th><td>{value}</td></tr>");
+    }
+    out.push_str(
+        "</table><h2>DataNodes</h2><table><tr><th>Address</th><th>Rack</th><th>State</th>",
+    );
+    out.push_str("<th>Used</th><th>Remaining</th><th>Blocks</th></tr>");
+    for (datanode, blocks) in &view.nodes {
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{blocks}</td></tr>",
+            escape(&datanode.name()),
+            escape(&datanode.rack),
+            if datanode.alive { "live" } else { "dead" },
+            datanode.usage.dfs_used,
+            datanode.usage.remaining,
+        );
+    }
+    out.push_str("</table></body></html>");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape, matches_query};
+
+    #[test]
+    fn queries_match_object_names_as_jmx_does() {
+        let name = "Hadoop:service=NameNode,name=FSNamesystemState";
+        for (query, fits) in [
+            (name, true),
+            ("Hadoop:name=FSNamesystemState,service=NameNode", true),
+            ("Hadoop:service=NameNode,name=FS*", true),
+            ("Hadoop:service=NameNode,*", true),
+            ("Hadoop:*", true),
+            ("*:*", true),
+            ("Hadoop:service=NameNode", false),
+            ("Hadoop:service=NameNode,name=FSNamesystem", false),
+            ("java.lang:*", false),
+            ("nothing", false),
+        ] {
+            assert_eq!(matches_query(name, query), fits, "{query}");
+        }
+    }
+
+    #[test]
+    fn text_cannot_become_markup() {
+        assert_eq!(escape("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
+    }
+}

@@ -1,0 +1,314 @@
+//! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode, upgrades.
+
+use cairn_namespace::query;
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{BlockCounts, GroupCounts, ReportKind};
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::HAServiceStateProto;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::convert;
+use super::super::refusal::{Answer, Refusal, answer};
+use crate::NameNode;
+
+/// Most bytes a second that `setBalancerBandwidth` takes (`HdfsServerConstants`).
+const MAX_BALANCER_BANDWIDTH: i64 = 1 << 40;
+/// Longest name that `metaSave` takes, bytes.
+const MAX_META_SAVE_NAME: usize = 200;
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getStats`.
+pub async fn get_fs_stats(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetFsStatusRequestProto = call.decode()?;
+    let stats = node.cluster().stats(node.now()).fs_stats();
+    let [capacity, used, remaining, under_replicated, corrupt_blocks, missing_blocks, rest @ ..] =
+        stats;
+    let [missing_one, in_future, pending_deletion] = rest;
+    answer(&pb::GetFsStatsResponseProto {
+        capacity,
+        used,
+        remaining,
+        under_replicated,
+        corrupt_blocks,
+        missing_blocks,
+        missing_repl_one_blocks: Some(missing_one),
+        blocks_in_future: Some(in_future),
+        pending_deletion_blocks: Some(pending_deletion),
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getReplicatedBlockStats`.
+pub async fn get_fs_replicated_block_stats(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetFsReplicatedBlockStatsRequestProto = call.decode()?;
+    let BlockCounts {
+        low_redundancy,
+        corrupt,
+        missing,
+        missing_one_copy,
+        bytes_in_future,
+        pending_deletion,
+        highest_priority,
+        badly_distributed,
+    } = node.cluster().stats(node.now()).replicated;
+    answer(&pb::GetFsReplicatedBlockStatsResponseProto {
+        low_redundancy,
+        corrupt_blocks: corrupt,
+        missing_blocks: missing,
+        missing_repl_one_blocks: missing_one_copy,
+        blocks_in_future: bytes_in_future,
+        pending_deletion_blocks: pending_deletion,
+        highest_prio_low_redundancy_blocks: Some(highest_priority),
+        badly_distributed_blocks: Some(badly_distributed),
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getECBlockGroupStats`.
+pub async fn get_fs_ec_block_group_stats(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetFsECBlockGroupStatsRequestProto = call.decode()?;
+    let GroupCounts {
+        low_redundancy,
+        corrupt,
+        missing,
+        bytes_in_future,
+        pending_deletion,
+        highest_priority,
+        badly_distributed,
+    } = node.cluster().stats(node.now()).groups;
+    answer(&pb::GetFsECBlockGroupStatsResponseProto {
+        low_redundancy,
+        corrupt_blocks: corrupt,
+        missing_blocks: missing,
+        blocks_in_future: bytes_in_future,
+        pending_deletion_blocks: pending_deletion,
+        highest_prio_low_redundancy_blocks: Some(highest_priority),
+        badly_distributed_blocks: Some(badly_distributed),
+    })
+}
+
+fn report_kind(number: i32) -> Result<ReportKind, Refusal> {
+    Ok(match pb::DatanodeReportTypeProto::try_from(number) {
+        Ok(pb::DatanodeReportTypeProto::All) => ReportKind::All,
+        Ok(pb::DatanodeReportTypeProto::Live) => ReportKind::Live,
+        Ok(pb::DatanodeReportTypeProto::Dead) => ReportKind::Dead,
+        Ok(pb::DatanodeReportTypeProto::Decommissioning) => ReportKind::Decommissioning,
+        Ok(pb::DatanodeReportTypeProto::EnteringMaintenance) => ReportKind::EnteringMaintenance,
+        Ok(pb::DatanodeReportTypeProto::InMaintenance) => ReportKind::InMaintenance,
+        Err(_) => {
+            let message = format!("Unknown datanode report type {number}");
+            return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+        }
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#datanodeReport`.
+pub async fn get_datanode_report(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetDatanodeReportRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let kind = report_kind(request.r#type)?;
+    let cluster = node.cluster();
+    let nodes = cluster.datanode_report(kind).into_iter();
+    let di = nodes.map(|node| convert::datanode_info(node, cluster.block_count(node))).collect();
+    answer(&pb::GetDatanodeReportResponseProto { di })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getDatanodeStorageReport`.
+pub async fn get_datanode_storage_report(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetDatanodeStorageReportRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let kind = report_kind(request.r#type)?;
+    let cluster = node.cluster();
+    let report = |node: &cairn_redundancy::DataNode| {
+        let storages = node.storages.iter().map(|handle| cluster.storage(*handle));
+        pb::DatanodeStorageReportProto {
+            datanode_info: convert::datanode_info(node, cluster.block_count(node)),
+            storage_reports: storages.map(convert::storage_report).collect(),
+        }
+    };
+    let datanode_storage_reports = cluster.datanode_report(kind).into_iter().map(report).collect();
+    answer(&pb::GetDatanodeStorageReportResponseProto { datanode_storage_reports })
+}
+
+/// No DataNode is ever called slow: peers' figures are not collected, as by default in Hadoop.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#slowDataNodesReport`.
+pub async fn get_slow_datanode_report(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetSlowDatanodeReportRequestProto = call.decode()?;
+    answer(&pb::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setSafeMode`.
+pub async fn set_safe_mode(node: &NameNode, call: &Call) -> Answer {
+    use pb::SafeModeActionProto as Action;
+    let request: pb::SetSafeModeRequestProto = call.decode()?;
+    let action = Action::try_from(request.action).map_err(|_| {
+        let message = format!("Unexpected safe mode action {}", request.action);
+        Refusal::new(class::ILLEGAL_ARGUMENT, message)
+    })?;
+    if action != Action::SafemodeGet {
+        let operation = match action {
+            Action::SafemodeLeave => "safemode_leave",
+            Action::SafemodeEnter => "safemode_enter",
+            Action::SafemodeForceExit => "safemode_force_exit",
+            Action::SafemodeGet => "safemode_get",
+        };
+        node.check_superuser_for(call, operation).await?;
+        tracing::info!(?action, user = %call.user.effective, "safe mode");
+    }
+    let mut cluster = node.cluster();
+    match action {
+        Action::SafemodeGet => {}
+        Action::SafemodeEnter => cluster.enter_safe_mode(),
+        Action::SafemodeLeave | Action::SafemodeForceExit => {
+            cluster.leave_safe_mode(action == Action::SafemodeForceExit);
+        }
+    }
+    answer(&pb::SetSafeModeResponseProto { result: cluster.safe_mode().is_on() })
+}
+
+/// Makes the store durable and the log short, under Hadoop's conditions.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#saveNamespace`.
+pub async fn save_namespace(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::SaveNamespaceRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    if node.safe_mode_tip().is_none() {
+        let message = "Safe mode should be turned ON in order to create namespace image.";
+        return Err(Refusal::io(message));
+    }
+    // Every acknowledged change is durable already: there is no image to write.
+    answer(&pb::SaveNamespaceResponseProto { saved: Some(true) })
+}
+
+/// Reads the files of racks and of allowed DataNodes again.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#refreshNodes`.
+pub async fn refresh_nodes(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::RefreshNodesRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    node.refresh_nodes().await?;
+    answer(&pb::RefreshNodesResponseProto {})
+}
+
+/// Nothing to finalize: there is no state of before an upgrade.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#finalizeUpgrade`.
+pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::FinalizeUpgradeRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::FinalizeUpgradeResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
+pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::UpgradeStatusRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#rollingUpgrade`.
+pub async fn rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RollingUpgradeRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    match pb::RollingUpgradeActionProto::try_from(request.action) {
+        Ok(pb::RollingUpgradeActionProto::Query) => {
+            answer(&pb::RollingUpgradeResponseProto { rolling_upgrade_info: None })
+        }
+        Ok(pb::RollingUpgradeActionProto::Finalize) => Err(Refusal::new(
+            class::ROLLING_UPGRADE,
+            "Failed to finalize rolling upgrade since there is no rolling upgrade in progress.",
+        )),
+        _ => Err(Refusal::unsupported("Rolling upgrade is not supported")),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setBalancerBandwidth`.
+pub async fn set_balancer_bandwidth(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetBalancerBandwidthRequestProto = call.decode()?;
+    if request.bandwidth > MAX_BALANCER_BANDWIDTH {
+        let message = format!(
+            "Bandwidth should not exceed maximum limit {MAX_BALANCER_BANDWIDTH} bytes per second"
+        );
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
+    node.check_superuser(call).await?;
+    node.cluster().set_balancer_bandwidth(u64::try_from(request.bandwidth).unwrap_or(0));
+    answer(&pb::SetBalancerBandwidthResponseProto {})
+}
+
+/// Active, always: a NameNode that stands alone. Deviation: Hadoop without HA answers with
+/// `ServiceFailedException`, which only makes clients that ask fail.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getHAServiceState`.
+pub async fn get_ha_service_state(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::HAServiceStateRequestProto = call.decode()?;
+    answer(&pb::HAServiceStateResponseProto { state: HAServiceStateProto::Active as i32 })
+}
+
+/// Nothing to wait for: every read sees every change that was answered before it.
+pub async fn msync(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::MsyncRequestProto = call.decode()?;
+    answer(&pb::MsyncResponseProto {})
+}
+
+/// The number of the last log entry.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getCurrentEditLogTxid`.
+pub async fn get_current_edit_log_txid(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetCurrentEditLogTxidRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let last = node.ns.last_sequence().map_err(|error| Refusal::io(error.to_string()))?;
+    let txid = i64::try_from(last).unwrap_or(i64::MAX);
+    answer(&pb::GetCurrentEditLogTxidResponseProto { txid })
+}
+
+/// Writes what is known of the cluster into a file of that name, beside the log.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#metaSave`.
+pub async fn meta_save(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::MetaSaveRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let name = request.filename;
+    // The name comes from a client: it must not lead out of the folder, nor to the log or the store.
+    let plain = !name.is_empty()
+        && name.len() <= MAX_META_SAVE_NAME
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if !plain {
+        let message = format!("{name:?} is no plain file name for metaSave");
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
+    let path = node.config.name_dir.join(format!("metasave-{name}"));
+    let text = meta_text(node)?;
+    let write = tokio::task::spawn_blocking(move || std::fs::write(path, text)).await;
+    match write {
+        Ok(Ok(())) => answer(&pb::MetaSaveResponseProto {}),
+        Ok(Err(error)) => Err(Refusal::io(format!("metaSave: {error}"))),
+        Err(_) => Err(Refusal::io("metaSave was interrupted")),
+    }
+}
+
+/// What `metaSave` writes.
+fn meta_text(node: &NameNode) -> Result<String, Refusal> {
+    use std::fmt::Write as _;
+    let totals = node.ns.read(|store| query::totals(store))?;
+    let cluster = node.cluster();
+    let stats = cluster.stats(node.now());
+    let mut text = String::new();
+    let _ = writeln!(text, "{} files and directories, {} blocks", totals.inodes, totals.blocks);
+    let _ = writeln!(text, "Live Datanodes: {}", stats.live_nodes);
+    let _ = writeln!(text, "Dead Datanodes: {}", stats.dead_nodes);
+    let _ = writeln!(text, "Replicated blocks: {:?}", stats.replicated);
+    let _ = writeln!(text, "Block groups: {:?}", stats.groups);
+    let _ =
+        writeln!(text, "Metasave: Blocks being reconstructed: {}", stats.pending_reconstruction);
+    for datanode in cluster.nodes() {
+        let _ = writeln!(
+            text,
+            "{} {} {} {:?} {:?}",
+            datanode.name(),
+            datanode.uuid,
+            datanode.rack,
+            datanode.admin,
+            datanode.usage,
+        );
+    }
+    Ok(text)
+}

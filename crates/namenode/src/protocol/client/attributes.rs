@@ -1,0 +1,156 @@
+//! What hangs on a path besides its mode: storage policies, extended attributes, access control.
+
+use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
+use cairn_namespace::perm::Access;
+use cairn_namespace::query;
+use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer};
+use super::super::storage_policy::{ALL, StoragePolicy};
+use crate::NameNode;
+
+/// The sticky bit of a mode.
+const STICKY: u16 = 0o1000;
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setStoragePolicy`.
+pub async fn set_storage_policy(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetStoragePolicyRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set storage policy for {}", request.src))?;
+    let policy = Some(request.policy_name);
+    node.submit(call, SetStoragePolicy { path: request.src, policy }).await?;
+    answer(&pb::SetStoragePolicyResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#unsetStoragePolicy`.
+pub async fn unset_storage_policy(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::UnsetStoragePolicyRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot unset storage policy for {}", request.src))?;
+    node.submit(call, SetStoragePolicy { path: request.src, policy: None }).await?;
+    answer(&pb::UnsetStoragePolicyResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSDirAttrOp#getStoragePolicy`.
+pub async fn get_storage_policy(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetStoragePolicyRequestProto = call.decode()?;
+    let path = &request.path;
+    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
+    let Some(status) = found else {
+        let message = format!("File/Directory does not exist: {path}");
+        return Err(Refusal::new(class::FILE_NOT_FOUND, message));
+    };
+    let storage_policy = StoragePolicy::by_id(status.storage_policy).to_proto();
+    answer(&pb::GetStoragePolicyResponseProto { storage_policy })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getStoragePolicies`.
+pub async fn get_storage_policies(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetStoragePoliciesRequestProto = call.decode()?;
+    let policies = ALL.into_iter().map(StoragePolicy::to_proto).collect();
+    answer(&pb::GetStoragePoliciesResponseProto { policies })
+}
+
+fn xattr_name(proto: &pb::XAttrProto) -> XAttrName {
+    let space = match proto.namespace() {
+        pb::XAttrProtoXAttrNamespaceProto::User => XAttrSpace::User,
+        pb::XAttrProtoXAttrNamespaceProto::Trusted => XAttrSpace::Trusted,
+        pb::XAttrProtoXAttrNamespaceProto::Security => XAttrSpace::Security,
+        pb::XAttrProtoXAttrNamespaceProto::System => XAttrSpace::System,
+        pb::XAttrProtoXAttrNamespaceProto::Raw => XAttrSpace::Raw,
+    };
+    XAttrName { space, name: proto.name.clone() }
+}
+
+fn xattr_proto(name: XAttrName, value: Option<Vec<u8>>) -> pb::XAttrProto {
+    let namespace = match name.space {
+        XAttrSpace::User => pb::XAttrProtoXAttrNamespaceProto::User,
+        XAttrSpace::Trusted => pb::XAttrProtoXAttrNamespaceProto::Trusted,
+        XAttrSpace::Security => pb::XAttrProtoXAttrNamespaceProto::Security,
+        XAttrSpace::System => pb::XAttrProtoXAttrNamespaceProto::System,
+        XAttrSpace::Raw => pb::XAttrProtoXAttrNamespaceProto::Raw,
+    };
+    pb::XAttrProto { namespace: namespace as i32, name: name.name, value }
+}
+
+fn required(xattr: Option<pb::XAttrProto>) -> Result<pb::XAttrProto, Refusal> {
+    xattr.ok_or_else(|| Refusal::new(class::ILLEGAL_ARGUMENT, "xAttr cannot be null."))
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setXAttr`.
+pub async fn set_xattr(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetXAttrRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set XAttr on {}", request.src))?;
+    let xattr = required(request.x_attr)?;
+    let flags = request.flag.unwrap_or(0);
+    let command = SetXAttr {
+        path: request.src,
+        name: xattr_name(&xattr),
+        value: xattr.value.unwrap_or_default(),
+        create: flags & pb::XAttrSetFlagProto::XattrCreate as u32 != 0,
+        replace: flags & pb::XAttrSetFlagProto::XattrReplace as u32 != 0,
+    };
+    node.submit(call, command).await?;
+    answer(&pb::SetXAttrResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#removeXAttr`.
+pub async fn remove_xattr(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RemoveXAttrRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", request.src))?;
+    let name = xattr_name(&required(request.x_attr)?);
+    node.submit(call, RemoveXAttr { path: request.src, name }).await?;
+    answer(&pb::RemoveXAttrResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#getXAttrs`.
+pub async fn get_xattrs(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetXAttrsRequestProto = call.decode()?;
+    let names: Vec<XAttrName> = request.x_attrs.iter().map(xattr_name).collect();
+    let path = &request.src;
+    let found =
+        node.query(call, |store, caller| query::get_xattrs(store, caller, path, &names)).await?;
+    let x_attrs = found.into_iter().map(|(name, value)| xattr_proto(name, Some(value))).collect();
+    answer(&pb::GetXAttrsResponseProto { x_attrs })
+}
+
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#listXAttrs`.
+pub async fn list_xattrs(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::ListXAttrsRequestProto = call.decode()?;
+    let path = &request.src;
+    let found = node.query(call, |store, caller| query::list_xattrs(store, caller, path)).await?;
+    let x_attrs = found.into_iter().map(|name| xattr_proto(name, None)).collect();
+    answer(&pb::ListXAttrsResponseProto { x_attrs })
+}
+
+/// Owner, group and mode of a path, which has no entries beyond these.
+///
+/// Source: Hadoop 3.5.0 `FSDirAclOp#getAclStatus`.
+pub async fn get_acl_status(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetAclStatusRequestProto = call.decode()?;
+    let path = &request.src;
+    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
+    let Some(status) = found else {
+        let message = format!("File/Directory does not exist: {path}");
+        return Err(Refusal::new(class::FILE_NOT_FOUND, message));
+    };
+    let inode = status.inode;
+    let result = pb::AclStatusProto {
+        owner: inode.owner,
+        group: inode.group,
+        sticky: inode.mode & STICKY != 0,
+        entries: Vec::new(),
+        permission: Some(pb::FsPermissionProto { perm: inode.mode.into() }),
+    };
+    answer(&pb::GetAclStatusResponseProto { result })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#checkAccess`.
+pub async fn check_access(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::CheckAccessRequestProto = call.decode()?;
+    let access = Access::from_bits(request.mode as u32);
+    let path = &request.path;
+    node.query(call, |store, caller| query::check_access(store, caller, path, access)).await?;
+    answer(&pb::CheckAccessResponseProto {})
+}

@@ -1,0 +1,189 @@
+//! Blocks of the namespace joined with their places in the cluster: `LocatedBlockProto` and kin.
+//!
+//! Source: Hadoop 3.5.0 `BlockManager#createLocatedBlocks`, `BlockManager#createLocatedBlock`,
+//! `PBHelperClient#convertLocatedBlock`.
+
+use cairn_namespace::query::{FileBlocks, FileStatus};
+use cairn_namespace::{Block, BlockState, Inode};
+use cairn_redundancy::{AdminState, Cluster, Now, Reader, StorageHandle, StorageState};
+use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::convert;
+use crate::lookup;
+use crate::node::dice;
+
+/// Where one block or group is, in the order in which clients should use it.
+pub struct Places {
+    /// The storages, with the unit of each (0 for replicas).
+    pub storages: Vec<(StorageHandle, UnitIndex)>,
+    /// Whether all that is left of the block is known to be bad.
+    pub corrupt: bool,
+}
+
+/// What every located block needs besides the block.
+pub struct Locator<'a> {
+    /// Where blocks are.
+    pub cluster: &'a Cluster,
+    /// The file system's block pool.
+    pub block_pool: &'a str,
+    /// Who will read.
+    pub reader: Reader<'a>,
+    /// The time, for what is stale.
+    pub now: Now,
+}
+
+impl Locator<'_> {
+    /// The block as clients name it.
+    pub fn extended(&self, id: BlockId, gs: GenerationStamp, len: u64) -> pb::ExtendedBlockProto {
+        extended_block(self.block_pool, id, gs, len)
+    }
+
+    /// A block with its places. `striped` says whether the places' units are sent.
+    pub fn located(
+        &self,
+        block: pb::ExtendedBlockProto,
+        offset: u64,
+        places: &Places,
+        striped: bool,
+    ) -> pb::LocatedBlockProto {
+        let storages = || places.storages.iter().map(|(handle, _)| self.cluster.storage(*handle));
+        let node_of = |storage: &cairn_redundancy::Storage| self.cluster.node(storage.node);
+        let indices = || places.storages.iter().map(|(_, unit)| unit.0).collect::<Vec<u8>>();
+        let tokens = if striped { places.storages.len() } else { 0 };
+        pb::LocatedBlockProto {
+            b: block,
+            offset,
+            locs: storages().map(|storage| convert::datanode_info(node_of(storage), 0)).collect(),
+            corrupt: places.corrupt,
+            block_token: convert::no_token(),
+            is_cached: vec![false; places.storages.len()],
+            storage_types: storages().map(|s| convert::storage_type(s.storage_type)).collect(),
+            storage_i_ds: storages().map(|storage| storage.uuid.clone()).collect(),
+            block_indices: striped.then(indices),
+            block_tokens: vec![convert::no_token(); tokens],
+        }
+    }
+
+    /// A file's block where readers and writers find it.
+    pub fn locate(
+        &self,
+        offset: u64,
+        block: &Block,
+        redundancy: &Redundancy,
+    ) -> pb::LocatedBlockProto {
+        let places = if block.state == BlockState::Complete {
+            self.complete_places(block, redundancy)
+        } else {
+            self.incomplete_places(block)
+        };
+        let extended = self.extended(block.id, block.gs, block.len);
+        self.located(extended, offset, &places, matches!(redundancy, Redundancy::Striped(_)))
+    }
+
+    /// The writer's pipeline; after a restart, what has been reported.
+    pub fn incomplete_places(&self, block: &Block) -> Places {
+        let mut storages = self.cluster.pipeline(block.id);
+        if storages.is_empty() {
+            let found = self.cluster.locations(block.id).into_iter();
+            storages = found.filter(|at| !at.corrupt).map(|at| (at.storage, at.unit)).collect();
+        }
+        Places { storages, corrupt: false }
+    }
+
+    /// Good places only, or all if too few of them are good; nearest first, groups by unit.
+    fn complete_places(&self, block: &Block, redundancy: &Redundancy) -> Places {
+        let facts = lookup::facts(block, redundancy);
+        let mut found = self.cluster.locations(block.id);
+        let bad = found.iter().filter(|at| at.corrupt).count();
+        let corrupt = match redundancy {
+            Redundancy::Striped(_) => {
+                bad > 0 && self.cluster.good_units(block.id, &facts) < facts.data_units()
+            }
+            Redundancy::Replicated(_) => bad > 0 && bad == found.len(),
+        };
+        found.retain(|at| {
+            let node = self.cluster.node(at.node);
+            let away = node.admin == AdminState::InMaintenance
+                || (node.admin == AdminState::EnteringMaintenance && !node.alive);
+            let failed = self.cluster.storage(at.storage).state == StorageState::Failed;
+            !failed && !away && (corrupt || !at.corrupt)
+        });
+        self.cluster.sort_for_reader(&mut found, &self.reader, self.now, &mut dice);
+        // Of two places with one unit clients take the first.
+        found.sort_by_key(|at| at.unit);
+        let storages = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+        Places { storages, corrupt }
+    }
+
+    /// A file's blocks as `getBlockLocations` sends them.
+    pub fn located_blocks(&self, found: &FileBlocks) -> pb::LocatedBlocksProto {
+        let locate =
+            |(offset, block): &(u64, Block)| self.locate(*offset, block, &found.redundancy);
+        let last_is_complete =
+            found.last.as_ref().is_some_and(|(_, last)| last.state == BlockState::Complete);
+        let open_len = found.last.as_ref().filter(|_| !last_is_complete).map_or(0, |(_, b)| b.len);
+        pb::LocatedBlocksProto {
+            file_length: found.status.len().saturating_sub(open_len),
+            blocks: found.blocks.iter().map(locate).collect(),
+            under_construction: found.status.is_under_construction(),
+            last_block: found.last.as_ref().map(locate),
+            is_last_block_complete: last_is_complete,
+            file_encryption_info: None,
+            ec_policy: found.status.policy.as_ref().map(|policy| convert::policy(policy, None)),
+        }
+    }
+}
+
+/// The block as clients name it.
+pub fn extended_block(
+    block_pool: &str,
+    id: BlockId,
+    gs: GenerationStamp,
+    len: u64,
+) -> pb::ExtendedBlockProto {
+    pb::ExtendedBlockProto {
+        pool_id: block_pool.to_string(),
+        block_id: id.0 as u64,
+        generation_stamp: gs.0,
+        num_bytes: Some(len),
+    }
+}
+
+/// A status as clients get it. `name` is empty where the client has asked for this very path.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#createFileStatus`, `PBHelperClient#convert(HdfsFileStatus)`.
+pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
+    let inode: &Inode = &status.inode;
+    let file_type = if inode.is_directory() {
+        pb::HdfsFileStatusProtoFileType::IsDir
+    } else {
+        pb::HdfsFileStatusProtoFileType::IsFile
+    };
+    let flags = match status.policy {
+        Some(_) => pb::HdfsFileStatusProtoFlags::HasEc as u32,
+        None => 0,
+    };
+    let children = i32::try_from(status.children()).unwrap_or(i32::MAX);
+    pb::HdfsFileStatusProto {
+        file_type: file_type as i32,
+        path: name.as_bytes().to_vec(),
+        length: status.len(),
+        permission: pb::FsPermissionProto { perm: inode.mode.into() },
+        owner: inode.owner.clone(),
+        group: inode.group.clone(),
+        modification_time: inode.mtime,
+        access_time: inode.atime,
+        symlink: None,
+        block_replication: Some(status.replication().into()),
+        blocksize: Some(status.block_size()),
+        locations: None,
+        file_id: Some(inode.id.0),
+        children_num: Some(children),
+        file_encryption_info: None,
+        storage_policy: Some(status.storage_policy.into()),
+        ec_policy: status.policy.as_ref().map(|policy| convert::policy(policy, None)),
+        flags: Some(flags),
+        namespace: None,
+    }
+}

@@ -1,0 +1,118 @@
+//! `ClientProtocol`: one function for each method, in files by theme.
+//!
+//! Each decodes, runs one command or query, and encodes; methods that are not there yet are in
+//! `refused`. Source: Hadoop 3.5.0 `ClientNamenodeProtocolServerSideTranslatorPB`.
+
+mod admin;
+mod attributes;
+mod ec;
+mod locate;
+mod pipeline;
+mod read;
+mod refused;
+mod scan;
+mod tree;
+pub(super) mod write;
+
+use cairn_net::rpc_server::Call;
+use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
+
+use super::refusal::Answer;
+use crate::NameNode;
+
+/// Handles a call of this protocol.
+pub async fn handle(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "getBlockLocations" => read::get_block_locations(node, call).await,
+        "getFileInfo" => read::get_file_info(node, call).await,
+        "getFileLinkInfo" => read::get_file_link_info(node, call).await,
+        "getLocatedFileInfo" => read::get_located_file_info(node, call).await,
+        "getListing" => read::get_listing(node, call).await,
+        "isFileClosed" => read::is_file_closed(node, call).await,
+        "getContentSummary" => read::get_content_summary(node, call).await,
+        "getQuotaUsage" => read::get_quota_usage(node, call).await,
+        "getPreferredBlockSize" => read::get_preferred_block_size(node, call).await,
+        "getServerDefaults" => read::get_server_defaults(node, call).await,
+        "getEnclosingRoot" => read::get_enclosing_root(node, call).await,
+        "getLinkTarget" => read::get_link_target(node, call).await,
+
+        "listOpenFiles" => scan::list_open_files(node, call).await,
+        "listCorruptFileBlocks" => scan::list_corrupt_file_blocks(node, call).await,
+
+        "create" => write::create(node, call).await,
+        "append" => write::append(node, call).await,
+        "truncate" => write::truncate(node, call).await,
+        "addBlock" => pipeline::add_block(node, call).await,
+        "abandonBlock" => write::abandon_block(node, call).await,
+        "complete" => write::complete(node, call).await,
+        "fsync" => write::fsync(node, call).await,
+        "renewLease" => write::renew_lease(node, call).await,
+        "recoverLease" => write::recover_lease(node, call).await,
+        "getAdditionalDatanode" => pipeline::get_additional_datanode(node, call).await,
+        "updateBlockForPipeline" => pipeline::update_block_for_pipeline(node, call).await,
+        "updatePipeline" => pipeline::update_pipeline(node, call).await,
+        "reportBadBlocks" => pipeline::report_bad_blocks(node, call).await,
+
+        "mkdirs" => tree::mkdirs(node, call).await,
+        "rename" => tree::rename(node, call).await,
+        "rename2" => tree::rename2(node, call).await,
+        "delete" => tree::delete(node, call).await,
+        "concat" => tree::concat(node, call).await,
+        "setPermission" => tree::set_permission(node, call).await,
+        "setOwner" => tree::set_owner(node, call).await,
+        "setTimes" => tree::set_times(node, call).await,
+        "setReplication" => tree::set_replication(node, call).await,
+        "setQuota" => tree::set_quota(node, call).await,
+
+        "setStoragePolicy" => attributes::set_storage_policy(node, call).await,
+        "unsetStoragePolicy" => attributes::unset_storage_policy(node, call).await,
+        "getStoragePolicy" => attributes::get_storage_policy(node, call).await,
+        "getStoragePolicies" => attributes::get_storage_policies(node, call).await,
+        "setXAttr" => attributes::set_xattr(node, call).await,
+        "removeXAttr" => attributes::remove_xattr(node, call).await,
+        "getXAttrs" => attributes::get_xattrs(node, call).await,
+        "listXAttrs" => attributes::list_xattrs(node, call).await,
+        "getAclStatus" => attributes::get_acl_status(node, call).await,
+        "checkAccess" => attributes::check_access(node, call).await,
+
+        "setErasureCodingPolicy" => ec::set_policy(node, call).await,
+        "unsetErasureCodingPolicy" => ec::unset_policy(node, call).await,
+        "getErasureCodingPolicy" => ec::get_policy(node, call).await,
+        "getErasureCodingPolicies" => ec::get_policies(node, call).await,
+        "getErasureCodingCodecs" => ec::get_codecs(node, call).await,
+        "addErasureCodingPolicies" => ec::add_policies(node, call).await,
+        "removeErasureCodingPolicy" => ec::remove_policy(node, call).await,
+        "enableErasureCodingPolicy" => ec::enable_policy(node, call).await,
+        "disableErasureCodingPolicy" => ec::disable_policy(node, call).await,
+        "getECTopologyResultForPolicies" => ec::verify_topology(node, call).await,
+
+        "getFsStats" => admin::get_fs_stats(node, call).await,
+        "getFsReplicatedBlockStats" => admin::get_fs_replicated_block_stats(node, call).await,
+        "getFsECBlockGroupStats" => admin::get_fs_ec_block_group_stats(node, call).await,
+        "getDatanodeReport" => admin::get_datanode_report(node, call).await,
+        "getDatanodeStorageReport" => admin::get_datanode_storage_report(node, call).await,
+        "getSlowDatanodeReport" => admin::get_slow_datanode_report(node, call).await,
+        "setSafeMode" => admin::set_safe_mode(node, call).await,
+        "saveNamespace" => admin::save_namespace(node, call).await,
+        "refreshNodes" => admin::refresh_nodes(node, call).await,
+        "finalizeUpgrade" => admin::finalize_upgrade(node, call).await,
+        "upgradeStatus" => admin::upgrade_status(node, call).await,
+        "rollingUpgrade" => admin::rolling_upgrade(node, call).await,
+        "setBalancerBandwidth" => admin::set_balancer_bandwidth(node, call).await,
+        "getHAServiceState" => admin::get_ha_service_state(node, call).await,
+        "msync" => admin::msync(node, call).await,
+        "getCurrentEditLogTxid" => admin::get_current_edit_log_txid(node, call).await,
+        "metaSave" => admin::meta_save(node, call).await,
+
+        "getSnapshottableDirListing" => refused::get_snapshottable_dir_listing(node, call).await,
+        "getEZForPath" => refused::get_ez_for_path(node, call).await,
+        "listEncryptionZones" => refused::list_encryption_zones(node, call).await,
+        "listReencryptionStatus" => refused::list_reencryption_status(node, call).await,
+        "listCacheDirectives" => refused::list_cache_directives(node, call).await,
+        "listCachePools" => refused::list_cache_pools(node, call).await,
+        "getDelegationToken" => refused::get_delegation_token(node, call).await,
+        "getDataEncryptionKey" => refused::get_data_encryption_key(node, call).await,
+        method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => refused::refuse(call),
+        _ => Err(call.unknown_method().into()),
+    }
+}

@@ -1,0 +1,274 @@
+//! Questions about paths: status, listings, locations, sums.
+
+use cairn_namespace::ops::set_times::TouchAccessTime;
+use cairn_namespace::query::{self, FileStatus};
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{Cluster, Reader};
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer};
+use super::super::storage_policy::HOT;
+use super::locate::{self, Locator};
+use crate::NameNode;
+use crate::config::ChecksumType;
+
+/// A quota or space that is not limited (`HdfsConstants.QUOTA_RESET` as an unsigned number).
+const NO_QUOTA: u64 = u64::MAX;
+
+/// Runs `work` with a locator for the caller of `call`; the lock on the cluster is short.
+fn with_locator<R>(node: &NameNode, call: &Call, work: impl FnOnce(&Locator<'_>) -> R) -> R {
+    let host = call.peer.ip().to_canonical().to_string();
+    let rack = node.topology.rack_of_client(&host);
+    let block_pool = node.ns.identity().block_pool_id.as_str();
+    let cluster: &Cluster = &node.cluster();
+    let reader = Reader { host: &host, rack: rack.as_deref() };
+    work(&Locator { cluster, block_pool, reader, now: node.now() })
+}
+
+/// Checks that the caller may reach `path`, whatever is there.
+pub async fn check_path(node: &NameNode, call: &Call, path: &str) -> Result<(), Refusal> {
+    node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.
+pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetBlockLocationsRequestProto = call.decode()?;
+    let (path, offset, len) = (&request.src, request.offset, request.length);
+    if offset > i64::MAX as u64 || len > i64::MAX as u64 {
+        let message = format!("Negative offset or length is not supported. File: {path}");
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
+    let now_ms = node.now().wall_ms;
+    let found = node
+        .query(call, |store, caller| query::get_blocks(store, caller, path, offset, len, now_ms))
+        .await?;
+    let located = with_locator(node, call, |locator| locator.located_blocks(&found));
+    if located.blocks.iter().any(|block| block.locs.is_empty()) {
+        node.check_safe_mode(|| format!("Zero blocklocations for {path}"))?;
+    }
+    if found.touch && node.safe_mode_tip().is_none() {
+        // A reader does not wait for its access time to be recorded, nor fail for it.
+        let node_ns = std::sync::Arc::clone(&node.ns);
+        let entry = node.own_entry(TouchAccessTime { file: found.status.inode.id });
+        tokio::spawn(async move {
+            if let Err(error) = node_ns.submit(entry).await {
+                tracing::debug!(%error, "access time not recorded");
+            }
+        });
+    }
+    answer(&pb::GetBlockLocationsResponseProto { locations: Some(located) })
+}
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`: a superuser who asks below a file is told
+/// that nothing is there.
+async fn file_info(
+    node: &NameNode,
+    call: &Call,
+    path: &str,
+) -> Result<Option<FileStatus>, Refusal> {
+    let superuser = node.caller(call).await.superuser;
+    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await;
+    match found {
+        Err(refusal) if superuser && is_access_refusal(&refusal) => Ok(None),
+        other => other,
+    }
+}
+
+fn is_access_refusal(refusal: &Refusal) -> bool {
+    refusal.0.is(class::ACCESS_CONTROL) || refusal.0.is(class::PARENT_NOT_DIRECTORY)
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileInfo`.
+pub async fn get_file_info(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetFileInfoRequestProto = call.decode()?;
+    let found = file_info(node, call, &request.src).await?;
+    let fs = found.map(|status| locate::file_status(&status, ""));
+    answer(&pb::GetFileInfoResponseProto { fs })
+}
+
+/// The same as `getFileInfo`, since there are no symbolic links.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileLinkInfo`.
+pub async fn get_file_link_info(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetFileLinkInfoRequestProto = call.decode()?;
+    let found = file_info(node, call, &request.src).await?;
+    let fs = found.map(|status| locate::file_status(&status, ""));
+    answer(&pb::GetFileLinkInfoResponseProto { fs })
+}
+
+/// The status of a path, with the locations of a file.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getLocatedFileInfo`.
+pub async fn get_located_file_info(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetLocatedFileInfoRequestProto = call.decode()?;
+    let path = request.src.unwrap_or_default();
+    let Some(status) = file_info(node, call, &path).await? else {
+        return answer(&pb::GetLocatedFileInfoResponseProto { fs: None });
+    };
+    let mut fs = locate::file_status(&status, "");
+    if !status.inode.is_directory() {
+        fs.locations = locations_of(node, call, &status)?;
+    }
+    answer(&pb::GetLocatedFileInfoResponseProto { fs: Some(fs) })
+}
+
+fn locations_of(
+    node: &NameNode,
+    call: &Call,
+    status: &FileStatus,
+) -> Result<Option<pb::LocatedBlocksProto>, Refusal> {
+    let found = node.ns.read(|store| query::file_blocks(store, status.inode.id))?;
+    Ok(found.map(|found| with_locator(node, call, |locator| locator.located_blocks(&found))))
+}
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.
+pub async fn get_listing(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetListingRequestProto = call.decode()?;
+    let (path, limit) = (&request.src, node.config.listing_limit.max(1));
+    let found = node
+        .query(call, |store, caller| {
+            query::get_listing(store, caller, path, &request.start_after, limit)
+        })
+        .await?;
+    let Some(listing) = found else {
+        return answer(&pb::GetListingResponseProto { dir_list: None });
+    };
+    let mut remaining = listing.remaining;
+    let mut budget = limit;
+    let mut entries = Vec::with_capacity(listing.entries.len());
+    for (index, status) in listing.entries.iter().enumerate() {
+        let mut entry = locate::file_status(status, &status.inode.name);
+        if request.need_location && !status.inode.is_directory() {
+            entry.locations = locations_of(node, call, status)?;
+            budget = budget.saturating_sub(location_count(&entry));
+        }
+        entries.push(entry);
+        if budget == 0 {
+            remaining += (listing.entries.len() - index - 1) as u64;
+            break;
+        }
+    }
+    let remaining_entries = u32::try_from(remaining).unwrap_or(u32::MAX);
+    let dir_list = pb::DirectoryListingProto { partial_listing: entries, remaining_entries };
+    answer(&pb::GetListingResponseProto { dir_list: Some(dir_list) })
+}
+
+fn location_count(entry: &pb::HdfsFileStatusProto) -> usize {
+    let blocks = entry.locations.as_ref().map_or(&[][..], |located| &located.blocks);
+    blocks.iter().map(|block| block.locs.len()).sum()
+}
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#isFileClosed`.
+pub async fn is_file_closed(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::IsFileClosedRequestProto = call.decode()?;
+    let path = &request.src;
+    let status = existing_file(node, call, path).await?;
+    answer(&pb::IsFileClosedResponseProto { result: !status.is_under_construction() })
+}
+
+/// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
+async fn existing_file(node: &NameNode, call: &Call, path: &str) -> Result<FileStatus, Refusal> {
+    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
+    match found {
+        None => Err(Refusal::new(class::FILE_NOT_FOUND, format!("File does not exist: {path}"))),
+        Some(status) if status.inode.is_directory() => {
+            Err(Refusal::new(class::FILE_NOT_FOUND, format!("Path is not a file: {path}")))
+        }
+        Some(status) => Ok(status),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSDirAttrOp#getPreferredBlockSize`.
+pub async fn get_preferred_block_size(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetPreferredBlockSizeRequestProto = call.decode()?;
+    let status = existing_file(node, call, &request.filename).await?;
+    answer(&pb::GetPreferredBlockSizeResponseProto { bsize: status.block_size() })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getContentSummary`.
+pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetContentSummaryRequestProto = call.decode()?;
+    let path = &request.path;
+    let sum = node.query(call, |store, caller| query::content_summary(store, caller, path)).await?;
+    answer(&pb::GetContentSummaryResponseProto {
+        summary: pb::ContentSummaryProto {
+            length: sum.len,
+            file_count: sum.files,
+            directory_count: sum.directories,
+            quota: sum.names_max.unwrap_or(NO_QUOTA),
+            space_consumed: sum.space,
+            space_quota: sum.space_max.unwrap_or(NO_QUOTA),
+            type_quota_infos: Some(pb::StorageTypeQuotaInfosProto::default()),
+            snapshot_length: Some(0),
+            snapshot_file_count: Some(0),
+            snapshot_directory_count: Some(0),
+            snapshot_space_consumed: Some(0),
+            erasure_coding_policy: Some(sum.policy),
+        },
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
+pub async fn get_quota_usage(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetQuotaUsageRequestProto = call.decode()?;
+    let path = &request.path;
+    let sum = node.query(call, |store, caller| query::content_summary(store, caller, path)).await?;
+    answer(&pb::GetQuotaUsageResponseProto {
+        usage: pb::QuotaUsageProto {
+            file_and_directory_count: sum.files + sum.directories,
+            quota: sum.names_max.unwrap_or(NO_QUOTA),
+            space_consumed: sum.space,
+            space_quota: sum.space_max.unwrap_or(NO_QUOTA),
+            type_quota_infos: Some(pb::StorageTypeQuotaInfosProto::default()),
+        },
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getServerDefaults`.
+pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetServerDefaultsRequestProto = call.decode()?;
+    let config = &node.config;
+    let checksum_type = match config.checksum_type {
+        ChecksumType::Null => pb::ChecksumTypeProto::ChecksumNull,
+        ChecksumType::Crc32 => pb::ChecksumTypeProto::ChecksumCrc32,
+        ChecksumType::Crc32c => pb::ChecksumTypeProto::ChecksumCrc32c,
+    };
+    answer(&pb::GetServerDefaultsResponseProto {
+        server_defaults: pb::FsServerDefaultsProto {
+            block_size: config.block_len,
+            bytes_per_checksum: config.bytes_per_checksum,
+            write_packet_size: config.write_packet_len,
+            replication: config.replication.into(),
+            file_buffer_size: config.file_buffer_len,
+            encrypt_data_transfer: Some(false),
+            trash_interval: Some(config.trash_interval_minutes),
+            checksum_type: Some(checksum_type as i32),
+            // An empty address tells clients that there is no key provider, so they do not ask.
+            key_provider_uri: Some(String::new()),
+            policy_id: Some(HOT.id.into()),
+            snapshot_trash_root_enabled: Some(false),
+        },
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getEnclosingRoot`.
+pub async fn get_enclosing_root(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetEnclosingRootRequestProto = call.decode()?;
+    check_path(node, call, request.filename.as_deref().unwrap_or_default()).await?;
+    let enclosing_root_path = Some("/".to_string());
+    answer(&pb::GetEnclosingRootResponseProto { enclosing_root_path })
+}
+
+/// There are no symbolic links, so a path is missing or is none.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getLinkTarget`.
+pub async fn get_link_target(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetLinkTargetRequestProto = call.decode()?;
+    let path = &request.path;
+    Err(match file_info(node, call, path).await? {
+        None => Refusal::new(class::FILE_NOT_FOUND, format!("File does not exist: {path}")),
+        Some(_) => Refusal::io(format!("Path {path} is not a symbolic link")),
+    })
+}

@@ -1,0 +1,113 @@
+//! What is not there yet, refused as Hadoop refuses a feature that is switched off, and the questions
+//! about such features that have a true answer: there are none.
+
+use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer};
+use crate::NameNode;
+
+/// `UnsupportedActionException`, which Hadoop throws for services that do not run.
+const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.common.UnsupportedActionException";
+
+/// Refuses a method that Hadoop has and Cairn has not yet.
+pub fn refuse(call: &Call) -> Answer {
+    Err(match call.method.as_str() {
+        "modifyAclEntries" | "removeAclEntries" | "removeDefaultAcl" | "removeAcl" | "setAcl" => {
+            Refusal::new(
+                class::ACL,
+                "The ACL operation has been rejected.  Support for ACLs has been disabled by \
+                 setting dfs.namenode.acls.enabled to false.",
+            )
+        }
+        "createSymlink" => Refusal::unsupported("Symlinks not supported"),
+        "createSnapshot"
+        | "renameSnapshot"
+        | "deleteSnapshot"
+        | "getSnapshotDiffReport"
+        | "getSnapshotDiffReportListing"
+        | "getSnapshotListing" => Refusal::new(
+            class::SNAPSHOT,
+            "Directory is not a snapshottable directory: snapshots are not supported",
+        ),
+        "allowSnapshot" | "disallowSnapshot" => Refusal::unsupported("Snapshots are not supported"),
+        "createEncryptionZone" => create_encryption_zone(call)?,
+        "reencryptEncryptionZone" => {
+            Refusal::io("No key provider configured, re-encryption operation is rejected")
+        }
+        "satisfyStoragePolicy" => Refusal::new(
+            UNSUPPORTED_ACTION,
+            "Cannot request to satisfy storage policy when storage policy satisfier feature has \
+             been disabled by admin. Seek for an admin help to enable it or use Mover tool.",
+        ),
+        "renewDelegationToken" | "cancelDelegationToken" => {
+            Refusal::io("Delegation tokens are not issued with SIMPLE authentication")
+        }
+        method => Refusal::unsupported(format!("{method} is not supported")),
+    })
+}
+
+fn create_encryption_zone(call: &Call) -> Result<Refusal, Refusal> {
+    let request: pb::CreateEncryptionZoneRequestProto = call.decode()?;
+    let src = request.src;
+    Ok(Refusal::io(format!(
+        "Can't create an encryption zone for {src} since no key provider is available."
+    )))
+}
+
+/// No directory can be snapshotted, so the list is empty (which Hadoop sends as no list).
+pub async fn get_snapshottable_dir_listing(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetSnapshottableDirListingRequestProto = call.decode()?;
+    answer(&pb::GetSnapshottableDirListingResponseProto { snapshottable_dir_list: None })
+}
+
+/// No path is in an encryption zone.
+pub async fn get_ez_for_path(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::GetEZForPathRequestProto = call.decode()?;
+    super::read::check_path(node, call, &request.src).await?;
+    answer(&pb::GetEZForPathResponseProto { zone: None })
+}
+
+/// The list of encryption zones.
+pub async fn list_encryption_zones(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::ListEncryptionZonesRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::ListEncryptionZonesResponseProto { zones: Vec::new(), has_more: false })
+}
+
+/// The list of zones that are being encrypted anew.
+pub async fn list_reencryption_status(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::ListReencryptionStatusRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::ListReencryptionStatusResponseProto { statuses: Vec::new(), has_more: false })
+}
+
+/// The list of what DataNodes are told to keep in memory.
+pub async fn list_cache_directives(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::ListCacheDirectivesRequestProto = call.decode()?;
+    answer(&pb::ListCacheDirectivesResponseProto { elements: Vec::new(), has_more: false })
+}
+
+/// The list of pools of cache directives.
+pub async fn list_cache_pools(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::ListCachePoolsRequestProto = call.decode()?;
+    answer(&pb::ListCachePoolsResponseProto { entries: Vec::new(), has_more: false })
+}
+
+/// No token, as Hadoop answers without security; clients then go on without.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#getDelegationToken`.
+pub async fn get_delegation_token(_node: &NameNode, call: &Call) -> Answer {
+    let _: common::GetDelegationTokenRequestProto = call.decode()?;
+    answer(&common::GetDelegationTokenResponseProto { token: None })
+}
+
+/// No key: data transfer is not encrypted.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#generateDataEncryptionKey`.
+pub async fn get_data_encryption_key(_node: &NameNode, call: &Call) -> Answer {
+    let _: pb::GetDataEncryptionKeyRequestProto = call.decode()?;
+    answer(&pb::GetDataEncryptionKeyResponseProto { data_encryption_key: None })
+}

@@ -1,0 +1,169 @@
+//! Changes of the tree: directories, names, attributes.
+
+use cairn_namespace::Outcome;
+use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::{Rename, RenameTo};
+use cairn_namespace::ops::set_owner::SetOwner;
+use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::set_times::SetTimes;
+use cairn_net::rpc_server::Call;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use crate::NameNode;
+
+/// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
+const MAX_PATH_LEN: usize = 8000;
+/// Most components of a path (`HdfsServerConstants.MAX_PATH_DEPTH`).
+const MAX_PATH_DEPTH: usize = 1000;
+/// `HdfsConstants.QUOTA_DONT_SET`: leave the limit as it is.
+const QUOTA_DONT_SET: u64 = i64::MAX as u64;
+/// `HdfsConstants.QUOTA_RESET` (-1): no limit any more.
+const QUOTA_RESET: u64 = u64::MAX;
+/// Permission bits that inodes keep: the nine and the sticky one.
+const MODE_MASK: u32 = 0o1777;
+
+/// Permission bits of a message.
+pub(super) fn mode(permission: &pb::FsPermissionProto) -> u16 {
+    (permission.perm & MODE_MASK) as u16
+}
+
+/// Refuses paths beyond all measure. Source: Hadoop 3.5.0 `NameNodeRpcServer#checkPathLength`.
+pub(super) fn check_path_len(operation: &str, path: &str) -> Result<(), Refusal> {
+    let depth = path.split('/').filter(|name| !name.is_empty()).count();
+    if path.encode_utf16().count() <= MAX_PATH_LEN && depth <= MAX_PATH_DEPTH {
+        return Ok(());
+    }
+    Err(Refusal::io(format!(
+        "{operation}: Pathname too long.  Limit {MAX_PATH_LEN} characters, {MAX_PATH_DEPTH} levels."
+    )))
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#mkdirs`.
+pub async fn mkdirs(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::MkdirsRequestProto = call.decode()?;
+    check_path_len("mkdirs", &request.src)?;
+    node.check_safe_mode(|| format!("Cannot create directory {}", request.src))?;
+    let mode = mode(&request.masked);
+    let command = Mkdirs { path: request.src, mode, create_parent: request.create_parent };
+    let outcome = node.submit(call, command).await?;
+    answer(&pb::MkdirsResponseProto { result: flag(outcome)? })
+}
+
+fn flag(outcome: Outcome) -> Result<bool, Refusal> {
+    match outcome {
+        Outcome::Flag(flag) => Ok(flag),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#renameTo` without options.
+pub async fn rename(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RenameRequestProto = call.decode()?;
+    check_path_len("rename", &request.dst)?;
+    node.check_safe_mode(|| format!("Cannot rename {}", request.src))?;
+    let outcome = node.submit(call, Rename { src: request.src, dst: request.dst }).await?;
+    answer(&pb::RenameResponseProto { result: flag(outcome)? })
+}
+
+/// `move_to_trash` only changes which checks Hadoop makes for protected directories, which are none.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#renameTo` with options.
+pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::Rename2RequestProto = call.decode()?;
+    check_path_len("rename", &request.dst)?;
+    node.check_safe_mode(|| format!("Cannot rename {}", request.src))?;
+    let (src, dst, overwrite) = (request.src, request.dst, request.overwrite_dest);
+    let outcome = node.submit(call, RenameTo { src, dst, overwrite }).await?;
+    node.settle(&outcome);
+    answer(&pb::Rename2ResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#delete`.
+pub async fn delete(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::DeleteRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot delete {}", request.src))?;
+    let command = Delete { path: request.src, recursive: request.recursive };
+    let outcome = node.submit(call, command).await?;
+    node.settle(&outcome);
+    match outcome {
+        Outcome::Removed { done, .. } => answer(&pb::DeleteResponseProto { result: done }),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#concat`.
+pub async fn concat(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::ConcatRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot concat {}", request.trg))?;
+    node.submit(call, Concat { target: request.trg, sources: request.srcs }).await?;
+    answer(&pb::ConcatResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setPermission`.
+pub async fn set_permission(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetPermissionRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set permission for {}", request.src))?;
+    let mode = mode(&request.permission);
+    node.submit(call, SetPermission { path: request.src, mode }).await?;
+    answer(&pb::SetPermissionResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setOwner`.
+pub async fn set_owner(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetOwnerRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set owner for {}", request.src))?;
+    let (owner, group) = (request.username, request.groupname);
+    node.submit(call, SetOwner { path: request.src, owner, group }).await?;
+    answer(&pb::SetOwnerResponseProto {})
+}
+
+/// A time of -1 stays as it is.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#setTimes`.
+pub async fn set_times(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetTimesRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set times {}", request.src))?;
+    let time = |ms: u64| (ms != u64::MAX).then_some(ms);
+    let (mtime, atime) = (time(request.mtime), time(request.atime));
+    node.submit(call, SetTimes { path: request.src, mtime, atime }).await?;
+    answer(&pb::SetTimesResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setReplication`.
+pub async fn set_replication(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetReplicationRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot set replication for {}", request.src))?;
+    let replication = u16::try_from(request.replication).unwrap_or(u16::MAX);
+    let outcome = node.submit(call, SetReplication { path: request.src, replication }).await?;
+    let Outcome::ReplicationSet { done, file, old, new } = outcome else {
+        return Err(unexpected(&outcome));
+    };
+    if done && old != new {
+        node.replication_changed(file)?;
+    }
+    answer(&pb::SetReplicationResponseProto { result: done })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#setQuota`.
+pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SetQuotaRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    node.check_safe_mode(|| format!("Cannot set quota on {}", request.path))?;
+    if request.storage_type.is_some() {
+        return Err(Refusal::unsupported("Quotas by storage type are not supported"));
+    }
+    let change = |value: u64| match value {
+        QUOTA_DONT_SET => QuotaChange::Keep,
+        QUOTA_RESET => QuotaChange::Clear,
+        max => QuotaChange::Set { max },
+    };
+    let names_max = change(request.namespace_quota);
+    let space_max = change(request.storagespace_quota);
+    node.submit(call, SetQuota { path: request.path, names_max, space_max }).await?;
+    answer(&pb::SetQuotaResponseProto {})
+}

@@ -1,0 +1,318 @@
+//! Writing files: create, append, the blocks one after another, close, and leases.
+//!
+//! A handler that needs to know where replicas are asks the cluster first, hands what it learnt to
+//! the command, and tells the cluster what the command has done.
+
+use std::time::Duration;
+
+use cairn_namespace::ops::abandon_block::AbandonBlock;
+use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::fsync::Fsync;
+use cairn_namespace::ops::lease::{RecoverLease, RenewLease};
+use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::{BlockRef, Caller, Command, InodeId, Outcome, query};
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{BlockState, Reader};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use super::locate::{self, Locator, Places};
+use super::tree::{check_path_len, mode};
+use crate::NameNode;
+use crate::lookup;
+
+/// How long `complete` waits for DataNodes' reports before it tells the client to ask again: clients
+/// pause for longer than reports take.
+const COMPLETE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// A block as a client names it, which must be of this file system.
+///
+/// Source: Hadoop 3.5.0 `FSDirWriteFileOp#checkBlock`.
+pub(super) fn block_ref(
+    node: &NameNode,
+    block: &pb::ExtendedBlockProto,
+) -> Result<BlockRef, Refusal> {
+    let expected = &node.ns.identity().block_pool_id;
+    if block.pool_id != *expected {
+        let message = format!("Unexpected BlockPoolId {} - expected {expected}", block.pool_id);
+        return Err(Refusal::io(message));
+    }
+    let len = block.num_bytes();
+    check_len(len)?;
+    let gs = GenerationStamp(block.generation_stamp);
+    Ok(BlockRef { id: BlockId(block.block_id as i64), gs, len })
+}
+
+/// Refuses lengths that Java knows as negative: no block is that long.
+pub(crate) fn check_len(len: u64) -> Result<(), Refusal> {
+    match i64::try_from(len) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Refusal::io(format!("A block cannot have {} bytes", len as i64))),
+    }
+}
+
+/// The file id that a client sent; 0 stands for none (`HdfsConstants.GRANDFATHER_INODE_ID`).
+pub(super) fn file_id(id: Option<u64>) -> Option<InodeId> {
+    id.filter(|id| *id != 0).map(InodeId)
+}
+
+fn has(flags: u32, flag: pb::CreateFlagProto) -> bool {
+    flags & flag as u32 != 0
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#create`, `FSNamesystem#startFile`.
+pub async fn create(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::CreateRequestProto = call.decode()?;
+    check_path_len("create", &request.src)?;
+    node.check_safe_mode(|| format!("Cannot create file{}", request.src))?;
+    let flags = request.create_flag;
+    let command = Create {
+        mode: mode(&request.masked),
+        holder: request.client_name,
+        client_machine: call.peer.ip().to_canonical().to_string(),
+        create: has(flags, pb::CreateFlagProto::Create),
+        overwrite: has(flags, pb::CreateFlagProto::Overwrite),
+        should_replicate: has(flags, pb::CreateFlagProto::ShouldReplicate),
+        create_parent: request.create_parent,
+        replication: u16::try_from(request.replication).unwrap_or(u16::MAX),
+        block_size: request.block_size,
+        ec_policy: request.ec_policy_name.filter(|name| !name.is_empty()),
+        storage_policy: request.storage_policy.filter(|name| !name.is_empty()),
+        path: request.src,
+    };
+    let path = command.path.clone();
+    let outcome = node.submit_or_recover(call, command, &path).await?;
+    node.settle(&outcome);
+    match outcome {
+        Outcome::Created { status, .. } => {
+            let fs = Some(locate::file_status(&status, ""));
+            answer(&pb::CreateResponseProto { fs })
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#append`, `FSDirAppendOp#appendFile`.
+pub async fn append(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::AppendRequestProto = call.decode()?;
+    let path = request.src;
+    node.check_safe_mode(|| format!("Cannot append to file{path}"))?;
+    let new_block = has(request.flag.unwrap_or(0), pb::CreateFlagProto::NewBlock);
+    let holder = request.client_name;
+    let command = Append {
+        holder: holder.clone(),
+        client_machine: call.peer.ip().to_canonical().to_string(),
+        new_block,
+        replicas: node.last_blocks(&path),
+        path: path.clone(),
+    };
+    let open = node.file_of(&path).map(|file| node.incomplete_blocks(file)).unwrap_or_default();
+    let outcome = node.submit(call, command).await?;
+    // It may have been taken from a silent holder and closed on the way.
+    node.note_completed(&open);
+    if matches!(outcome, Outcome::Recovery { .. }) {
+        // The file was taken from a silent holder; its last block must be recovered first.
+        node.begin_recovery(&outcome);
+        let message = format!(
+            "Failed to APPEND_FILE {path} for {holder} on {} because lease recovery is in progress. \
+             Try again later.",
+            call.peer.ip().to_canonical()
+        );
+        return Err(Refusal::new(class::RECOVERY_IN_PROGRESS, message));
+    }
+    let Outcome::Appended { status, last } = outcome else { return Err(unexpected(&outcome)) };
+    let id = status.inode.id;
+    let block = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
+        let end = query::get_blocks(lookup.0, &Caller::system(), &path, u64::MAX, 0, 0)?;
+        let found = Some(end).filter(|end| end.status.inode.id == id);
+        let Some(query::FileBlocks { last: Some((offset, block)), redundancy, .. }) = &found else {
+            return Ok(None);
+        };
+        let block_pool = node.ns.identity().block_pool_id.as_str();
+        let (now, reader) = (node.now(), Reader::default());
+        if last.is_none() {
+            // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
+            let locator = Locator { cluster, block_pool, reader, now };
+            let places = Places { storages: Vec::new(), corrupt: false };
+            let named = locator.extended(block.id, block.gs, block.len);
+            return Ok(new_block.then(|| locator.located(named, *offset, &places, false)));
+        }
+        if cluster.pipeline(block.id).is_empty() {
+            let facts = lookup::facts(block, redundancy);
+            let before = cairn_redundancy::BlockFacts { state: BlockState::Complete, ..facts };
+            cluster.block_reopened(block.id, &before);
+        }
+        let locator = Locator { cluster, block_pool, reader, now };
+        Ok(Some(locator.locate(*offset, block, redundancy)))
+    })?;
+    let stat = Some(locate::file_status(&status, ""));
+    answer(&pb::AppendResponseProto { block, stat })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#truncate`.
+pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::TruncateRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot truncate for {}", request.src))?;
+    let command = Truncate {
+        path: request.src,
+        new_len: request.new_length,
+        holder: request.client_name,
+        client_machine: call.peer.ip().to_canonical().to_string(),
+    };
+    let path = command.path.clone();
+    let outcome = node.submit_or_recover(call, command, &path).await?;
+    node.settle(&outcome);
+    match outcome {
+        Outcome::Removed { done, .. } => answer(&pb::TruncateResponseProto { result: done }),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#abandonBlock`.
+pub async fn abandon_block(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::AbandonBlockRequestProto = call.decode()?;
+    let block = block_ref(node, &request.b)?;
+    let path = request.src;
+    node.check_safe_mode(|| format!("Cannot abandon block {} for file{path}", block.id))?;
+    let (file, holder) = (file_id(request.file_id), request.holder);
+    let outcome = node.submit(call, AbandonBlock { path, file, holder, block }).await?;
+    node.settle(&outcome);
+    answer(&pb::AbandonBlockResponseProto {})
+}
+
+/// Closes a file once its blocks have enough replicas.
+///
+/// Deviation: waits a little for DataNodes' reports, where Hadoop has the client sleep and ask again.
+///
+/// Source: Hadoop 3.5.0 `FSDirWriteFileOp#completeFile`.
+pub async fn complete(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::CompleteRequestProto = call.decode()?;
+    let last = request.last.as_ref().map(|block| block_ref(node, block)).transpose()?;
+    let path = request.src;
+    node.check_safe_mode(|| format!("Cannot complete file {path}"))?;
+    let file = file_id(request.file_id);
+    let id = file.or_else(|| node.file_of(&path));
+    let open = match id {
+        Some(id) => {
+            node.wait_for_reports(COMPLETE_PATIENCE, || open_blocks(node, id, last)).await?
+        }
+        None => OpenBlocks::default(),
+    };
+    let command = Complete {
+        path,
+        file,
+        holder: request.client_name,
+        last,
+        last_crcs: open.last_crcs,
+        min_replicated: open.ready,
+    };
+    let outcome = node.submit(call, command).await?;
+    node.with_cluster(|cluster, lookup| {
+        for id in open.ids {
+            cluster.block_completed(lookup, id);
+        }
+    });
+    match outcome {
+        Outcome::Flag(result) => answer(&pb::CompleteResponseProto { result }),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// The blocks of a file that are not complete, and what the cluster knows of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OpenBlocks {
+    ids: Vec<BlockId>,
+    last_crcs: Vec<Option<u32>>,
+    ready: bool,
+}
+
+/// Looks at the open blocks of a file as they will be with `last` committed. The flag says whether
+/// all have their minimum of replicas.
+fn open_blocks(
+    node: &NameNode,
+    file: InodeId,
+    last: Option<BlockRef>,
+) -> Result<(bool, OpenBlocks), Refusal> {
+    node.with_cluster(|cluster, lookup| {
+        let mut open = OpenBlocks { ready: true, ..OpenBlocks::default() };
+        for block in query::incomplete_blocks(lookup.0, file)? {
+            let Some(mut facts) = cairn_redundancy::BlockLookup::block(lookup, block.id) else {
+                continue;
+            };
+            let is_last = last.filter(|last| last.id == block.id);
+            if let Some(last) = is_last {
+                facts.gs = last.gs;
+                facts.len = last.len;
+                facts.state = BlockState::Committed;
+                open.last_crcs = cluster.unit_crcs(block.id, &facts);
+            }
+            open.ready &= cluster.min_reached(block.id, &facts);
+            open.ids.push(block.id);
+        }
+        Ok((open.ready, open))
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#fsync`.
+pub async fn fsync(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::FsyncRequestProto = call.decode()?;
+    node.check_safe_mode(|| format!("Cannot fsync file {}", request.src))?;
+    let last_len = u64::try_from(request.last_block_length()).ok();
+    let (file, holder) = (file_id(request.file_id), request.client);
+    node.submit(call, Fsync { path: request.src, file, holder, last_len }).await?;
+    answer(&pb::FsyncResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#renewLease`, `FSNamesystem#renewLease`.
+pub async fn renew_lease(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RenewLeaseRequestProto = call.decode()?;
+    if !request.namespaces.is_empty() {
+        let message = format!("namespaces({:?}) should be null or empty", request.namespaces);
+        return Err(Refusal::io(message));
+    }
+    node.check_safe_mode(|| format!("Cannot renew lease for {}", request.client_name))?;
+    node.submit(call, RenewLease { holder: request.client_name }).await?;
+    answer(&pb::RenewLeaseResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#recoverLease`.
+pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RecoverLeaseRequestProto = call.decode()?;
+    let path = request.src;
+    node.check_safe_mode(|| format!("Cannot recover the lease of {path}"))?;
+    let replicas = node.last_blocks(&path);
+    let open = node.file_of(&path).map(|file| node.incomplete_blocks(file)).unwrap_or_default();
+    let command = RecoverLease { path, holder: request.client_name, replicas };
+    let outcome = node.submit(call, command).await?;
+    node.note_completed(&open);
+    let result = node.begin_recovery(&outcome);
+    answer(&pb::RecoverLeaseResponseProto { result })
+}
+
+impl NameNode {
+    /// Submits a command that needs `path` closed. If a silent holder is in the way, its file begins
+    /// to be closed, for the client to try again.
+    async fn submit_or_recover(
+        &self,
+        call: &Call,
+        command: impl Into<Command>,
+        path: &str,
+    ) -> Result<Outcome, Refusal> {
+        let answer = self.submit(call, command).await;
+        if answer.as_ref().is_err_and(|refusal| refusal.0.is(class::RECOVERY_IN_PROGRESS)) {
+            self.recover_expired(path).await;
+        }
+        answer
+    }
+
+    /// The id of what is at `path` now.
+    pub(super) fn file_of(&self, path: &str) -> Option<InodeId> {
+        let found =
+            self.ns.read(|store| query::get_file_info(store, &Caller::system(), path)).ok()??;
+        Some(found.inode.id)
+    }
+}

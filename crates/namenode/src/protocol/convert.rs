@@ -1,0 +1,180 @@
+//! Values of the cores as Hadoop's messages, and back: DataNodes, storages, policies, blocks.
+//!
+//! Source: Hadoop 3.5.0 `PBHelperClient`.
+
+use cairn_redundancy::{AdminState, DataNode, Storage, StorageState, StorageType, StorageUsage};
+use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
+use cairn_wire::proto::common::TokenProto;
+use cairn_wire::proto::hdfs as pb;
+
+/// The name that Hadoop has for the schema and policy of whole replicas.
+pub const REPLICATION_NAME: &str = "replication";
+/// Replication's cell length, which means nothing but is sent (`SystemErasureCodingPolicies`).
+const REPLICATION_CELL_LEN: u32 = 1024 * 1024;
+
+/// The token of a cluster without block tokens.
+pub fn no_token() -> TokenProto {
+    TokenProto::default()
+}
+
+/// A storage type as its number on the wire.
+pub fn storage_type(storage_type: StorageType) -> i32 {
+    storage_type as i32
+}
+
+/// A storage type from its number; `Disk` for numbers that are not known.
+pub fn parse_storage_type(number: i32) -> StorageType {
+    match number {
+        2 => StorageType::Ssd,
+        3 => StorageType::Archive,
+        4 => StorageType::RamDisk,
+        5 => StorageType::Provided,
+        6 => StorageType::Nvdimm,
+        _ => StorageType::Disk,
+    }
+}
+
+/// How to reach a DataNode.
+pub fn datanode_id(node: &DataNode) -> pb::DatanodeIDProto {
+    let address = &node.address;
+    pb::DatanodeIDProto {
+        ip_addr: address.ip.clone(),
+        host_name: address.host.clone(),
+        datanode_uuid: node.uuid.clone(),
+        xfer_port: address.xfer_port.into(),
+        info_port: address.info_port.into(),
+        ipc_port: address.ipc_port.into(),
+        info_secure_port: Some(address.info_secure_port.into()),
+    }
+}
+
+/// A DataNode with its figures. `num_blocks` counts what its storages hold.
+///
+/// Source: Hadoop 3.5.0 `PBHelperClient#convert(DatanodeInfo)`.
+pub fn datanode_info(node: &DataNode, num_blocks: usize) -> pb::DatanodeInfoProto {
+    let StorageUsage { capacity, dfs_used, non_dfs_used, remaining, block_pool_used } = node.usage;
+    pb::DatanodeInfoProto {
+        id: datanode_id(node),
+        capacity: Some(capacity),
+        dfs_used: Some(dfs_used),
+        remaining: Some(remaining),
+        block_pool_used: Some(block_pool_used),
+        last_update: Some(node.last_update_wall_ms),
+        xceiver_count: Some(node.xceivers),
+        location: Some(node.rack.clone()),
+        non_dfs_used: Some(non_dfs_used),
+        admin_state: Some(admin_state(node.admin)),
+        cache_capacity: Some(node.cache_capacity),
+        cache_used: Some(node.cache_used),
+        last_update_monotonic: Some(node.last_update_mono_ms),
+        upgrade_domain: None,
+        last_block_report_time: Some(node.last_report_wall_ms),
+        last_block_report_monotonic: Some(node.last_report_mono_ms),
+        num_blocks: Some(u32::try_from(num_blocks).unwrap_or(u32::MAX)),
+        software_version: Some(node.software_version.clone()),
+    }
+}
+
+fn admin_state(state: AdminState) -> i32 {
+    let state = match state {
+        AdminState::InService => pb::DatanodeInfoProtoAdminState::Normal,
+        AdminState::DecommissionInProgress => {
+            pb::DatanodeInfoProtoAdminState::DecommissionInprogress
+        }
+        AdminState::Decommissioned => pb::DatanodeInfoProtoAdminState::Decommissioned,
+        AdminState::EnteringMaintenance => pb::DatanodeInfoProtoAdminState::EnteringMaintenance,
+        AdminState::InMaintenance => pb::DatanodeInfoProtoAdminState::InMaintenance,
+    };
+    state as i32
+}
+
+/// A storage with its figures. Source: Hadoop 3.5.0 `PBHelperClient#convert(StorageReport)`.
+pub fn storage_report(storage: &Storage) -> pb::StorageReportProto {
+    let StorageUsage { capacity, dfs_used, non_dfs_used, remaining, block_pool_used } =
+        storage.usage;
+    let state = match storage.state {
+        StorageState::ReadOnlyShared => pb::DatanodeStorageProtoStorageState::ReadOnlyShared,
+        StorageState::Normal | StorageState::Failed => pb::DatanodeStorageProtoStorageState::Normal,
+    };
+    pb::StorageReportProto {
+        storage_uuid: storage.uuid.clone(),
+        failed: Some(storage.state == StorageState::Failed),
+        capacity: Some(capacity),
+        dfs_used: Some(dfs_used),
+        remaining: Some(remaining),
+        block_pool_used: Some(block_pool_used),
+        storage: Some(pb::DatanodeStorageProto {
+            storage_uuid: storage.uuid.clone(),
+            state: Some(state as i32),
+            storage_type: Some(storage_type(storage.storage_type)),
+        }),
+        non_dfs_used: Some(non_dfs_used),
+        mount: None,
+    }
+}
+
+/// A schema as Hadoop sends it: codec in lower case, counts, no options.
+pub fn schema(schema: &Schema) -> pb::ECSchemaProto {
+    pb::ECSchemaProto {
+        codec_name: schema.codec.as_str().to_string(),
+        data_units: schema.k.into(),
+        parity_units: schema.m.into(),
+        options: Vec::new(),
+    }
+}
+
+/// A policy with all its fields, as clients need it that do not know our policies.
+///
+/// Source: Hadoop 3.5.0 `PBHelperClient#convertErasureCodingPolicy`, which leaves name, schema and
+/// cell size out for built-in policies except where a client asks for policies; Cairn always sends
+/// them, since clients take them as they are.
+pub fn policy(policy: &Policy, state: Option<PolicyState>) -> pb::ErasureCodingPolicyProto {
+    pb::ErasureCodingPolicyProto {
+        name: Some(policy.name.clone()),
+        schema: Some(schema(&policy.schema)),
+        cell_size: Some(policy.cell_len),
+        id: policy.id.0.into(),
+        state: state.map(policy_state),
+    }
+}
+
+/// The policy that marks a directory of whole replicas.
+///
+/// Source: Hadoop 3.5.0 `SystemErasureCodingPolicies#getReplicationPolicy`.
+pub fn replication_policy() -> pb::ErasureCodingPolicyProto {
+    pb::ErasureCodingPolicyProto {
+        name: Some(REPLICATION_NAME.to_string()),
+        schema: Some(pb::ECSchemaProto {
+            codec_name: REPLICATION_NAME.to_string(),
+            data_units: 1,
+            parity_units: 2,
+            options: Vec::new(),
+        }),
+        cell_size: Some(REPLICATION_CELL_LEN),
+        id: PolicyId::REPLICATION.0.into(),
+        state: None,
+    }
+}
+
+fn policy_state(state: PolicyState) -> i32 {
+    let state = match state {
+        PolicyState::Disabled => pb::ErasureCodingPolicyState::Disabled,
+        PolicyState::Enabled => pb::ErasureCodingPolicyState::Enabled,
+        PolicyState::Removed => pb::ErasureCodingPolicyState::Removed,
+    };
+    state as i32
+}
+
+/// A schema that a client asks for; an error text if there can be no such thing.
+pub fn parse_schema(proto: &pb::ECSchemaProto) -> Result<Schema, String> {
+    let codec = CodecName::parse(&proto.codec_name)
+        .ok_or_else(|| format!("Codec name {} is not supported", proto.codec_name))?;
+    let units = |count: u32, what: &str| {
+        u8::try_from(count).map_err(|_| format!("{count} {what} units are too many"))
+    };
+    Ok(Schema {
+        codec,
+        k: units(proto.data_units, "data")?,
+        m: units(proto.parity_units, "parity")?,
+    })
+}

@@ -1,0 +1,56 @@
+//! `DatanodeProtocol`: what DataNodes ask of the NameNode, one function for each RPC.
+//!
+//! Each function decodes, asks or tells the cluster (and, after a block recovery, the namespace), and
+//! encodes. Decisions are in `cairn-redundancy`. Source: Hadoop 3.5.0 `NameNodeRpcServer`,
+//! `DatanodeProtocolServerSideTranslatorPB`.
+
+use cairn_net::rpc_server::Call;
+
+use super::refusal::Answer;
+use crate::NameNode;
+
+pub mod block_list;
+mod commands;
+mod register;
+mod report;
+mod synchronize;
+
+/// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
+pub const SOFTWARE_VERSION: &str = "3.5.0";
+
+/// Handles a call of this protocol.
+pub async fn handle(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "versionRequest" => register::version_request(node, call),
+        "registerDatanode" => register::register_datanode(node, call).await,
+        "sendHeartbeat" => report::send_heartbeat(node, call),
+        "blockReport" => report::block_report(node, call).await,
+        "blockReceivedAndDeleted" => report::block_received_and_deleted(node, call).await,
+        "cacheReport" => report::cache_report(node, call),
+        "errorReport" => report::error_report(node, call),
+        "reportBadBlocks" => report::report_bad_blocks(node, call),
+        "commitBlockSynchronization" => synchronize::commit_block_synchronization(node, call).await,
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// Handles a call of `DatanodeLifelineProtocol`: a DataNode whose heartbeats are late lives.
+///
+/// Deviation: served where all else is; Hadoop has an address of its own for it.
+pub fn handle_lifeline(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "sendLifeline" => report::send_lifeline(node, call),
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// Handles a call of `NamenodeProtocol`, of which there is only what says which file system this is.
+pub fn handle_namenode(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "versionRequest" => register::version_request(node, call),
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Commands of the cluster as Hadoop's messages.
+//!
+//! Source: Hadoop 3.5.0 `PBHelper#convert(DatanodeCommand)`.
+
+use cairn_namespace::query;
+use cairn_redundancy::{
+    BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, StorageHandle, Transfer,
+};
+use cairn_stripe::{Policy, UnitIndex};
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+use tracing::error;
+
+use crate::lookup::Lookup;
+use crate::protocol::convert;
+
+/// The order to register anew.
+pub(super) fn register() -> dn::DatanodeCommandProto {
+    dn::DatanodeCommandProto {
+        cmd_type: dn::DatanodeCommandProtoType::RegisterCommand as i32,
+        register_cmd: Some(dn::RegisterCommandProto {}),
+        ..Default::default()
+    }
+}
+
+/// The commands for a DataNode's heartbeat. `pool` is the block pool's id.
+pub(super) fn encode(
+    cluster: &Cluster,
+    lookup: &Lookup<'_>,
+    pool: &str,
+    commands: Vec<Command>,
+) -> Vec<dn::DatanodeCommandProto> {
+    let encoder = Encoder { cluster, lookup, pool };
+    commands.into_iter().map(|command| encoder.command(command)).collect()
+}
+
+struct Encoder<'a> {
+    cluster: &'a Cluster,
+    lookup: &'a Lookup<'a>,
+    pool: &'a str,
+}
+
+impl Encoder<'_> {
+    fn command(&self, command: Command) -> dn::DatanodeCommandProto {
+        use dn::DatanodeCommandProtoType as Type;
+        let mut proto = dn::DatanodeCommandProto::default();
+        let cmd_type = match command {
+            Command::Register => return register(),
+            Command::Transfer(transfers) => {
+                proto.blk_cmd = Some(self.transfer(&transfers));
+                Type::BlockCommand
+            }
+            Command::Invalidate(blocks) => {
+                proto.blk_cmd = Some(self.invalidate(&blocks));
+                Type::BlockCommand
+            }
+            Command::Recover(recoveries) => {
+                let blocks = recoveries.iter().map(|recovery| self.recovery(recovery)).collect();
+                proto.recovery_cmd = Some(dn::BlockRecoveryCommandProto { blocks });
+                Type::BlockRecoveryCommand
+            }
+            Command::Reconstruct(works) => {
+                let works = works.iter().map(|work| self.reconstruction(work)).collect();
+                proto.blk_ec_reconstruction_cmd = Some(dn::BlockECReconstructionCommandProto {
+                    block_ec_reconstructioninfo: works,
+                });
+                Type::BlockECReconstructionCommand
+            }
+            Command::BalancerBandwidth(bandwidth) => {
+                proto.balancer_cmd = Some(dn::BalancerBandwidthCommandProto { bandwidth });
+                Type::BalancerBandwidthCommand
+            }
+            Command::Finalize => {
+                let block_pool_id = self.pool.to_string();
+                proto.finalize_cmd = Some(dn::FinalizeCommandProto { block_pool_id });
+                Type::FinalizeCommand
+            }
+        };
+        proto.cmd_type = cmd_type as i32;
+        proto
+    }
+
+    fn transfer(&self, transfers: &[Transfer]) -> dn::BlockCommandProto {
+        let of_targets = transfers.iter().map(|transfer| transfer.targets.as_slice());
+        dn::BlockCommandProto {
+            action: dn::BlockCommandProtoAction::Transfer as i32,
+            block_pool_id: self.pool.to_string(),
+            blocks: transfers.iter().map(|transfer| block(&transfer.block)).collect(),
+            targets: of_targets.clone().map(|targets| self.infos(targets)).collect(),
+            target_storage_uuids: of_targets.clone().map(|targets| self.uuids(targets)).collect(),
+            target_storage_types: of_targets.map(|targets| self.types(targets)).collect(),
+        }
+    }
+
+    fn invalidate(&self, blocks: &[BlockRef]) -> dn::BlockCommandProto {
+        dn::BlockCommandProto {
+            action: dn::BlockCommandProtoAction::Invalidate as i32,
+            block_pool_id: self.pool.to_string(),
+            blocks: blocks.iter().map(block).collect(),
+            // Hadoop's DataNode reads one entry of each of these for every block.
+            targets: vec![pb::DatanodeInfosProto::default(); blocks.len()],
+            target_storage_uuids: vec![pb::StorageUuidsProto::default(); blocks.len()],
+            target_storage_types: vec![pb::StorageTypesProto::default(); blocks.len()],
+        }
+    }
+
+    fn recovery(&self, recovery: &BlockRecovery) -> pb::RecoveringBlockProto {
+        let storages = recovery.locations.as_slice();
+        let striped = recovery.layout.is_striped();
+        pb::RecoveringBlockProto {
+            new_gen_stamp: recovery.new_gs.0,
+            block: pb::LocatedBlockProto {
+                b: self.extended(&recovery.block),
+                offset: u64::MAX,
+                locs: self.infos(storages).datanodes,
+                corrupt: false,
+                block_token: convert::no_token(),
+                storage_types: self.types(storages).storage_types,
+                storage_i_ds: self.uuids(storages).storage_uuids,
+                ..Default::default()
+            },
+            truncate_block: None,
+            ec_policy: striped.then(|| self.policy(recovery.layout)),
+            block_indices: striped.then(|| indices(recovery.units.iter().copied())),
+        }
+    }
+
+    fn reconstruction(&self, work: &Reconstruction) -> pb::BlockECReconstructionInfoProto {
+        let sources: Vec<StorageHandle> =
+            work.sources.iter().map(|(storage, _)| *storage).collect();
+        let targets: Vec<StorageHandle> =
+            work.targets.iter().map(|(storage, _)| *storage).collect();
+        let crcs = self.recorded_crcs(&work.group);
+        pb::BlockECReconstructionInfoProto {
+            block: self.extended(&work.group),
+            source_dn_infos: self.infos(&sources),
+            target_dn_infos: self.infos(&targets),
+            target_storage_uuids: self.uuids(&targets),
+            target_storage_types: self.types(&targets),
+            live_block_indices: indices(work.sources.iter().map(|(_, unit)| *unit)),
+            ec_policy: self.policy(work.layout),
+            exclude_reconstructed_indices: Some(indices(work.excluded_units.iter().copied())),
+            target_block_indices: Some(indices(work.targets.iter().map(|(_, unit)| *unit))),
+            unit_crc_indices: Some(indices(crcs.iter().map(|(unit, _)| *unit))),
+            unit_crc32cs: crcs.into_iter().map(|(_, crc)| crc).collect(),
+        }
+    }
+
+    /// CRC32C of the group's units as first written, where known.
+    fn recorded_crcs(&self, group: &BlockRef) -> Vec<(UnitIndex, u32)> {
+        let crcs = match query::get_block(self.lookup.0, group.id) {
+            Ok(info) => info.filter(|info| info.block.gs == group.gs),
+            Err(error) => {
+                error!(%error, block = %group.id, "the CRCs of a group cannot be read");
+                None
+            }
+        };
+        let crcs = crcs.map_or_else(Vec::new, |info| info.block.unit_crcs);
+        let known = |(unit, crc): (u8, Option<u32>)| Some((UnitIndex(unit), crc?));
+        (0u8..).zip(crcs).filter_map(known).collect()
+    }
+
+    fn extended(&self, block: &BlockRef) -> pb::ExtendedBlockProto {
+        pb::ExtendedBlockProto {
+            pool_id: self.pool.to_string(),
+            block_id: block.id.0 as u64,
+            generation_stamp: block.gs.0,
+            num_bytes: Some(block.len),
+        }
+    }
+
+    fn infos(&self, storages: &[StorageHandle]) -> pb::DatanodeInfosProto {
+        let nodes = storages.iter().map(|s| self.cluster.node(self.cluster.storage(*s).node));
+        let datanodes = nodes.map(|node| convert::datanode_info(node, 0)).collect();
+        pb::DatanodeInfosProto { datanodes }
+    }
+
+    fn uuids(&self, storages: &[StorageHandle]) -> pb::StorageUuidsProto {
+        let uuids = storages.iter().map(|s| self.cluster.storage(*s).uuid.clone());
+        pb::StorageUuidsProto { storage_uuids: uuids.collect() }
+    }
+
+    fn types(&self, storages: &[StorageHandle]) -> pb::StorageTypesProto {
+        let types = storages.iter().map(|s| self.cluster.storage(*s).storage_type as i32);
+        pb::StorageTypesProto { storage_types: types.collect() }
+    }
+
+    fn policy(&self, layout: Layout) -> pb::ErasureCodingPolicyProto {
+        let Layout::Striped { policy: id, .. } = layout else {
+            return convert::replication_policy();
+        };
+        let known: Vec<Policy> = match query::policies(self.lookup.0) {
+            Ok(infos) => infos.into_iter().map(|info| info.policy).collect(),
+            Err(error) => {
+                error!(%error, "the erasure coding policies cannot be read");
+                Policy::built_in()
+            }
+        };
+        match known.into_iter().find(|policy| policy.id == id) {
+            Some(policy) => convert::policy(&policy, None),
+            None => {
+                error!(policy = id.0, "a block group has a policy that is not there");
+                pb::ErasureCodingPolicyProto { id: id.0.into(), ..Default::default() }
+            }
+        }
+    }
+}
+
+fn block(block: &BlockRef) -> pb::BlockProto {
+    pb::BlockProto {
+        block_id: block.id.0 as u64,
+        gen_stamp: block.gs.0,
+        num_bytes: Some(block.len),
+    }
+}
+
+fn indices(units: impl Iterator<Item = UnitIndex>) -> Vec<u8> {
+    units.map(|unit| unit.0).collect()
+}

@@ -1,0 +1,156 @@
+//! How a DataNode comes in: `versionRequest`, `registerDatanode`, and the check that every later call
+//! is of a DataNode of this file system.
+
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{AdminState, NodeAddress, Registration};
+use cairn_wire::exception::class;
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+use tracing::{info, warn};
+
+use super::SOFTWARE_VERSION;
+use crate::NameNode;
+use crate::protocol::refusal::{Answer, Refusal, answer};
+
+/// `NameNodeLayoutVersion.CURRENT_LAYOUT_VERSION` of Hadoop 3.5.0.
+const LAYOUT_VERSION: i32 = -67;
+/// `NamespaceInfo.Capability.STORAGE_BLOCK_REPORT_BUFFERS`.
+const BLOCK_REPORT_BUFFERS: u64 = 1;
+/// `dfs.namenode.min.supported.datanode.version`.
+const MIN_DATANODE_VERSION: (u32, u32) = (2, 1);
+/// Longest names that a DataNode may have.
+const MAX_NAME_LEN: usize = 1024;
+
+fn storage_info(node: &NameNode) -> pb::StorageInfoProto {
+    let identity = node.ns.identity();
+    pb::StorageInfoProto {
+        layout_version: LAYOUT_VERSION as u32,
+        namespce_id: identity.namespace_id,
+        cluster_id: identity.cluster_id.clone(),
+        c_time: identity.created_ms,
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#getNamespaceInfo`.
+pub(super) fn version_request(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<pb::VersionRequestProto>()?;
+    answer(&pb::VersionResponseProto {
+        info: pb::NamespaceInfoProto {
+            build_version: format!("cairn {}", env!("CARGO_PKG_VERSION")),
+            unused: 0,
+            block_pool_id: node.ns.identity().block_pool_id.clone(),
+            storage_info: storage_info(node),
+            software_version: SOFTWARE_VERSION.to_string(),
+            capabilities: Some(BLOCK_REPORT_BUFFERS),
+            state: Some(pb::NNHAStatusHeartbeatProtoState::Active as i32),
+        },
+    })
+}
+
+/// A DataNode as Hadoop's exceptions write it.
+fn describe(registration: &dn::DatanodeRegistrationProto) -> String {
+    let id = &registration.datanode_id;
+    let info = &registration.storage_info;
+    format!(
+        "DatanodeRegistration({}:{}, datanodeUuid={}, infoPort={}, infoSecurePort={}, ipcPort={}, \
+         storageInfo=lv={};cid={};nsid={};c={})",
+        id.ip_addr,
+        id.xfer_port,
+        id.datanode_uuid,
+        id.info_port,
+        id.info_secure_port(),
+        id.ipc_port,
+        info.layout_version as i32,
+        info.cluster_id,
+        info.namespce_id,
+        info.c_time
+    )
+}
+
+/// Refuses a DataNode of another file system. Source: Hadoop 3.5.0 `NameNodeRpcServer#verifyRequest`.
+pub(super) fn verify(
+    node: &NameNode,
+    registration: &dn::DatanodeRegistrationProto,
+) -> Result<(), Refusal> {
+    let (own, theirs) = (storage_info(node), &registration.storage_info);
+    let same = own.namespce_id == theirs.namespce_id
+        && own.cluster_id == theirs.cluster_id
+        && own.c_time == theirs.c_time;
+    if same {
+        return Ok(());
+    }
+    let who = describe(registration);
+    warn!(%who, "a DataNode of another file system called");
+    Err(Refusal::new(class::UNREGISTERED_NODE, format!("Unregistered server: {who}")))
+}
+
+/// Refuses DataNodes that are too old. Source: Hadoop 3.5.0 `NameNodeRpcServer#verifySoftwareVersion`.
+fn verify_version(registration: &dn::DatanodeRegistrationProto) -> Result<(), Refusal> {
+    let version = registration.software_version.as_str();
+    let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let parsed = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if parsed >= MIN_DATANODE_VERSION {
+        return Ok(());
+    }
+    let (major, minor) = MIN_DATANODE_VERSION;
+    Err(Refusal::new(
+        class::INCORRECT_VERSION,
+        format!(
+            "The reported DataNode version is too low to communicate with this NameNode. DataNode \
+             version: '{version}' Minimum DataNode version: '{major}.{minor}'"
+        ),
+    ))
+}
+
+/// Where a DataNode is: its address as seen from here, the rest as it tells.
+fn address(call: &Call, id: &pb::DatanodeIDProto) -> Result<NodeAddress, Refusal> {
+    let port = |number: u32, what: &str| {
+        u16::try_from(number).map_err(|_| Refusal::io(format!("{number} is no {what} port")))
+    };
+    let names = [&id.host_name, &id.datanode_uuid];
+    if id.datanode_uuid.is_empty() || names.iter().any(|name| name.len() > MAX_NAME_LEN) {
+        return Err(Refusal::io("a DataNode needs a UUID and a host name of reasonable length"));
+    }
+    Ok(NodeAddress {
+        ip: call.peer.ip().to_canonical().to_string(),
+        host: id.host_name.clone(),
+        xfer_port: port(id.xfer_port, "data transfer")?,
+        info_port: port(id.info_port, "HTTP")?,
+        info_secure_port: port(id.info_secure_port(), "HTTPS")?,
+        ipc_port: port(id.ipc_port, "IPC")?,
+    })
+}
+
+/// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
+pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::RegisterDatanodeRequestProto = call.decode()?;
+    let mut registration = request.registration;
+    verify_version(&registration)?;
+    verify(node, &registration)?;
+    let address = address(call, &registration.datanode_id)?;
+    registration.datanode_id.ip_addr = address.ip.clone();
+    if !node.topology.is_included(&address) {
+        let id = &registration.datanode_id;
+        let who = describe(&registration);
+        warn!(ip = id.ip_addr, host = id.host_name, "a DataNode is not on the list of hosts");
+        let message = format!(
+            "Datanode denied communication with namenode because the host is not in the \
+             include-list: {who}"
+        );
+        return Err(Refusal::new(class::DISALLOWED_DATANODE, message));
+    }
+    let rack = node.topology.rack_of_node(&address).await;
+    let excluded = node.topology.is_excluded(&address);
+    info!(%address, rack, uuid = registration.datanode_id.datanode_uuid, "a DataNode registers");
+    let now = node.now();
+    node.with_cluster(|cluster, lookup| {
+        let uuid = registration.datanode_id.datanode_uuid.clone();
+        let software_version = registration.software_version.clone();
+        let known = Registration { uuid, address, rack, software_version };
+        let handle = cluster.register(lookup, known, now);
+        if excluded && cluster.node(handle).admin == AdminState::InService {
+            cluster.set_admin_state(lookup, handle, AdminState::DecommissionInProgress);
+        }
+    });
+    registration.keys = pb::ExportedBlockKeysProto::default();
+    answer(&dn::RegisterDatanodeResponseProto { registration })
+}

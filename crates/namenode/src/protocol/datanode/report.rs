@@ -1,0 +1,286 @@
+//! What a DataNode tells: heartbeats, block reports, errors, bad blocks.
+
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{
+    BlockRef, Changes, Heartbeat, NodeHandle, ReplicaEvent, ReplicaEventKind, ReportedReplica,
+    StorageReport, StorageState, StorageUsage, VolumeFailures,
+};
+use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_wire::exception::class;
+use cairn_wire::proto::datanodelifeline::LifelineResponseProto;
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+use tracing::{debug, info, warn};
+
+use super::block_list::{decode_buffers, decode_longs};
+use super::commands;
+use super::register::verify;
+use crate::NameNode;
+use crate::protocol::convert::parse_storage_type;
+use crate::protocol::refusal::{Answer, Refusal, answer};
+
+/// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
+const FATAL_DISK_ERROR: u32 = 3;
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#handleHeartbeat`.
+pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::HeartbeatRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    let uuid = request.registration.datanode_id.datanode_uuid.clone();
+    let heartbeat = heartbeat(request);
+    let now = node.now();
+    let (cmds, lease) = node.with_cluster(|cluster, lookup| {
+        let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
+        let pool = &node.ns.identity().block_pool_id;
+        let cmds = commands::encode(cluster, lookup, pool, answer.commands);
+        (cmds, answer.report_lease)
+    });
+    answer(&dn::HeartbeatResponseProto {
+        cmds,
+        ha_status: pb::NNHAStatusHeartbeatProto {
+            state: pb::NNHAStatusHeartbeatProtoState::Active as i32,
+            txid: 1,
+        },
+        rolling_upgrade_status: None,
+        rolling_upgrade_status_v2: None,
+        full_block_report_lease_id: Some(lease.unwrap_or(0)),
+        is_slownode: Some(false),
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#handleLifeline`.
+pub(super) fn send_lifeline(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::HeartbeatRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    let uuid = request.registration.datanode_id.datanode_uuid.clone();
+    let heartbeat = heartbeat(request);
+    let now = node.now();
+    node.with_cluster(|cluster, lookup| cluster.lifeline(lookup, &uuid, heartbeat, now));
+    answer(&LifelineResponseProto {})
+}
+
+fn heartbeat(request: dn::HeartbeatRequestProto) -> Heartbeat {
+    Heartbeat {
+        xmits: request.xmits_in_progress(),
+        xceivers: request.xceiver_count(),
+        failed_volumes: request.failed_volumes(),
+        cache_capacity: request.cache_capacity(),
+        cache_used: request.cache_used(),
+        wants_report_lease: request.request_full_block_report_lease(),
+        volume_failures: request.volume_failure_summary.map(|summary| VolumeFailures {
+            locations: summary.failed_storage_locations,
+            last_failure_ms: summary.last_volume_failure_date,
+            lost_capacity: summary.estimated_capacity_lost_total,
+        }),
+        storages: request.reports.into_iter().map(storage_report).collect(),
+    }
+}
+
+/// Source: Hadoop 3.5.0 `PBHelperClient#convert(StorageReportProto)`.
+fn storage_report(report: pb::StorageReportProto) -> StorageReport {
+    let storage = report.storage.clone().unwrap_or_default();
+    let usage = StorageUsage {
+        capacity: report.capacity(),
+        dfs_used: report.dfs_used(),
+        remaining: report.remaining(),
+        block_pool_used: report.block_pool_used(),
+        non_dfs_used: report.non_dfs_used.unwrap_or_else(|| {
+            let known = report.dfs_used().saturating_add(report.remaining());
+            report.capacity().saturating_sub(known)
+        }),
+    };
+    let read_only = pb::DatanodeStorageProtoStorageState::ReadOnlyShared as i32;
+    let state = match (report.failed(), storage.state) {
+        (true, _) => StorageState::Failed,
+        (false, Some(state)) if state == read_only => StorageState::ReadOnlyShared,
+        _ => StorageState::Normal,
+    };
+    let storage_type = parse_storage_type(storage.storage_type.unwrap_or_default());
+    StorageReport { uuid: report.storage_uuid, storage_type, state, usage }
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#blockReport`.
+pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::BlockReportRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    let uuid = &request.registration.datanode_id.datanode_uuid;
+    let mut lists = Vec::with_capacity(request.reports.len());
+    for report in &request.reports {
+        lists.push((&report.storage, replicas(report)?));
+    }
+    let Ok(handle) = node.cluster().registered(uuid) else {
+        warn!(uuid, "a DataNode reports blocks without being registered");
+        let cmd = Some(commands::register());
+        return answer(&dn::BlockReportResponseProto { cmd });
+    };
+    if let Some(context) = &request.context {
+        use_lease(node, handle, context)?;
+    }
+    for (storage, replicas) in lists {
+        let kind = parse_storage_type(storage.storage_type.unwrap_or_default());
+        let now = node.now();
+        let changes = node.with_cluster(|cluster, lookup| {
+            let storage = (storage.storage_uuid.as_str(), kind);
+            cluster.full_report(lookup, handle, storage, &replicas, now)
+        });
+        debug!(uuid, storage = storage.storage_uuid, replicas = replicas.len(), "block report");
+        act_on(node, changes).await?;
+    }
+    answer(&dn::BlockReportResponseProto { cmd: None })
+}
+
+fn use_lease(
+    node: &NameNode,
+    handle: NodeHandle,
+    context: &dn::BlockReportContextProto,
+) -> Result<(), Refusal> {
+    let lease_id = context.lease_id();
+    let last_part = context.cur_rpc.saturating_add(1) >= context.total_rpcs;
+    let now = node.now();
+    let used = node.cluster().use_report_lease(handle, lease_id, last_part, now);
+    used.map_err(|_| {
+        let message = format!(
+            "Block report 0x{:x} was rejected as lease 0x{lease_id:x} is invalid",
+            context.id
+        );
+        Refusal::new(class::BLOCK_REPORT_LEASE_INVALID, message)
+    })
+}
+
+fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>, Refusal> {
+    let decoded = match report.number_of_blocks {
+        Some(_) if !report.blocks.is_empty() => {
+            return Err(Refusal::new(
+                class::ILLEGAL_STATE,
+                "cannot send both blocks list and buffers",
+            ));
+        }
+        Some(count) => decode_buffers(count, &report.blocks_buffers),
+        None => decode_longs(&report.blocks),
+    };
+    decoded.map_err(|error| Refusal::io(error.to_string()))
+}
+
+/// Does what follows from reports: wakes those who wait for replicas, and logs late CRCs.
+async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
+    node.reported.notify_waiters();
+    for block in &changes.altered {
+        warn!(block = %block.id, "a finalized replica does not have the bytes first written");
+    }
+    if changes.late_crcs.is_empty() {
+        return Ok(());
+    }
+    let mut blocks: Vec<BlockCrcs> = Vec::new();
+    for late in changes.late_crcs {
+        let at = blocks.iter().position(|block| block.id == late.id).unwrap_or_else(|| {
+            blocks.push(BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() });
+            blocks.len() - 1
+        });
+        let units = &mut blocks[at].units;
+        if units.len() <= late.unit.as_usize() {
+            units.resize(late.unit.as_usize() + 1, None);
+        }
+        units[late.unit.as_usize()] = Some(late.crc32c);
+    }
+    node.submit_own(RecordUnitCrcs { blocks }).await?;
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#blockReceivedAndDeleted`.
+pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::BlockReceivedAndDeletedRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    let uuid = &request.registration.datanode_id.datanode_uuid;
+    // A node that is unknown or dead will be told to register by its next heartbeat.
+    let Ok(handle) = node.cluster().registered(uuid) else {
+        warn!(uuid, "a DataNode reports changes without being registered");
+        return answer(&dn::BlockReceivedAndDeletedResponseProto {});
+    };
+    for part in request.blocks {
+        let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
+        let kind = parse_storage_type(storage_type.unwrap_or_default());
+        let storage_uuid = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
+        let events: Vec<ReplicaEvent> = part.blocks.into_iter().filter_map(event).collect();
+        let changes = node.with_cluster(|cluster, lookup| {
+            cluster.incremental_report(lookup, handle, (&storage_uuid, kind), &events)
+        });
+        act_on(node, changes).await?;
+    }
+    answer(&dn::BlockReceivedAndDeletedResponseProto {})
+}
+
+fn block_ref(block: &pb::BlockProto) -> BlockRef {
+    BlockRef {
+        id: BlockId(block.block_id as i64),
+        gs: GenerationStamp(block.gen_stamp),
+        len: block.num_bytes(),
+    }
+}
+
+/// An event, unless its kind is none that this version knows.
+fn event(info: dn::ReceivedDeletedBlockInfoProto) -> Option<ReplicaEvent> {
+    use dn::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received, Receiving};
+    let kind = match info.status {
+        status if status == Receiving as i32 => ReplicaEventKind::Receiving,
+        status if status == Received as i32 => ReplicaEventKind::Received {
+            delete_hint: info.delete_hint.filter(|hint| !hint.is_empty()),
+        },
+        status if status == Deleted as i32 => ReplicaEventKind::Deleted,
+        _ => return None,
+    };
+    Some(ReplicaEvent { block: block_ref(&info.block), kind, crc32c: info.crc32c })
+}
+
+/// Nothing is cached on DataNodes, so there is nothing to compare.
+pub(super) fn cache_report(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::CacheReportRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    answer(&dn::CacheReportResponseProto { cmd: None })
+}
+
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#errorReport`.
+pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::ErrorReportRequestProto = call.decode()?;
+    let uuid = &request.registartion.datanode_id.datanode_uuid;
+    info!(uuid, code = request.error_code, message = request.msg, "a DataNode reports an error");
+    if request.error_code != dn::ErrorReportRequestProtoErrorCode::Notify as u32 {
+        verify(node, &request.registartion)?;
+    }
+    if request.error_code == FATAL_DISK_ERROR {
+        node.with_cluster(|cluster, lookup| {
+            if let Ok(handle) = cluster.registered(uuid) {
+                cluster.node_died(lookup, handle);
+            }
+        });
+    }
+    answer(&dn::ErrorReportResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#reportBadBlocks`.
+pub(super) fn report_bad_blocks(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::ReportBadBlocksRequestProto = call.decode()?;
+    mark_bad_blocks(node, &request.blocks);
+    answer(&dn::ReportBadBlocksResponseProto {})
+}
+
+/// Marks what clients or DataNodes have found to be bad; `ClientProtocol` has the same call.
+pub(crate) fn mark_bad_blocks(node: &NameNode, blocks: &[pb::LocatedBlockProto]) {
+    node.with_cluster(|cluster, lookup| {
+        for located in blocks {
+            let block = BlockRef {
+                id: BlockId(located.b.block_id as i64),
+                gs: GenerationStamp(located.b.generation_stamp),
+                len: located.b.num_bytes(),
+            };
+            for (at, info) in located.locs.iter().enumerate() {
+                let uuid = &info.id.datanode_uuid;
+                let storage = located.storage_i_ds.get(at).map_or("", String::as_str);
+                let Ok(handle) = cluster.registered(uuid) else { continue };
+                info!(block = %block.id, uuid, storage, "a replica is reported to be bad");
+                if let Err(error) = cluster.report_bad(lookup, handle, storage, block) {
+                    debug!(%error, "nothing to mark as bad");
+                }
+            }
+        }
+    });
+}

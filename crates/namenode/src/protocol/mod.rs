@@ -1,0 +1,72 @@
+//! The protocols that a NameNode serves: a folder or file for each, one function for each RPC.
+//!
+//! A handler decodes, runs one command or query, and encodes. It decides nothing: what may be done
+//! is the namespace's to say, where blocks are the cluster's.
+
+pub mod client;
+pub mod convert;
+pub mod datanode;
+pub mod ha;
+pub mod refusal;
+pub mod storage_policy;
+pub mod user_mappings;
+
+use std::sync::Arc;
+
+use cairn_net::rpc_server::{Call, Service};
+use cairn_wire::RemoteException;
+
+use crate::NameNode;
+use refusal::Answer;
+
+/// The Java names of the protocols. All have version 1.
+const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
+const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
+const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
+const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
+const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
+const REFRESH_USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
+const REFRESH_POLICY: &str =
+    "org.apache.hadoop.security.authorize.RefreshAuthorizationPolicyProtocol";
+const REFRESH_QUEUE: &str = "org.apache.hadoop.ipc.RefreshCallQueueProtocol";
+
+/// What is served, with the version of each.
+const SERVED: &[(&str, u64)] = &[
+    (CLIENT, 1),
+    (DATANODE, 1),
+    (LIFELINE, 1),
+    (NAMENODE, 1),
+    (HA, 1),
+    (USER_MAPPINGS, 1),
+    (REFRESH_USERS, 1),
+    (REFRESH_POLICY, 1),
+    (REFRESH_QUEUE, 1),
+];
+
+/// Answers the calls of all protocols.
+pub struct Protocols(pub Arc<NameNode>);
+
+impl Service for Protocols {
+    async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        let node = &*self.0;
+        call.check_protocol(SERVED)?;
+        let answer: Answer = match call.protocol.as_str() {
+            CLIENT => client::handle(node, &call).await,
+            DATANODE => datanode::handle(node, &call).await,
+            LIFELINE => datanode::handle_lifeline(node, &call),
+            NAMENODE => datanode::handle_namenode(node, &call),
+            HA => ha::handle(node, &call).await,
+            USER_MAPPINGS => user_mappings::get_user_mappings(node, &call).await,
+            REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,
+            REFRESH_POLICY => user_mappings::refresh_authorization_policy(node, &call).await,
+            REFRESH_QUEUE => user_mappings::refresh_call_queue(node, &call).await,
+            _ => Err(call.unknown_protocol().into()),
+        };
+        if let Err(refusal) = &answer {
+            let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
+            tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
+        }
+        answer.map_err(|refusal| refusal.0)
+    }
+}

@@ -1,0 +1,60 @@
+//! The small administrative protocols: users' groups, and refreshes of what is read at start.
+//!
+//! Source: Hadoop 3.5.0 `NameNodeRpcServer`.
+
+use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common as pb;
+
+use super::refusal::{Answer, Refusal, answer};
+use crate::NameNode;
+
+/// `GetUserMappingsProtocol`: the groups of a user, as this NameNode sees them.
+pub async fn get_user_mappings(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "getGroupsForUser" => {
+            let request: pb::GetGroupsForUserRequestProto = call.decode()?;
+            let groups = node.groups.of(&request.user).await;
+            answer(&pb::GetGroupsForUserResponseProto { groups })
+        }
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// `RefreshUserMappingsProtocol`.
+pub async fn refresh_user_mappings(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "refreshUserToGroupsMappings" => {
+            node.check_superuser(call).await?;
+            node.groups.refresh();
+            answer(&pb::RefreshUserToGroupsMappingsResponseProto {})
+        }
+        // Proxy users are taken as they say with SIMPLE authentication: there is nothing to reread.
+        "refreshSuperUserGroupsConfiguration" => {
+            node.check_superuser(call).await?;
+            answer(&pb::RefreshSuperUserGroupsConfigurationResponseProto {})
+        }
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// `RefreshAuthorizationPolicyProtocol`: service authorization is off, which Hadoop refuses so.
+pub async fn refresh_authorization_policy(_node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "refreshServiceAcl" => {
+            Err(Refusal::new(class::AUTHORIZATION, "Service Level Authorization not enabled!"))
+        }
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// `RefreshCallQueueProtocol`: calls are not queued, so there is no queue to replace.
+pub async fn refresh_call_queue(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "refreshCallQueue" => {
+            node.check_superuser(call).await?;
+            Err(Refusal::unsupported("There is no call queue to refresh"))
+        }
+        _ => Err(call.unknown_method().into()),
+    }
+}

@@ -1,0 +1,360 @@
+//! Starting and stopping a NameNode: its sockets, and the loops that turn time into events.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cairn_namespace::ops::delete::Purge;
+use cairn_namespace::ops::lease::RenewAllLeases;
+use cairn_namespace::store::StoreRead;
+use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
+use cairn_redundancy::{Cluster, Config};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use crate::config::{self, NameNodeConfig};
+use crate::groups::{Groups, process_user};
+use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
+use crate::node::{NameNode, dice, wall_ms};
+use crate::protocol::Protocols;
+use crate::topology::{Topology, TopologyError};
+use crate::{http, pages};
+
+/// The longest time between two looks at the clock for the cluster's sake.
+const TICK_MAX: Duration = Duration::from_secs(1);
+/// The shortest.
+const TICK_MIN: Duration = Duration::from_millis(20);
+/// Inodes and blocks of deleted trees that one command removes.
+const PURGE_LIMIT: u64 = 2000;
+
+/// Why a NameNode does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is nothing in the folder, and it is not to be formatted.
+    #[error("NameNode is not formatted: {}", path.display())]
+    NotFormatted {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Log or store cannot be opened.
+    #[error("cannot open the namespace: {0}")]
+    Open(#[from] OpenError),
+    /// Racks or lists of DataNodes cannot be read.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// A socket cannot be bound.
+    #[error("cannot listen on {addr} for {purpose}: {source}")]
+    Bind {
+        /// Where.
+        addr: SocketAddr,
+        /// What for.
+        purpose: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The namespace is open but does not answer.
+    #[error("cannot read the namespace: {0}")]
+    Read(#[from] cairn_namespace::NamespaceError),
+    /// The runtime is stopping.
+    #[error("the start was interrupted")]
+    Interrupted,
+}
+
+/// A NameNode that serves. Dropping it stops it at once; see [`RunningNameNode::shutdown`].
+pub struct RunningNameNode {
+    /// Where RPC is served.
+    pub rpc_addr: SocketAddr,
+    /// Where pages are served, if they are.
+    pub http_addr: Option<SocketAddr>,
+    node: Arc<NameNode>,
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl RunningNameNode {
+    /// Its state, for an embedded cluster and for tests.
+    pub fn node(&self) -> &Arc<NameNode> {
+        &self.node
+    }
+
+    /// Completes when the NameNode has stopped by itself because its log or store failed, and says why. What runs
+    /// it should then end with an error: it can promise nothing any more.
+    ///
+    /// Source: Hadoop 3.5.0 `JournalSet#mapJournalsAndReportErrors`, which ends the process.
+    pub async fn stopped(&self) -> String {
+        self.node.ns.failed().await
+    }
+
+    /// Takes no more calls, ends the running ones, and closes log and store.
+    pub async fn shutdown(mut self) {
+        let _ = self.stop.send(true);
+        while self.tasks.join_next().await.is_some() {}
+        let ns = Arc::clone(&self.node.ns);
+        if tokio::task::spawn_blocking(move || ns.close()).await.is_err() {
+            tracing::error!("the namespace was not closed in order");
+        }
+    }
+}
+
+impl NameNode {
+    /// Opens the namespace, formatting its folder if that is allowed and it is empty, and serves.
+    ///
+    /// Must run inside a tokio runtime with time and I/O. Prints nothing.
+    pub async fn start(config: NameNodeConfig) -> Result<RunningNameNode, StartError> {
+        let superuser = match config.superuser.clone() {
+            Some(user) => user,
+            None => tokio::task::spawn_blocking(process_user)
+                .await
+                .map_err(|_| StartError::Interrupted)?
+                .unwrap_or_else(|| "root".to_string()),
+        };
+        let ns = open_namespace(&config, &superuser).await?;
+        let topology = Topology::open(&config)?;
+        let rpc = RpcServer::bind(config.rpc_addr, rpc_options(&config))
+            .await
+            .map_err(|source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source })?;
+        let http = match config.http_addr {
+            Some(addr) => {
+                Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
+                    addr,
+                    purpose: "HTTP",
+                    source,
+                })?)
+            }
+            None => None,
+        };
+        let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+        let rpc_addr = rpc.local_addr();
+        let groups = Groups::new(&config.static_groups, config.groups_cache);
+        let node = Arc::new(NameNode {
+            cluster: Mutex::new(Cluster::new(cluster_config(&config))),
+            groups,
+            topology,
+            superuser,
+            rpc_addr,
+            http_addr,
+            started_ms: wall_ms(),
+            reported: Notify::new(),
+            garbage: Notify::new(),
+            epoch: Instant::now(),
+            ns,
+            config,
+        });
+        let complete = node.ns.read(|store| complete_blocks(store))?;
+        node.cluster().start_safe_mode(complete, node.now());
+        if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
+            tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
+        }
+        Ok(RunningNameNode::serve(node, rpc, http, http_addr))
+    }
+
+    /// Whether `config.name_dir` holds a file system.
+    pub fn is_formatted(config: &NameNodeConfig) -> bool {
+        config.name_dir.join("VERSION").exists()
+    }
+}
+
+impl RunningNameNode {
+    fn serve(
+        node: Arc<NameNode>,
+        rpc: RpcServer,
+        http: Option<TcpListener>,
+        http_addr: Option<SocketAddr>,
+    ) -> RunningNameNode {
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let service = Arc::new(Protocols(Arc::clone(&node)));
+        tasks.spawn(rpc.serve(service, until_stopped(stopped.clone())));
+        if let Some(listener) = http {
+            let node = Arc::clone(&node);
+            let page = move |request: &http::Request| pages::page(&node, request);
+            tasks.spawn(http::serve(listener, page, until_stopped(stopped.clone())));
+        }
+        let mut spawn_loop = |work: Box<dyn Future<Output = ()> + Send + Unpin>| {
+            let stopped = until_stopped(stopped.clone());
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = stopped => {}
+                    () = work => {}
+                }
+            });
+        };
+        spawn_loop(Box::new(Box::pin(tick_cluster(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(stop_without_log(Arc::clone(&node), stop.clone()))));
+        RunningNameNode { rpc_addr: node.rpc_addr, http_addr, node, stop, tasks }
+    }
+}
+
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
+    // An error means that the handle was dropped, which stops as well.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+async fn open_namespace(
+    config: &NameNodeConfig,
+    superuser: &str,
+) -> Result<Arc<Namesystem>, StartError> {
+    let path = config.name_dir.clone();
+    if !config.format_if_empty && !NameNode::is_formatted(config) {
+        return Err(StartError::NotFormatted { path });
+    }
+    let options = NamesystemOptions {
+        settings: settings(config),
+        durability: match config.durability {
+            config::Durability::Stable => Durability::Stable,
+            config::Durability::PageCache => Durability::PageCache,
+        },
+        cache_len: config.store_cache_len,
+        superuser: superuser.to_string(),
+        cluster_id: config.cluster_id.clone(),
+        block_pool_host: config.rpc_addr.ip().to_string(),
+        ..NamesystemOptions::default()
+    };
+    let open = tokio::task::spawn_blocking(move || Namesystem::open(&path, options));
+    Ok(open.await.map_err(|_| StartError::Interrupted)??)
+}
+
+/// The settings that commands obey.
+fn settings(config: &NameNodeConfig) -> Settings {
+    let ms = |duration: Duration| duration.as_millis() as u64;
+    Settings {
+        permissions_enabled: config.permissions_enabled,
+        superuser_group: config.supergroup.clone(),
+        component_len_max: config.max_component_len as u64,
+        directory_items_max: config.max_directory_items,
+        block_size_min: config.min_block_len,
+        blocks_per_file_max: config.max_blocks_per_file,
+        replication_min: config.min_replication,
+        replication_max: config.max_replication,
+        access_time_precision_ms: ms(config.access_time_precision),
+        retry_expiry_ms: ms(config.retry_cache_expiry),
+        lease_soft_limit_ms: ms(config.lease_soft_limit),
+        lease_hard_limit_ms: ms(config.lease_hard_limit),
+        default_policy: config.ec_default_policy.clone(),
+        cell_len_max: config.ec_max_cell_len,
+        user_policies_allowed: config.ec_user_policies,
+        xattrs_per_inode_max: config.max_xattrs_per_inode,
+        xattr_len_max: config.max_xattr_len,
+    }
+}
+
+/// The settings of the cluster state.
+fn cluster_config(config: &NameNodeConfig) -> Config {
+    Config {
+        heartbeat_interval: config.heartbeat_interval,
+        recheck_interval: config.heartbeat_recheck_interval,
+        stale_interval: config.stale_interval,
+        replication_min: config.min_replication,
+        safe_mode_threshold: config.safe_mode_threshold,
+        safe_mode_min_nodes: config.safe_mode_min_datanodes,
+        safe_mode_extension: config.safe_mode_extension,
+        invalidate_limit: config.invalidate_limit,
+        max_streams: config.max_streams as usize,
+        max_streams_hard: config.max_streams_hard as usize,
+        work_multiplier: config.work_multiplier as usize,
+        redundancy_interval: config.redundancy_interval,
+        pending_timeout: config.pending_timeout,
+        consider_load: config.consider_load,
+        load_factor: config.load_factor,
+        ..Config::default()
+    }
+}
+
+fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
+    RpcServerOptions {
+        max_frame_len: u32::try_from(config.rpc_max_request_len).unwrap_or(u32::MAX),
+        idle_timeout: config.rpc_idle_timeout,
+        ..RpcServerOptions::default()
+    }
+}
+
+/// Complete blocks and groups, which safe mode waits for: all but the last ones of open files.
+fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
+    const PAGE: usize = 1000;
+    let mut open = 0;
+    let mut after = InodeId::NONE;
+    loop {
+        let files = lease::open_files(store, after, PAGE)?;
+        for file in &files {
+            open += query::incomplete_blocks(store, *file)?.len() as u64;
+        }
+        match files.last() {
+            Some(last) if files.len() == PAGE => after = *last,
+            _ => break,
+        }
+    }
+    Ok(query::totals(store)?.blocks.saturating_sub(open))
+}
+
+/// Ends all service when no change can be made durable any more: clients of a NameNode that only reads would wait.
+async fn stop_without_log(node: Arc<NameNode>, stop: watch::Sender<bool>) {
+    let why = node.ns.failed().await;
+    tracing::error!(%why, "the NameNode stops");
+    stop.send_replace(true);
+}
+
+/// Finds dead DataNodes, ends safe mode, plans what is to be mended.
+async fn tick_cluster(node: Arc<NameNode>) {
+    let period = (node.config.heartbeat_interval / 4).clamp(TICK_MIN, TICK_MAX);
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let worker = Arc::clone(&node);
+        // Planning can take longer than a task should hold its thread.
+        let tick = tokio::task::spawn_blocking(move || {
+            let now = worker.now();
+            worker.with_cluster(|cluster, lookup| cluster.tick(lookup, now, &mut dice))
+        });
+        let Ok(tick) = tick.await else {
+            tracing::error!("a look at the cluster has failed");
+            continue;
+        };
+        for handle in tick.died {
+            let cluster = node.cluster();
+            tracing::warn!(datanode = %cluster.node(handle).address, "DataNode is dead");
+        }
+        if tick.left_safe_mode {
+            tracing::info!("safe mode is off");
+        }
+    }
+}
+
+/// Closes files whose writers are gone.
+async fn watch_leases(node: Arc<NameNode>) {
+    let mut ticks = tokio::time::interval(node.config.lease_recheck_interval.max(TICK_MIN));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        node.check_leases().await;
+    }
+}
+
+/// Removes what is left of deleted trees, a piece at a time, beginning with what a stop left.
+async fn remove_garbage(node: Arc<NameNode>) {
+    loop {
+        // The start counts on being told of these blocks too: without them it would wait forever.
+        while node.cluster().safe_mode().is_starting() {
+            tokio::time::sleep(TICK_MAX).await;
+        }
+        match node.submit_own(Purge { limit: PURGE_LIMIT }).await {
+            Ok(outcome) => {
+                node.settle(&outcome);
+                if matches!(outcome, Outcome::Removed { more: true, .. }) {
+                    continue;
+                }
+            }
+            Err(refusal) => {
+                tracing::error!(refusal = %refusal.0, "deleted trees are not cleaned up");
+            }
+        }
+        node.garbage.notified().await;
+    }
+}

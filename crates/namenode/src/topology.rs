@@ -1,0 +1,224 @@
+//! Which rack a host is in, and which DataNodes may serve.
+//!
+//! Racks come from a table, from a program, or from the configuration; what none of them knows is in
+//! `/default-rack`. A DataNode is looked up by `address:port`, `name:port`, address, then name, so that
+//! many DataNodes of one host can be in different racks.
+//!
+//! Source: Hadoop 3.5.0 `TableMapping`, `ScriptBasedMapping`, `HostFileManager`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use cairn_redundancy::NodeAddress;
+use tracing::warn;
+
+use crate::config::{NameNodeConfig, RackSource};
+
+#[cfg(test)]
+mod tests;
+
+/// The rack of hosts that nothing else is known of.
+pub const DEFAULT_RACK: &str = "/default-rack";
+
+/// Longest table or list that is read, bytes.
+const MAX_FILE_LEN: u64 = 64 << 20;
+/// Longest output of a program that is read, bytes.
+const MAX_OUTPUT_LEN: usize = 1 << 20;
+
+/// Why a rack cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    /// A table or list cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Racks and the lists of DataNodes that may serve.
+#[derive(Debug)]
+pub struct Topology {
+    source: RackSource,
+    hosts_file: Option<PathBuf>,
+    exclude_file: Option<PathBuf>,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Name, address, `name:port` or `address:port` to rack: the table, or a program's answers.
+    racks: BTreeMap<String, String>,
+    included: Option<Vec<String>>,
+    excluded: Vec<String>,
+}
+
+impl Topology {
+    /// Reads what the settings name. A rack table that cannot be read is warned of and taken as
+    /// empty, as Hadoop does; an unreadable host list is an error.
+    pub fn open(config: &NameNodeConfig) -> Result<Topology, TopologyError> {
+        let topology = Topology {
+            source: config.racks.clone(),
+            hosts_file: config.hosts_file.clone(),
+            exclude_file: config.hosts_exclude_file.clone(),
+            state: RwLock::default(),
+        };
+        topology.refresh()?;
+        Ok(topology)
+    }
+
+    /// Reads tables and lists again (`refreshNodes`), and forgets a program's answers.
+    pub fn refresh(&self) -> Result<(), TopologyError> {
+        let state = State {
+            racks: self.read_racks(),
+            included: match &self.hosts_file {
+                Some(path) => Some(read_hosts(path)?).filter(|hosts| !hosts.is_empty()),
+                None => None,
+            },
+            excluded: match &self.exclude_file {
+                Some(path) => read_hosts(path)?,
+                None => Vec::new(),
+            },
+        };
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        Ok(())
+    }
+
+    fn read_racks(&self) -> BTreeMap<String, String> {
+        match &self.source {
+            RackSource::Default | RackSource::Script(_) => BTreeMap::new(),
+            RackSource::Fixed(pairs) => pairs.iter().cloned().collect(),
+            RackSource::Table(path) => match read_text(path) {
+                Ok(text) => parse_table(&text),
+                Err(error) => {
+                    warn!(%error, "the rack table is not used");
+                    BTreeMap::new()
+                }
+            },
+        }
+    }
+
+    /// The rack of a DataNode.
+    pub async fn rack_of_node(&self, address: &NodeAddress) -> String {
+        let port = address.xfer_port;
+        let names = [
+            format!("{}:{port}", address.ip),
+            format!("{}:{port}", address.host),
+            address.ip.clone(),
+            address.host.clone(),
+        ];
+        if let Some(rack) = self.known_rack(&names) {
+            return rack;
+        }
+        self.ask_program(&address.ip).await
+    }
+
+    /// The rack of a client's host, without asking a program (a client must not wait for one).
+    pub fn rack_of_client(&self, ip: &str) -> Option<String> {
+        self.known_rack(&[ip.to_string()])
+    }
+
+    fn known_rack(&self, names: &[String]) -> Option<String> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().find_map(|name| state.racks.get(name)).map(|rack| normalize(rack))
+    }
+
+    async fn ask_program(&self, ip: &str) -> String {
+        let RackSource::Script(path) = &self.source else {
+            return DEFAULT_RACK.to_string();
+        };
+        match run_program(path, ip).await {
+            Ok(rack) => {
+                let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+                state.racks.insert(ip.to_string(), rack.clone());
+                rack
+            }
+            Err(error) => {
+                warn!(%error, program = %path.display(), host = ip, "no rack");
+                DEFAULT_RACK.to_string()
+            }
+        }
+    }
+
+    /// Whether a DataNode may register: it is on the list, or there is none.
+    pub fn is_included(&self, address: &NodeAddress) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.included.as_ref().is_none_or(|hosts| is_listed(hosts, address))
+    }
+
+    /// Whether a DataNode is to be decommissioned.
+    pub fn is_excluded(&self, address: &NodeAddress) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        is_listed(&state.excluded, address)
+    }
+}
+
+fn is_listed(hosts: &[String], address: &NodeAddress) -> bool {
+    let port = address.xfer_port;
+    hosts.iter().any(|host| match host.rsplit_once(':') {
+        Some((name, listed_port)) if listed_port.parse() == Ok(port) => {
+            name == address.ip || name == address.host
+        }
+        _ => *host == address.ip || *host == address.host,
+    })
+}
+
+/// A path that starts with one slash and ends with none.
+fn normalize(rack: &str) -> String {
+    format!("/{}", rack.trim_matches('/'))
+}
+
+/// `host rack` in each line; others are left out. Source: Hadoop 3.5.0 `TableMapping`.
+fn parse_table(text: &str) -> BTreeMap<String, String> {
+    let mut racks = BTreeMap::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if line.starts_with('#') {
+            continue;
+        }
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        match columns[..] {
+            [host, rack] => {
+                racks.insert(host.to_string(), rack.to_string());
+            }
+            _ => warn!(line, "a line of the rack table has not two columns"),
+        }
+    }
+    racks
+}
+
+fn read_text(path: &Path) -> Result<String, TopologyError> {
+    use std::io::Read;
+    let read = || {
+        let mut text = String::new();
+        std::fs::File::open(path)?.take(MAX_FILE_LEN).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().map_err(|source| TopologyError::Read { path: path.to_path_buf(), source })
+}
+
+/// The hosts of a list: words, with `#` before comments. Source: Hadoop 3.5.0 `HostsFileReader`.
+fn read_hosts(path: &Path) -> Result<Vec<String>, TopologyError> {
+    let text = read_text(path)?;
+    let words = text
+        .lines()
+        .flat_map(|line| line.split_whitespace().take_while(|word| !word.starts_with('#')));
+    Ok(words.map(str::to_string).collect())
+}
+
+/// Runs `path ip` and reads the rack that it prints.
+async fn run_program(path: &Path, ip: &str) -> io::Result<String> {
+    let (path, ip) = (path.to_path_buf(), ip.to_string());
+    let run = move || std::process::Command::new(path).arg(ip).output();
+    let output = tokio::task::spawn_blocking(run).await.map_err(io::Error::other)??;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("it ended with {}", output.status)));
+    }
+    let printed = &output.stdout[..output.stdout.len().min(MAX_OUTPUT_LEN)];
+    let printed = String::from_utf8_lossy(printed);
+    let rack = printed.split_whitespace().next();
+    rack.map(normalize).ok_or_else(|| io::Error::other("it printed nothing"))
+}

@@ -1,0 +1,342 @@
+//! What survives: kills, torn and damaged logs, calls that come again after a restart.
+//!
+//! A kill is a copy of the directory while the namespace is open and idle. Cuts and flipped bits in the
+//! copy stand for what a power cut or a bad disk leaves.
+
+use cairn_namenode::journal::{
+    Durability, LogError, Namesystem, NamesystemOptions, OpenError, SubmitError,
+};
+use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::store::{StoreRead, Table};
+use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, query};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn root() -> Caller {
+    Caller { user: "root".into(), groups: vec![], superuser: true }
+}
+
+fn entry(command: impl Into<Command>) -> Entry {
+    Entry { now_ms: 1_000, caller: root(), call: None, command: command.into() }
+}
+
+fn mkdir(number: usize) -> Entry {
+    entry(Mkdirs { path: format!("/{number:04}"), mode: 0o755, create_parent: true })
+}
+
+/// Nothing but the log is durable between checkpoints, which are far apart.
+fn options() -> NamesystemOptions {
+    NamesystemOptions {
+        cache_len: 1 << 20,
+        checkpoint_interval: Duration::from_secs(3600),
+        ..NamesystemOptions::default()
+    }
+}
+
+fn open(dir: &Path) -> Arc<Namesystem> {
+    Namesystem::open(dir, options()).unwrap()
+}
+
+fn open_error(dir: &Path) -> OpenError {
+    match Namesystem::open(dir, options()) {
+        Ok(_) => panic!("the namespace opens"),
+        Err(error) => error,
+    }
+}
+
+fn names(namesystem: &Namesystem) -> Vec<String> {
+    let listing = namesystem.read(|now| query::get_listing(now, &root(), "/", b"", 10_000));
+    listing.unwrap().unwrap().entries.into_iter().map(|entry| entry.inode.name).collect()
+}
+
+fn numbered(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{number:04}")).collect()
+}
+
+fn copy(from: &Path) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.path().join(file.file_name())).unwrap();
+    }
+    to
+}
+
+fn segments(dir: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(dir)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("log-"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// All tables, for comparing stores.
+fn dump(namesystem: &Namesystem) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    namesystem.read(|now| {
+        for table in Table::ALL {
+            now.scan(*table, &[], &[], &mut |key, value| {
+                all.push((*table, key.to_vec(), value.to_vec()));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        }
+    });
+    all
+}
+
+/// Makes directories one by one, and returns an image of the kill after them with the length of the
+/// log before each and at the end.
+fn killed_after(count: usize) -> (tempfile::TempDir, Vec<u64>) {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    let log = &segments(dir.path())[0];
+    let mut lens = vec![fs::metadata(log).unwrap().len()];
+    for number in 0..count {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+        lens.push(fs::metadata(log).unwrap().len());
+    }
+    (copy(dir.path()), lens)
+}
+
+#[test]
+fn a_kill_loses_nothing_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    for number in 0..50 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    let image = copy(dir.path());
+    let again = open(image.path());
+    assert_eq!(names(&again), numbered(50));
+    assert_eq!(dump(&again), dump(&namesystem));
+    assert_eq!(again.identity(), namesystem.identity());
+    again.submit_blocking(mkdir(50)).unwrap();
+    drop(again);
+    assert_eq!(names(&open(image.path())), numbered(51));
+}
+
+#[test]
+fn a_log_torn_at_any_byte_leaves_a_prefix() {
+    let (image, lens) = killed_after(3);
+    let whole = fs::read(&segments(image.path())[0]).unwrap();
+    // From the middle of the first directory's frame to the end.
+    for len in lens[0] + 1..=lens[3] {
+        let torn = copy(image.path());
+        fs::write(&segments(torn.path())[0], &whole[..len as usize]).unwrap();
+        let kept = lens[1..].iter().filter(|end| **end <= len).count();
+        let again = open(torn.path());
+        assert_eq!(names(&again), numbered(kept), "{len} bytes");
+        // What comes next takes the place of what was torn.
+        again.submit_blocking(mkdir(kept)).unwrap();
+        drop(again);
+        assert_eq!(names(&open(torn.path())), numbered(kept + 1), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_torn_tail_that_holds_garbage_is_cut() {
+    let (image, lens) = killed_after(3);
+    let log = segments(image.path())[0].clone();
+    let mut bytes = fs::read(&log).unwrap();
+    for at in lens[2]..lens[3] {
+        bytes[at as usize] ^= 0x5a;
+    }
+    bytes.extend_from_slice(&[0; 5000]);
+    fs::write(&log, bytes).unwrap();
+    assert_eq!(names(&open(image.path())), numbered(2));
+}
+
+#[test]
+fn damage_before_acknowledged_entries_refuses_to_start() {
+    let (image, lens) = killed_after(4);
+    let whole = fs::read(&segments(image.path())[0]).unwrap();
+    for at in lens[1]..lens[2] {
+        let damaged = copy(image.path());
+        let mut bytes = whole.clone();
+        bytes[at as usize] ^= 1;
+        fs::write(&segments(damaged.path())[0], bytes).unwrap();
+        match open_error(damaged.path()) {
+            OpenError::Log(LogError::Damaged { sequence, offset, .. }) => {
+                // The first entry put the settings in force.
+                assert_eq!((sequence, offset), (3, lens[1]), "byte {at}");
+            }
+            other => panic!("byte {at}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn without_syncs_damage_cuts_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let relaxed = NamesystemOptions { durability: Durability::PageCache, ..options() };
+    let namesystem = Namesystem::open(dir.path(), relaxed).unwrap();
+    let log = segments(dir.path())[0].clone();
+    let mut lens = Vec::new();
+    for number in 0..5 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+        lens.push(fs::metadata(&log).unwrap().len() as usize);
+    }
+    let image = copy(dir.path());
+    assert_eq!(names(&open(copy(image.path()).path())), numbered(5));
+    // A power cut may lose any page that was never synced, also one before others that it kept.
+    let log = segments(image.path())[0].clone();
+    let mut bytes = fs::read(&log).unwrap();
+    bytes[lens[2] + 9] ^= 1;
+    fs::write(&log, bytes).unwrap();
+    assert_eq!(names(&open(image.path())), numbered(3));
+}
+
+#[test]
+fn a_log_that_is_missing_or_foreign_refuses_to_start() {
+    let (image, _) = killed_after(2);
+    let missing = copy(image.path());
+    fs::remove_file(&segments(missing.path())[0]).unwrap();
+    assert!(matches!(open_error(missing.path()), OpenError::Log(LogError::Gap { .. })));
+    let (other, _) = killed_after(1);
+    let foreign = copy(image.path());
+    fs::copy(&segments(other.path())[0], &segments(foreign.path())[0]).unwrap();
+    assert!(matches!(open_error(foreign.path()), OpenError::Log(LogError::Namespace { .. })));
+    let nobodys = copy(image.path());
+    fs::remove_file(nobodys.path().join("VERSION")).unwrap();
+    assert!(matches!(open_error(nobodys.path()), OpenError::NoVersion { .. }));
+}
+
+#[test]
+fn a_format_that_was_cut_short_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(format!("log-{:020}", 1)), b"CAIRN").unwrap();
+    let namesystem = open(dir.path());
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    assert_eq!(names(&namesystem), numbered(1));
+}
+
+#[test]
+fn checkpoints_shorten_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let often = NamesystemOptions { checkpoint_entries: 10, segment_len: 1, ..options() };
+    let namesystem = Namesystem::open(dir.path(), often).unwrap();
+    for number in 0..95 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    let image = copy(dir.path());
+    let kept = segments(image.path());
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let again = open(image.path());
+    assert_eq!(names(&again), numbered(95));
+    drop(again);
+    // The end of the log may be lost if the store has it durably.
+    drop(namesystem);
+    let log = segments(dir.path()).pop().unwrap();
+    let bytes = fs::read(&log).unwrap();
+    fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    let again = open(dir.path());
+    assert_eq!(names(&again), numbered(95));
+    again.submit_blocking(mkdir(95)).unwrap();
+    drop(again);
+    assert_eq!(names(&open(dir.path())), numbered(96));
+}
+
+#[test]
+fn a_repeated_call_gets_its_first_outcome_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    let call = Some(CallId { client_id: [3; 16], call_id: 12 });
+    let delete = Delete { path: "/0000".into(), recursive: true };
+    let delete = Entry { call, ..entry(delete) };
+    let done = Outcome::Removed { done: true, blocks: vec![], more: false };
+    assert_eq!(namesystem.submit_blocking(delete.clone()), Ok(done.clone()));
+    namesystem.submit_blocking(mkdir(0)).unwrap();
+    let image = copy(dir.path());
+    let again = open(image.path());
+    assert_eq!(again.submit_blocking(delete), Ok(done));
+    assert_eq!(names(&again), numbered(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_callers_share_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    let mut callers = Vec::new();
+    for caller in 0..20 {
+        let namesystem = namesystem.clone();
+        callers.push(tokio::spawn(async move {
+            for number in 0..20 {
+                namesystem.submit(mkdir(caller * 20 + number)).await.unwrap();
+                let refused = entry(Mkdirs {
+                    path: format!("/none/{number}"),
+                    mode: 0o755,
+                    create_parent: false,
+                });
+                let error = namesystem.submit(refused).await.unwrap_err();
+                assert!(matches!(error, SubmitError::Refused(_)));
+            }
+        }));
+    }
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let image = copy(dir.path());
+    let again = tokio::task::spawn_blocking(move || {
+        let again = open(image.path());
+        assert_eq!(names(&again), numbered(400));
+        dump(&again)
+    });
+    assert_eq!(again.await.unwrap(), dump(&namesystem));
+    namesystem.close();
+    assert_eq!(namesystem.submit(mkdir(0)).await, Err(SubmitError::Stopped));
+}
+
+#[test]
+fn settings_change_at_a_start_and_long_calls_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    let settings = Settings { component_len_max: 3, ..Settings::default() };
+    let strict = NamesystemOptions { settings, ..options() };
+    let namesystem = Namesystem::open(dir.path(), strict).unwrap();
+    assert!(matches!(namesystem.submit_blocking(mkdir(0)), Err(SubmitError::Refused(_))));
+    let long = entry(Delete { path: format!("/{}", "x".repeat(2 << 20)), recursive: true });
+    assert!(matches!(namesystem.submit_blocking(long), Err(SubmitError::Refused(_))));
+    let unknown = Settings { default_policy: "none".into(), ..Settings::default() };
+    drop(namesystem);
+    let wrong = NamesystemOptions { settings: unknown, ..options() };
+    let error = Namesystem::open(dir.path(), wrong).err().unwrap();
+    assert!(matches!(error, OpenError::Settings(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_log_that_fails_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let options =
+        NamesystemOptions { segment_len: 1, checkpoint_entries: 1, ..NamesystemOptions::default() };
+    let namesystem = Namesystem::open(dir.path(), options).unwrap();
+    namesystem.submit(mkdir(0)).await.unwrap();
+    let quiet = tokio::time::timeout(Duration::from_millis(50), namesystem.failed()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+    // The next segment has no place to be made in.
+    fs::remove_dir_all(dir.path()).unwrap();
+    let mut number = 1;
+    while namesystem.submit(mkdir(number)).await != Err(SubmitError::Stopped) {
+        number += 1;
+        assert!(number < 10, "it goes on without a log");
+    }
+    let why = tokio::time::timeout(Duration::from_secs(10), namesystem.failed()).await.unwrap();
+    assert!(why.contains("log-"), "{why}");
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_closed_has_not_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    let closing = Arc::clone(&namesystem);
+    tokio::task::spawn_blocking(move || closing.close()).await.unwrap();
+    let quiet = tokio::time::timeout(Duration::from_millis(50), namesystem.failed()).await;
+    assert!(quiet.is_err(), "{quiet:?}");
+}

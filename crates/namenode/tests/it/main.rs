@@ -1,0 +1,8 @@
+//! The NameNode as its clients and DataNodes meet it: over sockets, in this process.
+
+mod cluster;
+mod journal;
+mod lifecycle;
+mod refusals;
+mod safety;
+mod writing;

@@ -1,0 +1,191 @@
+//! What is wrong, forbidden or not there gets Hadoop's exception, and the NameNode goes on.
+
+use cairn_wire::exception::class;
+use cairn_wire::proto::{common, hdfs as pb};
+
+use crate::cluster::{CLIENT, Client, SUPERUSER, create_request, start};
+
+const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
+const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_methods_and_protocols_have_exceptions_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let nothing = pb::MsyncRequestProto {};
+    let (class, text) = client.refused("fly", &nothing).await;
+    assert_eq!(class, class::RPC_NO_SUCH_METHOD);
+    assert!(text.contains("Unknown method fly"), "{text}");
+    let stranger = Client::new(&node, "org.example.Nothing", SUPERUSER);
+    assert_eq!(stranger.refused("fly", &nothing).await.0, class::RPC_NO_SUCH_PROTOCOL);
+    // A number where the method's message has a text.
+    let bad = pb::SetSafeModeRequestProto { action: 1, checked: None };
+    let (class, _) = client.refused("getFileInfo", &bad).await;
+    assert!(class.contains("InvalidProtocolBufferException"), "{class}");
+    assert!(client.file_info("/").await.is_some());
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_method_of_the_protocol_answers_or_refuses_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    for method in pb::CLIENT_NAMENODE_PROTOCOL_METHODS {
+        let answer: Result<pb::MsyncResponseProto, _> =
+            client.call(method, &pb::MsyncRequestProto {}).await;
+        if let Err(error) = answer {
+            let exception = error.remote().unwrap_or_else(|| panic!("{method}: {error}"));
+            assert_ne!(exception.class, class::RPC_NO_SUCH_METHOD, "{method}");
+            assert!(!exception.message.contains("fault of its own"), "{method}: {exception}");
+        }
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn features_that_are_not_there_are_refused_like_switched_off_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let acl = pb::SetAclRequestProto { src: "/".to_string(), acl_spec: Vec::new() };
+    let (class, text) = client.refused("setAcl", &acl).await;
+    assert_eq!(class, class::ACL);
+    assert!(text.contains("dfs.namenode.acls.enabled"), "{text}");
+    let link = pb::CreateSymlinkRequestProto {
+        target: "/a".to_string(),
+        link: "/b".to_string(),
+        ..Default::default()
+    };
+    let want = (class::UNSUPPORTED_OPERATION.to_string(), "Symlinks not supported".to_string());
+    assert_eq!(client.refused("createSymlink", &link).await, want);
+    let snapshot = pb::AllowSnapshotRequestProto { snapshot_root: "/".to_string() };
+    assert_eq!(client.refused("allowSnapshot", &snapshot).await.0, class::UNSUPPORTED_OPERATION);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_may_do_what_modes_allow_and_administration_is_for_superusers() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let admin = Client::new(&node, CLIENT, SUPERUSER);
+    let alice = Client::new(&node, CLIENT, "alice");
+    let (class, text) = alice.refused("create", &create_request("/f", "writer")).await;
+    assert_eq!(class, class::ACCESS_CONTROL);
+    assert!(text.contains("user=alice") && text.contains("access=WRITE"), "{text}");
+    admin.mkdirs("/home/alice").await;
+    let owner = pb::SetOwnerRequestProto {
+        src: "/home/alice".to_string(),
+        username: Some("alice".to_string()),
+        groupname: Some("staff".to_string()),
+    };
+    let _: pb::SetOwnerResponseProto = admin.call("setOwner", &owner).await.unwrap();
+    alice.create("/home/alice/f", "writer").await;
+    let enter = pb::SetSafeModeRequestProto {
+        action: pb::SafeModeActionProto::SafemodeEnter as i32,
+        checked: None,
+    };
+    let (class, text) = alice.refused("setSafeMode", &enter).await;
+    assert_eq!(class, class::ACCESS_CONTROL);
+    let wanted = "Access denied for user alice. Superuser privilege is required for operation safemode_enter";
+    assert_eq!(text, wanted);
+    let report = pb::GetDatanodeReportRequestProto { r#type: 1 };
+    assert_eq!(alice.refused("getDatanodeReport", &report).await.0, class::ACCESS_CONTROL);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_are_refused_in_hadoops_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    client.create("/file", "writer").await;
+    assert!(client.complete("/file", "writer", None).await);
+    let set = |src: &str, name: &str| pb::SetErasureCodingPolicyRequestProto {
+        src: src.to_string(),
+        ec_policy_name: Some(name.to_string()),
+    };
+    let method = "setErasureCodingPolicy";
+    let (class, text) = client.refused(method, &set("/file", "RS-6-3-1024k")).await;
+    assert_eq!(class, class::IO);
+    assert_eq!(text, "Attempt to set an erasure coding policy for a file /file");
+    let (class, text) = client.refused(method, &set("/none", "RS-6-3-1024k")).await;
+    assert_eq!((class.as_str(), text.as_str()), (class::FILE_NOT_FOUND, "Path not found: /none"));
+    for name in ["nothing", "RS-10-4-1024k"] {
+        let (class, text) = client.refused(method, &set("/d", name)).await;
+        assert_eq!(class, class::HADOOP_ILLEGAL_ARGUMENT);
+        let start = format!("Policy '{name}' does not match any enabled erasure coding policies: ");
+        assert!(text.starts_with(&start), "{text}");
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_small_protocols_answer_as_a_name_node_without_ha() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let ha = Client::new(&node, HA, SUPERUSER);
+    let (class, text) =
+        ha.refused("getServiceStatus", &common::GetServiceStatusRequestProto {}).await;
+    assert_eq!(class, "org.apache.hadoop.ha.ServiceFailedException");
+    assert_eq!(text, "HA for namenode is not enabled");
+    let users = Client::new(&node, USER_MAPPINGS, SUPERUSER);
+    let request = common::GetGroupsForUserRequestProto { user: "alice".to_string() };
+    let answer: common::GetGroupsForUserResponseProto =
+        users.call("getGroupsForUser", &request).await.unwrap();
+    assert_eq!(answer.groups, ["staff"]);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_is_added_enabled_set_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let policy = |codec: &str, k: u32, m: u32, cell_size: u32| pb::ErasureCodingPolicyProto {
+        name: None,
+        schema: Some(pb::ECSchemaProto {
+            codec_name: codec.to_string(),
+            data_units: k,
+            parity_units: m,
+            options: Vec::new(),
+        }),
+        cell_size: Some(cell_size),
+        id: 255,
+        state: None,
+    };
+    let asked = vec![policy("rs", 4, 2, 65_536), policy("lrc", 4, 2, 65_536)];
+    let request = pb::AddErasureCodingPoliciesRequestProto { ec_policies: asked };
+    let answer: pb::AddErasureCodingPoliciesResponseProto =
+        client.call("addErasureCodingPolicies", &request).await.unwrap();
+    let [added, refused] = &answer.responses[..] else { panic!("{answer:?}") };
+    assert_eq!((added.succeed, added.policy.name(), added.policy.id), (true, "RS-4-2-64k", 64));
+    assert!(!refused.succeed);
+    assert_eq!(refused.error_msg(), "Codec name lrc is not supported");
+
+    let ec_policy_name = "RS-4-2-64k".to_string();
+    client.mkdirs("/d").await;
+    let enable =
+        pb::EnableErasureCodingPolicyRequestProto { ec_policy_name: ec_policy_name.clone() };
+    let _: pb::EnableErasureCodingPolicyResponseProto =
+        client.call("enableErasureCodingPolicy", &enable).await.unwrap();
+    client.set_policy("/d", "RS-4-2-64k").await;
+    let get = pb::GetErasureCodingPolicyRequestProto { src: "/d".to_string() };
+    let found: pb::GetErasureCodingPolicyResponseProto =
+        client.call("getErasureCodingPolicy", &get).await.unwrap();
+    assert_eq!(found.ec_policy.map(|policy| policy.id), Some(64));
+
+    let remove = pb::RemoveErasureCodingPolicyRequestProto { ec_policy_name };
+    let _: pb::RemoveErasureCodingPolicyResponseProto =
+        client.call("removeErasureCodingPolicy", &remove).await.unwrap();
+    let all: pb::GetErasureCodingPoliciesResponseProto = client
+        .call("getErasureCodingPolicies", &pb::GetErasureCodingPoliciesRequestProto {})
+        .await
+        .unwrap();
+    let state = all.ec_policies.iter().find(|policy| policy.id == 64).map(|policy| policy.state());
+    assert_eq!(state, Some(pb::ErasureCodingPolicyState::Removed));
+    assert!(all.ec_policies.is_sorted_by_key(|policy| policy.name().to_string()));
+    node.shutdown().await;
+}

@@ -1,0 +1,275 @@
+//! Files are written, listed and found again, replicated and striped.
+
+use std::time::Duration;
+
+use cairn_stripe::Policy;
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use crate::cluster::{CLIENT, Client, SUPERUSER, add_block_request, create_request, finish, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replicated_file_is_written_block_by_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 4).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    let status = client.create("/d/f", "writer").await;
+    assert_eq!((status.length, status.block_replication), (0, Some(3)));
+
+    let first = client.add_block("/d/f", "writer", None).await;
+    assert_eq!((first.offset, first.locs.len()), (0, 3));
+    assert_eq!(first.storage_i_ds.len(), 3);
+    assert_eq!(first.block_indices, None);
+    let first_done = finish(&datanodes, &first, 1 << 20, None).await;
+    let second = client.add_block("/d/f", "writer", Some(first_done)).await;
+    assert_eq!(second.offset, 1 << 20);
+
+    // No DataNode has the second block yet: the client has to ask again.
+    let second_done = pb::ExtendedBlockProto { num_bytes: Some(5), ..second.b.clone() };
+    assert!(!client.complete("/d/f", "writer", Some(second_done.clone())).await);
+    let open = client.locations("/d/f").await;
+    assert!(open.under_construction && !open.is_last_block_complete);
+    assert_eq!(open.file_length, 1 << 20);
+
+    finish(&datanodes, &second, 5, None).await;
+    assert!(client.complete("/d/f", "writer", Some(second_done)).await);
+    let status = client.file_info("/d/f").await.unwrap();
+    assert_eq!((status.length, status.path.len()), ((1 << 20) + 5, 0));
+    assert_eq!(client.list("/d").await, ["f"]);
+    let closed = client.locations("/d/f").await;
+    assert!(!closed.under_construction && closed.is_last_block_complete);
+    assert_eq!(closed.file_length, (1 << 20) + 5);
+    assert_eq!(closed.blocks.iter().map(|block| block.locs.len()).collect::<Vec<_>>(), [3, 3]);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn complete_waits_for_a_report_that_is_on_its_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await;
+    let last = pb::ExtendedBlockProto { num_bytes: Some(9), ..block.b.clone() };
+    let (closed, _) = tokio::join!(client.complete("/f", "writer", Some(last)), async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        finish(&datanodes, &block, 9, None).await
+    });
+    assert!(closed);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_striped_file_has_a_unit_on_each_of_nine_datanodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 10).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/ec").await;
+    client.set_policy("/ec", "RS-6-3-1024k").await;
+    let created = client.create("/ec/f", "writer").await;
+    let has_ec = pb::HdfsFileStatusProtoFlags::HasEc as u32;
+    assert_eq!(created.flags.unwrap() & has_ec, has_ec);
+    let sent = created.ec_policy.clone().unwrap();
+    assert_eq!((sent.name(), sent.cell_size(), sent.id), ("RS-6-3-1024k", 1 << 20, 1));
+    let schema = sent.schema.unwrap();
+    assert_eq!((schema.codec_name.as_str(), schema.data_units, schema.parity_units), ("rs", 6, 3));
+
+    let policy = Policy::built_in().into_iter().find(|p| p.name == "RS-6-3-1024k").unwrap();
+    let group = client.add_block("/ec/f", "writer", None).await;
+    assert!((group.b.block_id as i64) < 0);
+    assert_eq!(group.block_indices.as_deref(), Some(&[0, 1, 2, 3, 4, 5, 6, 7, 8][..]));
+    assert_eq!((group.locs.len(), group.block_tokens.len()), (9, 9));
+    let mut nodes: Vec<_> = group.locs.iter().map(|info| &info.id.datanode_uuid).collect();
+    nodes.sort();
+    nodes.dedup();
+    assert_eq!(nodes.len(), 9);
+
+    let len = 4_000_000;
+    let last = finish(&datanodes, &group, len, Some(&policy)).await;
+    assert!(client.complete("/ec/f", "writer", Some(last)).await);
+    let found = client.locations("/ec/f").await;
+    assert_eq!(found.file_length, len);
+    assert_eq!(found.ec_policy.unwrap().id, 1);
+    assert_eq!(found.blocks[0].b.num_bytes, Some(len));
+    // Four data units hold bytes, five to six and two are empty or parity: nine replicas, as told.
+    assert_eq!(found.blocks[0].block_indices.as_ref().unwrap().len(), 9);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_below_its_data_units_is_not_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 5).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/ec").await;
+    let enable =
+        pb::EnableErasureCodingPolicyRequestProto { ec_policy_name: "RS-3-2-1024k".to_string() };
+    let _: pb::EnableErasureCodingPolicyResponseProto =
+        client.call("enableErasureCodingPolicy", &enable).await.unwrap();
+    client.set_policy("/ec", "RS-3-2-1024k").await;
+    client.create("/ec/f", "writer").await;
+    let policy = Policy::built_in().into_iter().find(|p| p.name == "RS-3-2-1024k").unwrap();
+    let mut group = client.add_block("/ec/f", "writer", None).await;
+    let len = 3 << 20;
+    let last = pb::ExtendedBlockProto { num_bytes: Some(len), ..group.b.clone() };
+    let whole = group.clone();
+    group.locs.truncate(2);
+    finish(&datanodes, &group, len, Some(&policy)).await;
+    assert!(!client.complete("/ec/f", "writer", Some(last.clone())).await);
+    // One parity unit makes it three of three that are needed.
+    let (uuid, unit) = crate::cluster::replicas(&whole, len, Some(&policy)).pop().unwrap();
+    let datanode = datanodes.iter().find(|datanode| datanode.uuid() == uuid).unwrap();
+    datanode.received(unit, None).await;
+    assert!(client.complete("/ec/f", "writer", Some(last)).await);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_add_block_answers_the_same_block_and_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _datanodes) = start(dir.path(), 5).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let first = client.add_block("/f", "writer", None).await;
+    let again = client.add_block("/f", "writer", None).await;
+    assert_eq!(first.b, again.b);
+    assert_eq!(first.storage_i_ds, again.storage_i_ds);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_without_enough_datanodes_are_refused_in_hadoops_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _datanodes) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let (class, text) = client.refused("addBlock", &add_block_request("/f", "writer", None)).await;
+    assert_eq!(class, class::IO);
+    assert_eq!(
+        text,
+        "File /f could only be written to 0 of the 1 minReplication nodes. There are 0 datanode(s) \
+         running and 0 node(s) are excluded in this operation."
+    );
+    let other = client.refused("addBlock", &add_block_request("/f", "thief", None)).await;
+    assert_eq!(other.0, class::LEASE_EXPIRED);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_pipeline_goes_on_with_a_new_stamp() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 4).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await;
+    let existings = block.locs[..2].to_vec();
+    let more: pb::GetAdditionalDatanodeResponseProto = client
+        .call(
+            "getAdditionalDatanode",
+            &pb::GetAdditionalDatanodeRequestProto {
+                src: "/f".to_string(),
+                blk: block.b.clone(),
+                existing_storage_uuids: block.storage_i_ds[..2].to_vec(),
+                existings: existings.clone(),
+                excludes: vec![block.locs[2].clone()],
+                num_additional_nodes: 1,
+                client_name: "writer".to_string(),
+                file_id: None,
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(more.block.locs.len(), 3);
+    let added = &more.block.locs[2].id;
+    assert!(block.locs.iter().all(|info| info.id.datanode_uuid != added.datanode_uuid));
+
+    let stamped: pb::UpdateBlockForPipelineResponseProto = client
+        .call(
+            "updateBlockForPipeline",
+            &pb::UpdateBlockForPipelineRequestProto {
+                block: block.b.clone(),
+                client_name: "writer".to_string(),
+            },
+        )
+        .await
+        .unwrap();
+    let new_block = stamped.block.b;
+    assert!(new_block.generation_stamp > block.b.generation_stamp);
+    let _: pb::UpdatePipelineResponseProto = client
+        .call(
+            "updatePipeline",
+            &pb::UpdatePipelineRequestProto {
+                client_name: "writer".to_string(),
+                old_block: block.b.clone(),
+                new_block: new_block.clone(),
+                new_nodes: more.block.locs.iter().map(|info| info.id.clone()).collect(),
+                storage_i_ds: more.block.storage_i_ds.clone(),
+            },
+        )
+        .await
+        .unwrap();
+    let moved = pb::LocatedBlockProto { b: new_block, ..more.block.clone() };
+    let last = finish(&datanodes, &moved, 77, None).await;
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    let found = client.locations("/f").await;
+    let mut want: Vec<_> = moved.locs.iter().map(|info| info.id.datanode_uuid.clone()).collect();
+    let mut got: Vec<_> =
+        found.blocks[0].locs.iter().map(|info| info.id.datanode_uuid.clone()).collect();
+    want.sort();
+    got.sort();
+    assert_eq!(got, want);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_files_are_deleted_on_their_datanodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await;
+    let last = finish(&datanodes, &block, 10, None).await;
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    let request = pb::DeleteRequestProto { src: "/f".to_string(), recursive: false };
+    let answer: pb::DeleteResponseProto = client.call("delete", &request).await.unwrap();
+    assert!(answer.result);
+    assert!(client.file_info("/f").await.is_none());
+    let again: pb::DeleteResponseProto = client.call("delete", &request).await.unwrap();
+    assert!(!again.result);
+    let mut told = 0;
+    for datanode in &datanodes {
+        let commands = datanode.heartbeat().await;
+        let blocks = commands.iter().filter_map(|command| command.blk_cmd.as_ref());
+        told += blocks
+            .flat_map(|command| &command.blocks)
+            .filter(|b| b.block_id == block.b.block_id)
+            .count();
+    }
+    assert_eq!(told, 3);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_appended_file_goes_on_in_its_last_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await;
+    let last = finish(&datanodes, &block, 10, None).await;
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    let request = pb::AppendRequestProto {
+        src: "/f".to_string(),
+        client_name: "second".to_string(),
+        flag: Some(pb::CreateFlagProto::Append as u32),
+    };
+    let answer: pb::AppendResponseProto = client.call("append", &request).await.unwrap();
+    let reopened = answer.block.expect("the last block is not full");
+    assert_eq!(reopened.b.block_id, block.b.block_id);
+    assert_eq!((reopened.b.num_bytes, reopened.locs.len()), (Some(10), 3));
+    assert_eq!(answer.stat.unwrap().length, 10);
+    let (class, _) = client.refused("create", &create_request("/f", "third")).await;
+    assert_eq!(class, class::ALREADY_BEING_CREATED);
+    node.shutdown().await;
+}

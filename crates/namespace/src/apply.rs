@@ -1,0 +1,172 @@
+//! Applying an entry of the log to the store, and what comes out of it.
+//!
+//! The same entries in the same order give the same store and the same outcomes, always. An entry that
+//! fails changes nothing.
+
+use crate::block::{Block, BlockRef};
+use crate::command::Entry;
+use crate::encoding::{encode_enum, encode_struct};
+use crate::error::Result;
+use crate::inode::{FileRedundancy, InodeId};
+use crate::ops::Context;
+use crate::query::FileStatus;
+use crate::store::{Changes, Overlay, StoreRead, StoreTxn};
+use crate::{retry, settings};
+use cairn_stripe::{GenerationStamp, Policy};
+
+/// What a command has done, for the answer and for the DataNodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done; there is nothing to say.
+    Done,
+    /// A yes or no for the client.
+    Flag(bool),
+    /// `Create`: the file is open.
+    Created {
+        /// The new file.
+        status: Box<FileStatus>,
+        /// Blocks of the file it replaced.
+        removed: Vec<RemovedBlock>,
+    },
+    /// `Append`: the file is open again.
+    Appended {
+        /// The file.
+        status: Box<FileStatus>,
+        /// The last block, if writing goes on in it, and its offset in the file. Its stamp is still
+        /// the old one: the client gets a new one by `UpdateBlockForPipeline`.
+        last: Option<(u64, Block)>,
+    },
+    /// `AddBlock`: the block to write next.
+    BlockAdded {
+        /// Where it begins in the file.
+        offset: u64,
+        /// The block.
+        block: Block,
+        /// Whether an earlier call had added it already.
+        retry: bool,
+    },
+    /// Operations that take things away.
+    Removed {
+        /// What the client gets as its yes or no, if the call has one.
+        done: bool,
+        /// Blocks whose replicas are to be deleted.
+        blocks: Vec<RemovedBlock>,
+        /// Whether [`crate::ops::delete::Purge`] has more to do.
+        more: bool,
+    },
+    /// `UpdateBlockForPipeline`: the stamp that was given out.
+    Stamp(GenerationStamp),
+    /// `RecoverLease` and `ReleaseLease`.
+    Recovery {
+        /// Whether the file is closed now.
+        closed: bool,
+        /// The block that a DataNode must recover first, if not.
+        work: Option<BlockRecovery>,
+        /// Blocks that were dropped because no DataNode has any of them.
+        removed: Vec<RemovedBlock>,
+    },
+    /// `SetReplication`.
+    ReplicationSet {
+        /// False if the path is no file: nothing was done.
+        done: bool,
+        /// The file.
+        file: InodeId,
+        /// Copies before; 0 if nothing was done.
+        old: u16,
+        /// Copies now; 0 if nothing was done.
+        new: u16,
+    },
+    /// `AddEcPolicies`, one for each that was asked for.
+    PoliciesAdded(Vec<PolicyAdded>),
+}
+
+/// A block that no file refers to any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovedBlock {
+    /// The block as it was.
+    pub block: BlockRef,
+    /// How it was kept.
+    pub redundancy: FileRedundancy,
+}
+
+/// A block to be brought to one length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRecovery {
+    /// The block.
+    pub block: Block,
+    /// How it is kept.
+    pub redundancy: FileRedundancy,
+    /// The stamp that the recovered replicas get.
+    pub recovery_gs: GenerationStamp,
+}
+
+/// What became of one policy that was to be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyAdded {
+    /// The policy, new or already there; `None` if it was refused.
+    pub policy: Option<Policy>,
+    /// Why it was refused.
+    pub error: Option<String>,
+}
+
+encode_enum!(Outcome {
+    1 => Done,
+    2 => Flag(value),
+    3 => Created { status, removed },
+    4 => Appended { status, last },
+    5 => BlockAdded { offset, block, retry },
+    6 => Removed { done, blocks, more },
+    7 => Stamp(value),
+    8 => Recovery { closed, work, removed },
+    9 => ReplicationSet { done, file, old, new },
+    10 => PoliciesAdded(value),
+});
+encode_struct!(RemovedBlock { block, redundancy });
+encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
+encode_struct!(PolicyAdded { policy, error });
+
+impl Outcome {
+    /// The outcome for a call that comes again: what had to be done about blocks was done then.
+    pub(crate) fn for_retry(mut self) -> Outcome {
+        match &mut self {
+            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed.clear(),
+            Outcome::Removed { blocks, more, .. } => {
+                blocks.clear();
+                *more = false;
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+/// Applies `entry` and writes its changes. An error leaves `store` as it was, except for
+/// [`crate::NamespaceError::Store`], after which the transaction must be dropped.
+pub fn apply(store: &mut dyn StoreTxn, entry: &Entry) -> Result<Outcome> {
+    let (outcome, changes) = evaluate(&*store, entry)?;
+    changes.write_to(store)?;
+    Ok(outcome)
+}
+
+/// What `entry` would do: its outcome and the changes to write. No changes mean that the entry need
+/// not be in the log.
+pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Changes)> {
+    let call = entry.call.filter(|_| entry.command.is_at_most_once());
+    if let Some(call) = call
+        && let Some(outcome) = retry::find(store, call, entry.now_ms)?
+    {
+        return Ok((outcome, Changes::default()));
+    }
+    let settings = settings::get(store)?;
+    let mut overlay = Overlay::new(store);
+    let outcome = entry.command.apply(&mut Context {
+        store: &mut overlay,
+        now_ms: entry.now_ms,
+        caller: &entry.caller,
+        settings: &settings,
+    })?;
+    if let Some(call) = call {
+        retry::remember(&mut overlay, call, entry.now_ms, settings.retry_expiry_ms, &outcome)?;
+    }
+    Ok((outcome, overlay.into_changes()?))
+}

@@ -1,0 +1,177 @@
+//! Blocks and block groups as records, and their order in a file.
+//!
+//! Table `block`: id (sign bit flipped, big endian) -> [`Block`]. Table `file-block`: inode id, position
+//! (4 bytes) -> offset in the file and block id. Where replicas are is not known here.
+
+use crate::encoding::{encode_enum, encode_struct, from_record, to_record};
+use crate::error::Result;
+use crate::inode::{File, Inode, InodeId};
+use crate::store::{StoreError, StoreRead, StoreTxn, Table};
+use cairn_stripe::{BlockId, GenerationStamp};
+
+/// Version byte of block records.
+const VERSION: u8 = 1;
+
+/// What clients and DataNodes name: a block at a generation stamp with a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRef {
+    /// The block's or block group's id.
+    pub id: BlockId,
+    /// Its generation stamp.
+    pub gs: GenerationStamp,
+    /// Its bytes (data bytes of a group).
+    pub len: u64,
+}
+
+/// A block or block group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its id; a group's has unit bits 0.
+    pub id: BlockId,
+    /// Its generation stamp.
+    pub gs: GenerationStamp,
+    /// Its bytes as far as known (data bytes of a group).
+    pub len: u64,
+    /// The file it belongs to.
+    pub file: InodeId,
+    /// Its position in the file, from 0.
+    pub index: u32,
+    /// How far its writing has come.
+    pub state: BlockState,
+    /// CRC32C of each unit as first written, by unit index; shorter or `None` where not reported.
+    pub unit_crcs: Vec<Option<u32>>,
+}
+
+/// How far the writing of a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// Replicas may still grow.
+    UnderConstruction,
+    /// A DataNode brings the replicas to one length.
+    UnderRecovery {
+        /// The stamp that the recovered replicas get.
+        recovery_gs: GenerationStamp,
+        /// When it was ordered, ms since the epoch.
+        started_ms: u64,
+    },
+    /// The client has said the final length; too few replicas were reported yet.
+    Committed,
+    /// Final, with enough replicas.
+    Complete,
+}
+
+encode_struct!(BlockRef { id, gs, len });
+encode_struct!(Block { id, gs, len, file, index, state, unit_crcs });
+encode_enum!(BlockState {
+    1 => UnderConstruction,
+    2 => UnderRecovery { recovery_gs, started_ms },
+    3 => Committed,
+    4 => Complete,
+});
+
+impl Block {
+    /// The block as clients name it.
+    pub fn reference(&self) -> BlockRef {
+        BlockRef { id: self.id, gs: self.gs, len: self.len }
+    }
+
+    /// Whether its length is final.
+    pub fn is_final(&self) -> bool {
+        matches!(self.state, BlockState::Committed | BlockState::Complete)
+    }
+}
+
+/// The key in the block table, which orders ids as numbers.
+pub fn key(id: BlockId) -> [u8; 8] {
+    ((id.0 as u64) ^ (1 << 63)).to_be_bytes()
+}
+
+/// The block with that id; an internal block's id finds its group.
+pub fn get(store: &dyn StoreRead, id: BlockId) -> Result<Option<Block>> {
+    match store.get(Table::Block, &key(id.group()))? {
+        Some(bytes) => Ok(Some(from_record(VERSION, &bytes)?)),
+        None => Ok(None),
+    }
+}
+
+/// Writes a block.
+pub fn put(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
+    Ok(store.put(Table::Block, &key(block.id), &to_record(VERSION, block))?)
+}
+
+/// Removes a block's record.
+pub fn delete(store: &mut dyn StoreTxn, id: BlockId) -> Result<()> {
+    Ok(store.delete(Table::Block, &key(id))?)
+}
+
+/// Reads a block record, as a scan of the block table hands it out.
+pub fn decode(bytes: &[u8]) -> Result<Block> {
+    Ok(from_record(VERSION, bytes)?)
+}
+
+/// An entry of the `file-block` table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Where the block begins in the file.
+    pub offset: u64,
+    /// The block.
+    pub id: BlockId,
+}
+
+encode_struct!(Position { offset, id });
+
+fn position_key(file: InodeId, index: u32) -> Vec<u8> {
+    [&file.key()[..], &index.to_be_bytes()].concat()
+}
+
+/// The entry at `index` of a file, which must exist.
+pub fn position(store: &dyn StoreRead, file: InodeId, index: u32) -> Result<Position> {
+    let bytes = store.get(Table::FileBlock, &position_key(file, index))?.ok_or_else(|| {
+        StoreError::Corrupt { what: "file", reason: format!("inode {file} has no block {index}") }
+    })?;
+    Ok(from_record(VERSION, &bytes)?)
+}
+
+/// Sets the entry at `index` of a file.
+pub fn put_position(
+    store: &mut dyn StoreTxn,
+    file: InodeId,
+    index: u32,
+    position: Position,
+) -> Result<()> {
+    Ok(store.put(Table::FileBlock, &position_key(file, index), &to_record(VERSION, &position))?)
+}
+
+/// Removes the entry at `index` of a file.
+pub fn delete_position(store: &mut dyn StoreTxn, file: InodeId, index: u32) -> Result<()> {
+    Ok(store.delete(Table::FileBlock, &position_key(file, index))?)
+}
+
+/// The block at `index` of a file with its offset; the block must exist.
+pub fn at(store: &dyn StoreRead, file: InodeId, index: u32) -> Result<(u64, Block)> {
+    let position = position(store, file, index)?;
+    let block = get(store, position.id)?.ok_or_else(|| StoreError::Corrupt {
+        what: "file",
+        reason: format!("inode {file} refers to {}, which is not there", position.id),
+    })?;
+    Ok((position.offset, block))
+}
+
+/// The last block of a file.
+pub fn last(store: &dyn StoreRead, inode: &Inode) -> Result<Option<Block>> {
+    before_end(store, inode, 1)
+}
+
+/// The block before the last one.
+pub fn penultimate(store: &dyn StoreRead, inode: &Inode) -> Result<Option<Block>> {
+    before_end(store, inode, 2)
+}
+
+fn before_end(store: &dyn StoreRead, inode: &Inode, back: u64) -> Result<Option<Block>> {
+    match inode.file() {
+        Some(File { block_count, .. }) if *block_count >= back => {
+            Ok(Some(at(store, inode.id, (block_count - back) as u32)?.1))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,173 @@
+//! What the log holds: commands with their time and caller.
+//!
+//! Each command is a struct in the file of its operation under `ops/`.
+
+use crate::encoding::{
+    Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record, to_record,
+};
+use crate::ops;
+
+/// Version byte of log entries.
+const VERSION: u8 = 1;
+
+/// On whose behalf a command runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The effective user's name.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+    /// Whether permissions do not bind: the NameNode's own user or a member of the superuser group.
+    pub superuser: bool,
+}
+
+impl Caller {
+    /// The NameNode itself, for commands that no client sent.
+    pub fn system() -> Caller {
+        Caller { user: String::new(), groups: Vec::new(), superuser: true }
+    }
+}
+
+/// What tells a repeated call from a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId {
+    /// The RPC client's UUID.
+    pub client_id: [u8; 16],
+    /// The client's number of the call.
+    pub call_id: i32,
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When the command came, ms since the epoch.
+    pub now_ms: u64,
+    /// Who sent it.
+    pub caller: Caller,
+    /// The RPC call, if it was one.
+    pub call: Option<CallId>,
+    /// What to do.
+    pub command: Command,
+}
+
+encode_struct!(Caller { user, groups, superuser });
+encode_struct!(CallId { client_id, call_id });
+encode_struct!(Entry { now_ms, caller, call, command });
+
+impl Entry {
+    /// The bytes for the log.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        to_record(VERSION, self)
+    }
+
+    /// Reads back an entry of the log.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Entry, DecodeError> {
+        from_record(VERSION, bytes)
+    }
+}
+
+macro_rules! commands {
+    ($($tag:literal $name:ident $(= $once:ident)?: $path:path,)*) => {
+        /// A change of the namespace.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each is documented at its struct")]
+        pub enum Command {
+            $($name($path),)*
+        }
+
+        impl Command {
+            /// Whether a repeated call must get the first call's outcome and change nothing.
+            ///
+            /// Source: Hadoop 3.5.0 `ClientProtocol`, the methods that are `@AtMostOnce`.
+            pub fn is_at_most_once(&self) -> bool {
+                match self {
+                    $(Command::$name(_) => commands!(@once $($once)?),)*
+                }
+            }
+
+            /// The command's name, for logs.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Command::$name(_) => stringify!($name),)*
+                }
+            }
+
+            pub(crate) fn apply(&self, cx: &mut ops::Context<'_, '_>)
+                -> crate::error::Result<crate::apply::Outcome>
+            {
+                match self {
+                    $(Command::$name(command) => command.apply(cx),)*
+                }
+            }
+        }
+
+        $(impl From<$path> for Command {
+            fn from(command: $path) -> Command {
+                Command::$name(command)
+            }
+        })*
+
+        impl Encode for Command {
+            fn encode(&self, out: &mut Encoder) {
+                match self {
+                    $(Command::$name(command) => {
+                        out.byte($tag);
+                        command.encode(out);
+                    })*
+                }
+            }
+        }
+
+        impl Decode for Command {
+            fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+                match input.byte()? {
+                    $($tag => Decode::decode(input).map(Command::$name),)*
+                    value => Err(DecodeError::Invalid { what: "command", value: u64::from(value) }),
+                }
+            }
+        }
+    };
+    (@once once) => { true };
+    (@once) => { false };
+}
+
+// Tags are the format of the log: never change or reuse one.
+commands! {
+    1 Configure: ops::configure::Configure,
+    2 Mkdirs: ops::mkdirs::Mkdirs,
+    3 Create = once: ops::create::Create,
+    4 AddBlock: ops::add_block::AddBlock,
+    5 AbandonBlock: ops::abandon_block::AbandonBlock,
+    6 Complete: ops::complete::Complete,
+    7 Fsync: ops::fsync::Fsync,
+    8 UpdateBlockForPipeline: ops::pipeline::UpdateBlockForPipeline,
+    9 UpdatePipeline = once: ops::pipeline::UpdatePipeline,
+    10 RenewLease: ops::lease::RenewLease,
+    11 RenewAllLeases: ops::lease::RenewAllLeases,
+    12 RecoverLease: ops::lease::RecoverLease,
+    13 ReleaseLease: ops::lease::ReleaseLease,
+    14 CommitBlockSynchronization: ops::commit_block_synchronization::CommitBlockSynchronization,
+    15 Append = once: ops::append::Append,
+    16 Truncate: ops::truncate::Truncate,
+    17 Rename = once: ops::rename::Rename,
+    18 RenameTo = once: ops::rename::RenameTo,
+    19 Delete = once: ops::delete::Delete,
+    20 Purge: ops::delete::Purge,
+    21 SetReplication: ops::set_replication::SetReplication,
+    22 SetPermission: ops::set_permission::SetPermission,
+    23 SetOwner: ops::set_owner::SetOwner,
+    24 SetTimes: ops::set_times::SetTimes,
+    25 TouchAccessTime: ops::set_times::TouchAccessTime,
+    26 SetStoragePolicy: ops::set_storage_policy::SetStoragePolicy,
+    27 SetQuota: ops::set_quota::SetQuota,
+    28 Concat = once: ops::concat::Concat,
+    29 SetXAttr = once: ops::xattr::SetXAttr,
+    30 RemoveXAttr = once: ops::xattr::RemoveXAttr,
+    31 SetEcPolicy = once: ops::ec::SetEcPolicy,
+    32 UnsetEcPolicy = once: ops::ec::UnsetEcPolicy,
+    33 AddEcPolicies = once: ops::ec::AddEcPolicies,
+    34 RemoveEcPolicy = once: ops::ec::RemoveEcPolicy,
+    35 EnableEcPolicy = once: ops::ec::EnableEcPolicy,
+    36 DisableEcPolicy = once: ops::ec::DisableEcPolicy,
+    37 RecordUnitCrcs: ops::unit_crcs::RecordUnitCrcs,
+}

@@ -1,0 +1,83 @@
+//! What a command or query can refuse, by Hadoop's exception classes.
+//!
+//! A variant is an exception class; its text is Hadoop's message, built where the reason is known.
+
+use crate::encoding::DecodeError;
+use crate::store::StoreError;
+
+macro_rules! exceptions {
+    ($($(#[$doc:meta])* $variant:ident = $class:literal,)*) => {
+        /// Why a command was refused or a query has no answer.
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        pub enum NamespaceError {
+            $($(#[$doc])* #[error("{0}")] $variant(String),)*
+            /// The store failed or holds damaged records: the server must stop, not go on.
+            #[error("{0}")]
+            Store(#[from] StoreError),
+        }
+
+        impl NamespaceError {
+            /// The Java class that Hadoop throws for this.
+            pub fn exception_class(&self) -> &'static str {
+                match self {
+                    $(NamespaceError::$variant(_) => $class,)*
+                    NamespaceError::Store(_) => "java.io.IOException",
+                }
+            }
+        }
+    };
+}
+
+exceptions! {
+    /// The caller may not do this.
+    AccessControl = "org.apache.hadoop.security.AccessControlException",
+    /// The caller may not create here (sent for a blocked ancestor that is a file).
+    ParentNotDirectory = "org.apache.hadoop.fs.ParentNotDirectoryException",
+    /// A path or an inode that is not there.
+    FileNotFound = "java.io.FileNotFoundException",
+    /// The path is taken.
+    FileAlreadyExists = "org.apache.hadoop.fs.FileAlreadyExistsException",
+    /// Another client writes the file.
+    AlreadyBeingCreated = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException",
+    /// The file's last block is being recovered; come back later.
+    RecoveryInProgress = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException",
+    /// The caller does not hold the file's lease.
+    LeaseExpired = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException",
+    /// Earlier blocks have too few replicas yet; the client tries again.
+    NotReplicatedYet = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+    /// A path that no file can have.
+    InvalidPath = "org.apache.hadoop.fs.InvalidPathException",
+    /// A directory with children where an empty one is needed.
+    PathIsNotEmptyDirectory = "org.apache.hadoop.fs.PathIsNotEmptyDirectoryException",
+    /// A directory where a file is needed, or the other way round.
+    PathIsNotDirectory = "org.apache.hadoop.fs.PathIsNotDirectoryException",
+    /// Too many names and files below a directory.
+    NsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
+    /// Too many bytes below a directory.
+    DsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException",
+    /// A name that is too long.
+    PathComponentTooLong =
+        "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException",
+    /// A directory with too many children.
+    MaxDirectoryItems =
+        "org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException",
+    /// An erasure coding policy that can't be used as asked.
+    HadoopIllegalArgument = "org.apache.hadoop.HadoopIllegalArgumentException",
+    /// An erasure coding policy that was asked for does not exist or was not set.
+    NoEcPolicySet = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException",
+    /// An argument that makes no sense.
+    IllegalArgument = "java.lang.IllegalArgumentException",
+    /// Something this file system does not do.
+    UnsupportedOperation = "java.lang.UnsupportedOperationException",
+    /// Anything that Hadoop reports as a plain I/O error.
+    Io = "java.io.IOException",
+}
+
+impl From<DecodeError> for NamespaceError {
+    fn from(error: DecodeError) -> NamespaceError {
+        NamespaceError::Store(StoreError::Corrupt { what: "record", reason: error.to_string() })
+    }
+}
+
+/// The result of every operation.
+pub type Result<T, E = NamespaceError> = std::result::Result<T, E>;

@@ -1,0 +1,281 @@
+//! Files and directories as records, and the names that lead to them.
+//!
+//! Table `inode`: id (8 bytes, big endian) -> [`Inode`]. Table `child`: parent id, name -> id of the
+//! child. Table `garbage`: ids of detached roots. A detached inode's chain of parents ends in
+//! [`InodeId::NONE`], an attached one's in [`InodeId::ROOT`].
+
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct};
+use crate::error::Result;
+use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
+use cairn_stripe::PolicyId;
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// Version byte of inode records.
+const VERSION: u8 = 1;
+
+/// The number of a file or directory; the wire calls it file id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InodeId(pub u64);
+
+impl InodeId {
+    /// No inode: the parent of the root and of detached subtrees.
+    pub const NONE: InodeId = InodeId(0);
+    /// The root directory. Source: Hadoop 3.5.0 `INodeId#ROOT_INODE_ID`.
+    pub const ROOT: InodeId = InodeId(16385);
+
+    /// The key in the inode table.
+    pub fn key(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+}
+
+impl fmt::Display for InodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Encode for InodeId {
+    fn encode(&self, out: &mut Encoder) {
+        self.0.encode(out);
+    }
+}
+
+impl Decode for InodeId {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        u64::decode(input).map(InodeId)
+    }
+}
+
+/// One file or directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// Its number.
+    pub id: InodeId,
+    /// The directory that holds it.
+    pub parent: InodeId,
+    /// Its name in the parent; empty for the root.
+    pub name: String,
+    /// Owning user.
+    pub owner: String,
+    /// Owning group.
+    pub group: String,
+    /// Permission bits with the sticky bit: `0o1777`.
+    pub mode: u16,
+    /// Modification time, ms since the epoch.
+    pub mtime: u64,
+    /// Access time, ms since the epoch; 0 for directories.
+    pub atime: u64,
+    /// Storage policy id set here; 0 means inherited.
+    pub storage_policy: u8,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What an inode is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory(Directory),
+    /// A file.
+    File(File),
+}
+
+/// What only directories have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// Number of children.
+    pub children: u64,
+    /// The policy set on this directory; `PolicyId::REPLICATION` is an explicit `replicate`.
+    pub policy: Option<PolicyId>,
+    /// Limits and what is used below.
+    pub quota: Option<Quota>,
+}
+
+/// Limits of a directory and what counts against them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Most inodes, the directory itself counted.
+    pub names_max: Option<u64>,
+    /// Most bytes on disk.
+    pub space_max: Option<u64>,
+    /// Inodes now.
+    pub names: u64,
+    /// Bytes on disk now.
+    pub space: u64,
+}
+
+/// What only files have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Replicas or policy.
+    pub redundancy: FileRedundancy,
+    /// Bytes of a whole block; of a whole internal block, if striped.
+    pub block_size: u64,
+    /// Number of blocks.
+    pub block_count: u64,
+    /// Bytes of all blocks, as far as known for the last one of an open file.
+    pub len: u64,
+    /// Who writes it, while it is open.
+    pub writer: Option<Writer>,
+}
+
+/// How a file's blocks are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRedundancy {
+    /// That many whole copies.
+    Replicated(u16),
+    /// Striped with that policy.
+    Striped(PolicyId),
+}
+
+/// The client that holds a file open for writing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The lease holder.
+    pub holder: String,
+    /// Host of the client that created or reopened it.
+    pub client_machine: String,
+}
+
+encode_struct!(Inode { id, parent, name, owner, group, mode, mtime, atime, storage_policy, kind });
+encode_enum!(Kind { 1 => Directory(value), 2 => File(value) });
+encode_struct!(Directory { children, policy, quota });
+encode_struct!(Quota { names_max, space_max, names, space });
+encode_struct!(File { redundancy, block_size, block_count, len, writer });
+encode_enum!(FileRedundancy { 1 => Replicated(value), 2 => Striped(value) });
+encode_struct!(Writer { holder, client_machine });
+
+impl Inode {
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.kind, Kind::Directory(_))
+    }
+
+    /// The file part, if it is a file.
+    pub fn file(&self) -> Option<&File> {
+        match &self.kind {
+            Kind::File(file) => Some(file),
+            Kind::Directory(_) => None,
+        }
+    }
+
+    /// The file part, if it is a file.
+    pub fn file_mut(&mut self) -> Option<&mut File> {
+        match &mut self.kind {
+            Kind::File(file) => Some(file),
+            Kind::Directory(_) => None,
+        }
+    }
+
+    /// The directory part, if it is a directory.
+    pub fn directory(&self) -> Option<&Directory> {
+        match &self.kind {
+            Kind::Directory(directory) => Some(directory),
+            Kind::File(_) => None,
+        }
+    }
+
+    /// The directory part, if it is a directory.
+    pub fn directory_mut(&mut self) -> Option<&mut Directory> {
+        match &mut self.kind {
+            Kind::Directory(directory) => Some(directory),
+            Kind::File(_) => None,
+        }
+    }
+}
+
+/// The inode with that id.
+pub fn get(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inode>> {
+    match store.get(Table::Inode, &id.key())? {
+        Some(bytes) => Ok(Some(crate::encoding::from_record(VERSION, &bytes)?)),
+        None => Ok(None),
+    }
+}
+
+/// The inode with that id, to which another record refers.
+pub fn expect(store: &dyn StoreRead, id: InodeId) -> Result<Inode> {
+    Ok(get(store, id)?.ok_or_else(|| StoreError::Corrupt {
+        what: "reference",
+        reason: format!("there is no inode {id}"),
+    })?)
+}
+
+/// Writes an inode.
+pub fn put(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
+    Ok(store.put(Table::Inode, &inode.id.key(), &crate::encoding::to_record(VERSION, inode))?)
+}
+
+/// Removes an inode's record.
+pub fn delete(store: &mut dyn StoreTxn, id: InodeId) -> Result<()> {
+    Ok(store.delete(Table::Inode, &id.key())?)
+}
+
+fn child_key(parent: InodeId, name: &str) -> Vec<u8> {
+    [&parent.key()[..], name.as_bytes()].concat()
+}
+
+fn child_id(value: &[u8]) -> Result<InodeId> {
+    let bytes = value.try_into().map_err(|_| StoreError::Corrupt {
+        what: "child",
+        reason: format!("an id of {} bytes", value.len()),
+    })?;
+    Ok(InodeId(u64::from_be_bytes(bytes)))
+}
+
+/// The child of that name.
+pub fn child(store: &dyn StoreRead, parent: InodeId, name: &str) -> Result<Option<InodeId>> {
+    store.get(Table::Child, &child_key(parent, name))?.map(|value| child_id(&value)).transpose()
+}
+
+/// At most `limit` ids of children whose names follow `after`, in byte order of their names.
+pub fn children(
+    store: &dyn StoreRead,
+    parent: InodeId,
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<Vec<InodeId>> {
+    let prefix = parent.key();
+    let mut from = prefix.to_vec();
+    if let Some(name) = after {
+        from.extend_from_slice(name);
+        from.push(0);
+    }
+    let mut found = Vec::new();
+    if limit > 0 {
+        store.scan(Table::Child, &from, &prefix_end(&prefix), &mut |_, value| {
+            found.push(child_id(value));
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+    }
+    found.into_iter().collect()
+}
+
+/// Makes `inode` the child of its parent under its name.
+pub fn link(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
+    Ok(store.put(Table::Child, &child_key(inode.parent, &inode.name), &inode.id.key())?)
+}
+
+/// Takes the name out of the parent.
+pub fn unlink(store: &mut dyn StoreTxn, parent: InodeId, name: &str) -> Result<()> {
+    Ok(store.delete(Table::Child, &child_key(parent, name))?)
+}
+
+/// The path of an attached inode; `None` if it or a directory above it was deleted.
+pub fn path_of(store: &dyn StoreRead, id: InodeId) -> Result<Option<String>> {
+    let mut names = Vec::new();
+    let mut at = id;
+    while at != InodeId::ROOT {
+        let Some(inode) = get(store, at)? else { return Ok(None) };
+        if inode.parent == InodeId::NONE {
+            return Ok(None);
+        }
+        names.push(inode.name);
+        at = inode.parent;
+    }
+    if names.is_empty() {
+        return Ok(Some("/".to_string()));
+    }
+    Ok(Some(names.iter().rev().fold(String::new(), |path, name| path + "/" + name)))
+}

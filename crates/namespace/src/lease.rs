@@ -1,0 +1,215 @@
+//! Who holds which files open, and since when nothing was heard of them.
+//!
+//! Table `lease`: holder -> time of the last renewal. Table `lease-age`: that time, holder. Table
+//! `lease-file`: holder, inode id. Holders are keyed with their length first. A renewal of all leases
+//! is one number in `meta`, which no lease counts as older than.
+//!
+//! Source: Hadoop 3.5.0 `LeaseManager`.
+
+use crate::encoding::{Decode, Decoder, Encode, Encoder};
+use crate::error::Result;
+use crate::inode::InodeId;
+use crate::settings::Settings;
+use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
+use std::ops::ControlFlow;
+
+/// How the holders begin that stand for the NameNode: those of files whose last block it has recovered.
+pub const NAMENODE_HOLDER: &str = "HDFS_NameNode";
+
+/// The NameNode as a holder: another one in each period of the hard limit, so that a file that is taken
+/// over today does not renew the lease of one whose recovery has not ended yet.
+///
+/// Source: Hadoop 3.5.0 `LeaseManager#updateInternalLeaseHolder`.
+pub fn namenode_holder(settings: &Settings, now_ms: u64) -> String {
+    format!("{NAMENODE_HOLDER}-{}", now_ms / settings.lease_hard_limit_ms.max(1))
+}
+
+/// Key in `meta` of the time of the last renewal of all leases.
+const RENEWED_ALL: &[u8] = b"leases-renewed";
+
+/// A holder whose files are to be closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpiredLease {
+    /// The holder.
+    pub holder: String,
+    /// Its files.
+    pub files: Vec<InodeId>,
+}
+
+fn holder_key(holder: &str) -> Vec<u8> {
+    let mut out = Encoder::new();
+    out.bytes(holder.as_bytes());
+    out.into_bytes()
+}
+
+fn age_key(renewed_ms: u64, holder: &str) -> Vec<u8> {
+    [&renewed_ms.to_be_bytes()[..], holder.as_bytes()].concat()
+}
+
+fn file_key(holder: &str, file: InodeId) -> Vec<u8> {
+    [&holder_key(holder)[..], &file.key()].concat()
+}
+
+fn number(bytes: &[u8]) -> Result<u64> {
+    let mut input = Decoder::new(bytes);
+    let value = u64::decode(&mut input)?;
+    input.finish()?;
+    Ok(value)
+}
+
+fn number_bytes(value: u64) -> Vec<u8> {
+    let mut out = Encoder::new();
+    value.encode(&mut out);
+    out.into_bytes()
+}
+
+fn renewed_all(store: &dyn StoreRead) -> Result<u64> {
+    Ok(store.get(Table::Meta, RENEWED_ALL)?.map(|bytes| number(&bytes)).transpose()?.unwrap_or(0))
+}
+
+fn renewed_at(store: &dyn StoreRead, holder: &str) -> Result<Option<u64>> {
+    store.get(Table::Lease, &holder_key(holder))?.map(|bytes| number(&bytes)).transpose()
+}
+
+/// Whether the holder has been silent for longer than the soft limit, or has no lease.
+pub fn is_soft_expired(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    holder: &str,
+    now_ms: u64,
+) -> Result<bool> {
+    let Some(renewed) = renewed_at(store, holder)? else { return Ok(true) };
+    let renewed = renewed.max(renewed_all(store)?);
+    Ok(now_ms.saturating_sub(renewed) > settings.lease_soft_limit_ms)
+}
+
+/// Whether the holder has the file open.
+pub fn holds(store: &dyn StoreRead, holder: &str, file: InodeId) -> Result<bool> {
+    Ok(store.get(Table::LeaseFile, &file_key(holder, file))?.is_some())
+}
+
+/// At most `limit` files of a holder with ids greater than `after`.
+pub fn files(
+    store: &dyn StoreRead,
+    holder: &str,
+    after: Option<InodeId>,
+    limit: usize,
+) -> Result<Vec<InodeId>> {
+    let prefix = holder_key(holder);
+    let from = after.map_or(prefix.clone(), |id| file_key(holder, InodeId(id.0 + 1)));
+    let mut found = Vec::new();
+    if limit == 0 {
+        return Ok(found);
+    }
+    let mut bad = None;
+    store.scan(Table::LeaseFile, &from, &prefix_end(&prefix), &mut |key, _| {
+        match <[u8; 8]>::try_from(&key[prefix.len()..]) {
+            Ok(id) => found.push(InodeId(u64::from_be_bytes(id))),
+            Err(_) => bad = Some(key.len()),
+        }
+        if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    match bad {
+        Some(len) => {
+            Err(StoreError::Corrupt { what: "lease", reason: format!("a key of {len} bytes") }
+                .into())
+        }
+        None => Ok(found),
+    }
+}
+
+/// Holders that were silent beyond the hard limit, the oldest first: at most `limit`, each with at
+/// most `limit` of its files.
+pub fn expired(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    now_ms: u64,
+    limit: usize,
+) -> Result<Vec<ExpiredLease>> {
+    let Some(oldest) = now_ms.checked_sub(settings.lease_hard_limit_ms) else {
+        return Ok(Vec::new());
+    };
+    if renewed_all(store)? >= oldest {
+        return Ok(Vec::new());
+    }
+    let mut holders = Vec::new();
+    store.scan(Table::LeaseAge, &[], &oldest.to_be_bytes(), &mut |key, _| {
+        holders.push(String::from_utf8_lossy(key.get(8..).unwrap_or_default()).into_owned());
+        if holders.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    holders
+        .into_iter()
+        .map(|holder| {
+            let files = files(store, &holder, None, limit)?;
+            Ok(ExpiredLease { holder, files })
+        })
+        .collect()
+}
+
+/// Sets the time of a lease that exists; says whether it does.
+pub(crate) fn renew(store: &mut dyn StoreTxn, holder: &str, now_ms: u64) -> Result<bool> {
+    let Some(before) = renewed_at(store, holder)? else { return Ok(false) };
+    set_time(store, holder, Some(before), now_ms)?;
+    Ok(true)
+}
+
+fn set_time(
+    store: &mut dyn StoreTxn,
+    holder: &str,
+    before: Option<u64>,
+    now_ms: u64,
+) -> Result<()> {
+    if let Some(before) = before {
+        store.delete(Table::LeaseAge, &age_key(before, holder))?;
+    }
+    store.put(Table::Lease, &holder_key(holder), &number_bytes(now_ms))?;
+    Ok(store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?)
+}
+
+/// Every lease counts as renewed now.
+pub(crate) fn renew_all(store: &mut dyn StoreTxn, now_ms: u64) -> Result<()> {
+    Ok(store.put(Table::Meta, RENEWED_ALL, &number_bytes(now_ms))?)
+}
+
+/// The holder opens a file, which renews its lease.
+pub(crate) fn add(
+    store: &mut dyn StoreTxn,
+    holder: &str,
+    file: InodeId,
+    now_ms: u64,
+) -> Result<()> {
+    let before = renewed_at(store, holder)?;
+    set_time(store, holder, before, now_ms)?;
+    Ok(store.put(Table::LeaseFile, &file_key(holder, file), &[])?)
+}
+
+/// The file is closed or gone; the lease goes with its last file.
+pub(crate) fn remove(store: &mut dyn StoreTxn, holder: &str, file: InodeId) -> Result<()> {
+    store.delete(Table::LeaseFile, &file_key(holder, file))?;
+    if files(store, holder, None, 1)?.is_empty()
+        && let Some(before) = renewed_at(store, holder)?
+    {
+        store.delete(Table::LeaseAge, &age_key(before, holder))?;
+        store.delete(Table::Lease, &holder_key(holder))?;
+    }
+    Ok(())
+}
+
+/// At most `limit` open files of all holders with ids greater than `after`, ascending. Walks every
+/// open file once.
+///
+/// Source: Hadoop 3.5.0 `LeaseManager#getUnderConstructionFiles`.
+pub fn open_files(store: &dyn StoreRead, after: InodeId, limit: usize) -> Result<Vec<InodeId>> {
+    let mut found = std::collections::BTreeSet::new();
+    store.scan(Table::LeaseFile, &[], &[], &mut |key, _| {
+        let id = key.last_chunk().map_or(InodeId::NONE, |id| InodeId(u64::from_be_bytes(*id)));
+        if id > after {
+            found.insert(id);
+            if found.len() > limit {
+                found.pop_last();
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found.into_iter().collect())
+}

@@ -1,0 +1,32 @@
+//! The file tree as a deterministic state machine over a log of commands.
+//!
+//! [`apply::apply`] takes an [`Entry`] (a [`Command`] with its time, caller and call id) and changes a
+//! [`store::StoreTxn`]; [`query`] answers from a [`store::StoreRead`]. Nothing here reads a clock, draws
+//! a random number, or knows the wire, sockets, files, threads, or where replicas are.
+//!
+//! Invariants: the same entries give the same store; an entry that fails changes nothing; a file costs
+//! store space, not memory. Tested in `tests/it` against a model.
+
+pub mod apply;
+pub mod block;
+pub mod command;
+pub mod encoding;
+pub mod error;
+pub mod inode;
+pub mod lease;
+pub mod ops;
+pub mod path;
+pub mod perm;
+pub mod policy_admin;
+pub mod query;
+mod retry;
+pub mod settings;
+pub mod store;
+mod tree;
+
+pub use apply::{Outcome, apply, evaluate};
+pub use block::{Block, BlockRef, BlockState};
+pub use command::{CallId, Caller, Command, Entry};
+pub use error::{NamespaceError, Result};
+pub use inode::{FileRedundancy, Inode, InodeId};
+pub use settings::Settings;

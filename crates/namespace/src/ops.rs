@@ -1,0 +1,177 @@
+//! The operations on the tree, one to a file.
+//!
+//! A file holds the command, its encoding, what it checks and what it changes. Changes go to an overlay
+//! that is dropped when the operation fails.
+
+pub mod abandon_block;
+pub mod add_block;
+pub mod append;
+pub mod commit_block_synchronization;
+pub mod complete;
+pub mod concat;
+pub mod configure;
+pub(crate) mod counter;
+pub mod create;
+pub mod delete;
+pub mod ec;
+pub mod fsync;
+pub mod lease;
+pub mod mkdirs;
+pub mod pipeline;
+pub mod rename;
+pub mod set_owner;
+pub mod set_permission;
+pub mod set_quota;
+pub mod set_replication;
+pub mod set_storage_policy;
+pub mod set_times;
+pub mod truncate;
+pub mod unit_crcs;
+pub mod xattr;
+
+use crate::apply::Outcome;
+use crate::block::{self, BlockRef, BlockState};
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{Inode, InodeId};
+use crate::path::{self, Purpose, Resolved};
+use crate::settings::Settings;
+use crate::store::{Overlay, StoreRead};
+use crate::{inode, tree};
+
+/// What an operation works with.
+pub(crate) struct Context<'a, 'b> {
+    /// The state and the changes so far.
+    pub store: &'a mut Overlay<'b>,
+    /// When the command came, ms since the epoch.
+    pub now_ms: u64,
+    /// Who sent it.
+    pub caller: &'a Caller,
+    /// Limits in force.
+    pub settings: &'a Settings,
+}
+
+impl Context<'_, '_> {
+    /// Follows a path on behalf of the caller.
+    pub fn resolve(&self, path: &str, purpose: Purpose) -> Result<Resolved> {
+        path::resolve(self.store, self.settings, self.caller, path, purpose)
+    }
+}
+
+/// The way to a file that `holder` has open, by its id or, from old clients, by its path.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#checkLease`.
+pub(crate) fn open_file(
+    store: &dyn StoreRead,
+    path: &str,
+    file: Option<InodeId>,
+    holder: &str,
+) -> Result<Resolved> {
+    let at = match file {
+        Some(id) => path::of_inode(store, id)?,
+        None => {
+            let names = path.split('/').filter(|name| !name.is_empty());
+            Some(path::walk(store, names.map(str::to_owned).collect())?)
+        }
+    };
+    let describe = |path: &str, id: InodeId| {
+        format!(
+            "File does not exist: {path} (inode {id}) Holder {holder} does not have any open files."
+        )
+    };
+    let given = file.unwrap_or(InodeId::NONE);
+    let at = at.ok_or_else(|| NamespaceError::FileNotFound(describe(path, given)))?;
+    let Some(target) = at.target() else {
+        return Err(NamespaceError::FileNotFound(describe(&at.path, given)));
+    };
+    let Some(inner) = target.file() else {
+        return Err(NamespaceError::LeaseExpired(format!(
+            "INode is not a regular file: {} (inode {}) Holder {holder} does not have any open files.",
+            at.path, target.id
+        )));
+    };
+    match &inner.writer {
+        None => Err(NamespaceError::LeaseExpired(format!(
+            "File is not open for writing: {} (inode {}) Holder {holder} does not have any open files.",
+            at.path, target.id
+        ))),
+        Some(writer) if writer.holder != holder => Err(NamespaceError::LeaseExpired(format!(
+            "Client (={}) is not the lease owner (={holder}: {} (inode {}) Holder {holder} does not \
+             have any open files.",
+            writer.holder, at.path, target.id
+        ))),
+        Some(_) => Ok(at),
+    }
+}
+
+/// Makes the length that the client gives the last block's final one. Writes `inode`.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#commitOrCompleteLastBlock`, `#commitBlock`.
+pub(crate) fn commit_last(
+    cx: &mut Context<'_, '_>,
+    at: &Resolved,
+    inode: &mut Inode,
+    commit: BlockRef,
+    crcs: &[Option<u32>],
+    complete: bool,
+) -> Result<()> {
+    let Some(mut block) = block::last(cx.store, inode)? else { return Ok(()) };
+    if block.state == BlockState::Complete {
+        return Ok(());
+    }
+    let name = |id, gs| format!("{id}_{gs}");
+    if matches!(block.state, BlockState::UnderRecovery { .. }) {
+        return Err(NamespaceError::Io(format!(
+            "Commit or complete block {}, whereas it is under recovery.",
+            name(commit.id, commit.gs)
+        )));
+    }
+    if block.id != commit.id.group() || block.gs != commit.gs {
+        return Err(NamespaceError::Io(format!(
+            "Commit block with mismatching GS. NN has {}, client submits {}",
+            name(block.id, block.gs),
+            name(commit.id, commit.gs)
+        )));
+    }
+    if commit.len < block.len {
+        return Err(NamespaceError::Io(format!(
+            "Commit block {} with {} bytes, less than the {} that it has",
+            name(block.id, block.gs),
+            commit.len,
+            block.len
+        )));
+    }
+    block.state = if complete { BlockState::Complete } else { BlockState::Committed };
+    merge_crcs(&mut block.unit_crcs, crcs);
+    let above = &at.chain[..at.chain.len() - 1];
+    tree::set_last_len(cx.store, above, inode, &mut block, commit.len)
+}
+
+/// Keeps what is known and adds what is new.
+pub(crate) fn merge_crcs(known: &mut Vec<Option<u32>>, new: &[Option<u32>]) {
+    let count = new.len().min(cairn_stripe::id::MAX_UNITS_PER_GROUP);
+    if known.len() < count {
+        known.resize(count, None);
+    }
+    for (known, new) in known.iter_mut().zip(new) {
+        *known = known.or(*new);
+    }
+}
+
+/// The file at a path, or Hadoop's complaint.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
+pub(crate) fn existing_file(at: &Resolved) -> Result<&Inode> {
+    match at.existing()? {
+        inode if inode.is_directory() => {
+            Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)))
+        }
+        inode => Ok(inode),
+    }
+}
+
+/// Writes an inode that an operation has changed.
+pub(crate) fn save(cx: &mut Context<'_, '_>, inode: &Inode) -> Result<Outcome> {
+    inode::put(cx.store, inode)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,47 @@
+//! Taking back the last block of an open file.
+
+use crate::apply::Outcome;
+use crate::block::{self, BlockRef};
+use crate::encoding::encode_struct;
+use crate::error::Result;
+use crate::inode::{self, InodeId};
+use crate::ops::{self, Context};
+use crate::tree;
+
+/// Takes back the last block.
+///
+/// Answer: `Outcome::Removed`.
+///
+/// Source: Hadoop 3.5.0 `FSDirWriteFileOp#abandonBlock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbandonBlock {
+    /// The file.
+    pub path: String,
+    /// Its id, if the client sent it.
+    pub file: Option<InodeId>,
+    /// The lease holder.
+    pub holder: String,
+    /// The block.
+    pub block: BlockRef,
+}
+
+encode_struct!(AbandonBlock { path, file, holder, block });
+
+impl AbandonBlock {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = ops::open_file(cx.store, &self.path, self.file, &self.holder)?;
+        let mut inode = at.existing()?.clone();
+        let none = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
+        let Some(last) = block::last(cx.store, &inode)? else { return Ok(none) };
+        // The client of a striped file goes on with the units that still live.
+        if last.id.is_striped() || last.id != self.block.id || last.is_final() {
+            return Ok(none);
+        }
+        let mut last = last;
+        let above = &at.chain[..at.chain.len() - 1];
+        tree::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
+        let blocks = tree::remove_last_block(cx.store, &mut inode)?.into_iter().collect();
+        inode::put(cx.store, &inode)?;
+        Ok(Outcome::Removed { done: true, blocks, more: false })
+    }
+}

@@ -1,0 +1,167 @@
+//! Adding a block to an open file.
+
+use crate::apply::Outcome;
+use crate::block::{self, Block, BlockRef, BlockState, Position};
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::ops::counter::{self, Counter};
+use crate::ops::{self, Context};
+use crate::path::Resolved;
+use crate::policy_admin;
+use crate::query::AddBlockPlan;
+use crate::settings::Settings;
+use crate::store::StoreRead;
+use crate::tree::{self, Usage};
+use cairn_stripe::Redundancy;
+
+/// Commits the previous block and adds the next one. Placement is the caller's.
+///
+/// Answer: `Outcome::BlockAdded`.
+///
+/// Source: Hadoop 3.5.0 `FSDirWriteFileOp#validateAddBlock`, `#analyzeFileState`, `#storeAllocatedBlock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddBlock {
+    /// The file.
+    pub path: String,
+    /// Its id, if the client sent it.
+    pub file: Option<InodeId>,
+    /// The lease holder.
+    pub holder: String,
+    /// The block the client has just finished, with its length.
+    pub previous: Option<BlockRef>,
+    /// CRC32C of the previous block's units, as far as reported.
+    pub previous_crcs: Vec<Option<u32>>,
+    /// Whether the previous block has its minimum of replicas.
+    pub previous_min_replicated: bool,
+}
+
+encode_struct!(AddBlock { path, file, holder, previous, previous_crcs, previous_min_replicated });
+
+impl AddBlock {
+    pub(crate) fn plan(&self, store: &dyn StoreRead, settings: &Settings) -> Result<AddBlockPlan> {
+        let at = ops::open_file(store, &self.path, self.file, &self.holder)?;
+        let inode = at.existing()?;
+        if let Some((offset, block)) = self.find_retry(store, inode)? {
+            return Ok(AddBlockPlan::Retry { offset, block });
+        }
+        let Some(file) = inode.file() else { return Err(not_a_file(&at)) };
+        if file.block_count >= settings.blocks_per_file_max {
+            return Err(NamespaceError::Io(format!(
+                "File has reached the limit on maximum number of blocks \
+                 (dfs.namenode.fs-limits.max-blocks-per-file): {} >= {}",
+                file.block_count, settings.blocks_per_file_max
+            )));
+        }
+        let redundancy = policy_admin::redundancy(store, file.redundancy)?;
+        let whole_len = match &redundancy {
+            Redundancy::Replicated(_) => file.block_size,
+            Redundancy::Striped(policy) => {
+                file.block_size.saturating_mul(u64::from(policy.schema.k))
+            }
+        };
+        let space = tree::block_space(store, file.redundancy, whole_len)? as i64;
+        tree::verify_quota(store, &at.chain, Usage { names: 0, space })?;
+        let storage_policy = at.chain.iter().rev().map(|i| i.storage_policy).find(|id| *id != 0);
+        Ok(AddBlockPlan::New {
+            file: inode.id,
+            block_size: file.block_size,
+            redundancy,
+            storage_policy: storage_policy.unwrap_or(0),
+            client_machine: file
+                .writer
+                .as_ref()
+                .map_or(String::new(), |w| w.client_machine.clone()),
+            penultimate: block::penultimate(store, inode)?,
+            path: at.path,
+        })
+    }
+
+    /// The last block and its offset, if an earlier call has added it already; fails if `previous` is
+    /// not what it should be.
+    fn find_retry(&self, store: &dyn StoreRead, inode: &Inode) -> Result<Option<(u64, Block)>> {
+        let same = |block: &Option<Block>| match (block, self.previous) {
+            (None, None) => true,
+            (Some(block), Some(previous)) => block.id == previous.id && block.gs == previous.gs,
+            _ => false,
+        };
+        let last = block::last(store, inode)?;
+        if same(&last) {
+            return Ok(None);
+        }
+        let Some(last) = last else { return Err(self.mismatch("null".to_string())) };
+        let block_size = inode.file().map_or(0, |file| file.block_size);
+        // An appending client that starts with a new block has no previous one to name.
+        let appends = self.previous.is_none() && last.state == BlockState::Complete;
+        if appends && (last.len >= block_size || last.id.is_striped()) {
+            return Ok(None);
+        }
+        if same(&block::penultimate(store, inode)?) {
+            if last.len != 0 {
+                return Err(NamespaceError::Io(format!(
+                    "Request looked like a retry to allocate block {} but it already contains {} \
+                     bytes",
+                    last.id, last.len
+                )));
+            }
+            let offset = block::position(store, inode.id, last.index)?.offset;
+            return Ok(Some((offset, last)));
+        }
+        Err(self.mismatch(format!("{}_{}", last.id, last.gs)))
+    }
+
+    fn mismatch(&self, last: String) -> NamespaceError {
+        let previous = self.previous.map_or("null".to_string(), |b| format!("{}_{}", b.id, b.gs));
+        NamespaceError::Io(format!(
+            "Cannot allocate block in {}: passed 'previous' block {previous} does not match actual \
+             last block in file {last}",
+            self.path
+        ))
+    }
+
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        if let AddBlockPlan::Retry { offset, block } = self.plan(cx.store, cx.settings)? {
+            return Ok(Outcome::BlockAdded { offset, block, retry: true });
+        }
+        let at = ops::open_file(cx.store, &self.path, self.file, &self.holder)?;
+        let mut inode = at.existing()?.clone();
+        complete_penultimate(cx, &inode)?;
+        if let Some(previous) = self.previous {
+            let complete = self.previous_min_replicated;
+            ops::commit_last(cx, &at, &mut inode, previous, &self.previous_crcs, complete)?;
+        }
+        let Some(file) = inode.file_mut() else { return Err(not_a_file(&at)) };
+        let striped = matches!(file.redundancy, FileRedundancy::Striped(_));
+        let (index, offset) = (file.block_count as u32, file.len);
+        file.block_count += 1;
+        let block = Block {
+            id: counter::next_block_id(cx.store, striped)?,
+            gs: counter::next_stamp(cx.store)?,
+            len: 0,
+            file: inode.id,
+            index,
+            state: BlockState::UnderConstruction,
+            unit_crcs: Vec::new(),
+        };
+        block::put(cx.store, &block)?;
+        block::put_position(cx.store, inode.id, index, Position { offset, id: block.id })?;
+        counter::add(cx.store, Counter::Blocks, 1)?;
+        inode::put(cx.store, &inode)?;
+        Ok(Outcome::BlockAdded { offset, block, retry: false })
+    }
+}
+
+fn not_a_file(at: &Resolved) -> NamespaceError {
+    NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path))
+}
+
+/// The caller has checked that the block before the last one has its minimum of replicas.
+fn complete_penultimate(cx: &mut Context<'_, '_>, inode: &Inode) -> Result<()> {
+    match block::penultimate(cx.store, inode)? {
+        Some(mut block) if block.state == BlockState::Committed => {
+            block.state = BlockState::Complete;
+            block::put(cx.store, &block)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,104 @@
+//! Opening a file at its end.
+
+use crate::apply::Outcome;
+use crate::block::{self, BlockState};
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, FileRedundancy, Writer};
+use crate::lease;
+use crate::ops::Context;
+use crate::ops::lease::{self as lease_ops, LastBlocks};
+use crate::path::{Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::query::FileStatus;
+
+/// Opens a file for writing at its end.
+///
+/// Answer: `Outcome::Appended`.
+///
+/// Source: Hadoop 3.5.0 `FSDirAppendOp#appendFile`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// The file.
+    pub path: String,
+    /// The client's name.
+    pub holder: String,
+    /// The client's host.
+    pub client_machine: String,
+    /// `CreateFlag.NEW_BLOCK`: leave the last block as it is.
+    pub new_block: bool,
+    /// What is known of its last blocks' replicas.
+    pub replicas: LastBlocks,
+}
+
+encode_struct!(Append { path, holder, client_machine, new_block, replicas });
+
+impl Append {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        if at.target().is_some_and(inode::Inode::is_directory) {
+            return Err(NamespaceError::FileAlreadyExists(format!(
+                "Cannot append to directory {}; already exists as a directory.",
+                at.path
+            )));
+        }
+        perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
+        let Some(target) = at.target() else {
+            return Err(NamespaceError::FileNotFound(format!(
+                "Failed to append to non-existent file {} for client {}",
+                at.path, self.client_machine
+            )));
+        };
+        let striped =
+            target.file().is_some_and(|f| matches!(f.redundancy, FileRedundancy::Striped(_)));
+        if striped && !self.new_block {
+            return Err(NamespaceError::UnsupportedOperation(
+                "Append on EC file without new block is not supported. Use NEW_BLOCK create flag \
+                 while appending file."
+                    .to_string(),
+            ));
+        }
+        let (holder, machine) = (&self.holder, &self.client_machine);
+        let waiting = lease_ops::take_over(cx, "APPEND_FILE", &at, holder, machine, self.replicas)?;
+        if let Some(outcome) = waiting {
+            return Ok(outcome);
+        }
+        self.reopen(cx, at)
+    }
+
+    /// Source: Hadoop 3.5.0 `FSDirAppendOp#prepareFileForAppend`.
+    fn reopen(&self, cx: &mut Context<'_, '_>, mut at: Resolved) -> Result<Outcome> {
+        let mut inode = inode::expect(cx.store, at.existing()?.id)?;
+        let last = block::last(cx.store, &inode)?;
+        if last.is_some() && !self.replicas.last_min_replicated {
+            return Err(NamespaceError::Io(format!(
+                "append: lastBlock={} of src={} is not sufficiently replicated yet.",
+                last.map_or(String::new(), |block| format!("{}_{}", block.id, block.gs)),
+                at.path
+            )));
+        }
+        let id = inode.id;
+        let Some(file) = inode.file_mut() else {
+            return Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)));
+        };
+        file.writer = Some(Writer {
+            holder: self.holder.clone(),
+            client_machine: self.client_machine.clone(),
+        });
+        let block_size = file.block_size;
+        inode::put(cx.store, &inode)?;
+        lease::add(cx.store, &self.holder, id, cx.now_ms)?;
+        let mut reopened = None;
+        if let Some(mut block) = last.filter(|block| !self.new_block && block.len < block_size) {
+            block.state = BlockState::UnderConstruction;
+            block.unit_crcs.clear();
+            block::put(cx.store, &block)?;
+            reopened = Some((block::position(cx.store, id, block.index)?.offset, block));
+        }
+        at.chain.pop();
+        at.chain.push(inode);
+        let status = FileStatus::of(cx.store, &at)?
+            .ok_or_else(|| NamespaceError::FileNotFound(at.path.clone()))?;
+        Ok(Outcome::Appended { status: Box::new(status), last: reopened })
+    }
+}

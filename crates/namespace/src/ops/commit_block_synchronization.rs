@@ -1,0 +1,86 @@
+//! The end of a block's recovery.
+
+use crate::apply::Outcome;
+use crate::block::{self, BlockRef, BlockState};
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::ops::Context;
+use crate::{inode, path, perm, tree};
+use cairn_stripe::GenerationStamp;
+
+/// A DataNode has recovered a block.
+///
+/// Answer: `Outcome::Removed`.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#commitBlockSynchronization`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitBlockSynchronization {
+    /// The block as the DataNode was told.
+    pub block: BlockRef,
+    /// The recovery's stamp.
+    pub new_gs: GenerationStamp,
+    /// Its bytes now.
+    pub new_len: u64,
+    /// Close the file.
+    pub close_file: bool,
+    /// The block has no bytes: drop it.
+    pub delete_block: bool,
+}
+
+encode_struct!(CommitBlockSynchronization { block, new_gs, new_len, close_file, delete_block });
+
+impl CommitBlockSynchronization {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        let nothing = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
+        let name = format!("{}_{}", self.block.id, self.block.gs);
+        let Some(mut block) = block::get(cx.store, self.block.id)? else {
+            if self.delete_block {
+                return Ok(nothing);
+            }
+            return Err(NamespaceError::Io(format!("Block (={name}) not found")));
+        };
+        let at = path::of_inode(cx.store, block.file)?.ok_or_else(|| {
+            NamespaceError::FileNotFound(format!(
+                "File not found: inode {}, likely due to delayed block removal",
+                block.file
+            ))
+        })?;
+        let mut inode = at.existing()?.clone();
+        let is_last = inode.file().is_some_and(|f| f.block_count == u64::from(block.index) + 1);
+        let open = inode.file().is_some_and(|file| file.writer.is_some());
+        if !open || !is_last || block.state == BlockState::Complete {
+            return Ok(nothing);
+        }
+        let current = match block.state {
+            BlockState::UnderRecovery { recovery_gs, .. } => recovery_gs,
+            _ => GenerationStamp(0),
+        };
+        if current != self.new_gs {
+            return Err(NamespaceError::Io(format!(
+                "The recovery id {} does not match current recovery id {current} for block {name}",
+                self.new_gs
+            )));
+        }
+        let above = &at.chain[..at.chain.len() - 1];
+        let mut removed = Vec::new();
+        if self.delete_block {
+            tree::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
+            removed.extend(tree::remove_last_block(cx.store, &mut inode)?);
+        } else {
+            if block.len != self.new_len {
+                // What was summed at the other length does not hold any more.
+                block.unit_crcs.clear();
+            }
+            block.gs = self.new_gs;
+            block.state = BlockState::UnderConstruction;
+            tree::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
+        }
+        if self.close_file {
+            tree::close(cx.store, &mut inode, cx.now_ms)?;
+        } else {
+            inode::put(cx.store, &inode)?;
+        }
+        Ok(Outcome::Removed { done: true, blocks: removed, more: false })
+    }
+}

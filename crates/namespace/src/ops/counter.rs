@@ -1,0 +1,91 @@
+//! Counters in the store, which make ids and stamps the same in every replay.
+
+use crate::encoding::{Decode, Decoder, Encode, Encoder};
+use crate::error::Result;
+use crate::inode::InodeId;
+use crate::store::{StoreRead, StoreTxn, Table};
+use cairn_stripe::{BlockId, GenerationStamp};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counter {
+    /// The last inode id.
+    InodeId,
+    /// The last contiguous block id.
+    BlockId,
+    /// The last block group id, as the bits of the negative number.
+    GroupId,
+    /// The last generation stamp.
+    GenerationStamp,
+    /// Inodes there are.
+    Inodes,
+    /// Blocks there are.
+    Blocks,
+}
+
+impl Counter {
+    fn key(self) -> &'static [u8] {
+        match self {
+            Counter::InodeId => b"inode-id",
+            Counter::BlockId => b"block-id",
+            Counter::GroupId => b"group-id",
+            Counter::GenerationStamp => b"generation-stamp",
+            Counter::Inodes => b"inodes",
+            Counter::Blocks => b"blocks",
+        }
+    }
+
+    fn initial(self) -> u64 {
+        match self {
+            Counter::InodeId => InodeId::ROOT.0,
+            Counter::BlockId => BlockId::LAST_RESERVED.0 as u64,
+            Counter::GroupId => BlockId::FIRST_GROUP_BASE.0 as u64,
+            Counter::GenerationStamp => GenerationStamp::LAST_RESERVED.0,
+            Counter::Inodes | Counter::Blocks => 0,
+        }
+    }
+}
+
+/// The counter's value.
+pub(crate) fn get(store: &dyn StoreRead, counter: Counter) -> Result<u64> {
+    let Some(bytes) = store.get(Table::Meta, counter.key())? else { return Ok(counter.initial()) };
+    let mut input = Decoder::new(&bytes);
+    let value = u64::decode(&mut input)?;
+    input.finish()?;
+    Ok(value)
+}
+
+fn set(store: &mut dyn StoreTxn, counter: Counter, value: u64) -> Result<()> {
+    let mut out = Encoder::new();
+    value.encode(&mut out);
+    Ok(store.put(Table::Meta, counter.key(), &out.into_bytes())?)
+}
+
+/// Adds to a counter of things that there are.
+pub(crate) fn add(store: &mut dyn StoreTxn, counter: Counter, change: i64) -> Result<()> {
+    let value = get(store, counter)?.saturating_add_signed(change);
+    set(store, counter, value)
+}
+
+/// A new inode id.
+pub(crate) fn next_inode_id(store: &mut dyn StoreTxn) -> Result<InodeId> {
+    let next = get(store, Counter::InodeId)? + 1;
+    set(store, Counter::InodeId, next)?;
+    Ok(InodeId(next))
+}
+
+/// A new block id, or block group id.
+pub(crate) fn next_block_id(store: &mut dyn StoreTxn, striped: bool) -> Result<BlockId> {
+    let counter = if striped { Counter::GroupId } else { Counter::BlockId };
+    let last = BlockId(get(store, counter)? as i64);
+    let next = if striped { last.next_group() } else { last.next_contiguous() };
+    set(store, counter, next.0 as u64)?;
+    Ok(next)
+}
+
+/// A new generation stamp.
+pub(crate) fn next_stamp(store: &mut dyn StoreTxn) -> Result<GenerationStamp> {
+    let next = GenerationStamp(get(store, Counter::GenerationStamp)?).next();
+    set(store, Counter::GenerationStamp, next.0)?;
+    Ok(next)
+}

@@ -1,0 +1,197 @@
+//! Making files.
+
+use crate::apply::{Outcome, RemovedBlock};
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, File, FileRedundancy, Inode, Kind, Writer};
+use crate::ops::lease as lease_ops;
+use crate::ops::{Context, counter, mkdirs, set_replication, set_storage_policy};
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::query::FileStatus;
+use crate::{lease, policy_admin, tree};
+use cairn_stripe::PolicyId;
+
+/// Makes a file and opens it for writing.
+///
+/// Answer: `Outcome::Created`.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#startFile`, `FSDirWriteFileOp#startFile`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// Where.
+    pub path: String,
+    /// Permission bits, the client's umask applied.
+    pub mode: u16,
+    /// The client's name, which holds the lease.
+    pub holder: String,
+    /// The client's host.
+    pub client_machine: String,
+    /// `CreateFlag.CREATE`: make it if it is missing.
+    pub create: bool,
+    /// `CreateFlag.OVERWRITE`: replace a file that is there.
+    pub overwrite: bool,
+    /// `CreateFlag.SHOULD_REPLICATE`: no erasure coding, whatever the directory says.
+    pub should_replicate: bool,
+    /// Make missing parents.
+    pub create_parent: bool,
+    /// Copies, for a replicated file.
+    pub replication: u16,
+    /// Bytes of a block.
+    pub block_size: u64,
+    /// The policy asked for by name; `None` takes the directory's.
+    pub ec_policy: Option<String>,
+    /// The storage policy asked for by name.
+    pub storage_policy: Option<String>,
+}
+
+encode_struct!(Create {
+    path,
+    mode,
+    holder,
+    client_machine,
+    create,
+    overwrite,
+    should_replicate,
+    create_parent,
+    replication,
+    block_size,
+    ec_policy,
+    storage_policy
+});
+
+impl Create {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        self.check_arguments()?;
+        let mut at = cx.resolve(&self.path, Purpose::Create)?;
+        self.check_target(cx, &at)?;
+        let redundancy = self.choose_redundancy(cx, &at)?;
+        let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => set_storage_policy::id_of(name)?,
+            None => 0,
+        };
+        let removed = self.replace_existing(cx, &mut at)?;
+        mkdirs::make_ancestors(cx, &mut at)?;
+        let parent = inode::expect(cx.store, at.chain[at.chain.len() - 1].id)?;
+        path::check_limits(cx.settings, &parent, &at.parent_path(), at.name())?;
+        let file = Inode {
+            id: counter::next_inode_id(cx.store)?,
+            parent: parent.id,
+            name: at.name().to_string(),
+            owner: cx.caller.user.clone(),
+            group: parent.group,
+            mode: self.mode & 0o1777,
+            mtime: cx.now_ms,
+            atime: cx.now_ms,
+            storage_policy,
+            kind: Kind::File(File {
+                redundancy,
+                block_size: self.block_size,
+                block_count: 0,
+                len: 0,
+                writer: Some(Writer {
+                    holder: self.holder.clone(),
+                    client_machine: self.client_machine.clone(),
+                }),
+            }),
+        };
+        tree::add(cx.store, &at.chain, &file, cx.now_ms)?;
+        lease::add(cx.store, &self.holder, file.id, cx.now_ms)?;
+        at.chain.push(file);
+        let status = FileStatus::of(cx.store, &at)?
+            .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
+        Ok(Outcome::Created { status: Box::new(status), removed })
+    }
+
+    fn check_arguments(&self) -> Result<()> {
+        let reserved = path::is_reserved(&self.path) && !path::is_inode_path(&self.path);
+        if !path::is_valid(&self.path) || reserved {
+            return Err(NamespaceError::InvalidPath(format!("Invalid path name {}", self.path)));
+        }
+        if self.should_replicate && self.ec_policy.as_deref().is_some_and(|name| !name.is_empty()) {
+            return Err(NamespaceError::HadoopIllegalArgument(
+                "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not \
+                 allowed!"
+                    .to_string(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Source: Hadoop 3.5.0 `FSDirWriteFileOp#resolvePathForStartFile`.
+    fn check_target(&self, cx: &Context<'_, '_>, at: &Resolved) -> Result<()> {
+        perm::check_ancestor(cx.settings, cx.caller, at, Access::WRITE)?;
+        match at.target() {
+            Some(target) if target.is_directory() => Err(NamespaceError::FileAlreadyExists(
+                format!("{} already exists as a directory", at.path),
+            )),
+            Some(_) if self.overwrite => {
+                perm::check_access(cx.settings, cx.caller, at, Access::WRITE)
+            }
+            Some(_) => Ok(()),
+            None => {
+                if !self.create_parent {
+                    path::check_parent_directory(at)?;
+                }
+                if !self.create {
+                    return Err(NamespaceError::FileNotFound(format!(
+                        "Can't overwrite non-existent {}",
+                        self.path
+                    )));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn choose_redundancy(&self, cx: &Context<'_, '_>, at: &Resolved) -> Result<FileRedundancy> {
+        let min = cx.settings.block_size_min;
+        // Java knows sizes beyond its `long` as negative ones.
+        if self.block_size < min || i64::try_from(self.block_size).is_err() {
+            return Err(NamespaceError::Io(format!(
+                "Specified block size {} is less than configured minimum value \
+                 dfs.namenode.fs-limits.min-block-size={min}",
+                self.block_size as i64
+            )));
+        }
+        let id = match self.ec_policy.as_deref().filter(|name| !name.is_empty()) {
+            _ if self.should_replicate => None,
+            Some(name) => Some(policy_admin::enabled(cx.store, name)?),
+            // The policy of the directory, not of a file that is to be replaced.
+            None => policy_admin::effective_id(&at.above()),
+        };
+        let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
+            set_replication::verify(cx.settings, at, self.replication, Some(&self.client_machine))?;
+            return Ok(FileRedundancy::Replicated(self.replication));
+        };
+        let policy = policy_admin::by_id(cx.store, id)?;
+        if self.block_size < u64::from(policy.cell_len) {
+            return Err(NamespaceError::Io(format!(
+                "Specified block size ({}) is less than the cell size ({}) of the erasure coding \
+                 policy ({}).",
+                self.block_size, policy.cell_len, policy.name
+            )));
+        }
+        Ok(FileRedundancy::Striped(id))
+    }
+
+    /// Discards a file that is to be overwritten; refuses if it is not to be.
+    fn replace_existing(
+        &self,
+        cx: &mut Context<'_, '_>,
+        at: &mut Resolved,
+    ) -> Result<Vec<RemovedBlock>> {
+        let Some(target) = at.target() else { return Ok(Vec::new()) };
+        if !self.overwrite {
+            lease_ops::refuse_if_open(cx, "CREATE_FILE", at, &self.holder, &self.client_machine)?;
+            return Err(NamespaceError::FileAlreadyExists(format!(
+                "{} for client {} already exists",
+                at.path, self.client_machine
+            )));
+        }
+        let (id, blocks) = (target.id, target.file().map_or(0, |file| file.block_count));
+        tree::discard(cx.store, at, cx.now_ms)?;
+        at.chain.pop();
+        Ok(tree::purge(cx.store, Some(id), blocks + 1)?.0)
+    }
+}

@@ -1,0 +1,44 @@
+//! Lengths for readers of an open file.
+
+use crate::apply::Outcome;
+use crate::block;
+use crate::encoding::encode_struct;
+use crate::error::Result;
+use crate::inode::InodeId;
+use crate::ops::{self, Context};
+use crate::tree;
+
+/// Records how long the last block is for readers.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#fsync`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fsync {
+    /// The file.
+    pub path: String,
+    /// Its id, if the client sent it.
+    pub file: Option<InodeId>,
+    /// The lease holder.
+    pub holder: String,
+    /// Bytes of the last block; `None` leaves it.
+    pub last_len: Option<u64>,
+}
+
+encode_struct!(Fsync { path, file, holder, last_len });
+
+impl Fsync {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = ops::open_file(cx.store, &self.path, self.file, &self.holder)?;
+        let mut inode = at.existing()?.clone();
+        let last = block::last(cx.store, &inode)?;
+        if let (Some(len), Some(mut block)) = (self.last_len, last)
+            && !block.is_final()
+            && len > block.len
+        {
+            let above = &at.chain[..at.chain.len() - 1];
+            tree::set_last_len(cx.store, above, &mut inode, &mut block, len)?;
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,299 @@
+//! Renewing, taking over and ending leases.
+
+use crate::apply::{BlockRecovery, Outcome, RemovedBlock};
+use crate::block::{self, BlockState};
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, InodeId};
+use crate::ops::{self, Context, counter};
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::{lease, tree};
+
+/// What the redundancy manager knows of the replicas of a file's last two blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastBlocks {
+    /// The block before the last one has its minimum of replicas.
+    pub penultimate_min_replicated: bool,
+    /// The last block has its minimum of replicas.
+    pub last_min_replicated: bool,
+    /// Some DataNode is known or expected to have a replica of the last block.
+    pub last_has_locations: bool,
+}
+
+encode_struct!(LastBlocks { penultimate_min_replicated, last_min_replicated, last_has_locations });
+
+/// The holder lives.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `LeaseManager#renewLease`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenewLease {
+    /// The lease holder.
+    pub holder: String,
+}
+
+encode_struct!(RenewLease { holder });
+
+impl RenewLease {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        lease::renew(cx.store, &self.holder, cx.now_ms)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Every holder gets the full time again; sent when a NameNode begins to serve.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `LeaseManager#renewAllLeases`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenewAllLeases {}
+
+encode_struct!(RenewAllLeases {});
+
+impl RenewAllLeases {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        lease::renew_all(cx.store, cx.now_ms)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Another client wants the file closed.
+///
+/// Answer: `Outcome::Recovery`.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#recoverLease`, `#recoverLeaseInternal`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoverLease {
+    /// The file.
+    pub path: String,
+    /// The client that asks.
+    pub holder: String,
+    /// What is known of its last blocks' replicas.
+    pub replicas: LastBlocks,
+}
+
+encode_struct!(RecoverLease { path, holder, replicas });
+
+impl RecoverLease {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let inode = ops::existing_file(&at)?;
+        if inode.file().is_some_and(|file| file.writer.is_none()) {
+            return Ok(Outcome::Recovery { closed: true, work: None, removed: Vec::new() });
+        }
+        perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
+        release(cx, &at, &self.holder, self.replicas)
+    }
+}
+
+/// The NameNode closes a file whose lease has passed the hard limit.
+///
+/// Answer: `Outcome::Recovery`.
+///
+/// Source: Hadoop 3.5.0 `LeaseManager#checkLeases`, `FSNamesystem#internalReleaseLease`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseLease {
+    /// The file.
+    pub file: InodeId,
+    /// What is known of its last blocks' replicas.
+    pub replicas: LastBlocks,
+}
+
+encode_struct!(ReleaseLease { file, replicas });
+
+impl ReleaseLease {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        let closed = Outcome::Recovery { closed: true, work: None, removed: Vec::new() };
+        let Some(at) = path::of_inode(cx.store, self.file)? else {
+            // Deleted while it was open; the rest of it is still to be purged.
+            if let Some(inode) = inode::get(cx.store, self.file)?
+                && let Some(writer) = inode.file().and_then(|file| file.writer.as_ref())
+            {
+                lease::remove(cx.store, &writer.holder, self.file)?;
+            }
+            return Ok(closed);
+        };
+        if ops::existing_file(&at)?.file().is_some_and(|file| file.writer.is_none()) {
+            return Ok(closed);
+        }
+        let holder = lease::namenode_holder(cx.settings, cx.now_ms);
+        release(cx, &at, &holder, self.replicas)
+    }
+}
+
+/// A recovery of a block that has not ended after this long is ordered again, in ms.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#getBlockRecoveryTimeout`, at 3 s between heartbeats.
+const RECOVERY_TIMEOUT_MS: u64 = 90_000;
+
+/// Closes an open file now, or orders the recovery of its last block and gives the file to
+/// `new_holder` meanwhile.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease`.
+fn release(
+    cx: &mut Context<'_, '_>,
+    at: &Resolved,
+    new_holder: &str,
+    replicas: LastBlocks,
+) -> Result<Outcome> {
+    let mut inode = at.existing()?.clone();
+    let closed =
+        |removed: Vec<RemovedBlock>| Outcome::Recovery { closed: true, work: None, removed };
+    let Some(mut last) =
+        block::last(cx.store, &inode)?.filter(|block| block.state != BlockState::Complete)
+    else {
+        tree::close(cx.store, &mut inode, cx.now_ms)?;
+        return Ok(closed(Vec::new()));
+    };
+    let penultimate_ready = replicas.penultimate_min_replicated
+        || block::penultimate(cx.store, &inode)?
+            .is_none_or(|block| block.state == BlockState::Complete);
+    if last.state == BlockState::Committed {
+        if penultimate_ready && replicas.last_min_replicated {
+            tree::close(cx.store, &mut inode, cx.now_ms)?;
+            return Ok(closed(Vec::new()));
+        }
+        if !penultimate_ready {
+            return Err(NamespaceError::AlreadyBeingCreated(format!(
+                "DIR* NameSystem.internalReleaseLease: Failed to release lease for file {}. \
+                 Committed blocks are waiting to be minimally replicated.",
+                at.path
+            )));
+        }
+    }
+    if !replicas.last_has_locations && last.len == 0 {
+        let removed = tree::remove_last_block(cx.store, &mut inode)?.into_iter().collect();
+        tree::close(cx.store, &mut inode, cx.now_ms)?;
+        return Ok(closed(removed));
+    }
+    give_to(cx, &mut inode, new_holder)?;
+    let is_due = match last.state {
+        BlockState::UnderRecovery { started_ms, .. } => {
+            cx.now_ms.saturating_sub(started_ms) >= RECOVERY_TIMEOUT_MS
+        }
+        _ => true,
+    };
+    if !is_due {
+        return Ok(Outcome::Recovery { closed: false, work: None, removed: Vec::new() });
+    }
+    let recovery_gs = counter::next_stamp(cx.store)?;
+    last.state = BlockState::UnderRecovery { recovery_gs, started_ms: cx.now_ms };
+    block::put(cx.store, &last)?;
+    let work = inode.file().map(|file| BlockRecovery {
+        block: last,
+        redundancy: file.redundancy,
+        recovery_gs,
+    });
+    Ok(Outcome::Recovery { closed: false, work, removed: Vec::new() })
+}
+
+fn give_to(cx: &mut Context<'_, '_>, inode: &mut inode::Inode, holder: &str) -> Result<()> {
+    let id = inode.id;
+    if let Some(writer) = inode.file_mut().and_then(|file| file.writer.as_mut()) {
+        if writer.holder != holder {
+            lease::remove(cx.store, &writer.holder, id)?;
+            writer.holder = holder.to_string();
+        }
+        lease::add(cx.store, holder, id, cx.now_ms)?;
+    }
+    inode::put(cx.store, inode)
+}
+
+fn refusal(
+    operation: &str,
+    at: &Resolved,
+    holder: &str,
+    client_machine: &str,
+    reason: &str,
+) -> String {
+    format!("Failed to {operation} {} for {holder} on {client_machine} because {reason}", at.path)
+}
+
+/// Who has a file open that another client wants.
+enum Holder {
+    /// Nobody.
+    None,
+    /// One that has been silent beyond the soft limit.
+    Silent,
+}
+
+/// Fails if a live holder has the file open, with the reason that Hadoop gives for `operation`.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#recoverLeaseInternal`.
+fn check_holder(
+    cx: &Context<'_, '_>,
+    operation: &str,
+    at: &Resolved,
+    holder: &str,
+    client_machine: &str,
+) -> Result<Holder> {
+    let Some(inode) = at.target() else { return Ok(Holder::None) };
+    let Some(writer) = inode.file().and_then(|file| file.writer.as_ref()) else {
+        return Ok(Holder::None);
+    };
+    let text = |reason: String| refusal(operation, at, holder, client_machine, &reason);
+    if writer.holder == holder {
+        return Err(NamespaceError::AlreadyBeingCreated(text(format!(
+            "{holder} is already the current lease holder."
+        ))));
+    }
+    if lease::is_soft_expired(cx.store, cx.settings, &writer.holder, cx.now_ms)? {
+        return Ok(Holder::Silent);
+    }
+    let owner = format!("{} on {}", writer.holder, writer.client_machine);
+    let recovering = block::last(cx.store, inode)?
+        .is_some_and(|block| matches!(block.state, BlockState::UnderRecovery { .. }));
+    Err(if recovering {
+        NamespaceError::RecoveryInProgress(text(format!(
+            "another recovery is in progress by {owner}"
+        )))
+    } else {
+        NamespaceError::AlreadyBeingCreated(text(format!(
+            "this file lease is currently owned by {owner}"
+        )))
+    })
+}
+
+/// Fails if anyone has the file open.
+pub(crate) fn refuse_if_open(
+    cx: &Context<'_, '_>,
+    operation: &str,
+    at: &Resolved,
+    holder: &str,
+    client_machine: &str,
+) -> Result<()> {
+    match check_holder(cx, operation, at, holder, client_machine)? {
+        Holder::None => Ok(()),
+        Holder::Silent => {
+            let reason = "lease recovery is in progress. Try again later.";
+            let text = refusal(operation, at, holder, client_machine, reason);
+            Err(NamespaceError::RecoveryInProgress(text))
+        }
+    }
+}
+
+/// As [`refuse_if_open`], but takes the file over from a holder that was silent beyond the soft limit.
+/// `None` means that the file is closed now; an outcome, that its last block must be recovered first.
+pub(crate) fn take_over(
+    cx: &mut Context<'_, '_>,
+    operation: &str,
+    at: &Resolved,
+    holder: &str,
+    client_machine: &str,
+    replicas: LastBlocks,
+) -> Result<Option<Outcome>> {
+    match check_holder(cx, operation, at, holder, client_machine)? {
+        Holder::None => return Ok(None),
+        Holder::Silent => {}
+    }
+    let namenode = lease::namenode_holder(cx.settings, cx.now_ms);
+    match release(cx, at, &namenode, replicas)? {
+        Outcome::Recovery { closed: true, .. } => Ok(None),
+        outcome => Ok(Some(outcome)),
+    }
+}

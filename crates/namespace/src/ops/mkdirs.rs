@@ -1,0 +1,101 @@
+//! Making directories.
+
+use crate::apply::Outcome;
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Directory, Inode, Kind};
+use crate::ops::{Context, counter};
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::tree;
+
+/// Makes a directory and, if asked, the missing ones above it.
+///
+/// Answer: `Outcome::Flag(true)`, also if it is there already.
+///
+/// Source: Hadoop 3.5.0 `FSDirMkdirOp#mkdirs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mkdirs {
+    /// Where.
+    pub path: String,
+    /// Permission bits, the client's umask applied.
+    pub mode: u16,
+    /// Make missing parents too.
+    pub create_parent: bool,
+}
+
+encode_struct!(Mkdirs { path, mode, create_parent });
+
+impl Mkdirs {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let mut at = cx.resolve(&self.path, Purpose::Create)?;
+        if let Some(target) = at.target() {
+            if !target.is_directory() {
+                return Err(NamespaceError::FileAlreadyExists(format!(
+                    "Path is not a directory: {}",
+                    self.path
+                )));
+            }
+            return Ok(Outcome::Flag(true));
+        }
+        perm::check_ancestor(cx.settings, cx.caller, &at, Access::WRITE)?;
+        if !self.create_parent {
+            path::check_parent_directory(&at)?;
+        }
+        make_missing(cx, &mut at, at_most(self.mode) | OWNER_WRITE_EXECUTE, 1)?;
+        make_one(cx, &mut at, at_most(self.mode))?;
+        Ok(Outcome::Flag(true))
+    }
+}
+
+/// What the owner gets on directories that are made on the way to another.
+const OWNER_WRITE_EXECUTE: u16 = 0o300;
+
+fn at_most(mode: u16) -> u16 {
+    mode & 0o1777
+}
+
+/// Makes the missing directories above a new file, with the permissions of the deepest one that
+/// exists.
+///
+/// Source: Hadoop 3.5.0 `FSDirMkdirOp#createAncestorDirectories`.
+pub(crate) fn make_ancestors(cx: &mut Context<'_, '_>, at: &mut Resolved) -> Result<()> {
+    let mode = at.ancestor().mode & 0o777 | OWNER_WRITE_EXECUTE;
+    make_missing(cx, at, mode, 1)
+}
+
+/// Makes directories until `spare` names of the path are left.
+fn make_missing(
+    cx: &mut Context<'_, '_>,
+    at: &mut Resolved,
+    mode: u16,
+    spare: usize,
+) -> Result<()> {
+    while at.chain.len() + spare <= at.names.len() {
+        make_one(cx, at, mode)?;
+    }
+    Ok(())
+}
+
+/// Makes the first missing directory of the path.
+fn make_one(cx: &mut Context<'_, '_>, at: &mut Resolved, mode: u16) -> Result<()> {
+    let depth = at.chain.len();
+    let name = at.names[depth - 1].clone();
+    let parent = inode::expect(cx.store, at.chain[depth - 1].id)?;
+    path::check_limits(cx.settings, &parent, &at.prefix(depth - 1), &name)?;
+    let directory = Inode {
+        id: counter::next_inode_id(cx.store)?,
+        parent: parent.id,
+        name,
+        owner: cx.caller.user.clone(),
+        group: parent.group.clone(),
+        mode,
+        mtime: cx.now_ms,
+        atime: 0,
+        storage_policy: 0,
+        kind: Kind::Directory(Directory::default()),
+    };
+    tree::add(cx.store, &at.chain, &directory, cx.now_ms)?;
+    at.chain.push(directory);
+    Ok(())
+}

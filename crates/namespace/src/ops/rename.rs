@@ -1,0 +1,206 @@
+//! Moving names.
+
+use crate::apply::Outcome;
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode};
+use crate::ops::Context;
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::tree::{self, Usage};
+
+/// The old rename: into a directory that is there, never over anything.
+///
+/// Answer: `Outcome::Flag`.
+///
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#renameToInt`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// From.
+    pub src: String,
+    /// To.
+    pub dst: String,
+}
+
+encode_struct!(Rename { src, dst });
+
+impl Rename {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let from = cx.resolve(&self.src, Purpose::Use)?;
+        let mut to = cx.resolve(&self.dst, Purpose::Create)?;
+        // Into a directory that is there, under the same name.
+        if to.target().is_some_and(Inode::is_directory) {
+            let mut names = to.names.clone();
+            names.push(from.name().to_string());
+            to = path::walk(cx.store, names)?;
+        }
+        perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
+        perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
+        if check_source(&from).is_err() {
+            return Ok(Outcome::Flag(false));
+        }
+        if from.path == to.path {
+            return Ok(Outcome::Flag(true));
+        }
+        let possible = check_destination(&from, &to).is_ok()
+            && to.target().is_none()
+            && to.parent().is_some_and(Inode::is_directory);
+        if possible {
+            carry(cx, &from, &to, None)?;
+        }
+        Ok(Outcome::Flag(possible))
+    }
+}
+
+/// The rename that can replace a file or an empty directory.
+///
+/// Answer: `Outcome::Removed` with the blocks of what was replaced.
+///
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#renameToInt` with options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameTo {
+    /// From.
+    pub src: String,
+    /// To, exactly.
+    pub dst: String,
+    /// `Rename.OVERWRITE`.
+    pub overwrite: bool,
+}
+
+encode_struct!(RenameTo { src, dst, overwrite });
+
+impl RenameTo {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let from = cx.resolve(&self.src, Purpose::Use)?;
+        let to = cx.resolve(&self.dst, Purpose::Create)?;
+        perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
+        perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
+        let source = check_source(&from)?;
+        if from.path == to.path {
+            return Err(NamespaceError::FileAlreadyExists(format!(
+                "The source {} and destination {} are the same",
+                from.path, to.path
+            )));
+        }
+        check_destination(&from, &to)?;
+        if to.names.is_empty() {
+            return Err(NamespaceError::Io("rename destination cannot be the root".to_string()));
+        }
+        if let Some(target) = to.target() {
+            check_overwrite(&from.path, &to.path, self.overwrite, source, target)?;
+        }
+        match to.parent() {
+            None => {
+                return Err(NamespaceError::FileNotFound(format!(
+                    "rename destination parent {} not found.",
+                    to.path
+                )));
+            }
+            Some(parent) if !parent.is_directory() => {
+                return Err(NamespaceError::ParentNotDirectory(format!(
+                    "rename destination parent {} is a file.",
+                    to.path
+                )));
+            }
+            Some(_) => {}
+        }
+        let replaced = to.target().cloned();
+        carry(cx, &from, &to, replaced.as_ref())?;
+        let mut blocks = Vec::new();
+        if let Some(replaced) = replaced {
+            let limit = replaced.file().map_or(0, |file| file.block_count) + 1;
+            blocks = tree::purge(cx.store, Some(replaced.id), limit)?.0;
+        }
+        Ok(Outcome::Removed { done: true, blocks, more: false })
+    }
+}
+
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#validateRenameSource`.
+fn check_source(from: &Resolved) -> Result<&Inode> {
+    if from.names.is_empty() {
+        return Err(NamespaceError::Io("rename source cannot be the root".to_string()));
+    }
+    from.target().ok_or_else(|| {
+        NamespaceError::FileNotFound(format!("rename source {} is not found.", from.path))
+    })
+}
+
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#validateDestination`.
+fn check_destination(from: &Resolved, to: &Resolved) -> Result<()> {
+    if path::is_below(&to.path, &from.path) {
+        return Err(NamespaceError::Io(format!(
+            "Rename destination {} is a directory or file under source {}",
+            to.path, from.path
+        )));
+    }
+    if path::is_reserved(&from.path) || path::is_reserved(&to.path) {
+        return Err(NamespaceError::InvalidPath(
+            "Invalid path name Cannot rename to or from /.reserved".to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#validateOverwrite`.
+fn check_overwrite(
+    src: &str,
+    dst: &str,
+    overwrite: bool,
+    source: &Inode,
+    target: &Inode,
+) -> Result<()> {
+    if source.is_directory() != target.is_directory() {
+        return Err(NamespaceError::Io(format!(
+            "Source {src} and destination {dst} must both be directories"
+        )));
+    }
+    if !overwrite {
+        return Err(NamespaceError::FileAlreadyExists(format!(
+            "rename destination {dst} already exists"
+        )));
+    }
+    if target.directory().is_some_and(|directory| directory.children > 0) {
+        return Err(NamespaceError::Io(format!(
+            "rename destination directory is not empty: {dst}"
+        )));
+    }
+    Ok(())
+}
+
+/// Moves the target of `from` to `to`, whose parent exists, in the place of `replaced`.
+fn carry(
+    cx: &mut Context<'_, '_>,
+    from: &Resolved,
+    to: &Resolved,
+    replaced: Option<&Inode>,
+) -> Result<()> {
+    let mut moved = check_source(from)?.clone();
+    let above_from = &from.chain[..from.chain.len() - 1];
+    let above_to = &to.chain[..to.names.len()];
+    let parent = &above_to[above_to.len() - 1];
+    // A directory that stays full has no room problem when a name in it only changes.
+    if moved.parent != parent.id || to.name().len() > from.name().len() {
+        let mut room = parent.clone();
+        if moved.parent == parent.id
+            && let Some(directory) = room.directory_mut()
+        {
+            directory.children = directory.children.saturating_sub(1);
+        }
+        path::check_limits(cx.settings, &room, &to.parent_path(), to.name())?;
+    }
+    let counted = tree::has_quota(above_from) || tree::has_quota(above_to);
+    let usage = if counted { tree::usage_below(cx.store, &moved)? } else { Usage::default() };
+    if replaced.is_some() {
+        tree::discard(cx.store, to, cx.now_ms)?;
+    }
+    let shared =
+        above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
+    tree::charge(cx.store, &above_from[shared..], usage.negated())?;
+    tree::verify_quota_from(cx.store, above_to, shared, usage)?;
+    tree::charge(cx.store, &above_to[shared..], usage)?;
+    tree::detach(cx.store, &moved, cx.now_ms)?;
+    moved.parent = parent.id;
+    moved.name = to.name().to_string();
+    inode::put(cx.store, &moved)?;
+    tree::attach(cx.store, &moved, cx.now_ms)
+}

@@ -1,0 +1,73 @@
+//! Changing the number of copies.
+
+use crate::apply::Outcome;
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::ops::Context;
+use crate::path::{Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::settings::Settings;
+use crate::tree::{self, Usage};
+
+/// Changes the number of copies.
+///
+/// Answer: `Outcome::ReplicationSet`.
+///
+/// Source: Hadoop 3.5.0 `FSDirAttrOp#setReplication`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetReplication {
+    /// The file.
+    pub path: String,
+    /// Copies.
+    pub replication: u16,
+}
+
+encode_struct!(SetReplication { path, replication });
+
+impl SetReplication {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        verify(cx.settings, &at, self.replication, None)?;
+        perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
+        let old = at.target().and_then(Inode::file).map(|file| file.redundancy);
+        let (Some(target), Some(FileRedundancy::Replicated(old))) = (at.target(), old) else {
+            let file = at.target().map_or(InodeId::NONE, |inode| inode.id);
+            return Ok(Outcome::ReplicationSet { done: false, file, old: 0, new: 0 });
+        };
+        let mut inode = target.clone();
+        let before = tree::file_space(cx.store, &inode)? as i64;
+        if let Some(file) = inode.file_mut() {
+            file.redundancy = FileRedundancy::Replicated(self.replication);
+        }
+        let above = &at.chain[..at.chain.len() - 1];
+        let space = tree::file_space(cx.store, &inode)? as i64 - before;
+        tree::verify_quota(cx.store, above, Usage { names: 0, space })?;
+        tree::charge(cx.store, above, Usage { names: 0, space })?;
+        inode::put(cx.store, &inode)?;
+        Ok(Outcome::ReplicationSet { done: true, file: inode.id, old, new: self.replication })
+    }
+}
+
+/// Fails if a file may not have that many copies.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#verifyReplication`.
+pub(crate) fn verify(
+    settings: &Settings,
+    at: &Resolved,
+    replication: u16,
+    client: Option<&str>,
+) -> Result<()> {
+    let problem = if replication > settings.replication_max {
+        format!(" exceeds maximum of {}", settings.replication_max)
+    } else if replication < settings.replication_min {
+        format!(" is less than the required minimum of {}", settings.replication_min)
+    } else {
+        return Ok(());
+    };
+    let client = client.map_or(String::new(), |name| format!(", clientName={name}"));
+    Err(NamespaceError::Io(format!(
+        "Requested replication factor of {replication}{problem} for {}{client}",
+        at.path
+    )))
+}

@@ -1,0 +1,47 @@
+//! CRCs that came late.
+
+use crate::apply::Outcome;
+use crate::encoding::encode_struct;
+use crate::error::Result;
+use crate::ops::{self, Context};
+use crate::{block, perm};
+use cairn_stripe::{BlockId, GenerationStamp};
+
+/// CRCs of one block's units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockCrcs {
+    /// The block or group.
+    pub id: BlockId,
+    /// The stamp of the replicas that were summed.
+    pub gs: GenerationStamp,
+    /// CRC32C by unit index, `None` where not known.
+    pub units: Vec<Option<u32>>,
+}
+
+encode_struct!(BlockCrcs { id, gs, units });
+
+/// Records CRCs of units that were reported after their block was committed.
+///
+/// Answer: `Outcome::Done`; blocks that are gone or have another stamp are passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordUnitCrcs {
+    /// Blocks and their units' CRCs.
+    pub blocks: Vec<BlockCrcs>,
+}
+
+encode_struct!(RecordUnitCrcs { blocks });
+
+impl RecordUnitCrcs {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        for reported in &self.blocks {
+            let Some(mut block) = block::get(cx.store, reported.id)? else { continue };
+            // While the block is open its bytes, and so their sums, can still change.
+            if block.gs == reported.gs && block.is_final() {
+                ops::merge_crcs(&mut block.unit_crcs, &reported.units);
+                block::put(cx.store, &block)?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}

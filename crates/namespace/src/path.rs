@@ -1,0 +1,286 @@
+//! From path strings to inodes.
+//!
+//! Source: Hadoop 3.5.0 `FSDirectory#resolvePath`, `INodesInPath`, `DFSUtilClient#isValidName`.
+
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode, InodeId};
+use crate::perm;
+use crate::settings::Settings;
+use crate::store::StoreRead;
+
+/// What a path is resolved for; decides which exception a bad ancestor gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To make something there: the name must be one that a file may have.
+    Create,
+    /// Anything else.
+    Use,
+}
+
+/// A path and the inodes along it, as far as they exist.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The path without doubled or trailing slashes.
+    pub path: String,
+    /// Its names; none for the root.
+    pub names: Vec<String>,
+    /// The inodes from the root down; never empty, at most one longer than `names`.
+    pub chain: Vec<Inode>,
+}
+
+impl Resolved {
+    /// The inode that the whole path names.
+    pub fn target(&self) -> Option<&Inode> {
+        self.chain.get(self.names.len())
+    }
+
+    /// The inode that the whole path names, or `FileNotFound` with Hadoop's usual text.
+    pub fn existing(&self) -> Result<&Inode> {
+        self.target().ok_or_else(|| {
+            NamespaceError::FileNotFound(format!("File does not exist: {}", self.path))
+        })
+    }
+
+    /// The inode of the directory above the last name; `None` for the root or if it is missing.
+    pub fn parent(&self) -> Option<&Inode> {
+        self.names.len().checked_sub(1).and_then(|index| self.chain.get(index))
+    }
+
+    /// The deepest inode that exists, other than the target.
+    pub fn ancestor(&self) -> &Inode {
+        &self.chain[self.ancestor_index()]
+    }
+
+    /// The place of [`Resolved::ancestor`] in the chain.
+    pub fn ancestor_index(&self) -> usize {
+        (self.chain.len() - 1).min(self.names.len().saturating_sub(1))
+    }
+
+    /// The way to the directories above the target only.
+    pub fn above(&self) -> Resolved {
+        let names = self.names[..self.names.len().saturating_sub(1)].to_vec();
+        let chain = self.chain[..self.chain.len().min(names.len() + 1)].to_vec();
+        Resolved { path: join(&names), names, chain }
+    }
+
+    /// The last name; empty for the root.
+    pub fn name(&self) -> &str {
+        self.names.last().map_or("", String::as_str)
+    }
+
+    /// The path of the first `count` names.
+    pub fn prefix(&self, count: usize) -> String {
+        join(&self.names[..count.min(self.names.len())])
+    }
+
+    /// The path of the parent; the root's is the root.
+    pub fn parent_path(&self) -> String {
+        self.prefix(self.names.len().saturating_sub(1))
+    }
+}
+
+/// Names to a path.
+pub fn join(names: &[String]) -> String {
+    if names.is_empty() { "/".to_string() } else { format!("/{}", names.join("/")) }
+}
+
+/// Whether a new file or directory may have this path.
+pub fn is_valid(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix('/') else { return false };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    rest.is_empty()
+        || rest
+            .split('/')
+            .all(|name| !name.is_empty() && name != "." && name != ".." && !name.contains(':'))
+}
+
+/// Whether `path` lies below `ancestor`; both without trailing slashes.
+pub fn is_below(path: &str, ancestor: &str) -> bool {
+    ancestor == "/" && path != "/"
+        || path.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether the path lies in the namespace's own corner, `/.reserved`.
+pub fn is_reserved(path: &str) -> bool {
+    path.strip_prefix("/.reserved").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether the path names an inode by its id.
+pub fn is_inode_path(path: &str) -> bool {
+    path.starts_with("/.reserved/.inodes/")
+}
+
+/// Longest path in characters and deepest in names that something may be made at.
+/// Source: Hadoop 3.5.0 `HdfsServerConstants#MAX_PATH_LENGTH`, `#MAX_PATH_DEPTH`.
+const PATH_LEN_MAX: usize = 8000;
+const PATH_DEPTH_MAX: usize = 1000;
+
+fn split(path: &str) -> Result<Vec<String>> {
+    if !path.starts_with('/') {
+        return Err(NamespaceError::IllegalArgument(format!(
+            "Absolute path required, but got '{path}'"
+        )));
+    }
+    Ok(path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// Puts the real path in the place of `/.reserved/.inodes/<id>`.
+fn resolve_reserved(store: &dyn StoreRead, path: &str, names: Vec<String>) -> Result<Vec<String>> {
+    match names.as_slice() {
+        [reserved, inodes, id, rest @ ..] if reserved == ".reserved" && inodes == ".inodes" => {
+            let missing = || {
+                NamespaceError::FileNotFound(format!(
+                    "File for given inode path does not exist: {path}"
+                ))
+            };
+            let id = id
+                .parse()
+                .map(InodeId)
+                .map_err(|_| NamespaceError::FileNotFound(format!("Invalid inode path: {path}")))?;
+            let real = inode::path_of(store, id)?.ok_or_else(missing)?;
+            let mut names = split(&real)?;
+            names.extend_from_slice(rest);
+            Ok(names)
+        }
+        _ => Ok(names),
+    }
+}
+
+/// Follows `path` and checks that the caller may pass the directories on the way.
+pub fn resolve(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    path: &str,
+    purpose: Purpose,
+) -> Result<Resolved> {
+    if purpose == Purpose::Create && !is_valid(path) {
+        return Err(NamespaceError::InvalidPath(format!(
+            "Invalid path name Invalid file name: {path}"
+        )));
+    }
+    let names = resolve_reserved(store, path, split(path)?)?;
+    let is_long = path.chars().count() > PATH_LEN_MAX || names.len() > PATH_DEPTH_MAX;
+    if purpose == Purpose::Create && is_long {
+        return Err(NamespaceError::Io(format!(
+            "Pathname too long.  Limit {PATH_LEN_MAX} characters, {PATH_DEPTH_MAX} levels."
+        )));
+    }
+    let resolved = walk(store, names)?;
+    perm::check_traverse(settings, caller, &resolved).map_err(|error| match error {
+        NamespaceError::ParentNotDirectory(text) if purpose == Purpose::Use => {
+            NamespaceError::AccessControl(text)
+        }
+        error => error,
+    })?;
+    Ok(resolved)
+}
+
+/// Follows names from the root without any check.
+pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
+    let mut chain = vec![inode::expect(store, InodeId::ROOT)?];
+    for name in &names {
+        let at = &chain[chain.len() - 1];
+        if !at.is_directory() {
+            break;
+        }
+        match inode::child(store, at.id, name)? {
+            Some(id) => chain.push(inode::expect(store, id)?),
+            None => break,
+        }
+    }
+    Ok(Resolved { path: join(&names), names, chain })
+}
+
+/// The way to an inode; `None` if it, or a directory above it, was deleted.
+pub fn of_inode(store: &dyn StoreRead, id: InodeId) -> Result<Option<Resolved>> {
+    let mut chain = Vec::new();
+    let mut at = id;
+    loop {
+        let Some(inode) = inode::get(store, at)? else { return Ok(None) };
+        at = inode.parent;
+        let is_root = inode.id == InodeId::ROOT;
+        chain.push(inode);
+        if is_root {
+            break;
+        }
+        if at == InodeId::NONE {
+            return Ok(None);
+        }
+    }
+    chain.reverse();
+    let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
+    Ok(Some(Resolved { path: join(&names), names, chain }))
+}
+
+/// Fails if the parent is missing or a file.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyParentDir`.
+pub fn check_parent_directory(at: &Resolved) -> Result<()> {
+    if at.names.len() < 2 {
+        return Ok(());
+    }
+    match at.parent() {
+        None => Err(NamespaceError::FileNotFound(format!(
+            "Parent directory doesn't exist: {}",
+            at.parent_path()
+        ))),
+        Some(parent) if !parent.is_directory() => Err(NamespaceError::ParentNotDirectory(format!(
+            "Parent path is not a directory: {}",
+            at.parent_path()
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Fails if a name is too long or its directory full.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyMaxComponentLength`, `#verifyMaxDirItems`.
+pub fn check_limits(
+    settings: &Settings,
+    parent: &Inode,
+    parent_path: &str,
+    name: &str,
+) -> Result<()> {
+    let max = settings.component_len_max;
+    if max > 0 && name.len() as u64 > max {
+        return Err(NamespaceError::PathComponentTooLong(format!(
+            "The maximum path component name limit of {name} in directory {parent_path} is \
+             exceeded: limit={max} length={}",
+            name.len()
+        )));
+    }
+    let items = parent.directory().map_or(0, |directory| directory.children);
+    let max = settings.directory_items_max;
+    if items >= max {
+        return Err(NamespaceError::MaxDirectoryItems(format!(
+            "The directory item limit of {parent_path} is exceeded: limit={max} items={items}"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_files_may_have() {
+        for good in ["/", "/a", "/a/", "/a/b c", "/ä/.x"] {
+            assert!(is_valid(good), "{good}");
+        }
+        for bad in ["", "a", "/a/../b", "/.", "/a//b", "/a:b", "///", "/a/.."] {
+            assert!(!is_valid(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn below_means_a_whole_name() {
+        assert!(is_below("/a/b", "/a"));
+        assert!(is_below("/a", "/"));
+        assert!(!is_below("/ab", "/a"));
+        assert!(!is_below("/a", "/a"));
+        assert!(!is_below("/", "/"));
+    }
+}

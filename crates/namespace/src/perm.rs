@@ -1,0 +1,261 @@
+//! Who may do what.
+//!
+//! Source: Hadoop 3.5.0 `FSPermissionChecker`.
+
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::Inode;
+use crate::path::{self, Resolved};
+use crate::settings::Settings;
+use crate::store::StoreRead;
+use crate::tree;
+
+/// The sticky bit: of a directory's children only the owner removes or renames one.
+pub const STICKY: u16 = 0o1000;
+
+/// Rights that are asked for, as permission bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access(u16);
+
+impl Access {
+    /// Read.
+    pub const READ: Access = Access(4);
+    /// Write.
+    pub const WRITE: Access = Access(2);
+    /// Pass through.
+    pub const EXECUTE: Access = Access(1);
+    /// Read and pass through.
+    pub const READ_EXECUTE: Access = Access(5);
+    /// Write and pass through.
+    pub const WRITE_EXECUTE: Access = Access(3);
+    /// Everything.
+    pub const ALL: Access = Access(7);
+
+    /// The bits `0..=7` as a right; others are dropped.
+    pub fn from_bits(bits: u32) -> Access {
+        Access((bits & 7) as u16)
+    }
+
+    /// Java's name of the constant.
+    fn name(self) -> &'static str {
+        const NAMES: [&str; 8] = [
+            "NONE",
+            "EXECUTE",
+            "WRITE",
+            "WRITE_EXECUTE",
+            "READ",
+            "READ_EXECUTE",
+            "READ_WRITE",
+            "ALL",
+        ];
+        NAMES[usize::from(self.0 & 7)]
+    }
+}
+
+/// Permission bits as `ls` prints them.
+fn symbols(mode: u16) -> String {
+    let mut text: String = (0..9)
+        .map(|bit| if mode & (0o400 >> bit) == 0 { '-' } else { char::from(b"rwx"[bit % 3]) })
+        .collect();
+    if mode & STICKY != 0 {
+        text.pop();
+        text.push(if mode & 1 == 0 { 'T' } else { 't' });
+    }
+    text
+}
+
+/// Whether checks bind this caller at all.
+fn is_bound(settings: &Settings, caller: &Caller) -> bool {
+    settings.permissions_enabled && !caller.superuser
+}
+
+fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
+    let shift = if caller.user == inode.owner {
+        6
+    } else if caller.groups.contains(&inode.group) {
+        3
+    } else {
+        0
+    };
+    (inode.mode >> shift) & access.0 == access.0
+}
+
+fn describe(caller: &Caller, at: &Resolved, index: usize, access: Access) -> String {
+    let inode = &at.chain[index];
+    format!(
+        "Permission denied: user={}, access={}, inode=\"{}\":{}:{}:{}{}",
+        caller.user,
+        access.name(),
+        at.prefix(index),
+        inode.owner,
+        inode.group,
+        if inode.is_directory() { 'd' } else { '-' },
+        symbols(inode.mode)
+    )
+}
+
+fn check_at(caller: &Caller, at: &Resolved, index: usize, access: Access) -> Result<()> {
+    match at.chain.get(index) {
+        Some(inode) if !allows(caller, inode, access) => {
+            Err(NamespaceError::AccessControl(describe(caller, at, index, access)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Every directory on the way must be one, and let the caller pass.
+pub fn check_traverse(settings: &Settings, caller: &Caller, at: &Resolved) -> Result<()> {
+    for (index, inode) in at.chain.iter().enumerate().take(at.names.len()) {
+        if !inode.is_directory() {
+            return Err(NamespaceError::ParentNotDirectory(format!(
+                "{} (is not a directory)",
+                at.prefix(index)
+            )));
+        }
+        if is_bound(settings, caller) {
+            check_at(caller, at, index, Access::EXECUTE)?;
+        }
+    }
+    Ok(())
+}
+
+/// The target, if it exists, must allow `access`.
+pub fn check_access(
+    settings: &Settings,
+    caller: &Caller,
+    at: &Resolved,
+    access: Access,
+) -> Result<()> {
+    if is_bound(settings, caller) { check_at(caller, at, at.names.len(), access) } else { Ok(()) }
+}
+
+/// An inode met on a walk must allow `access`.
+pub(crate) fn check_inode(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    inode: &Inode,
+    access: Access,
+) -> Result<()> {
+    if !is_bound(settings, caller) || allows(caller, inode, access) {
+        return Ok(());
+    }
+    match path::of_inode(store, inode.id)? {
+        Some(at) => check_at(caller, &at, at.names.len(), access),
+        None => Ok(()),
+    }
+}
+
+/// Every directory of the tree at the target that has children must allow everything, as a recursive
+/// delete needs it.
+pub(crate) fn check_below(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    root: &Inode,
+) -> Result<()> {
+    if !is_bound(settings, caller) {
+        return Ok(());
+    }
+    tree::descend(store, root, &mut |inode| match inode.directory() {
+        Some(directory) if directory.children > 0 => {
+            check_inode(store, settings, caller, inode, Access::ALL)
+        }
+        _ => Ok(()),
+    })
+}
+
+/// The parent of the target must allow `access`, and its sticky bit the change of an existing target.
+pub fn check_parent(
+    settings: &Settings,
+    caller: &Caller,
+    at: &Resolved,
+    access: Access,
+) -> Result<()> {
+    if !is_bound(settings, caller) || at.names.is_empty() {
+        return Ok(());
+    }
+    let index = at.names.len() - 1;
+    check_sticky(caller, at, access)?;
+    check_at(caller, at, index, access)
+}
+
+/// The deepest directory above the target that exists must allow `access`.
+pub fn check_ancestor(
+    settings: &Settings,
+    caller: &Caller,
+    at: &Resolved,
+    access: Access,
+) -> Result<()> {
+    if is_bound(settings, caller) {
+        check_at(caller, at, at.ancestor_index(), access)
+    } else {
+        Ok(())
+    }
+}
+
+fn check_sticky(caller: &Caller, at: &Resolved, access: Access) -> Result<()> {
+    let (Some(parent), Some(target)) = (at.parent(), at.target()) else { return Ok(()) };
+    let violated = access.0 & Access::WRITE.0 != 0
+        && parent.mode & STICKY != 0
+        && parent.owner != caller.user
+        && target.owner != caller.user;
+    if !violated {
+        return Ok(());
+    }
+    let line = |path: &str, inode: &Inode| {
+        format!(
+            "\"{path}\":{}:{}:{}{}",
+            inode.owner,
+            inode.group,
+            if inode.is_directory() { 'd' } else { '-' },
+            symbols(inode.mode)
+        )
+    };
+    Err(NamespaceError::AccessControl(format!(
+        "Permission denied by sticky bit: user={}, path={}, parent={}",
+        caller.user,
+        line(&at.path, target),
+        line(&at.parent_path(), parent)
+    )))
+}
+
+/// The caller must own the target, which must exist.
+pub fn check_owner(settings: &Settings, caller: &Caller, at: &Resolved) -> Result<()> {
+    let Some(inode) = at.target() else {
+        return Err(NamespaceError::FileNotFound(format!(
+            "Directory/File does not exist {}",
+            at.path
+        )));
+    };
+    if !is_bound(settings, caller) || inode.owner == caller.user {
+        return Ok(());
+    }
+    Err(NamespaceError::AccessControl(format!(
+        "Permission denied. user={} is not the owner of inode={}",
+        caller.user, at.path
+    )))
+}
+
+/// The caller must be a superuser.
+pub fn check_superuser(settings: &Settings, caller: &Caller) -> Result<()> {
+    if !is_bound(settings, caller) {
+        return Ok(());
+    }
+    Err(NamespaceError::AccessControl(format!(
+        "Access denied for user {}. Superuser privilege is required",
+        caller.user
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permission_symbols() {
+        assert_eq!(symbols(0o755), "rwxr-xr-x");
+        assert_eq!(symbols(0o1777), "rwxrwxrwt");
+        assert_eq!(symbols(0o1640), "rw-r----T");
+    }
+}

@@ -1,0 +1,110 @@
+//! What an operator configures and commands depend on.
+//!
+//! They are in the store and change by a command, so that a replay of the log decides as the first
+//! run did, whatever the configuration says by then.
+
+use crate::encoding::{encode_struct, from_record, to_record};
+use crate::error::Result;
+use crate::store::{StoreRead, StoreTxn, Table};
+
+const KEY: &[u8] = b"settings";
+const VERSION: u8 = 1;
+
+/// Limits and switches of the namespace. Defaults are Hadoop's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Check permissions (`dfs.permissions.enabled`).
+    pub permissions_enabled: bool,
+    /// Group of the superusers and of the root directory (`dfs.permissions.superusergroup`).
+    pub superuser_group: String,
+    /// Longest name in UTF-8 bytes; 0 for any (`dfs.namenode.fs-limits.max-component-length`).
+    pub component_len_max: u64,
+    /// Most children of a directory (`dfs.namenode.fs-limits.max-directory-items`).
+    pub directory_items_max: u64,
+    /// Smallest block (`dfs.namenode.fs-limits.min-block-size`), in bytes.
+    pub block_size_min: u64,
+    /// Most blocks of a file (`dfs.namenode.fs-limits.max-blocks-per-file`).
+    pub blocks_per_file_max: u64,
+    /// Fewest copies (`dfs.namenode.replication.min`).
+    pub replication_min: u16,
+    /// Most copies (`dfs.replication.max`).
+    pub replication_max: u16,
+    /// Reads set the access time when it is older than this, in ms; 0 never
+    /// (`dfs.namenode.accesstime.precision`).
+    pub access_time_precision_ms: u64,
+    /// How long the outcome of a call is kept (`dfs.namenode.retrycache.expirytime.millis`).
+    pub retry_expiry_ms: u64,
+    /// After this a lease can be taken over by another writer, in ms.
+    pub lease_soft_limit_ms: u64,
+    /// After this the NameNode closes the holder's files, in ms
+    /// (`dfs.namenode.lease-hard-limit-sec`).
+    pub lease_hard_limit_ms: u64,
+    /// The policy that `setPolicy` without a name sets, which is always enabled; empty for none
+    /// (`dfs.namenode.ec.system.default.policy`).
+    pub default_policy: String,
+    /// Largest cell of a user-defined policy (`dfs.namenode.ec.policies.max.cellsize`), in bytes.
+    pub cell_len_max: u32,
+    /// Let administrators add policies (`dfs.namenode.ec.userdefined.policy.allowed`).
+    pub user_policies_allowed: bool,
+    /// Most extended attributes of an inode (`dfs.namenode.fs-limits.max-xattrs-per-inode`).
+    pub xattrs_per_inode_max: u64,
+    /// Most bytes of an attribute's name and value (`dfs.namenode.fs-limits.max-xattr-size`).
+    pub xattr_len_max: u64,
+}
+
+encode_struct!(Settings {
+    permissions_enabled,
+    superuser_group,
+    component_len_max,
+    directory_items_max,
+    block_size_min,
+    blocks_per_file_max,
+    replication_min,
+    replication_max,
+    access_time_precision_ms,
+    retry_expiry_ms,
+    lease_soft_limit_ms,
+    lease_hard_limit_ms,
+    default_policy,
+    cell_len_max,
+    user_policies_allowed,
+    xattrs_per_inode_max,
+    xattr_len_max,
+});
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            permissions_enabled: true,
+            superuser_group: "supergroup".to_string(),
+            component_len_max: 255,
+            directory_items_max: 1024 * 1024,
+            block_size_min: 1024 * 1024,
+            blocks_per_file_max: 10_000,
+            replication_min: 1,
+            replication_max: 512,
+            access_time_precision_ms: 3_600_000,
+            retry_expiry_ms: 600_000,
+            lease_soft_limit_ms: 60_000,
+            lease_hard_limit_ms: 20 * 60_000,
+            default_policy: "RS-6-3-1024k".to_string(),
+            cell_len_max: 4 * 1024 * 1024,
+            user_policies_allowed: true,
+            xattrs_per_inode_max: 32,
+            xattr_len_max: 16_384,
+        }
+    }
+}
+
+/// The settings in force.
+pub fn get(store: &dyn StoreRead) -> Result<Settings> {
+    match store.get(Table::Meta, KEY)? {
+        Some(bytes) => Ok(from_record(VERSION, &bytes)?),
+        None => Ok(Settings::default()),
+    }
+}
+
+/// Puts other settings in force.
+pub fn put(store: &mut dyn StoreTxn, settings: &Settings) -> Result<()> {
+    Ok(store.put(Table::Meta, KEY, &to_record(VERSION, settings))?)
+}

@@ -1,0 +1,118 @@
+//! The ordered key-value store that the namespace lives in.
+//!
+//! A backend gives point reads, ordered scans and writes over a few tables of byte strings, nothing
+//! more. [`memory`] is the one for tests; the NameNode has one on disk. [`conformance`] is the suite
+//! that each must pass.
+
+pub mod conformance;
+pub mod memory;
+mod overlay;
+
+pub use overlay::{Changes, Overlay};
+use std::ops::ControlFlow;
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// The tables. Their keys are in the module that owns each, and in `docs/on-disk.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Table {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Table {
+            /// Every table.
+            pub const ALL: &[Table] = &[$(Table::$variant),*];
+
+            /// The name on disk.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Table::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    /// Counters and settings, by name.
+    Meta = "meta",
+    /// Inodes by id.
+    Inode = "inode",
+    /// Ids of children by parent and name, which is the order of listings.
+    Child = "child",
+    /// Ids and offsets of a file's blocks by file and position.
+    FileBlock = "file-block",
+    /// Blocks and block groups by id.
+    Block = "block",
+    /// Time of the last renewal by lease holder.
+    Lease = "lease",
+    /// Files by lease holder.
+    LeaseFile = "lease-file",
+    /// Lease holders by time of the last renewal.
+    LeaseAge = "lease-age",
+    /// Erasure coding policies by id.
+    Policy = "policy",
+    /// Extended attributes by inode and name.
+    XAttr = "xattr",
+    /// Outcomes of calls that may come again, by client and call.
+    Retry = "retry",
+    /// The same calls by time.
+    RetryAge = "retry-age",
+    /// Roots of deleted subtrees whose inodes are still to be removed.
+    Garbage = "garbage",
+}
+
+/// Why the store gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The backend failed: disk, file, lock.
+    #[error("the namespace store failed: {0}")]
+    Backend(String),
+    /// A record or a reference between records is damaged.
+    #[error("damaged {what} in the namespace store: {reason}")]
+    Corrupt {
+        /// Which kind of record.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// What a scan calls for each key and value; `Break` ends the scan.
+pub type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
+/// A consistent state of the store.
+pub trait StoreRead {
+    /// The value at `key`.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Calls `visit` for the keys in `from..to` in ascending byte order; an empty `to` means no end.
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError>;
+}
+
+/// A state that can be changed.
+pub trait StoreTxn: StoreRead {
+    /// Sets the value at `key`.
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes `key` if it is there.
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError>;
+}
+
+/// The smallest key that is greater than every key with this prefix; empty if there is none.
+pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            break;
+        }
+    }
+    end
+}

@@ -1,0 +1,73 @@
+//! A store in memory, for tests and simulation.
+
+use super::{StoreError, StoreRead, StoreTxn, Table, Visit};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// Tables as maps; two with the same content are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStore {
+    tables: BTreeMap<Table, BTreeMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+}
+
+impl StoreRead for MemoryStore {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.tables.get(&table).and_then(|entries| entries.get(key)).cloned())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
+        if !to.is_empty() && from >= to {
+            return Ok(());
+        }
+        let Some(entries) = self.tables.get(&table) else { return Ok(()) };
+        for (key, value) in entries.range::<[u8], _>((Bound::Included(from), end)) {
+            if visit(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StoreTxn for MemoryStore {
+    fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.tables.entry(table).or_default().insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        if let Some(entries) = self.tables.get_mut(&table) {
+            entries.remove(key);
+            // Keeps two stores of the same content equal.
+            if entries.is_empty() {
+                self.tables.remove(&table);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::conformance;
+
+    #[test]
+    fn conforms() {
+        conformance::check(&mut MemoryStore::new());
+    }
+}

@@ -1,0 +1,313 @@
+//! Writing files: create, blocks, complete, append, truncate, concat.
+
+use crate::support::{Fs, MIB, add_block, complete, create, root, said};
+use cairn_namespace::ops::abandon_block::AbandonBlock;
+use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::fsync::Fsync;
+use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
+use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
+use cairn_namespace::query::{self, AddBlockPlan};
+use cairn_namespace::{BlockRef, BlockState, InodeId, Outcome};
+
+const READY: LastBlocks = LastBlocks {
+    penultimate_min_replicated: true,
+    last_min_replicated: true,
+    last_has_locations: true,
+};
+
+fn append(path: &str, new_block: bool) -> Append {
+    Append {
+        path: path.into(),
+        holder: "client".into(),
+        client_machine: "host".into(),
+        new_block,
+        replicas: READY,
+    }
+}
+
+#[test]
+fn a_file_grows_block_by_block() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let first = fs.add_block("/f", None);
+    assert_eq!((first.id.0, first.gs.0), ((1 << 30) + 1, 1001));
+    let first = BlockRef { len: 128 * MIB, ..first.reference() };
+    let second = fs.add_block("/f", Some(first));
+    let second = BlockRef { len: 5, ..second.reference() };
+    assert_eq!(fs.status("/f").unwrap().len(), 128 * MIB);
+    fs.complete("/f", Some(second));
+    let status = fs.status("/f").unwrap();
+    assert_eq!((status.len(), status.is_under_construction()), (128 * MIB + 5, false));
+    let get = |offset, len| {
+        let found = query::get_blocks(&fs.store, &root(), "/f", offset, len, 0).unwrap();
+        found.blocks.into_iter().map(|(offset, block)| (offset, block.len)).collect::<Vec<_>>()
+    };
+    assert_eq!(get(0, 1), [(0, 128 * MIB)]);
+    assert_eq!(get(128 * MIB - 1, 2), [(0, 128 * MIB), (128 * MIB, 5)]);
+    assert_eq!(get(128 * MIB, 100), [(128 * MIB, 5)]);
+    assert_eq!(get(128 * MIB + 5, 100), []);
+    let last = query::get_blocks(&fs.store, &root(), "/f", 0, 1, 0).unwrap().last.unwrap();
+    assert_eq!((last.0, last.1.state), (128 * MIB, BlockState::Complete));
+}
+
+#[test]
+fn a_repeated_add_block_gets_the_same_block() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let first = fs.add_block("/f", None);
+    let again = fs.ok(add_block("/f", None));
+    assert_eq!(again, Outcome::BlockAdded { offset: 0, block: first.clone(), retry: true });
+    let plan = query::plan_add_block(&fs.store, &add_block("/f", None)).unwrap();
+    assert_eq!(plan, AddBlockPlan::Retry { offset: 0, block: first.clone() });
+    let done = BlockRef { len: 9, ..first.reference() };
+    let second = fs.add_block("/f", Some(done));
+    let again = fs.ok(add_block("/f", Some(done)));
+    assert_eq!(again, Outcome::BlockAdded { offset: 9, block: second.clone(), retry: true });
+    let wrong = BlockRef { gs: second.gs.next(), ..second.reference() };
+    let text = said(&fs.err(add_block("/f", Some(wrong)))).1;
+    assert!(text.starts_with("Cannot allocate block in /f: passed 'previous' block"), "{text}");
+    fs.ok(Fsync { path: "/f".into(), file: None, holder: "client".into(), last_len: Some(3) });
+    let text = said(&fs.err(add_block("/f", Some(done)))).1;
+    assert!(text.starts_with("Request looked like a retry to allocate block"), "{text}");
+}
+
+#[test]
+fn complete_waits_for_replicas_and_can_be_repeated() {
+    let mut fs = Fs::new();
+    let id = fs.create("/f");
+    let block = fs.add_block("/f", None);
+    let last = Some(BlockRef { len: 9, ..block.reference() });
+    let waits = cairn_namespace::ops::complete::Complete {
+        min_replicated: false,
+        last_crcs: vec![Some(7)],
+        ..complete("/f", last)
+    };
+    assert_eq!(fs.ok(waits), Outcome::Flag(false));
+    let blocks = query::incomplete_blocks(&fs.store, id).unwrap();
+    assert_eq!((blocks.len(), blocks[0].state, blocks[0].len), (1, BlockState::Committed, 9));
+    fs.complete("/f", last);
+    fs.complete("/f", last);
+    let error = fs.err(complete("/f", None));
+    assert_eq!(said(&error).0, "LeaseExpiredException");
+    let found = query::get_block(&fs.store, block.id).unwrap().unwrap();
+    assert_eq!((found.block.state, found.block.unit_crcs), (BlockState::Complete, vec![Some(7)]));
+}
+
+#[test]
+fn only_the_lease_holder_writes() {
+    let mut fs = Fs::new();
+    let id = fs.create("/f");
+    let mut other = add_block("/f", None);
+    other.holder = "other".into();
+    assert_eq!(said(&fs.err(other)).0, "LeaseExpiredException");
+    fs.delete("/f");
+    let mut gone = add_block("/f", None);
+    gone.file = Some(id);
+    assert_eq!(said(&fs.err(gone)).0, "FileNotFoundException");
+    let mut unknown = add_block("/f", None);
+    unknown.file = Some(InodeId(99));
+    assert_eq!(said(&fs.err(unknown)).0, "FileNotFoundException");
+}
+
+#[test]
+fn create_over_a_file_needs_the_flag() {
+    let mut fs = Fs::new();
+    fs.write("/f", &[5]);
+    let error = fs.err(create("/f"));
+    assert_eq!(
+        said(&error),
+        ("FileAlreadyExistsException".into(), "/f for client host already exists".into())
+    );
+    let outcome = fs.ok(Create { overwrite: true, ..create("/f") });
+    let Outcome::Created { status, removed } = outcome else { panic!() };
+    assert_eq!((status.len(), removed.len(), removed[0].block.len), (0, 1, 5));
+    let error = fs.err(create("/f"));
+    assert_eq!(
+        said(&error),
+        (
+            "AlreadyBeingCreatedException".into(),
+            "Failed to CREATE_FILE /f for client on host because client is already the current \
+             lease holder."
+                .into()
+        )
+    );
+    fs.mkdirs("/d");
+    assert_eq!(said(&fs.err(create("/d"))).1, "/d already exists as a directory");
+    let missing = Create { create: false, overwrite: true, ..create("/g") };
+    assert_eq!(said(&fs.err(missing)).1, "Can't overwrite non-existent /g");
+    let orphan = Create { create_parent: false, ..create("/x/y") };
+    assert_eq!(said(&fs.err(orphan)).1, "Parent directory doesn't exist: /x");
+    let many = Create { replication: 513, ..create("/g") };
+    assert_eq!(
+        said(&fs.err(many)).1,
+        "Requested replication factor of 513 exceeds maximum of 512 for /g, clientName=host"
+    );
+}
+
+#[test]
+fn an_abandoned_block_is_taken_back() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    let abandon = AbandonBlock {
+        path: "/f".into(),
+        file: None,
+        holder: "client".into(),
+        block: block.reference(),
+    };
+    let Outcome::Removed { blocks, .. } = fs.ok(abandon.clone()) else { panic!() };
+    assert_eq!(blocks[0].block.id, block.id);
+    let Outcome::Removed { blocks, .. } = fs.ok(abandon) else { panic!() };
+    assert!(blocks.is_empty());
+    assert_eq!(query::get_block(&fs.store, block.id).unwrap(), None);
+    assert!(fs.add_block("/f", None).id > block.id);
+}
+
+#[test]
+fn a_pipeline_gets_a_new_stamp() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let old = fs.add_block("/f", None).reference();
+    let ask = |holder: &str| UpdateBlockForPipeline { holder: holder.into(), block: old };
+    assert_eq!(said(&fs.err(ask("other"))).0, "LeaseExpiredException");
+    let Outcome::Stamp(gs) = fs.ok(ask("client")) else { panic!() };
+    assert!(gs > old.gs);
+    let new = BlockRef { gs, len: 77, ..old };
+    let update = |new| UpdatePipeline { holder: "client".into(), old, new };
+    fs.ok(update(new));
+    let found = query::get_block(&fs.store, old.id).unwrap().unwrap().block;
+    assert_eq!(found.reference(), new);
+    let text = said(&fs.err(update(new))).1;
+    assert!(text.contains("does not have a larger generation stamp"), "{text}");
+    let shorter = BlockRef { gs: gs.next(), len: 1, ..old };
+    assert!(said(&fs.err(update(shorter))).1.contains("to a smaller size block"));
+}
+
+#[test]
+fn append_reopens_the_last_block() {
+    let mut fs = Fs::new();
+    let id = fs.write("/f", &[5]);
+    let late = Append { replicas: LastBlocks::default(), ..append("/f", false) };
+    assert!(said(&fs.err(late)).1.ends_with("is not sufficiently replicated yet."));
+    let Outcome::Appended { status, last } = fs.ok(append("/f", false)) else { panic!() };
+    assert_eq!((status.inode.id, last.clone().unwrap().0), (id, 0));
+    let block = last.unwrap().1;
+    assert_eq!((block.len, block.state), (5, BlockState::UnderConstruction));
+    fs.complete("/f", Some(BlockRef { len: 8, ..block.reference() }));
+    assert_eq!(fs.status("/f").unwrap().len(), 8);
+    let Outcome::Appended { last: None, .. } = fs.ok(append("/f", true)) else { panic!() };
+    let text = said(&fs.err(append("/none", false))).1;
+    assert_eq!(text, "Failed to append to non-existent file /none for client host");
+}
+
+#[test]
+fn append_to_a_striped_file_needs_a_new_block() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/ec");
+    fs.set_policy("/ec", "RS-3-2-1024k");
+    fs.write("/ec/f", &[10]);
+    let error = fs.err(append("/ec/f", false));
+    assert_eq!(
+        said(&error),
+        (
+            "UnsupportedOperationException".into(),
+            "Append on EC file without new block is not supported. Use NEW_BLOCK create flag while \
+             appending file."
+                .into()
+        )
+    );
+    let Outcome::Appended { last: None, .. } = fs.ok(append("/ec/f", true)) else { panic!() };
+    let last = query::file_blocks(&fs.store, fs.status("/ec/f").unwrap().inode.id).unwrap();
+    let previous = last.unwrap().last.map(|(_, block)| block.reference());
+    let block = fs.add_block("/ec/f", previous);
+    assert_eq!((block.index, block.id.0), (1, i64::MIN + 32));
+    fs.complete("/ec/f", Some(BlockRef { len: 7, ..block.reference() }));
+    assert_eq!(fs.status("/ec/f").unwrap().len(), 17);
+}
+
+#[test]
+fn truncate_cuts_at_block_boundaries() {
+    let mut fs = Fs::new();
+    fs.write("/f", &[MIB, MIB, 5]);
+    let cut = |new_len| Truncate {
+        path: "/f".into(),
+        new_len,
+        holder: "client".into(),
+        client_machine: "host".into(),
+    };
+    assert_eq!(said(&fs.err(cut(MIB + 1))).0, "UnsupportedOperationException");
+    assert!(said(&fs.err(cut(9 * MIB))).1.starts_with("Cannot truncate to a larger file size."));
+    let Outcome::Removed { blocks, .. } = fs.ok(cut(MIB)) else { panic!() };
+    assert_eq!((blocks.len(), fs.status("/f").unwrap().len()), (2, MIB));
+}
+
+#[test]
+fn concat_moves_blocks() {
+    let mut fs = Fs::new();
+    fs.write("/d/a", &[1, 2]);
+    fs.write("/d/b", &[3]);
+    fs.write("/d/c", &[4, 5]);
+    let concat = |sources: &[&str]| Concat {
+        target: "/d/a".into(),
+        sources: sources.iter().map(|s| s.to_string()).collect(),
+    };
+    assert_eq!(said(&fs.err(concat(&["/d/b", "/d/b"]))).0, "HadoopIllegalArgumentException");
+    assert_eq!(said(&fs.err(concat(&["/d/a"]))).0, "HadoopIllegalArgumentException");
+    fs.ok(concat(&["/d/c", "/d/b"]));
+    assert_eq!((fs.names("/d"), fs.status("/d/a").unwrap().len()), (vec!["a".into()], 15));
+    let found = query::get_blocks(&fs.store, &root(), "/d/a", 0, u64::MAX, 0).unwrap();
+    let lens: Vec<_> = found.blocks.iter().map(|(offset, b)| (*offset, b.len, b.index)).collect();
+    assert_eq!(lens, [(0, 1, 0), (1, 2, 1), (3, 4, 2), (7, 5, 3), (12, 3, 4)]);
+    assert_eq!(query::totals(&fs.store).unwrap().inodes, 3);
+}
+
+#[test]
+fn crcs_that_come_late_are_kept_and_old_ones_are_not() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/ec");
+    fs.set_policy("/ec", "XOR-2-1-1024k");
+    fs.create("/ec/f");
+    let block = fs.add_block("/ec/f", None);
+    fs.complete("/ec/f", Some(BlockRef { len: 3 * MIB, ..block.reference() }));
+    let report = |gs, units: &[Option<u32>]| RecordUnitCrcs {
+        blocks: vec![BlockCrcs { id: block.id, gs, units: units.to_vec() }],
+    };
+    fs.ok(report(block.gs, &[Some(1), None, Some(3)]));
+    fs.ok(report(block.gs, &[Some(9), Some(2)]));
+    fs.ok(report(block.gs.next(), &[Some(8), Some(8), Some(8)]));
+    let found = query::get_block(&fs.store, block.id).unwrap().unwrap().block;
+    assert_eq!(found.unit_crcs, [Some(1), Some(2), Some(3)]);
+    let internal = block.id.internal(cairn_stripe::UnitIndex(2));
+    assert_eq!(query::get_block(&fs.store, internal).unwrap().unwrap().block, found);
+    let sum = query::content_summary(&fs.store, &root(), "/ec").unwrap();
+    assert_eq!((sum.len, sum.space, sum.policy.as_str()), (3 * MIB, 5 * MIB, "XOR-2-1-1024k"));
+}
+
+#[test]
+fn lengths_beyond_all_measure_do_not_stop_the_namespace() {
+    let mut fs = Fs::new();
+    let huge = u64::MAX;
+    let error = fs.err(Create { block_size: huge, ..create("/refused") });
+    assert!(said(&error).1.starts_with("Specified block size -1 is less than"), "{error}");
+    for policy in [None, Some("RS-3-2-1024k")] {
+        fs.mkdirs("/d");
+        if let Some(policy) = policy {
+            fs.set_policy("/d", policy);
+        }
+        let path = format!("/d/{policy:?}");
+        fs.ok(Create { block_size: i64::MAX as u64, ..create(&path) });
+        let mut previous = None;
+        for _ in 0..3 {
+            let block = fs.add_block(&path, previous);
+            previous = Some(BlockRef { len: huge, ..block.reference() });
+        }
+        fs.complete(&path, previous);
+        query::content_summary(&fs.store, &root(), "/d").unwrap();
+        query::get_blocks(&fs.store, &root(), &path, 0, huge, 0).unwrap();
+        fs.delete(&path);
+    }
+}

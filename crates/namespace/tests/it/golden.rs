@@ -1,0 +1,102 @@
+//! Bytes of the log that must never change.
+
+use crate::support::{Fs, add_block, create};
+use cairn_namespace::encoding::DecodeError;
+use cairn_namespace::ops::ec::SetEcPolicy;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::query;
+use cairn_namespace::store::{StoreRead, Table};
+use cairn_namespace::{BlockRef, CallId, Caller, Command, Entry, InodeId};
+use cairn_stripe::{BlockId, GenerationStamp};
+use proptest::prelude::*;
+
+fn entry(command: impl Into<Command>) -> Entry {
+    Entry {
+        now_ms: 300,
+        caller: Caller { user: "u".into(), groups: vec!["g".into()], superuser: false },
+        call: Some(CallId { client_id: [7; 16], call_id: -3 }),
+        command: command.into(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Version, time, caller, call: the same before each command.
+const PREFIX: &str = "01ac02017501016700010707070707070707070707070707070705";
+
+#[test]
+fn entries_have_these_bytes() {
+    let mkdirs = Mkdirs { path: "/a".into(), mode: 0o755, create_parent: true };
+    let previous = BlockRef { id: BlockId(i64::MIN + 16), gs: GenerationStamp(1001), len: 5 };
+    let block = cairn_namespace::ops::add_block::AddBlock {
+        previous_crcs: vec![Some(0xffff_ffff), None],
+        ..add_block("/f", Some(previous))
+    };
+    let cases: [(Entry, &str); 4] = [
+        (entry(mkdirs), "02022f61ed0301"),
+        (entry(SetEcPolicy { path: "/".into(), policy: None }), "1f012f00"),
+        (entry(block), "04022f660006636c69656e7401dfffffffffffffffff01e90705020 1ffffffff0f0001"),
+        (entry(create("/f")), "03022f66a40306636c69656e7404686f73740100000103808080400000"),
+    ];
+    for (entry, want) in cases {
+        let bytes = entry.to_bytes();
+        assert_eq!(hex(&bytes), format!("{PREFIX}{}", want.replace(' ', "")));
+        assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
+    }
+}
+
+#[test]
+fn records_have_these_bytes() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d");
+    fs.set_policy("/d", "RS-3-2-1024k");
+    let file = fs.write("/d/f", &[5]);
+    let block = BlockId(i64::MIN + 16);
+    let value = |table, key: &[u8]| hex(&fs.store.get(table, key).unwrap().unwrap());
+    assert_eq!(
+        value(Table::Inode, &file.key()),
+        "01838001828001016604726f6f740a737570657267726f7570a403c7843dc5843d0002020280808040010500"
+    );
+    assert_eq!(
+        value(Table::Inode, &InodeId(16386).key()),
+        "01828001818001016404726f6f740a737570657267726f7570ed03c5843d00000101010200"
+    );
+    assert_eq!(
+        value(Table::Block, &[0, 0, 0, 0, 0, 0, 0, 16]),
+        "01dfffffffffffffffff01e90705838001000400"
+    );
+    assert_eq!(query::get_block(&fs.store, block).unwrap().unwrap().block.file, file);
+    assert_eq!(value(Table::Child, b"\0\0\0\0\0\0\x40\x02f"), "0000000000004003");
+    assert_eq!(
+        value(Table::FileBlock, b"\0\0\0\0\0\0\x40\x03\0\0\0\0"),
+        "0100dfffffffffffffffff01"
+    );
+    assert_eq!(value(Table::Policy, &[2]), "01020c52532d332d322d313032346b01030280804002");
+}
+
+#[test]
+fn damaged_entries_are_refused() {
+    let bytes = entry(create("/f")).to_bytes();
+    for len in 0..bytes.len() {
+        assert!(Entry::from_bytes(&bytes[..len]).is_err(), "{len} bytes");
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert_eq!(Entry::from_bytes(&longer), Err(DecodeError::Trailing { count: 1 }));
+    let mut newer = bytes;
+    newer[0] = 2;
+    assert_eq!(Entry::from_bytes(&newer), Err(DecodeError::Version { version: 2 }));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_decoded_or_refused(mut bytes: Vec<u8>, version_fits: bool) {
+        if version_fits && !bytes.is_empty() {
+            bytes[0] = 1;
+        }
+        if let Ok(entry) = Entry::from_bytes(&bytes) {
+            prop_assert_eq!(entry.to_bytes(), bytes);
+        }
+    }
+}

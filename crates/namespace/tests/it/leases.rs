@@ -1,0 +1,178 @@
+//! Leases: expiry, take-over, recovery.
+
+use crate::support::{Fs, add_block, create, said};
+use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::lease::{
+    LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
+};
+use cairn_namespace::query;
+use cairn_namespace::{BlockRef, BlockState, Outcome};
+
+const LOCATED: LastBlocks = LastBlocks {
+    penultimate_min_replicated: true,
+    last_min_replicated: false,
+    last_has_locations: true,
+};
+const SOFT_MS: u64 = 60_000;
+const HARD_MS: u64 = 20 * 60_000;
+
+fn recover(path: &str, replicas: LastBlocks) -> RecoverLease {
+    RecoverLease { path: path.into(), holder: "other".into(), replicas }
+}
+
+#[test]
+fn silent_holders_expire_the_oldest_first() {
+    let mut fs = Fs::new();
+    let first = fs.create("/a");
+    fs.ok(Create { holder: "second".into(), ..create("/b") });
+    fs.now_ms += HARD_MS;
+    fs.ok(RenewLease { holder: "nobody".into() });
+    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap();
+    let holders: Vec<&str> = expired.iter().map(|lease| lease.holder.as_str()).collect();
+    assert_eq!((holders, &expired[0].files), (vec!["client", "second"], &vec![first]));
+    fs.ok(RenewLease { holder: "client".into() });
+    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap();
+    assert_eq!(expired.len(), 1);
+    assert_eq!(expired[0].holder, "second");
+    fs.ok(RenewAllLeases {});
+    assert!(query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap().is_empty());
+    let later = fs.now_ms + HARD_MS + 10;
+    assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 2);
+    fs.complete("/a", None);
+    assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 1);
+}
+
+#[test]
+fn an_open_file_is_taken_over_after_the_soft_limit() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let append = Append {
+        path: "/f".into(),
+        holder: "other".into(),
+        client_machine: "there".into(),
+        new_block: false,
+        replicas: LOCATED,
+    };
+    assert_eq!(
+        said(&fs.err(append.clone())),
+        (
+            "AlreadyBeingCreatedException".into(),
+            "Failed to APPEND_FILE /f for other on there because this file lease is currently owned \
+             by client on host"
+                .into()
+        )
+    );
+    fs.now_ms += SOFT_MS;
+    assert!(matches!(fs.ok(append.clone()), Outcome::Appended { .. }));
+    let mut block = add_block("/f", None);
+    assert_eq!(said(&fs.err(block.clone())).0, "LeaseExpiredException");
+    block.holder = "other".into();
+    fs.ok(block);
+    fs.now_ms += SOFT_MS + 1;
+    let mut third = append;
+    third.holder = "third".into();
+    let Outcome::Recovery { closed: false, work: Some(work), .. } = fs.ok(third.clone()) else {
+        panic!()
+    };
+    assert!(work.recovery_gs > work.block.gs);
+    assert_eq!(said(&fs.err(third)).0, "RecoveryInProgressException");
+}
+
+#[test]
+fn recovery_closes_the_file_at_the_recovered_length() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    let Outcome::Recovery { closed, work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
+    let work = work.unwrap();
+    assert!(!closed);
+    // Asking again does not disturb the recovery that runs, until it has taken too long.
+    let again = fs.ok(recover("/f", LOCATED));
+    assert_eq!(again, Outcome::Recovery { closed: false, work: None, removed: vec![] });
+    let commit = CommitBlockSynchronization {
+        block: block.reference(),
+        new_gs: work.recovery_gs,
+        new_len: 4321,
+        close_file: true,
+        delete_block: false,
+    };
+    let stale = CommitBlockSynchronization { new_gs: work.recovery_gs.next(), ..commit.clone() };
+    assert!(said(&fs.err(stale)).1.contains("does not match current recovery id"));
+    fs.ok(commit.clone());
+    fs.ok(commit);
+    let status = fs.status("/f").unwrap();
+    assert_eq!((status.len(), status.is_under_construction()), (4321, false));
+    let found = query::get_block(&fs.store, block.id).unwrap().unwrap().block;
+    let want = BlockRef { gs: work.recovery_gs, len: 4321, ..block.reference() };
+    assert_eq!((found.reference(), found.state), (want, BlockState::Complete));
+    let closed = Outcome::Recovery { closed: true, work: None, removed: vec![] };
+    assert_eq!(fs.ok(recover("/f", LOCATED)), closed);
+}
+
+#[test]
+fn recovery_is_ordered_again_when_it_takes_too_long() {
+    let mut fs = Fs::new();
+    let file = fs.create("/f");
+    fs.add_block("/f", None);
+    let release = ReleaseLease { file, replicas: LOCATED };
+    let Outcome::Recovery { work: Some(first), .. } = fs.ok(release.clone()) else { panic!() };
+    fs.now_ms += 90_000;
+    let Outcome::Recovery { work: Some(second), .. } = fs.ok(release) else { panic!() };
+    assert!(second.recovery_gs > first.recovery_gs);
+}
+
+#[test]
+fn files_without_bytes_are_closed_at_once() {
+    let mut fs = Fs::new();
+    fs.create("/empty");
+    let closed = Outcome::Recovery { closed: true, work: None, removed: vec![] };
+    assert_eq!(fs.ok(recover("/empty", LastBlocks::default())), closed);
+    let file = fs.create("/lost");
+    let block = fs.add_block("/lost", None);
+    let release = ReleaseLease { file, replicas: LastBlocks::default() };
+    let Outcome::Recovery { closed, removed, .. } = fs.ok(release.clone()) else { panic!() };
+    assert_eq!((closed, removed[0].block), (true, block.reference()));
+    assert!(matches!(fs.ok(release), Outcome::Recovery { closed: true, .. }));
+    assert!(query::expired_leases(&fs.store, u64::MAX, 10).unwrap().is_empty());
+}
+
+#[test]
+fn a_block_without_bytes_is_dropped_when_its_recovery_says_so() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    let Outcome::Recovery { work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
+    let commit = CommitBlockSynchronization {
+        block: block.reference(),
+        new_gs: work.unwrap().recovery_gs,
+        new_len: 0,
+        close_file: true,
+        delete_block: true,
+    };
+    let Outcome::Removed { blocks, .. } = fs.ok(commit.clone()) else { panic!() };
+    assert_eq!(blocks.len(), 1);
+    assert_eq!(fs.status("/f").unwrap().inode.file().unwrap().block_count, 0);
+    fs.ok(commit.clone());
+    let unknown = CommitBlockSynchronization { delete_block: false, ..commit };
+    assert!(said(&fs.err(unknown)).1.ends_with("not found"));
+}
+
+#[test]
+fn a_recovery_that_does_not_end_is_taken_up_again_whatever_else_is_recovered() {
+    let mut fs = Fs::new();
+    let stuck = fs.create("/stuck");
+    fs.add_block("/stuck", None);
+    fs.ok(ReleaseLease { file: stuck, replicas: LOCATED });
+    // Other files come to the NameNode all the time.
+    for number in 0..4 {
+        fs.now_ms += HARD_MS / 2;
+        let path = format!("/{number}");
+        let file = fs.create(&path);
+        fs.add_block(&path, None);
+        fs.ok(ReleaseLease { file, replicas: LOCATED });
+    }
+    let expired = query::expired_leases(&fs.store, fs.now_ms, 10).unwrap();
+    assert!(expired.iter().any(|lease| lease.files.contains(&stuck)), "{expired:?}");
+}

@@ -1,0 +1,11 @@
+//! Tests of the namespace through its public interface.
+
+mod files;
+mod golden;
+mod leases;
+mod model;
+mod permissions;
+mod policies;
+mod replay;
+mod support;
+mod tree;

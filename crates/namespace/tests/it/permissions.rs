@@ -1,0 +1,139 @@
+//! Who may do what.
+
+use crate::support::{Fs, create, root, said, user};
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::RenameTo;
+use cairn_namespace::ops::set_owner::SetOwner;
+use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::ops::set_times::SetTimes;
+use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
+use cairn_namespace::query;
+
+fn home(fs: &mut Fs, name: &str, mode: u16) -> String {
+    let path = format!("/home/{name}");
+    fs.mkdirs(&path);
+    let (owner, group) = (Some(name.to_string()), Some(name.to_string()));
+    fs.ok(SetOwner { path: path.clone(), owner, group });
+    fs.ok(SetPermission { path: path.clone(), mode });
+    path
+}
+
+#[test]
+fn denials_read_as_in_hadoop() {
+    let mut fs = Fs::new();
+    let path = home(&mut fs, "ada", 0o750);
+    let mkdir = Mkdirs { path: format!("{path}/x"), mode: 0o755, create_parent: true };
+    fs.run(user("ada"), mkdir.clone()).unwrap();
+    assert_eq!(fs.status("/home/ada/x").unwrap().inode.group, "ada");
+    let error = fs.run(user("bob"), mkdir).unwrap_err();
+    assert_eq!(
+        said(&error),
+        (
+            "AccessControlException".into(),
+            "Permission denied: user=bob, access=EXECUTE, inode=\"/home/ada\":ada:ada:drwxr-x---"
+                .into()
+        )
+    );
+    let at_root = Mkdirs { path: "/x".into(), mode: 0o755, create_parent: true };
+    assert_eq!(
+        fs.run(user("bob"), at_root).unwrap_err().to_string(),
+        "Permission denied: user=bob, access=WRITE, inode=\"/\":root:supergroup:drwxr-xr-x"
+    );
+    let error = query::get_listing(&fs.store, &user("bob"), "/home/ada", b"", 10).unwrap_err();
+    assert!(error.to_string().contains("access=READ_EXECUTE"), "{error}");
+    let mut member = user("bob");
+    member.groups.push("ada".into());
+    query::get_listing(&fs.store, &member, "/home/ada", b"", 10).unwrap();
+}
+
+#[test]
+fn a_file_in_the_way_is_not_a_directory() {
+    let mut fs = Fs::new();
+    fs.write("/f", &[]);
+    let error = query::get_file_info(&fs.store, &root(), "/f/x").unwrap_err();
+    assert_eq!(said(&error), ("AccessControlException".into(), "/f (is not a directory)".into()));
+    assert_eq!(said(&fs.err(create("/f/x"))).0, "ParentNotDirectoryException");
+}
+
+#[test]
+fn the_sticky_bit_keeps_others_names() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/tmp");
+    fs.ok(SetPermission { path: "/tmp".into(), mode: 0o1777 });
+    fs.run(user("ada"), Create { holder: "a".into(), ..create("/tmp/f") }).unwrap();
+    let delete = Delete { path: "/tmp/f".into(), recursive: false };
+    let error = fs.run(user("bob"), delete.clone()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Permission denied by sticky bit: user=bob, path=\"/tmp/f\":ada:supergroup:-rw-r--r--, \
+         parent=\"/tmp\":root:supergroup:drwxrwxrwt"
+    );
+    let rename = RenameTo { src: "/tmp/f".into(), dst: "/tmp/g".into(), overwrite: false };
+    fs.run(user("bob"), rename).unwrap_err();
+    fs.run(user("ada"), delete).unwrap();
+}
+
+#[test]
+fn a_recursive_delete_needs_every_full_directory() {
+    let mut fs = Fs::new();
+    let path = home(&mut fs, "ada", 0o777);
+    fs.run(user("bob"), Mkdirs { path: format!("{path}/b/c"), mode: 0o755, create_parent: true })
+        .unwrap();
+    let delete = Delete { path: "/home/ada/b".into(), recursive: true };
+    let error = fs.run(user("ada"), delete.clone()).unwrap_err();
+    assert!(error.to_string().contains("access=ALL, inode=\"/home/ada/b\""), "{error}");
+    fs.run(user("bob"), Delete { path: "/home/ada/b/c".into(), recursive: true }).unwrap();
+    fs.run(user("ada"), delete).unwrap();
+}
+
+#[test]
+fn owners_change_modes_and_superusers_change_owners() {
+    let mut fs = Fs::new();
+    let path = home(&mut fs, "ada", 0o755);
+    let mode = SetPermission { path: path.clone(), mode: 0o700 };
+    assert_eq!(
+        fs.run(user("bob"), mode.clone()).unwrap_err().to_string(),
+        "Permission denied. user=bob is not the owner of inode=/home/ada"
+    );
+    fs.run(user("ada"), mode).unwrap();
+    let give = SetOwner { path: path.clone(), owner: Some("bob".into()), group: None };
+    assert_eq!(
+        fs.run(user("ada"), give).unwrap_err().to_string(),
+        "User ada is not a super user (non-super user cannot change owner)."
+    );
+    let group = SetOwner { path: path.clone(), owner: None, group: Some("staff".into()) };
+    assert_eq!(
+        fs.run(user("ada"), group).unwrap_err().to_string(),
+        "User ada does not belong to staff"
+    );
+    fs.run(user("ada"), SetTimes { path: path.clone(), mtime: Some(5), atime: None }).unwrap();
+    assert_eq!(fs.status(&path).unwrap().inode.mtime, 5);
+}
+
+#[test]
+fn extended_attributes() {
+    let mut fs = Fs::new();
+    fs.write("/f", &[]);
+    let name = |space, name: &str| XAttrName { space, name: name.into() };
+    let set = |name: XAttrName, create, replace| SetXAttr {
+        path: "/f".into(),
+        name,
+        value: vec![1, 200],
+        create,
+        replace,
+    };
+    let a = name(XAttrSpace::User, "a");
+    assert!(said(&fs.err(set(a.clone(), false, true))).1.contains("does not exist"));
+    fs.ok(set(a.clone(), true, false));
+    assert!(said(&fs.err(set(a.clone(), true, false))).1.contains("already exists"));
+    fs.ok(set(name(XAttrSpace::Trusted, "t"), true, true));
+    assert_eq!(query::list_xattrs(&fs.store, &root(), "/f").unwrap().len(), 2);
+    let seen = query::get_xattrs(&fs.store, &user("bob"), "/f", &[]).unwrap();
+    assert_eq!(seen, [(a.clone(), vec![1, 200])]);
+    fs.ok(RemoveXAttr { path: "/f".into(), name: a.clone() });
+    assert!(query::get_xattrs(&fs.store, &root(), "/f", &[a]).is_err());
+    fs.delete("/f");
+    assert_eq!(fs.names("/"), Vec::<String>::new());
+}

@@ -1,0 +1,175 @@
+//! A namespace in memory with short forms of the common commands.
+
+use cairn_namespace::inode::InodeId;
+use cairn_namespace::ops::add_block::AddBlock;
+use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::query::{self, FileStatus};
+use cairn_namespace::store::memory::MemoryStore;
+use cairn_namespace::{
+    Block, BlockRef, CallId, Caller, Command, Entry, NamespaceError, Outcome, Settings, apply,
+};
+
+pub const MIB: u64 = 1 << 20;
+
+/// The NameNode's own user.
+pub fn root() -> Caller {
+    Caller { user: "root".into(), groups: vec!["supergroup".into()], superuser: true }
+}
+
+/// An ordinary user, in the group of the same name.
+pub fn user(name: &str) -> Caller {
+    Caller { user: name.into(), groups: vec![name.into()], superuser: false }
+}
+
+pub struct Fs {
+    pub store: MemoryStore,
+    pub now_ms: u64,
+    pub log: Vec<Entry>,
+}
+
+impl Fs {
+    pub fn new() -> Fs {
+        Fs::with(Settings { block_size_min: 0, ..Settings::default() })
+    }
+
+    pub fn with(settings: Settings) -> Fs {
+        let mut fs = Fs { store: MemoryStore::new(), now_ms: 1_000_000, log: Vec::new() };
+        fs.ok(Configure { settings });
+        fs
+    }
+
+    pub fn submit(
+        &mut self,
+        caller: Caller,
+        call: Option<CallId>,
+        command: Command,
+    ) -> Result<Outcome, NamespaceError> {
+        self.now_ms += 1;
+        let entry = Entry { now_ms: self.now_ms, caller, call, command };
+        let before = self.store.clone();
+        let result = apply(&mut self.store, &entry);
+        match &result {
+            Ok(_) => self.log.push(entry),
+            Err(_) => assert!(self.store == before, "a refused command changed the store"),
+        }
+        result
+    }
+
+    pub fn run(
+        &mut self,
+        caller: Caller,
+        command: impl Into<Command>,
+    ) -> Result<Outcome, NamespaceError> {
+        self.submit(caller, None, command.into())
+    }
+
+    pub fn ok(&mut self, command: impl Into<Command>) -> Outcome {
+        self.run(root(), command).unwrap()
+    }
+
+    pub fn err(&mut self, command: impl Into<Command>) -> NamespaceError {
+        self.run(root(), command).unwrap_err()
+    }
+
+    pub fn mkdirs(&mut self, path: &str) {
+        self.ok(Mkdirs { path: path.into(), mode: 0o755, create_parent: true });
+    }
+
+    pub fn set_policy(&mut self, path: &str, policy: &str) {
+        self.ok(EnableEcPolicy { name: policy.into() });
+        self.ok(SetEcPolicy { path: path.into(), policy: Some(policy.into()) });
+    }
+
+    pub fn create(&mut self, path: &str) -> InodeId {
+        match self.ok(create(path)) {
+            Outcome::Created { status, .. } => status.inode.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn add_block(&mut self, path: &str, previous: Option<BlockRef>) -> Block {
+        match self.ok(add_block(path, previous)) {
+            Outcome::BlockAdded { block, .. } => block,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn complete(&mut self, path: &str, last: Option<BlockRef>) {
+        assert_eq!(self.ok(complete(path, last)), Outcome::Flag(true));
+    }
+
+    /// A closed file with blocks of these lengths.
+    pub fn write(&mut self, path: &str, lens: &[u64]) -> InodeId {
+        let id = self.create(path);
+        let mut previous = None;
+        for len in lens {
+            let block = self.add_block(path, previous);
+            previous = Some(BlockRef { len: *len, ..block.reference() });
+        }
+        self.complete(path, previous);
+        id
+    }
+
+    pub fn delete(&mut self, path: &str) -> Outcome {
+        self.ok(Delete { path: path.into(), recursive: true })
+    }
+
+    pub fn status(&self, path: &str) -> Option<FileStatus> {
+        query::get_file_info(&self.store, &root(), path).unwrap()
+    }
+
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let listing = query::get_listing(&self.store, &root(), path, b"", 1000).unwrap().unwrap();
+        listing.entries.into_iter().map(|entry| entry.inode.name).collect()
+    }
+}
+
+pub fn create(path: &str) -> Create {
+    Create {
+        path: path.into(),
+        mode: 0o644,
+        holder: "client".into(),
+        client_machine: "host".into(),
+        create: true,
+        overwrite: false,
+        should_replicate: false,
+        create_parent: true,
+        replication: 3,
+        block_size: 128 * MIB,
+        ec_policy: None,
+        storage_policy: None,
+    }
+}
+
+pub fn add_block(path: &str, previous: Option<BlockRef>) -> AddBlock {
+    AddBlock {
+        path: path.into(),
+        file: None,
+        holder: "client".into(),
+        previous,
+        previous_crcs: Vec::new(),
+        previous_min_replicated: true,
+    }
+}
+
+pub fn complete(path: &str, last: Option<BlockRef>) -> Complete {
+    Complete {
+        path: path.into(),
+        file: None,
+        holder: "client".into(),
+        last,
+        last_crcs: Vec::new(),
+        min_replicated: true,
+    }
+}
+
+/// The exception's class without its package, and its text.
+pub fn said(error: &NamespaceError) -> (String, String) {
+    let class = error.exception_class().rsplit('.').next().unwrap_or_default();
+    (class.to_string(), error.to_string())
+}

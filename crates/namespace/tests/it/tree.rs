@@ -1,0 +1,233 @@
+//! Directories, names, renames, deletes, quotas.
+
+use crate::support::{Fs, MIB, create, root, said};
+use cairn_namespace::ops::delete::{Delete, Purge};
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::{Rename, RenameTo};
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::query;
+use cairn_namespace::{Outcome, Settings};
+
+fn mkdir(path: &str, create_parent: bool) -> Mkdirs {
+    Mkdirs { path: path.into(), mode: 0o755, create_parent }
+}
+
+fn rename_to(src: &str, dst: &str, overwrite: bool) -> RenameTo {
+    RenameTo { src: src.into(), dst: dst.into(), overwrite }
+}
+
+#[test]
+fn mkdirs_makes_parents_only_if_asked() {
+    let mut fs = Fs::new();
+    let error = fs.err(mkdir("/a/b/c", false));
+    assert_eq!(
+        said(&error),
+        ("FileNotFoundException".into(), "Parent directory doesn't exist: /a/b".into())
+    );
+    fs.mkdirs("/a/b/c");
+    assert_eq!(fs.ok(mkdir("/a/b/c", false)), Outcome::Flag(true));
+    fs.write("/a/f", &[]);
+    let error = fs.err(mkdir("/a/f", true));
+    assert_eq!(
+        said(&error),
+        ("FileAlreadyExistsException".into(), "Path is not a directory: /a/f".into())
+    );
+    let error = fs.err(mkdir("/a/f/g", true));
+    assert_eq!(
+        said(&error),
+        ("ParentNotDirectoryException".into(), "/a/f (is not a directory)".into())
+    );
+    assert_eq!(said(&fs.err(mkdir("/a/../b", true))).0, "InvalidPathException");
+}
+
+#[test]
+fn listings_are_paged_in_byte_order() {
+    let mut fs = Fs::new();
+    for name in ["b", "a", "ä", "a.b", "Z", "a-b"] {
+        fs.mkdirs(&format!("/d/{name}"));
+    }
+    let mut seen = Vec::new();
+    let mut after = Vec::new();
+    loop {
+        let page = query::get_listing(&fs.store, &root(), "/d", &after, 2).unwrap().unwrap();
+        assert!(page.entries.len() <= 2);
+        seen.extend(page.entries.iter().map(|entry| entry.inode.name.clone()));
+        if page.remaining == 0 {
+            break;
+        }
+        after = seen.last().unwrap().clone().into_bytes();
+    }
+    assert_eq!(seen, ["Z", "a", "a-b", "a.b", "b", "ä"]);
+    fs.write("/f", &[5]);
+    let file = query::get_listing(&fs.store, &root(), "/f", b"", 2).unwrap().unwrap();
+    assert_eq!((file.entries.len(), file.entries[0].inode.name.as_str()), (1, ""));
+    assert_eq!(query::get_listing(&fs.store, &root(), "/none", b"", 2).unwrap(), None);
+}
+
+#[test]
+fn names_and_directories_have_limits() {
+    let settings = Settings { component_len_max: 4, directory_items_max: 2, ..Settings::default() };
+    let mut fs = Fs::with(settings);
+    assert_eq!(
+        said(&fs.err(mkdir("/abcde", true))).0,
+        "FSLimitException$PathComponentTooLongException"
+    );
+    fs.mkdirs("/a");
+    fs.mkdirs("/b");
+    assert_eq!(
+        said(&fs.err(mkdir("/c", true))),
+        (
+            "FSLimitException$MaxDirectoryItemsExceededException".into(),
+            "The directory item limit of / is exceeded: limit=2 items=2".into()
+        )
+    );
+    // A name that only changes takes no more room.
+    fs.ok(rename_to("/b", "/cc", false));
+    assert_eq!(fs.names("/"), ["a", "cc"]);
+    let deep = "/x".repeat(1001);
+    assert!(said(&fs.err(mkdir(&deep, true))).1.starts_with("Pathname too long."));
+}
+
+#[test]
+fn the_old_rename_moves_into_directories_and_never_overwrites() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d/sub");
+    fs.write("/f", &[7]);
+    let rename = |src: &str, dst: &str| Rename { src: src.into(), dst: dst.into() };
+    assert_eq!(fs.ok(rename("/f", "/d")), Outcome::Flag(true));
+    assert_eq!(fs.status("/d/f").unwrap().len(), 7);
+    fs.write("/f", &[]);
+    assert_eq!(fs.ok(rename("/f", "/d/f")), Outcome::Flag(false));
+    assert_eq!(fs.ok(rename("/f", "/d")), Outcome::Flag(false));
+    assert_eq!(fs.ok(rename("/none", "/x")), Outcome::Flag(false));
+    assert_eq!(fs.ok(rename("/d", "/d/sub/x")), Outcome::Flag(false));
+    assert_eq!(fs.ok(rename("/d/f", "/none/f")), Outcome::Flag(false));
+    assert_eq!(fs.ok(rename("/d/f", "/d/f")), Outcome::Flag(true));
+    assert_eq!(fs.names("/d"), ["f", "sub"]);
+}
+
+#[test]
+fn the_new_rename_says_why_not() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d/sub");
+    fs.write("/f", &[7]);
+    fs.write("/g", &[8]);
+    let cases = [
+        ("/f", "/f", "FileAlreadyExistsException", "The source /f and destination /f are the same"),
+        ("/none", "/x", "FileNotFoundException", "rename source /none is not found."),
+        ("/", "/x", "IOException", "rename source cannot be the root"),
+        ("/f", "/g", "FileAlreadyExistsException", "rename destination /g already exists"),
+        ("/f", "/d", "IOException", "Source /f and destination /d must both be directories"),
+        ("/f", "/no/f", "FileNotFoundException", "rename destination parent /no/f not found."),
+        (
+            "/d",
+            "/d/sub/x",
+            "IOException",
+            "Rename destination /d/sub/x is a directory or file under source /d",
+        ),
+    ];
+    for (src, dst, class, text) in cases {
+        assert_eq!(said(&fs.err(rename_to(src, dst, false))), (class.into(), text.into()));
+    }
+    fs.mkdirs("/e");
+    assert_eq!(
+        said(&fs.err(rename_to("/e", "/d", true))).1,
+        "rename destination directory is not empty: /d"
+    );
+    let Outcome::Removed { blocks, .. } = fs.ok(rename_to("/f", "/g", true)) else { panic!() };
+    assert_eq!(blocks.iter().map(|removed| removed.block.len).collect::<Vec<_>>(), [8]);
+    assert_eq!(fs.status("/g").unwrap().len(), 7);
+    assert_eq!(fs.status("/f"), None);
+    fs.ok(rename_to("/d", "/e", true));
+    assert_eq!(fs.names("/e"), ["sub"]);
+    assert_eq!(query::totals(&fs.store).unwrap().inodes, 4);
+}
+
+#[test]
+fn delete_gives_back_every_block() {
+    let mut fs = Fs::new();
+    fs.write("/d/a/f", &[128 * MIB, 3]);
+    fs.write("/d/g", &[4]);
+    assert_eq!(
+        said(&fs.err(Delete { path: "/d".into(), recursive: false })),
+        ("PathIsNotEmptyDirectoryException".into(), "/d is non empty".into())
+    );
+    let Outcome::Removed { done, blocks, more } = fs.delete("/d") else { panic!() };
+    assert_eq!((done, blocks.len(), more), (true, 3, false));
+    assert_eq!(fs.status("/d"), None);
+    let totals = query::totals(&fs.store).unwrap();
+    assert_eq!((totals.inodes, totals.blocks), (1, 0));
+    for path in ["/d", "/"] {
+        let outcome = fs.delete(path);
+        assert!(matches!(outcome, Outcome::Removed { done: false, .. }), "{path}");
+    }
+}
+
+#[test]
+fn a_large_tree_goes_at_once_and_its_inodes_by_and_by() {
+    let mut fs = Fs::new();
+    for directory in 0..30 {
+        for file in 0..40 {
+            fs.write(&format!("/d/{directory}/{file}"), &[1]);
+        }
+    }
+    fs.create("/d/open");
+    let Outcome::Removed { mut blocks, mut more, .. } = fs.delete("/d") else { panic!() };
+    assert!(more, "1231 inodes and 1200 blocks are more than a delete removes itself");
+    assert_eq!(fs.names("/"), Vec::<String>::new());
+    while more {
+        let before = blocks.len();
+        let Outcome::Removed { blocks: next, more: rest, .. } = fs.ok(Purge { limit: 100 }) else {
+            panic!()
+        };
+        assert!(next.len() <= 100);
+        blocks.extend(next);
+        more = rest;
+        assert!(blocks.len() > before || !more || blocks.len() == 1200);
+    }
+    assert_eq!(blocks.len(), 1200);
+    let totals = query::totals(&fs.store).unwrap();
+    assert_eq!((totals.inodes, totals.blocks), (1, 0));
+    assert!(query::expired_leases(&fs.store, u64::MAX, 10).unwrap().is_empty());
+}
+
+#[test]
+fn quotas_bind_and_follow_moves() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    let quota = |names, space| SetQuota {
+        path: "/q".into(),
+        names_max: QuotaChange::Set { max: names },
+        space_max: QuotaChange::Set { max: space },
+    };
+    fs.ok(quota(3, 1000 * MIB));
+    fs.write("/q/a", &[100 * MIB]);
+    fs.mkdirs("/q/b");
+    assert_eq!(
+        said(&fs.err(mkdir("/q/c", true))),
+        (
+            "NSQuotaExceededException".into(),
+            "The NameSpace quota (directories and files) of directory /q is exceeded: quota=3 file \
+             count=4"
+                .into()
+        )
+    );
+    assert_eq!(said(&fs.err(rename_to("/q/a", "/q/b/c/d", false))).0, "FileNotFoundException");
+    fs.ok(rename_to("/q/a", "/a", false));
+    fs.write("/q/n", &[]);
+    assert_eq!(said(&fs.err(rename_to("/a", "/q/a", false))).0, "NSQuotaExceededException");
+    fs.delete("/q/n");
+    fs.ok(rename_to("/a", "/q/a", false));
+    let more = SetReplication { path: "/q/a".into(), replication: 11 };
+    assert_eq!(said(&fs.err(more)).0, "DSQuotaExceededException");
+    fs.ok(quota(10, 300 * MIB));
+    fs.ok(create("/q/f"));
+    assert_eq!(
+        said(&fs.err(crate::support::add_block("/q/f", None))).0,
+        "DSQuotaExceededException"
+    );
+    let sum = query::content_summary(&fs.store, &root(), "/q").unwrap();
+    assert_eq!((sum.files, sum.directories, sum.len, sum.space), (2, 2, 100 * MIB, 300 * MIB));
+    assert_eq!((sum.names_max, sum.space_max), (Some(10), Some(300 * MIB)));
+}

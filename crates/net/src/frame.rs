@@ -1,0 +1,113 @@
+//! Reads frames from a socket into memory that grows only as bytes arrive.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use cairn_wire::{WireError, rpc};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::timeout;
+
+/// What is reserved for a read when little is known of what comes.
+const READ_CHUNK: usize = 8 << 10;
+/// A read buffer above this is given back once its frame is handed out.
+const KEEP_BUFFER: usize = 256 << 10;
+
+/// Why no frame could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The socket failed, or ended within a frame (`UnexpectedEof`).
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The peer announced a frame that is not taken.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// No byte came for as long as the caller wanted to wait.
+    #[error("no data for {0:?}")]
+    Idle(Duration),
+}
+
+/// Reads a byte stream by pieces of known length. Every method may be cancelled and called again:
+/// what has been read stays in the buffer.
+pub(crate) struct FrameReader<R> {
+    source: R,
+    buffer: BytesMut,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(source: R) -> FrameReader<R> {
+        FrameReader { source, buffer: BytesMut::new() }
+    }
+
+    /// True when part of a frame (or preamble) has been read.
+    pub(crate) fn is_within_frame(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// The next `N` bytes, `None` when the stream ended before the first of them.
+    pub(crate) async fn read_array<const N: usize>(
+        &mut self,
+        idle: Duration,
+    ) -> Result<Option<[u8; N]>, FrameError> {
+        if !self.fill(N, idle).await? {
+            return Ok(None);
+        }
+        let mut array = [0; N];
+        array.copy_from_slice(&self.buffer.split_to(N));
+        Ok(Some(array))
+    }
+
+    /// The next frame of at most `limit` bytes without its length, `None` when the stream ended
+    /// before it.
+    pub(crate) async fn read_frame(
+        &mut self,
+        limit: u32,
+        idle: Duration,
+    ) -> Result<Option<Bytes>, FrameError> {
+        if !self.fill(4, idle).await? {
+            return Ok(None);
+        }
+        let mut prefix = [0; 4];
+        prefix.copy_from_slice(&self.buffer[..4]);
+        let total = 4 + rpc::frame_len(prefix, limit)?;
+        self.fill(total, idle).await?;
+        let frame = self.buffer.split_to(total).freeze().slice(4..);
+        if self.buffer.is_empty() && total > KEEP_BUFFER {
+            self.buffer = BytesMut::new();
+        }
+        Ok(Some(frame))
+    }
+
+    /// Reads until `wanted` bytes are buffered; false when the stream ended with none buffered.
+    async fn fill(&mut self, wanted: usize, idle: Duration) -> Result<bool, FrameError> {
+        while self.buffer.len() < wanted {
+            let have = self.buffer.len();
+            self.buffer.reserve((wanted - have).min(have).max(READ_CHUNK));
+            let read = timeout(idle, self.source.read_buf(&mut self.buffer));
+            match read.await.map_err(|_| FrameError::Idle(idle))?? {
+                0 if have == 0 => return Ok(false),
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Throws away what the peer still sends, until it closes, or `patience` is over.
+    ///
+    /// Closing a socket with unread bytes resets it, and the peer may lose the last answer.
+    pub(crate) async fn drain(&mut self, patience: Duration) {
+        let discard = async {
+            loop {
+                self.buffer.clear();
+                self.buffer.reserve(READ_CHUNK);
+                match self.source.read_buf(&mut self.buffer).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => {}
+                }
+            }
+        };
+        // Being out of patience is as good an end as any.
+        let _ = timeout(patience, discard).await;
+    }
+}

@@ -1,0 +1,284 @@
+//! A Hadoop RPC client: one connection for all callers, opened when it is needed.
+//!
+//! Calls are sent as they come and answered in any order. A connection that fails fails the calls
+//! that were sent over it; the next call opens another. Calls that were not sent yet are moved to
+//! the new connection unseen. Tests: `rpc_client/tests.rs`.
+
+mod connection;
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cairn_wire::proto::common::RequestHeaderProto;
+use cairn_wire::{RemoteException, WireError, rpc};
+use prost::Message;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use connection::{Connection, Failure};
+
+/// Connections tried for one call that end before it is sent.
+const CONNECTIONS: usize = 4;
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RpcError {
+    /// The server answered with an exception.
+    #[error(transparent)]
+    Remote(#[from] RemoteException),
+    /// No connection could be opened: the call was not sent.
+    #[error("cannot connect to {addr}: {source}")]
+    Connect {
+        /// The server.
+        addr: String,
+        /// The socket's error.
+        source: io::Error,
+    },
+    /// The connection failed after the call was sent: it may or may not have been executed.
+    #[error("lost the connection to {addr}: {reason}")]
+    Lost {
+        /// The server.
+        addr: String,
+        /// What happened.
+        reason: String,
+    },
+    /// No answer in time: the call may or may not have been executed.
+    #[error("no answer from {addr} to {method} for {after:?}")]
+    Timeout {
+        /// The server.
+        addr: String,
+        /// The method called.
+        method: String,
+        /// How long the call waited.
+        after: Duration,
+    },
+    /// The server answered with something else than the expected message.
+    #[error("cannot decode the answer of {addr} to {method}: {source}")]
+    Answer {
+        /// The server.
+        addr: String,
+        /// The method called.
+        method: String,
+        /// What is wrong with it.
+        source: WireError,
+    },
+}
+
+impl RpcError {
+    /// The server's exception, if that is what failed the call.
+    pub fn remote(&self) -> Option<&RemoteException> {
+        match self {
+            RpcError::Remote(exception) => Some(exception),
+            _ => None,
+        }
+    }
+
+    /// True when the server threw exactly the Java class `class`.
+    pub fn is_remote(&self, class: &str) -> bool {
+        self.remote().is_some_and(|exception| exception.is(class))
+    }
+
+    /// True when the server cannot have executed the call.
+    pub fn was_not_sent(&self) -> bool {
+        matches!(self, RpcError::Connect { .. })
+    }
+}
+
+/// Timeouts and limits of an [`RpcClient`]. `Default` is Hadoop's defaults.
+#[derive(Clone, Debug)]
+pub struct RpcClientOptions {
+    /// `ipc.client.connect.timeout`.
+    pub connect_timeout: Duration,
+    /// `ipc.client.rpc-timeout.ms`: how long a call waits for its answer.
+    pub call_timeout: Duration,
+    /// `ipc.ping.interval`: how often the server is pinged while answers are due.
+    pub ping_interval: Duration,
+    /// `ipc.client.connection.maxidletime`: a connection without calls is closed after this.
+    pub idle_timeout: Duration,
+    /// `ipc.maximum.response.length`: bytes of the longest answer taken.
+    pub max_response_len: u32,
+}
+
+impl Default for RpcClientOptions {
+    fn default() -> RpcClientOptions {
+        RpcClientOptions {
+            connect_timeout: Duration::from_secs(20),
+            call_timeout: Duration::from_secs(120),
+            ping_interval: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(10),
+            max_response_len: rpc::MAX_FRAME_LEN,
+        }
+    }
+}
+
+/// A number for a call, so that a repetition of the call can be recognised by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallNumber {
+    /// Unique within the client's identity.
+    pub call_id: i32,
+    /// 0 for the first try.
+    pub retry_count: i32,
+}
+
+/// A client of one protocol of one server, for one user. Clones share the connection.
+#[derive(Clone)]
+pub struct RpcClient {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    addr: String,
+    protocol: &'static str,
+    user: String,
+    options: RpcClientOptions,
+    client_id: [u8; 16],
+    next_call_id: AtomicI32,
+    connection: Mutex<Option<Connection>>,
+}
+
+impl RpcClient {
+    /// A client of `protocol` (such as `org.apache.hadoop.hdfs.protocol.ClientProtocol`) at `addr`
+    /// (`host:port`, looked up at each connection). Connects at the first call.
+    ///
+    /// Each client has a random identity of its own. Panics when the system has no random numbers.
+    pub fn new(
+        addr: impl ToString,
+        protocol: &'static str,
+        user: impl Into<String>,
+        options: RpcClientOptions,
+    ) -> RpcClient {
+        let mut client_id = [0; 16];
+        getrandom::fill(&mut client_id).expect("the system's random numbers");
+        RpcClient::with_client_id(addr, protocol, user, options, client_id)
+    }
+
+    /// As [`RpcClient::new`] with an identity chosen by the caller.
+    ///
+    /// Clients of the two NameNodes of one cluster share an identity, so that a call repeated at
+    /// the other NameNode is recognised.
+    pub fn with_client_id(
+        addr: impl ToString,
+        protocol: &'static str,
+        user: impl Into<String>,
+        options: RpcClientOptions,
+        client_id: [u8; 16],
+    ) -> RpcClient {
+        let shared = Shared {
+            addr: addr.to_string(),
+            protocol,
+            user: user.into(),
+            options,
+            client_id,
+            next_call_id: AtomicI32::new(0),
+            connection: Mutex::new(None),
+        };
+        RpcClient { shared: Arc::new(shared) }
+    }
+
+    /// The server's address, as given.
+    pub fn addr(&self) -> &str {
+        &self.shared.addr
+    }
+
+    /// The user the calls are made for.
+    pub fn user(&self) -> &str {
+        &self.shared.user
+    }
+
+    /// The identity that the server sees.
+    pub fn client_id(&self) -> [u8; 16] {
+        self.shared.client_id
+    }
+
+    /// Calls `method` once and waits for the answer.
+    pub async fn call<Req: Message, Resp: Message + Default>(
+        &self,
+        method: &str,
+        request: &Req,
+    ) -> Result<Resp, RpcError> {
+        self.call_numbered(method, request, self.new_call()).await
+    }
+
+    /// A number for a new call.
+    pub fn new_call(&self) -> CallNumber {
+        let call_id = self.shared.next_call_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
+        CallNumber { call_id, retry_count: 0 }
+    }
+
+    /// As [`RpcClient::call`], with a number that a repetition of the call may reuse, its
+    /// `retry_count` raised. Not more than one try of a number may run at a time.
+    pub async fn call_numbered<Req: Message, Resp: Message + Default>(
+        &self,
+        method: &str,
+        request: &Req,
+        number: CallNumber,
+    ) -> Result<Resp, RpcError> {
+        let shared = &*self.shared;
+        let header = rpc::request_header(number.call_id, number.retry_count, &shared.client_id);
+        let request_header = RequestHeaderProto {
+            method_name: method.to_owned(),
+            declaring_class_protocol_name: shared.protocol.to_owned(),
+            client_protocol_version: 1,
+        };
+        let frame: Bytes = rpc::encode_request(&header, &request_header, request).into();
+        let after = shared.options.call_timeout;
+        let answer = timeout(after, shared.exchange(number.call_id, frame)).await;
+        if answer.is_err() {
+            // The server may be gone without a word: the next call tries another connection.
+            *shared.connection.lock().await = None;
+        }
+        let mut body = answer.map_err(|_| {
+            let (addr, method) = (shared.addr.clone(), method.to_owned());
+            RpcError::Timeout { addr, method, after }
+        })??;
+        rpc::take_delimited(&mut body, "response message").map_err(|source| {
+            let (addr, method) = (shared.addr.clone(), method.to_owned());
+            RpcError::Answer { addr, method, source }
+        })
+    }
+}
+
+impl Shared {
+    /// Sends a frame over the present connection, or a new one, and waits for its answer.
+    async fn exchange(&self, call_id: i32, frame: Bytes) -> Result<Bytes, RpcError> {
+        for _ in 0..CONNECTIONS {
+            let connection = self.connected().await?;
+            match connection.exchange(call_id, frame.clone()).await {
+                Ok(body) => return Ok(body),
+                Err(Failure::NotSent) => {}
+                Err(Failure::Remote(exception)) => return Err(exception.into()),
+                Err(Failure::Lost(reason)) => {
+                    return Err(RpcError::Lost { addr: self.addr.clone(), reason });
+                }
+            }
+        }
+        let source = io::ErrorKind::ConnectionAborted.into();
+        Err(RpcError::Connect { addr: self.addr.clone(), source })
+    }
+
+    /// The present connection, or a new one.
+    async fn connected(&self) -> Result<Connection, RpcError> {
+        let mut slot = self.connection.lock().await;
+        if let Some(connection) = &*slot
+            && connection.is_open()
+        {
+            return Ok(connection.clone());
+        }
+        let opened = self.open();
+        let connection =
+            opened.await.map_err(|source| RpcError::Connect { addr: self.addr.clone(), source })?;
+        *slot = Some(connection.clone());
+        Ok(connection)
+    }
+
+    fn open(&self) -> impl Future<Output = io::Result<Connection>> {
+        Connection::open(&self.addr, self.protocol, &self.user, self.client_id, &self.options)
+    }
+}
+
+#[cfg(test)]
+mod tests;

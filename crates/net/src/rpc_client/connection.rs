@@ -1,0 +1,235 @@
+//! One connection of a client: a task that writes requests, reads answers, pings and goes away.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use cairn_wire::RemoteException;
+use cairn_wire::proto::common::{
+    IpcConnectionContextProto, RpcResponseHeaderProto,
+    RpcResponseHeaderProtoRpcErrorCodeProto as Code,
+    RpcResponseHeaderProtoRpcStatusProto as Status, UserInformationProto,
+};
+use cairn_wire::rpc::{self, Preamble};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::debug;
+
+use super::RpcClientOptions;
+use crate::frame::{FrameError, FrameReader};
+
+/// Requests that wait to be written, at most; further callers wait.
+const QUEUE: usize = 64;
+/// No more requests are taken while this many bytes wait to be written.
+const UNWRITTEN: usize = 1 << 20;
+/// Calls that were given up are forgotten each time so many more are due.
+const PRUNE: usize = 256;
+
+/// Why a connection has no answer.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// The connection was gone before the request was written.
+    NotSent,
+    /// The server's exception.
+    Remote(RemoteException),
+    /// The connection failed while the answer was due.
+    Lost(String),
+}
+
+type Answer = Result<Bytes, Failure>;
+
+struct Request {
+    call_id: i32,
+    frame: Bytes,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// A handle of the connection's task; the task ends when all handles are gone.
+#[derive(Clone)]
+pub(super) struct Connection {
+    requests: mpsc::Sender<Request>,
+}
+
+impl Connection {
+    /// Connects and sends preamble and context (not waiting for the server to like them).
+    pub(super) async fn open(
+        addr: &str,
+        protocol: &str,
+        user: &str,
+        client_id: [u8; 16],
+        options: &RpcClientOptions,
+    ) -> io::Result<Connection> {
+        let connecting = timeout(options.connect_timeout, TcpStream::connect(addr));
+        let stream = connecting.await.map_err(|_| io::ErrorKind::TimedOut)??;
+        stream.set_nodelay(true)?;
+        let context = IpcConnectionContextProto {
+            user_info: Some(UserInformationProto {
+                effective_user: Some(user.to_owned()),
+                real_user: None,
+            }),
+            protocol: Some(protocol.to_owned()),
+        };
+        let header =
+            rpc::request_header(rpc::CALL_ID_CONNECTION_CONTEXT, rpc::RETRY_COUNT_NONE, &client_id);
+        let mut hello = BytesMut::from(&Preamble::simple().encode()[..]);
+        hello.extend_from_slice(&rpc::encode_frame(&header, Some(&context)));
+        let (source, sink) = stream.into_split();
+        let (requests, queue) = mpsc::channel(QUEUE);
+        let task = Task {
+            reader: FrameReader::new(source),
+            sink,
+            // Written with the first request.
+            unwritten: hello,
+            queue,
+            due: HashMap::new(),
+            client_id,
+            options: options.clone(),
+        };
+        tokio::spawn(task.run());
+        Ok(Connection { requests })
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.requests.is_closed()
+    }
+
+    /// Sends one request frame and waits for the response message, its length before it.
+    pub(super) async fn exchange(&self, call_id: i32, frame: Bytes) -> Answer {
+        let (answer, received) = oneshot::channel();
+        let request = Request { call_id, frame, answer };
+        self.requests.send(request).await.map_err(|_| Failure::NotSent)?;
+        received.await.unwrap_or_else(|_| Err(Failure::Lost("the connection's task ended".into())))
+    }
+}
+
+struct Task {
+    reader: FrameReader<OwnedReadHalf>,
+    sink: OwnedWriteHalf,
+    unwritten: BytesMut,
+    queue: mpsc::Receiver<Request>,
+    due: HashMap<i32, oneshot::Sender<Answer>>,
+    client_id: [u8; 16],
+    options: RpcClientOptions,
+}
+
+/// What happened next on a connection.
+enum Event {
+    Request(Option<Request>),
+    Frame(Result<Option<Bytes>, FrameError>),
+    Written(io::Result<usize>),
+    Tick,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let failure = self.serve().await;
+        debug!(?failure, "RPC client connection ended");
+        self.queue.close();
+        while let Ok(request) = self.queue.try_recv() {
+            // The caller may have given up waiting; that is fine here and below.
+            let _ = request.answer.send(Err(Failure::NotSent));
+        }
+        for (_, answer) in self.due.drain() {
+            let _ = answer.send(Err(failure.clone()));
+        }
+    }
+
+    /// Serves until nobody needs the connection or it fails: then with the failure of the calls
+    /// that are due.
+    async fn serve(&mut self) -> Failure {
+        let mut active = Instant::now();
+        loop {
+            let (idle, ping) = (self.options.idle_timeout, self.options.ping_interval);
+            let wait = if self.due.is_empty() { idle } else { ping };
+            let may_take = self.unwritten.len() < UNWRITTEN;
+            // The hello waits for the first request, and goes out with it.
+            let may_write = !self.unwritten.is_empty() && !self.due.is_empty();
+            let limit = self.options.max_response_len;
+            let event = tokio::select! {
+                request = self.queue.recv(), if may_take => Event::Request(request),
+                written = self.sink.write(&self.unwritten), if may_write => Event::Written(written),
+                // Calls have a time limit each, so frames need none.
+                frame = self.reader.read_frame(limit, Duration::MAX) => Event::Frame(frame),
+                () = sleep_until(active + wait) => Event::Tick,
+            };
+            if !matches!(event, Event::Written(_)) {
+                active = Instant::now();
+            }
+            let handled = match event {
+                Event::Request(None) => Err(Failure::NotSent),
+                Event::Request(Some(request)) => {
+                    self.take_request(request);
+                    Ok(())
+                }
+                Event::Written(Ok(0)) => Err(Failure::Lost("cannot write".into())),
+                Event::Written(Ok(written)) => {
+                    self.unwritten.advance(written);
+                    Ok(())
+                }
+                Event::Written(Err(error)) => Err(Failure::Lost(error.to_string())),
+                Event::Frame(Ok(Some(frame))) => self.take_answer(frame),
+                Event::Frame(Ok(None)) => Err(Failure::Lost("closed by the server".into())),
+                Event::Frame(Err(error)) => Err(Failure::Lost(error.to_string())),
+                Event::Tick => self.tick(),
+            };
+            if let Err(failure) = handled {
+                return failure;
+            }
+        }
+    }
+
+    fn take_request(&mut self, request: Request) {
+        if self.due.len() % PRUNE == PRUNE - 1 {
+            self.due.retain(|_, answer| !answer.is_closed());
+        }
+        self.unwritten.extend_from_slice(&request.frame);
+        self.due.insert(request.call_id, request.answer);
+    }
+
+    /// Source: Hadoop 3.5.0 `Client.Connection#receiveRpcResponse`.
+    fn take_answer(&mut self, mut frame: Bytes) -> Result<(), Failure> {
+        let header: RpcResponseHeaderProto =
+            rpc::take_delimited(&mut frame, "RpcResponseHeaderProto")
+                .map_err(|error| Failure::Lost(error.to_string()))?;
+        let owner = header.client_id();
+        if !owner.is_empty() && owner != self.client_id {
+            return Err(Failure::Lost("an answer for another client".into()));
+        }
+        let answer = match header.status() {
+            Status::Success => Ok(frame),
+            Status::Error => Err(Failure::Remote(exception(header.clone()))),
+            Status::Fatal => return Err(Failure::Remote(exception(header))),
+        };
+        // Nobody waits for it any more when the call timed out.
+        if let Some(due) = self.due.remove(&(header.call_id as i32)) {
+            let _ = due.send(answer);
+        }
+        Ok(())
+    }
+
+    /// Nothing happened for a while: pings the server when answers are due, else ends.
+    fn tick(&mut self) -> Result<(), Failure> {
+        self.due.retain(|_, answer| !answer.is_closed());
+        if self.due.is_empty() {
+            return Err(Failure::NotSent);
+        }
+        let header = rpc::request_header(rpc::CALL_ID_PING, rpc::RETRY_COUNT_NONE, &self.client_id);
+        let ping = rpc::encode_frame(&header, None::<&RpcResponseHeaderProto>);
+        self.unwritten.extend_from_slice(&ping);
+        Ok(())
+    }
+}
+
+/// Source: Hadoop 3.5.0 `Client.Connection#receiveRpcResponse`, `RemoteException`.
+fn exception(header: RpcResponseHeaderProto) -> RemoteException {
+    let code = header.error_detail.and_then(|code| Code::try_from(code).ok());
+    RemoteException {
+        class: header.exception_class_name.unwrap_or_default(),
+        message: header.error_msg.unwrap_or_default(),
+        code: code.unwrap_or(Code::ErrorApplication),
+    }
+}

@@ -1,0 +1,113 @@
+//! What a service sees of a call.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::RpcResponseHeaderProtoRpcErrorCodeProto as Code;
+use prost::Message;
+
+/// Who calls, by the connection's own word (SIMPLE authentication).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserInfo {
+    /// The user whose permissions count. Never empty.
+    pub effective: String,
+    /// The user who acts for `effective`, when it is another. Whether it may is not checked here.
+    pub real: Option<String>,
+}
+
+impl UserInfo {
+    /// Fails when one user acts for another.
+    pub fn refuse_impersonation(&self) -> Result<(), RemoteException> {
+        let Some(real) = &self.real else { return Ok(()) };
+        let message = format!("User: {real} is not allowed to impersonate {}", self.effective);
+        Err(RemoteException::with_code(class::AUTHORIZATION, message, Code::FatalUnauthorized))
+    }
+}
+
+/// One call with its decoded headers.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The protocol that the method belongs to, such as
+    /// `org.apache.hadoop.hdfs.protocol.ClientProtocol`.
+    pub protocol: String,
+    /// The method's name, such as `getFileInfo`.
+    pub method: String,
+    /// The version of `protocol` that the client wants; 1 in all of HDFS.
+    pub version: u64,
+    /// The connection's user.
+    pub user: UserInfo,
+    /// The client's identity: with `call_id` it names a call and its retries.
+    pub client_id: [u8; 16],
+    /// The call's number, 0 or more.
+    pub call_id: i32,
+    /// How often this call was sent before; -1 when the client does not count.
+    pub retry_count: i32,
+    /// Where the connection comes from.
+    pub peer: SocketAddr,
+    /// The encoded request message.
+    pub body: Bytes,
+    /// The protocol named when the connection was set up; empty when none was.
+    pub connection_protocol: Arc<str>,
+    /// What the client says of itself (`hadoop.caller.context`), for audit logs.
+    pub caller_context: Option<String>,
+}
+
+impl Call {
+    /// The request message.
+    ///
+    /// The error is ready to be returned from [`super::Service::call`].
+    pub fn decode<M: Message + Default>(&self) -> Result<M, RemoteException> {
+        M::decode(self.body.clone()).map_err(|error| {
+            RemoteException::new(
+                class::INVALID_PROTOCOL_BUFFER,
+                format!("Cannot decode the request of {}: {error}", self.method),
+            )
+        })
+    }
+
+    /// Refuses a protocol that the service does not have.
+    ///
+    /// Source: Hadoop 3.5.0 `ProtobufRpcEngine2.Server.ProtoBufRpcInvoker#getProtocolImpl`.
+    pub fn unknown_protocol(&self) -> RemoteException {
+        let message = format!("Unknown protocol: {}", self.protocol);
+        RemoteException::with_code(class::RPC_NO_SUCH_PROTOCOL, message, Code::ErrorNoSuchProtocol)
+    }
+
+    /// Refuses a method that the protocol does not have.
+    ///
+    /// Source: Hadoop 3.5.0 `ProtobufRpcEngine2.Server.ProtoBufRpcInvoker#call`.
+    pub fn unknown_method(&self) -> RemoteException {
+        let (method, protocol) = (&self.method, &self.connection_protocol);
+        let message = format!("Unknown method {method} called on {protocol} protocol.");
+        RemoteException::with_code(class::RPC_NO_SUCH_METHOD, message, Code::ErrorNoSuchMethod)
+    }
+
+    /// Refuses a version of a protocol that the service has in version `server` only.
+    ///
+    /// Source: Hadoop 3.5.0 `RPC.VersionMismatch`.
+    pub fn version_mismatch(&self, server: u64) -> RemoteException {
+        let (protocol, client) = (&self.protocol, self.version);
+        RemoteException::with_code(
+            class::RPC_VERSION_MISMATCH,
+            format!("Protocol {protocol} version mismatch. (client = {client}, server = {server})"),
+            Code::ErrorRpcVersionMismatch,
+        )
+    }
+
+    /// Checks protocol and version against `(protocol, version)` pairs that the service has.
+    pub fn check_protocol(&self, served: &[(&str, u64)]) -> Result<(), RemoteException> {
+        match served.iter().find(|(protocol, _)| *protocol == self.protocol) {
+            None => Err(self.unknown_protocol()),
+            Some((_, version)) if *version != self.version => Err(self.version_mismatch(*version)),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Encodes the response of a call that succeeded.
+pub fn respond(message: &impl Message) -> Result<Vec<u8>, RemoteException> {
+    Ok(message.encode_to_vec())
+}

@@ -1,0 +1,392 @@
+//! One connection from preamble to end.
+//!
+//! ```text
+//! preamble -> [SASL negotiate -> "success": be SIMPLE] -> connection context -> calls and pings
+//! ```
+//! Whatever does not fit is answered as Hadoop answers it, then the connection is closed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cairn_wire::exception::class;
+use cairn_wire::proto::common::{
+    IpcConnectionContextProto, RpcKindProto, RpcRequestHeaderProto,
+    RpcRequestHeaderProtoOperationProto as Operation,
+    RpcResponseHeaderProtoRpcErrorCodeProto as Code, RpcSaslProto, RpcSaslProtoSaslState,
+};
+use cairn_wire::rpc::{self, AuthProtocol, Preamble, Request};
+use cairn_wire::{RemoteException, WireError};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::debug;
+
+use super::call::{Call, UserInfo};
+use super::respond::{Answer, Responder, write_answers};
+use super::{RpcServerOptions, Service, Shared, State};
+use crate::frame::{FrameError, FrameReader};
+
+/// How long a refused peer may go on sending before the socket is closed under it.
+const LINGER: Duration = Duration::from_millis(500);
+/// What an HTTP client gets. Source: Hadoop 3.5.0 `Server#RECEIVED_HTTP_REQ_RESPONSE`.
+const HTTP_ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-type: text/plain\r\n\r\n\
+    It looks like you are making an HTTP request to a Hadoop IPC port. \
+    This is not the correct port for the web interface on this daemon.\r\n";
+
+/// Why a connection was closed by this side.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectionError {
+    #[error("{0}")]
+    Socket(#[from] io::Error),
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("{0}")]
+    Refused(RemoteException),
+    #[error("not Hadoop RPC version 9: {0:?}")]
+    Preamble(Preamble),
+    #[error("an HTTP request on the RPC port")]
+    Http,
+}
+
+/// Serves one connection to its end.
+pub(super) async fn serve<S: Service>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared<S>>,
+) -> Result<(), ConnectionError> {
+    stream.set_nodelay(true)?;
+    let (source, sink) = stream.into_split();
+    let (queue, answers) = unbounded_channel();
+    let limit = shared.options.max_in_flight.clamp(1, Semaphore::MAX_PERMITS);
+    let write_timeout = shared.options.write_timeout;
+    let mut connection = Connection {
+        reader: FrameReader::new(source),
+        peer,
+        queue,
+        in_flight: Arc::new(Semaphore::new(limit)),
+        limit,
+        shared,
+        sasl: false,
+        context: None,
+    };
+    let writer = write_answers(answers, sink, write_timeout);
+    tokio::pin!(writer);
+    let ended = tokio::select! {
+        ended = connection.read() => ended,
+        // The queue is open, so only a failed write ends it.
+        written = &mut writer => return Ok(written?),
+    };
+    let Connection { queue, mut reader, .. } = connection;
+    drop(queue);
+    // Calls that still run are answered before the socket is closed.
+    writer.await?;
+    if ended.is_err() {
+        reader.drain(LINGER).await;
+    }
+    ended
+}
+
+/// Who a connection speaks for, once its context has been read.
+struct Context {
+    user: UserInfo,
+    protocol: Arc<str>,
+}
+
+struct Connection<S> {
+    reader: FrameReader<OwnedReadHalf>,
+    peer: SocketAddr,
+    queue: UnboundedSender<Answer>,
+    in_flight: Arc<Semaphore>,
+    limit: usize,
+    shared: Arc<Shared<S>>,
+    /// The client asked for SASL and has not been switched to SIMPLE yet.
+    sasl: bool,
+    context: Option<Context>,
+}
+
+impl<S: Service> Connection<S> {
+    /// Reads until the peer closes, the server drains, or something is wrong.
+    async fn read(&mut self) -> Result<(), ConnectionError> {
+        if !self.read_preamble().await? {
+            return Ok(());
+        }
+        let mut stopped = self.shared.stopped.clone();
+        loop {
+            let acquire = self.in_flight.clone().acquire_owned();
+            let Ok(permit) = acquire.await else { return Ok(()) };
+            let frame = tokio::select! {
+                biased;
+                _ = stopped.wait_for(|state| *state == State::Draining) => return Ok(()),
+                frame = next_frame(&mut self.reader, &self.shared.options, self.context.is_some()) => frame,
+            };
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(()),
+                // The permit in hand is the one that is out when no call runs.
+                Err(FrameError::Io(error))
+                    if error.kind() == io::ErrorKind::ConnectionReset
+                        && !self.reader.is_within_frame() =>
+                {
+                    return Ok(());
+                }
+                Err(FrameError::Idle(_)) if !self.reader.is_within_frame() => {
+                    if self.in_flight.available_permits() + 1 == self.limit {
+                        debug!(peer = %self.peer, "closing idle RPC connection");
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.take_frame(frame, permit)?;
+        }
+    }
+
+    /// Reads and judges the preamble; false when the peer closed without one.
+    ///
+    /// Source: Hadoop 3.5.0 `Server.Connection#readAndProcess`.
+    async fn read_preamble(&mut self) -> Result<bool, ConnectionError> {
+        let idle = self.shared.options.idle_timeout;
+        let Some(bytes) = self.reader.read_array(idle).await? else { return Ok(false) };
+        let preamble = Preamble::decode(bytes);
+        if preamble.magic == *b"GET " {
+            self.send(HTTP_ANSWER.as_bytes().to_vec());
+            return Err(ConnectionError::Http);
+        }
+        if preamble.magic != rpc::MAGIC || preamble.version != rpc::VERSION as i8 {
+            self.send(rpc::version_mismatch_answer(preamble.version));
+            return Err(ConnectionError::Preamble(preamble));
+        }
+        match AuthProtocol::from_byte(preamble.auth) {
+            Some(auth) => self.sasl = auth == AuthProtocol::Sasl,
+            None => {
+                let message = format!("Unknown auth protocol:{}", preamble.auth as i8);
+                let error =
+                    RemoteException::with_code(class::IPC, message, Code::FatalUnauthorized);
+                return self.refuse(rpc::CALL_ID_UNAUTHORIZED, rpc::RETRY_COUNT_NONE, error);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Decodes one frame and starts what it asks for.
+    ///
+    /// Source: Hadoop 3.5.0 `Server.Connection#processOneRpc`.
+    fn take_frame(
+        &mut self,
+        frame: Bytes,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(), ConnectionError> {
+        let request = match Request::decode(frame) {
+            Ok(request) => request,
+            Err(error) => {
+                let error = undecodable("RpcRequestHeaderProto", &error);
+                return self.refuse(-1, rpc::RETRY_COUNT_NONE, error);
+            }
+        };
+        let (call_id, retry_count) = (request.header.call_id, request.header.retry_count());
+        let taken = match check_header(&request.header) {
+            Err(error) => Err(error),
+            Ok(()) if call_id < 0 => self.take_special(request),
+            Ok(()) => self.take_call(request, permit),
+        };
+        taken.or_else(|error| self.refuse(call_id, retry_count, error))
+    }
+
+    /// A frame whose call id is one of the special ones.
+    ///
+    /// Source: Hadoop 3.5.0 `Server.Connection#processRpcOutOfBandRequest`.
+    fn take_special(&mut self, request: Request) -> Result<(), RemoteException> {
+        match request.header.call_id {
+            rpc::CALL_ID_CONNECTION_CONTEXT if self.sasl => {
+                Err(invalid("Connection header sent during SASL negotiation"))
+            }
+            rpc::CALL_ID_CONNECTION_CONTEXT => self.take_context(request.rest),
+            rpc::CALL_ID_SASL if !self.sasl => {
+                Err(invalid("SASL protocol not requested by client"))
+            }
+            rpc::CALL_ID_SASL => self.take_sasl(request.rest),
+            rpc::CALL_ID_PING => Ok(()),
+            other => Err(invalid(format!("Unknown out of band call #{other}"))),
+        }
+    }
+
+    /// Source: Hadoop 3.5.0 `Server.Connection#processConnectionContext`, `ProtoUtil#getUgi`.
+    /// Deviation: a context without a user is refused; Hadoop runs its calls as the server's user.
+    fn take_context(&mut self, mut rest: Bytes) -> Result<(), RemoteException> {
+        if self.context.is_some() {
+            return Err(invalid("Connection context already processed"));
+        }
+        let what = "IpcConnectionContextProto";
+        let context: IpcConnectionContextProto =
+            rpc::take_delimited(&mut rest, what).map_err(|error| undecodable(what, &error))?;
+        let named = |user: Option<String>| user.filter(|user| !user.is_empty());
+        let info = context.user_info.unwrap_or_default();
+        let Some(effective) = named(info.effective_user) else {
+            let message = "The connection context names no user";
+            let code = Code::FatalUnauthorized;
+            return Err(RemoteException::with_code(class::ACCESS_CONTROL, message, code));
+        };
+        let user = UserInfo { effective, real: named(info.real_user) };
+        let authorized = self.shared.service.authorize(&user, self.peer);
+        authorized.map_err(|error| RemoteException { code: Code::FatalUnauthorized, ..error })?;
+        let protocol = context.protocol.unwrap_or_default().into();
+        self.context = Some(Context { user, protocol });
+        Ok(())
+    }
+
+    /// A server that has SIMPLE authentication only answers any negotiation with success, which
+    /// tells the client to go on as SIMPLE.
+    ///
+    /// Source: Hadoop 3.5.0 `Server.Connection#saslReadAndProcess`, `#processSaslMessage`.
+    fn take_sasl(&mut self, mut rest: Bytes) -> Result<(), RemoteException> {
+        let what = "RpcSaslProto";
+        let message: RpcSaslProto =
+            rpc::take_delimited(&mut rest, what).map_err(|error| undecodable(what, &error))?;
+        let refused =
+            |message: String, code| Err(RemoteException::with_code(class::SASL, message, code));
+        match message.state() {
+            RpcSaslProtoSaslState::Negotiate => {}
+            RpcSaslProtoSaslState::Initiate if message.auths.len() == 1 => {}
+            RpcSaslProtoSaslState::Initiate => {
+                return refused("Client mechanism is malformed".into(), Code::FatalUnauthorized);
+            }
+            RpcSaslProtoSaslState::Wrap => {
+                let message = "Server is not wrapping data".into();
+                return refused(message, Code::FatalInvalidRpcHeader);
+            }
+            RpcSaslProtoSaslState::Response => {
+                return refused("No SASL exchange is going on".into(), Code::FatalUnauthorized);
+            }
+            RpcSaslProtoSaslState::Success => {
+                let message = "Client sent unsupported state SUCCESS".into();
+                return refused(message, Code::FatalUnauthorized);
+            }
+            RpcSaslProtoSaslState::Challenge => {
+                let message = "Client sent unsupported state CHALLENGE".into();
+                return refused(message, Code::FatalUnauthorized);
+            }
+        }
+        self.sasl = false;
+        let success =
+            RpcSaslProto { state: RpcSaslProtoSaslState::Success as i32, ..Default::default() };
+        let header = rpc::success_header(rpc::CALL_ID_SASL, rpc::RETRY_COUNT_NONE, &[]);
+        self.send(rpc::encode_frame(&header, Some(&success)));
+        Ok(())
+    }
+
+    /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
+    fn take_call(
+        &mut self,
+        request: Request,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(), RemoteException> {
+        let Some(context) = &self.context else {
+            return Err(invalid("Connection context not established"));
+        };
+        match request.header.rpc_kind() {
+            RpcKindProto::RpcProtocolBuffer => {}
+            RpcKindProto::RpcBuiltin => {
+                return Err(invalid("Unknown rpc kind in rpc headerRPC_BUILTIN"));
+            }
+            RpcKindProto::RpcWritable => {
+                return Err(invalid("Unknown rpc kind in rpc headerRPC_WRITABLE"));
+            }
+        }
+        let header = request.header.clone();
+        let id = (header.call_id, header.retry_count(), header.client_id.clone());
+        let responder = Responder::new(self.queue.clone(), id, Some(permit));
+        let (method, body) = match request.split_call() {
+            Ok(split) => split,
+            Err(error) => {
+                let class = class::INVALID_PROTOCOL_BUFFER;
+                responder.answer(Err(RemoteException::new(class, error.to_string())));
+                return Ok(());
+            }
+        };
+        let call = Call {
+            protocol: method.declaring_class_protocol_name,
+            method: method.method_name,
+            version: method.client_protocol_version,
+            user: context.user.clone(),
+            // Identities that are not 16 bytes long belong to clients without retries.
+            client_id: header.client_id.as_slice().try_into().unwrap_or_default(),
+            call_id: header.call_id,
+            retry_count: header.retry_count(),
+            peer: self.peer,
+            body,
+            connection_protocol: context.protocol.clone(),
+            caller_context: header.caller_context.map(|context| context.context),
+        };
+        let service = self.shared.service.clone();
+        let mut stopped = self.shared.stopped.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                result = service.call(call) => responder.answer(result),
+                // Fails once the server's future is gone.
+                _ = stopped.wait_for(|_| false) => {}
+            }
+        });
+        Ok(())
+    }
+
+    /// Queues `error` as the answer of a call; closes the connection when it is fatal.
+    fn refuse<T: Default>(
+        &self,
+        call_id: i32,
+        retry_count: i32,
+        error: RemoteException,
+    ) -> Result<T, ConnectionError> {
+        let header = rpc::error_header(call_id, retry_count, &[], &error);
+        self.send(rpc::encode_response(&header, None).unwrap_or_default());
+        Err(ConnectionError::Refused(error))
+    }
+
+    fn send(&self, frame: Vec<u8>) {
+        // The writer lives as long as the connection is read.
+        let _ = self.queue.send(Answer { frame, _permit: None });
+    }
+}
+
+/// The next frame, short until the connection has told its user.
+async fn next_frame(
+    reader: &mut FrameReader<OwnedReadHalf>,
+    options: &RpcServerOptions,
+    has_context: bool,
+) -> Result<Option<Bytes>, FrameError> {
+    let limit = if has_context {
+        options.max_frame_len
+    } else {
+        options.max_setup_frame_len.min(options.max_frame_len)
+    };
+    reader.read_frame(limit, options.idle_timeout).await
+}
+
+/// Source: Hadoop 3.5.0 `Server.Connection#checkRpcHeaders`.
+fn check_header(header: &RpcRequestHeaderProto) -> Result<(), RemoteException> {
+    let unknown =
+        |op| Err(invalid(format!("IPC Server does not implement rpc header operation{op}")));
+    match header.rpc_op.and_then(|op| Operation::try_from(op).ok()) {
+        None => return Err(invalid(" IPC Server: No rpc op in rpcRequestHeader")),
+        Some(Operation::RpcFinalPacket) => {}
+        Some(Operation::RpcContinuationPacket) => return unknown("RPC_CONTINUATION_PACKET"),
+        Some(Operation::RpcCloseConnection) => return unknown("RPC_CLOSE_CONNECTION"),
+    }
+    match header.rpc_kind.and_then(|kind| RpcKindProto::try_from(kind).ok()) {
+        None => Err(invalid(" IPC Server: No rpc kind in rpcRequestHeader")),
+        Some(_) => Ok(()),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> RemoteException {
+    RemoteException::with_code(class::RPC_FATAL_SERVER, message, Code::FatalInvalidRpcHeader)
+}
+
+fn undecodable(what: &str, error: &WireError) -> RemoteException {
+    let message = format!("Error decoding {what}: {error}");
+    RemoteException::with_code(class::RPC_FATAL_SERVER, message, Code::FatalDeserializingRequest)
+}

@@ -1,0 +1,215 @@
+//! What the peer sends: operations, messages, packets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use cairn_wire::transfer::{
+    OP_HEAD_LEN, Op, PACKET_LENGTHS_LEN, PacketHeader, PacketLengths, decode_op_head,
+};
+use cairn_wire::{WireError, rpc};
+use prost::Message;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{TransferError, TransferOptions};
+
+/// What is read at once where the length of the next thing is unknown.
+const SMALL: usize = 512;
+/// Memory is reserved for at most this much beyond what has arrived, doubling from there.
+const GROW: usize = 128 << 10;
+
+/// One received packet. Its parts share one allocation, which the reader uses again once every
+/// part is dropped.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// What the packet says of itself.
+    pub header: PacketHeader,
+    /// The checksums of the data; empty when none were sent.
+    pub checksums: Bytes,
+    /// The data, `header.data_len` bytes.
+    pub data: Bytes,
+    /// The packet as received, for passing it on.
+    pub raw: Bytes,
+}
+
+/// The receiving direction of a connection.
+///
+/// Futures of its methods may be dropped and the method called again: nothing read is lost.
+pub struct TransferReader {
+    stream: Arc<TcpStream>,
+    buffer: BytesMut,
+    /// Length of the last packet: what the next one is guessed to need.
+    last_packet_len: usize,
+    read_timeout: Duration,
+    max_packet_len: u32,
+    max_message_len: u32,
+}
+
+impl TransferReader {
+    pub(super) fn new(stream: Arc<TcpStream>, options: &TransferOptions) -> TransferReader {
+        TransferReader {
+            stream,
+            buffer: BytesMut::new(),
+            last_packet_len: 0,
+            read_timeout: options.read_timeout,
+            max_packet_len: options.max_packet_len,
+            max_message_len: options.max_message_len,
+        }
+    }
+
+    /// Changes how long a read waits for bytes.
+    pub fn set_timeout(&mut self, read_timeout: Duration) {
+        self.read_timeout = read_timeout;
+    }
+
+    /// The peer's address.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.peer_addr()
+    }
+
+    /// The next operation and its encoded message; `None` when the peer closed before it.
+    ///
+    /// Fails on another version, an unknown operation or a message above the limit.
+    pub async fn read_op(&mut self) -> Result<Option<(Op, Bytes)>, TransferError> {
+        if !self.fill(OP_HEAD_LEN, SMALL, "an operation").await? {
+            return Ok(None);
+        }
+        let op = match self.buffer.first_chunk::<OP_HEAD_LEN>() {
+            Some(head) => decode_op_head(*head)?,
+            None => return Err(eof()),
+        };
+        let (start, len) = self.delimited(OP_HEAD_LEN, "operation message").await?;
+        self.buffer.advance(start);
+        Ok(Some((op, self.buffer.split_to(len).freeze())))
+    }
+
+    /// The next length-delimited message: `BlockOpResponseProto`, `PipelineAckProto`,
+    /// `ClientReadStatusProto`. `what` names it in errors.
+    ///
+    /// The peer's closing before it is an `UnexpectedEof`.
+    pub async fn read_message<M: Message + Default>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<M, TransferError> {
+        let (start, len) = self.delimited(0, what).await?;
+        self.buffer.advance(start);
+        let body = self.buffer.split_to(len);
+        M::decode(body).map_err(|source| WireError::Proto { what, source }.into())
+    }
+
+    /// The next packet.
+    ///
+    /// The peer's closing before it is an `UnexpectedEof`.
+    pub async fn read_packet(&mut self) -> Result<Packet, TransferError> {
+        let guess = self.last_packet_len.max(SMALL);
+        if !self.fill(PACKET_LENGTHS_LEN, guess, "a packet").await? {
+            return Err(eof());
+        }
+        let Some(lengths) = self.buffer.first_chunk::<PACKET_LENGTHS_LEN>() else {
+            return Err(eof());
+        };
+        let lengths = PacketLengths::decode(*lengths, self.max_packet_len)?;
+        let total = lengths.total_len();
+        self.fill(total, total, "a packet").await?;
+        self.last_packet_len = total;
+        let raw = self.buffer.split_to(total).freeze();
+        let body = PACKET_LENGTHS_LEN + lengths.header_len;
+        let header = PacketHeader::decode(&raw[PACKET_LENGTHS_LEN..body])?;
+        let data = body + lengths.checksums_len(header.data_len)?;
+        Ok(Packet { header, checksums: raw.slice(body..data), data: raw.slice(data..), raw })
+    }
+
+    /// Waits for the peer to close, discarding up to `limit` bytes it may still send; false when it
+    /// sent more, or did not close in time.
+    pub async fn wait_closed(&mut self, limit: usize) -> bool {
+        let mut left = limit;
+        loop {
+            left = match left.checked_sub(self.buffer.len()) {
+                Some(left) => left,
+                None => return false,
+            };
+            self.buffer.clear();
+            match self.fill(1, SMALL, "the end").await {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(TransferError::Timeout { .. }) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Bytes of memory held for what is being read.
+    #[cfg(test)]
+    pub(super) fn reserved(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Where the delimited message after `skip` buffered bytes starts, and its length, once all of
+    /// it is buffered.
+    async fn delimited(
+        &mut self,
+        skip: usize,
+        what: &'static str,
+    ) -> Result<(usize, usize), TransferError> {
+        loop {
+            let have = self.buffer.len();
+            let rest = self.buffer.get(skip..).unwrap_or_default();
+            if let Some((len, used)) = rpc::varint(rest, what)? {
+                if len > self.max_message_len.into() {
+                    let limit = self.max_message_len.into();
+                    return Err(WireError::Length { what, len: len as i64, limit }.into());
+                }
+                let (start, len) = (skip + used, len as usize);
+                self.fill(start + len, start + len, what).await?;
+                return Ok((start, len));
+            }
+            if !self.fill(have + 1, have + SMALL, what).await? {
+                return Err(eof());
+            }
+        }
+    }
+
+    /// Reads until `needed` bytes are buffered, and never beyond `wanted` (if that is more): so a
+    /// packet of the guessed length is read at once, and none of the one after it.
+    ///
+    /// False when the stream ended with nothing buffered.
+    async fn fill(
+        &mut self,
+        needed: usize,
+        wanted: usize,
+        what: &'static str,
+    ) -> Result<bool, TransferError> {
+        while self.buffer.len() < needed {
+            let have = self.buffer.len();
+            let missing = wanted.max(needed) - have;
+            let room = missing.min(have.max(GROW));
+            self.buffer.reserve(room);
+            let after = self.read_timeout;
+            let read = timeout(after, read_some(&self.stream, &mut self.buffer, room)).await;
+            match read.map_err(|_| TransferError::Timeout { what, after })?? {
+                0 if have == 0 => return Ok(false),
+                0 => return Err(eof()),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn eof() -> TransferError {
+    io::Error::from(io::ErrorKind::UnexpectedEof).into()
+}
+
+/// Appends up to `room` bytes to `buffer`; 0 at the end of the stream.
+async fn read_some(stream: &TcpStream, buffer: &mut BytesMut, room: usize) -> io::Result<usize> {
+    loop {
+        match stream.try_read_buf(&mut buffer.limit(room)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+        stream.readable().await?;
+    }
+}

@@ -1,0 +1,354 @@
+//! Both ends of a transfer connection, and peers that send nonsense.
+
+use std::io::Write;
+
+use cairn_wire::proto::hdfs::{
+    BlockOpResponseProto, ClientReadStatusProto, PipelineAckProto, Status,
+};
+use cairn_wire::transfer::{Op, PacketHeader, pipeline_ack};
+use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+fn options() -> TransferOptions {
+    TransferOptions { read_timeout: Duration::from_secs(10), ..TransferOptions::default() }
+}
+
+/// A raw socket and the stream it is connected to.
+async fn raw_pair(options: &TransferOptions) -> (TcpStream, TransferStream) {
+    let addr = SocketAddr::from(([127, 0, 0, 1], 0));
+    let listener = TcpListener::bind(addr).await.expect("a free port");
+    let addr = listener.local_addr().expect("an address");
+    let (raw, stream) = tokio::join!(listener.accept(), TransferStream::connect(addr, options));
+    (raw.expect("a client").0, stream.expect("a server"))
+}
+
+async fn pair(options: &TransferOptions) -> (TransferStream, TransferStream) {
+    let (raw, stream) = raw_pair(options).await;
+    (TransferStream::from_tcp(raw, options).expect("options"), stream)
+}
+
+fn header(seqno: i64, data_len: usize) -> PacketHeader {
+    PacketHeader { seqno, data_len: data_len as u32, ..PacketHeader::heartbeat() }
+}
+
+fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|index| (index * 31 + seed * 7 + index / 256) as u8).collect()
+}
+
+#[tokio::test]
+async fn operations_and_answers() {
+    let (mut a, mut b) = pair(&options()).await;
+    let status = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
+    a.writer.send_op(Op::CopyBlock, &status).await.expect("sent");
+    let answer = BlockOpResponseProto { message: Some("x".repeat(5000)), ..Default::default() };
+    a.writer.send_message(&answer).await.expect("sent");
+    let ack = pipeline_ack(4, [Status::Success.into()], 0);
+    a.writer.send_message(&ack).await.expect("sent");
+    a.writer.shutdown().expect("connected");
+
+    let (op, body) = b.reader.read_op().await.expect("valid").expect("an operation");
+    assert_eq!((op, body), (Op::CopyBlock, status.encode_to_vec().into()));
+    let received: BlockOpResponseProto = b.reader.read_message("answer").await.expect("valid");
+    assert_eq!(received, answer);
+    let received: PipelineAckProto = b.reader.read_message("ack").await.expect("valid");
+    assert_eq!(received, ack);
+    assert!(b.reader.read_op().await.expect("a clean end").is_none());
+}
+
+/// Sends packets of these `(checksums, data)` lengths and compares what arrives.
+async fn check_packets(lens: &[(usize, usize)], send_file: Option<SendFile>) {
+    let options = TransferOptions { send_file: send_file.unwrap_or_default(), ..options() };
+    let (mut a, mut b) = pair(&options).await;
+    let lens = lens.to_vec();
+    let sent = lens.clone();
+    let sender = async move {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        for (index, (checksums, data)) in sent.into_iter().enumerate() {
+            let (checksums, bytes) = (pattern(checksums, 1000 + index), pattern(data, index));
+            let header = header(index as i64, data);
+            if send_file.is_some() {
+                let at = file.metadata().expect("metadata").len();
+                file.write_all(&bytes).expect("room");
+                a.writer.send_packet_from_file(&header, &checksums, &file, at).await
+            } else {
+                a.writer.send_packet(&header, &checksums, &bytes).await
+            }
+            .expect("sent");
+        }
+        a
+    };
+    let receiver = async {
+        for (index, (checksums, data)) in lens.into_iter().enumerate() {
+            let packet = b.reader.read_packet().await.expect("valid");
+            assert_eq!(packet.header, header(index as i64, data));
+            assert_eq!(packet.checksums, pattern(checksums, 1000 + index));
+            assert_eq!(packet.data, pattern(data, index));
+            assert_eq!(packet.raw.len(), 31 + checksums + data);
+        }
+    };
+    let (a, ()) = tokio::join!(sender, receiver);
+    drop(a);
+    let end = b.reader.read_packet().await.expect_err("the end");
+    assert!(
+        matches!(&end, TransferError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof)
+    );
+}
+
+#[tokio::test]
+async fn packets_arrive_as_sent() {
+    let mixed = [(0, 0), (4, 1), (508, 65_024), (508, 65_024), (4, 512), (0, 0), (12, 1100)];
+    let large = [(8 << 10, 1 << 20), (0, (16 << 20) - 31), (8 << 10, 1 << 20), (4, 3)];
+    for send_file in [None, Some(SendFile::Remote), Some(SendFile::Always), Some(SendFile::Never)] {
+        check_packets(&mixed, send_file).await;
+        check_packets(&large, send_file).await;
+    }
+}
+
+#[tokio::test]
+async fn packets_kept_by_the_caller_are_not_overwritten() {
+    let (mut a, mut b) = pair(&options()).await;
+    let sender = async {
+        for index in 0..20 {
+            let data = pattern(40_000, index);
+            a.writer.send_packet(&header(index as i64, 40_000), &[], &data).await.expect("sent");
+        }
+    };
+    let receiver = async {
+        let mut kept = Vec::new();
+        for _ in 0..20 {
+            kept.push(b.reader.read_packet().await.expect("valid"));
+        }
+        kept
+    };
+    let ((), kept) = tokio::join!(sender, receiver);
+    for (index, packet) in kept.iter().enumerate() {
+        assert_eq!(packet.data, pattern(40_000, index));
+    }
+}
+
+#[tokio::test]
+async fn dropped_packets_give_their_memory_back() {
+    let (mut a, mut b) = pair(&options()).await;
+    let data = pattern(65_024, 0);
+    let mut places = std::collections::HashSet::new();
+    for index in 0..50 {
+        let head = header(index, data.len());
+        let (sent, packet) =
+            tokio::join!(a.writer.send_packet(&head, &[0; 508], &data), b.reader.read_packet());
+        sent.expect("sent");
+        places.insert(packet.expect("valid").raw.as_ptr());
+    }
+    assert!(places.len() <= 4, "{} allocations for 50 packets", places.len());
+}
+
+#[tokio::test]
+async fn a_packet_may_come_byte_by_byte() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    raw.set_nodelay(true).expect("a socket");
+    let whole = [header(0, 3).encode(4).as_ref(), &[1, 2, 3, 4, 5, 6, 7]].concat();
+    let sender = async {
+        for byte in whole.iter().chain(&whole) {
+            raw.write_all(&[*byte]).await.expect("a reader");
+            tokio::task::yield_now().await;
+        }
+    };
+    let receiver = async {
+        for _ in 0..2 {
+            let packet = b.reader.read_packet().await.expect("valid");
+            assert_eq!(
+                (&packet.checksums[..], &packet.data[..]),
+                (&[1, 2, 3, 4][..], &[5, 6, 7][..])
+            );
+            assert_eq!(packet.raw, whole);
+        }
+    };
+    tokio::join!(sender, receiver);
+}
+
+#[tokio::test]
+async fn a_cancelled_read_loses_nothing() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    let whole = [header(9, 3).encode(0).as_ref(), &[5, 6, 7]].concat();
+    for part in whole.chunks(5) {
+        raw.write_all(part).await.expect("a reader");
+        let read = timeout(Duration::from_millis(20), b.reader.read_packet()).await;
+        if let Ok(packet) = read {
+            assert_eq!(packet.expect("valid").data, [5, 6, 7][..]);
+            return;
+        }
+    }
+    panic!("the packet was lost");
+}
+
+/// Sends `bytes`, closes, and expects `read` to fail with `expected`.
+async fn check_bad<T: std::fmt::Debug>(
+    bytes: &[u8],
+    read: impl AsyncFnOnce(&mut TransferReader) -> Result<T, TransferError>,
+    expected: &str,
+) {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    raw.write_all(bytes).await.expect("a reader");
+    raw.shutdown().await.expect("connected");
+    let error = read(&mut b.reader).await.expect_err("nonsense");
+    assert_eq!(error.to_string(), expected, "{bytes:02x?}");
+}
+
+#[tokio::test]
+async fn bad_packets() {
+    let check = async |bytes: &[u8], expected| {
+        check_bad(bytes, TransferReader::read_packet, expected).await;
+    };
+    check(&[], "unexpected end of file").await;
+    check(&[0, 0, 0], "unexpected end of file").await;
+    check(&[0, 0, 0, 9, 0, 25, 9], "unexpected end of file").await;
+    check(&[0, 0, 0, 3, 0, 25], "packet payload: length 3 is outside 0..=16777216").await;
+    check(&[0xff; 6], "packet payload: length -1 is outside 0..=16777216").await;
+    check(&[1, 0, 0, 0, 0, 25], "packet header: length 25 is outside 0..=16777216").await;
+    let long = header(0, 8);
+    let mut bytes = long.encode(0).as_ref().to_vec();
+    bytes[3] = 8; // four bytes of data follow
+    bytes.extend([0; 4]);
+    check(&bytes, "packet data: length 8 is outside 0..=4").await;
+    check(
+        &[0, 0, 0, 4, 0, 1, 0x09],
+        "PacketHeaderProto: failed to decode Protobuf message: \
+         PacketHeaderProto.offset_in_block: buffer underflow",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn bad_operations_and_messages() {
+    let check_op = async |bytes: &[u8], expected| {
+        check_bad(bytes, TransferReader::read_op, expected).await;
+    };
+    check_op(&[0], "unexpected end of file").await;
+    check_op(&[0, 27, 80, 0], "Version Mismatch (Expected: 28, Received: 27 )").await;
+    check_op(&[0, 28, 79, 0], "operation: invalid value 79").await;
+    check_op(&[0, 28, 80], "unexpected end of file").await;
+    check_op(&[0, 28, 80, 5, 1], "unexpected end of file").await;
+    check_op(
+        &[0, 28, 80, 0xff, 0xff, 0xff, 0xff, 0x07],
+        "operation message: length 2147483647 is outside 0..=1048576",
+    )
+    .await;
+    check_op(&[0, 28, 80, 0x80, 0x80, 0x80, 0x80, 0x80], "operation message: malformed varint")
+        .await;
+    let read_ack =
+        async |reader: &mut TransferReader| reader.read_message::<PipelineAckProto>("ack").await;
+    check_bad(&[], read_ack, "unexpected end of file").await;
+    check_bad(
+        &[1, 0x07],
+        read_ack,
+        "ack: failed to decode Protobuf message: invalid wire type value: 7",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn announced_packets_cost_no_memory() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    raw.write_all(&[0, 0xff, 0xff, 0, 0, 25, 1, 2, 3]).await.expect("a reader");
+    let read = timeout(Duration::from_millis(50), b.reader.read_packet()).await;
+    assert!(read.is_err(), "the packet is not there");
+    assert!(b.reader.reserved() <= 512 << 10, "{} bytes reserved", b.reader.reserved());
+}
+
+#[tokio::test]
+async fn random_bytes_never_panic() {
+    let mut state = 0x0dd0_5eed_1234_5678u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..300 {
+        let (mut raw, mut b) = raw_pair(&options()).await;
+        let mut bytes: Vec<u8> = (0..random() % 100).map(|_| random() as u8).collect();
+        if round % 2 == 0 {
+            bytes.splice(0..0, [0, 0, 0, 4 + (random() % 50) as u8, 0, (random() % 40) as u8]);
+        } else {
+            bytes.splice(0..0, [0, 28, 80 + (random() % 11) as u8]);
+        }
+        raw.write_all(&bytes).await.expect("a reader");
+        raw.shutdown().await.expect("connected");
+        let mut read = 0;
+        let ended = loop {
+            let result = match round % 2 {
+                0 => b.reader.read_packet().await.map(|packet| Some(packet.raw.len())),
+                _ => b.reader.read_op().await.map(|op| op.map(|(_, body)| 4 + body.len())),
+            };
+            match result {
+                Ok(Some(len)) => read += len,
+                Ok(None) | Err(_) => break true,
+            }
+        };
+        assert!(ended && read <= bytes.len(), "{read} of {}", bytes.len());
+    }
+}
+
+#[tokio::test]
+async fn slow_peers_time_out() {
+    let after = Duration::from_millis(50);
+    let options =
+        TransferOptions { read_timeout: after, write_timeout: after, ..TransferOptions::default() };
+    let (_raw, mut b) = raw_pair(&options).await;
+    let error = b.reader.read_packet().await.expect_err("nothing comes");
+    assert_eq!(error.to_string(), "a packet: no progress for 50ms");
+    let data = vec![0; 8 << 20];
+    let full = async {
+        loop {
+            if let Err(error) = b.writer.send_packet(&header(0, data.len()), &[], &data).await {
+                return error;
+            }
+        }
+    };
+    assert_eq!(full.await.to_string(), "writing: no progress for 50ms");
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_short_is_an_error() {
+    for send_file in [SendFile::Always, SendFile::Never] {
+        let (mut raw, mut b) = raw_pair(&TransferOptions { send_file, ..options() }).await;
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&[1, 2, 3]).expect("room");
+        let sent = b.writer.send_packet_from_file(&header(0, 4), &[], &file, 0).await;
+        let error = sent.expect_err("one byte is missing");
+        let kind = io::ErrorKind::UnexpectedEof;
+        assert!(matches!(&error, TransferError::Io(error) if error.kind() == kind), "{error}");
+        drop(b);
+        let mut received = Vec::new();
+        raw.read_to_end(&mut received).await.expect("the end");
+        assert!(received.len() < 31 + 4, "the fourth byte was made up");
+    }
+}
+
+#[tokio::test]
+async fn kill_wakes_both_ends() {
+    let (a, mut b) = pair(&options()).await;
+    let (mut reader, writer) = a.split();
+    let waiting = tokio::spawn(async move { reader.read_packet().await });
+    tokio::task::yield_now().await;
+    writer.kill();
+    assert!(waiting.await.expect("no panic").is_err());
+    assert!(b.reader.read_packet().await.is_err());
+}
+
+#[tokio::test]
+async fn waiting_for_the_end() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    raw.write_all(&[0; 10]).await.expect("a reader");
+    raw.shutdown().await.expect("connected");
+    assert!(b.reader.wait_closed(10).await);
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    raw.write_all(&[0; 11]).await.expect("a reader");
+    raw.shutdown().await.expect("connected");
+    assert!(!b.reader.wait_closed(10).await);
+    let (_raw, mut b) = raw_pair(&options()).await;
+    b.reader.set_timeout(Duration::from_millis(20));
+    assert!(!b.reader.wait_closed(10).await);
+}

@@ -1,0 +1,185 @@
+//! What goes to the peer: operations, messages, packets.
+
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cairn_wire::rpc;
+use cairn_wire::transfer::{Op, PacketHeader, encode_op};
+use prost::Message;
+use rustix::net::SendFlags;
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{TransferError, TransferOptions};
+use crate::file_read;
+
+/// The sending direction of a connection. Nothing is held back: what a method was given has been
+/// handed to the kernel when it returns.
+///
+/// A future that is dropped half-way leaves a torn message behind: give the connection up then.
+pub struct TransferWriter {
+    stream: Arc<TcpStream>,
+    write_timeout: Duration,
+    send_file: bool,
+    /// What was last read from a file to be sent.
+    buffer: Vec<u8>,
+}
+
+impl TransferWriter {
+    pub(super) fn new(
+        stream: Arc<TcpStream>,
+        send_file: bool,
+        options: &TransferOptions,
+    ) -> TransferWriter {
+        let write_timeout = options.write_timeout;
+        TransferWriter { stream, write_timeout, send_file, buffer: Vec::new() }
+    }
+
+    /// Changes how long a write waits for room.
+    pub fn set_timeout(&mut self, write_timeout: Duration) {
+        self.write_timeout = write_timeout;
+    }
+
+    /// Sends an operation.
+    pub async fn send_op(&mut self, op: Op, message: &impl Message) -> Result<(), TransferError> {
+        self.send(&encode_op(op, message)).await
+    }
+
+    /// Sends a length-delimited message: an operation's answer, an acknowledgement.
+    pub async fn send_message(&mut self, message: &impl Message) -> Result<(), TransferError> {
+        let mut bytes = Vec::new();
+        rpc::put_delimited(message, &mut bytes);
+        self.send(&bytes).await
+    }
+
+    /// Sends bytes that are already encoded, such as [`super::Packet::raw`].
+    pub async fn send(&mut self, bytes: &[u8]) -> Result<(), TransferError> {
+        self.send_parts([bytes, &[], &[]]).await
+    }
+
+    /// Sends a packet. Panics when `data` is not as long as the header says (caller's bug).
+    pub async fn send_packet(
+        &mut self,
+        header: &PacketHeader,
+        checksums: &[u8],
+        data: &[u8],
+    ) -> Result<(), TransferError> {
+        assert_eq!(header.data_len as usize, data.len(), "the packet's data");
+        let head = header.encode(checksums.len());
+        self.send_parts([head.as_ref(), checksums, data]).await
+    }
+
+    /// Sends a packet whose data are the `header.data_len` bytes of `file` from `offset` on, by
+    /// `sendfile` or by reading them, as [`super::SendFile`] says.
+    ///
+    /// Fails with `UnexpectedEof` when the file ends before; the packet is torn then.
+    pub async fn send_packet_from_file(
+        &mut self,
+        header: &PacketHeader,
+        checksums: &[u8],
+        file: &File,
+        offset: u64,
+    ) -> Result<(), TransferError> {
+        let len = header.data_len as usize;
+        // The kernel would wait for the disk on this thread; what is read ahead shows at the end.
+        let is_cold = || len > 0 && file_read::is_cold(file, offset + len as u64 - 1);
+        if !self.send_file || is_cold() {
+            let mut data = std::mem::take(&mut self.buffer);
+            data.resize(len, 0);
+            file_read::read_exact_at(file, &mut data, offset)?;
+            let sent = self.send_packet(header, checksums, &data).await;
+            self.buffer = data;
+            return sent;
+        }
+        let head = header.encode(checksums.len());
+        let mut start = head.as_ref().to_vec();
+        start.extend_from_slice(checksums);
+        // The kernel is told that more follows, or the head would travel in a segment of its own.
+        let more = if len == 0 { SendFlags::empty() } else { SendFlags::MORE };
+        self.send_flagged(&start, SendFlags::NOSIGNAL | more).await?;
+        self.send_file(file, offset, len).await
+    }
+
+    /// Tells the peer that nothing follows.
+    pub fn shutdown(&self) -> io::Result<()> {
+        SockRef::from(&*self.stream).shutdown(Shutdown::Write)
+    }
+
+    /// Ends both directions: waiting readers and writers of this connection wake up with an error
+    /// or the end of the stream.
+    pub fn kill(&self) {
+        // Fails when the peer was faster.
+        let _ = SockRef::from(&*self.stream).shutdown(Shutdown::Both);
+    }
+
+    /// Writes all parts in order, in as few system calls as the socket allows.
+    async fn send_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), TransferError> {
+        let mut slices = parts.map(IoSlice::new);
+        let mut unsent = &mut slices[..];
+        IoSlice::advance_slices(&mut unsent, 0);
+        while !unsent.is_empty() {
+            let sent = match self.stream.try_write_vectored(unsent) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.in_time(self.stream.writable()).await?;
+                    continue;
+                }
+                sent => sent?,
+            };
+            if sent == 0 {
+                return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+            }
+            IoSlice::advance_slices(&mut unsent, sent);
+        }
+        Ok(())
+    }
+
+    async fn send_flagged(&self, mut bytes: &[u8], flags: SendFlags) -> Result<(), TransferError> {
+        while !bytes.is_empty() {
+            let sent = self.when_writable(|stream| Ok(rustix::net::send(stream, bytes, flags)?));
+            bytes = &bytes[sent.await?..];
+        }
+        Ok(())
+    }
+
+    async fn send_file(
+        &self,
+        file: &File,
+        mut offset: u64,
+        mut len: usize,
+    ) -> Result<(), TransferError> {
+        while len > 0 {
+            let sent = self.when_writable(|stream| {
+                Ok(rustix::fs::sendfile(stream, file.as_fd(), Some(&mut offset), len)?)
+            });
+            match sent.await? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                sent => len -= sent,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a system call once the socket has room, again when it had not.
+    async fn when_writable(
+        &self,
+        mut call: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Result<usize, TransferError> {
+        let stream = &*self.stream;
+        self.in_time(stream.async_io(Interest::WRITABLE, || call(stream))).await
+    }
+
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, TransferError> {
+        let (what, after) = ("writing", self.write_timeout);
+        Ok(timeout(after, work).await.map_err(|_| TransferError::Timeout { what, after })??)
+    }
+}

@@ -1,0 +1,182 @@
+//! What a block should be, and where it is.
+
+use crate::node::NodeHandle;
+use crate::storage::StorageHandle;
+use cairn_stripe::geometry::Geometry;
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy, UnitIndex};
+
+/// How a block is kept, without the names that a policy carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Whole copies.
+    Replicated {
+        /// How many there should be.
+        copies: u16,
+    },
+    /// A group of units.
+    Striped {
+        /// The policy's number.
+        policy: PolicyId,
+        /// Data units.
+        k: u8,
+        /// Parity units.
+        m: u8,
+        /// Bytes of a cell.
+        cell_len: u32,
+    },
+}
+
+impl From<&Redundancy> for Layout {
+    fn from(redundancy: &Redundancy) -> Layout {
+        match redundancy {
+            Redundancy::Replicated(copies) => Layout::Replicated { copies: *copies },
+            Redundancy::Striped(policy) => Layout::Striped {
+                policy: policy.id,
+                k: policy.schema.k,
+                m: policy.schema.m,
+                cell_len: policy.cell_len,
+            },
+        }
+    }
+}
+
+impl Layout {
+    /// Storages that a whole block or group of full stripes takes.
+    pub fn width(&self) -> usize {
+        match *self {
+            Layout::Replicated { copies } => usize::from(copies),
+            Layout::Striped { k, m, .. } => usize::from(k) + usize::from(m),
+        }
+    }
+
+    /// Whether it is a group of units.
+    pub fn is_striped(&self) -> bool {
+        matches!(self, Layout::Striped { .. })
+    }
+}
+
+/// Where a block is in its life. Source: Hadoop 3.5.0 `HdfsServerConstants.BlockUCState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// A client writes it.
+    UnderConstruction,
+    /// Its lease is being recovered: like under construction, but no writer may go on.
+    UnderRecovery,
+    /// The client has told its final length, but too few replicas are reported.
+    Committed,
+    /// Done.
+    Complete,
+}
+
+/// What the namespace knows of a block or group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockFacts {
+    /// The current generation stamp.
+    pub gs: GenerationStamp,
+    /// Bytes of file data in it (of the whole group); while under construction, what was last told.
+    pub len: u64,
+    /// How it is kept.
+    pub layout: Layout,
+    /// Where it is in its life.
+    pub state: BlockState,
+}
+
+impl BlockFacts {
+    /// Whether its length and stamp are final.
+    pub fn is_final(&self) -> bool {
+        matches!(self.state, BlockState::Committed | BlockState::Complete)
+    }
+
+    /// Storages that it should be on: fewer than the policy's width for a group of less than a stripe.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockInfoStriped#getRealTotalBlockNum`.
+    pub fn expected_units(&self) -> usize {
+        match self.layout {
+            Layout::Replicated { copies } => usize::from(copies),
+            Layout::Striped { m, .. } => self.data_units() + usize::from(m),
+        }
+    }
+
+    /// Bytes of the replica, or of the internal block `unit`, when the length is final.
+    ///
+    /// Source: Hadoop 3.5.0 `StripedBlockUtil#getInternalBlockLength`.
+    pub fn unit_len(&self, unit: UnitIndex) -> u64 {
+        match self.layout {
+            Layout::Replicated { .. } => self.len,
+            Layout::Striped { k, m, cell_len, .. } => {
+                let (k, m) = (usize::from(k), usize::from(m));
+                Geometry::new(k, m, u64::from(cell_len)).internal_block_len(self.len, unit)
+            }
+        }
+    }
+
+    /// Whether a unit is one that the block should have: parity units, and data units with bytes.
+    pub fn has_bytes(&self, unit: UnitIndex) -> bool {
+        match self.layout {
+            Layout::Replicated { .. } => true,
+            Layout::Striped { k, .. } => unit.as_usize() < self.data_units() || unit.0 >= k,
+        }
+    }
+
+    /// Data units that hold bytes; 1 for a replicated block.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockInfoStriped#getRealDataBlockNum`.
+    pub fn data_units(&self) -> usize {
+        match self.layout {
+            Layout::Replicated { .. } => 1,
+            Layout::Striped { k, cell_len, .. } if self.is_final() => {
+                let cells = self.len.div_ceil(u64::from(cell_len.max(1)));
+                usize::try_from(cells).unwrap_or(usize::MAX).min(usize::from(k))
+            }
+            Layout::Striped { k, .. } => usize::from(k),
+        }
+    }
+}
+
+/// What the shell tells of the namespace's blocks.
+pub trait BlockLookup {
+    /// The block or group `id` (a group's own id, never an internal block's), if a file has it.
+    fn block(&self, id: BlockId) -> Option<BlockFacts>;
+
+    /// Up to `limit` blocks and groups in the order of their ids (as signed numbers), after `after`
+    /// or from the first. For scans that must see blocks that no DataNode holds.
+    fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)>;
+
+    /// CRC32C of a unit's bytes (unit 0: of the replica's) as first written with the block's current
+    /// stamp, if it is recorded.
+    fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
+        let _ = (id, unit);
+        None
+    }
+
+    /// Whether a generation stamp is one that this namespace has not given out yet: a sign that the
+    /// NameNode was started with an old state.
+    fn is_future(&self, gs: GenerationStamp) -> bool {
+        let _ = gs;
+        false
+    }
+}
+
+/// A replica or internal block, as DataNodes know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockRef {
+    /// Its id; an internal block's own one for a unit.
+    pub id: BlockId,
+    /// Its generation stamp.
+    pub gs: GenerationStamp,
+    /// Its bytes.
+    pub len: u64,
+}
+
+/// A place where a replica or unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The node.
+    pub node: NodeHandle,
+    /// Its storage.
+    pub storage: StorageHandle,
+    /// The unit; 0 for a replica.
+    pub unit: UnitIndex,
+    /// Whether it is known to be bad.
+    pub corrupt: bool,
+}

@@ -1,0 +1,257 @@
+//! The whole of what the NameNode knows of its DataNodes and of where blocks are.
+//!
+//! Callers hold one lock around a `Cluster`, and take their namespace snapshot *after* that lock, so
+//! that a lookup is never older than what this knows. After a namespace command is applied they tell
+//! it here: `block_allocated`, `pipeline_updated`, `block_completed`, `block_changed`, `block_removed`.
+
+use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
+use crate::block_map::BlockMap;
+use crate::config::Config;
+use crate::construction::Construction;
+use crate::lease::ReportLeases;
+use crate::mend::Mending;
+use crate::node::{DataNode, NodeHandle};
+use crate::queue::Queues;
+use crate::safe_mode::SafeMode;
+use crate::storage::{Storage, StorageHandle};
+use crate::{Dice, Now};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::BTreeMap;
+
+/// DataNodes, storages, locations, and the work that follows from them.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(crate) config: Config,
+    pub(crate) nodes: Vec<DataNode>,
+    pub(crate) node_by_uuid: BTreeMap<String, NodeHandle>,
+    pub(crate) node_by_xfer: BTreeMap<(String, u16), NodeHandle>,
+    pub(crate) storages: Vec<Storage>,
+    pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
+    /// Racks with live nodes; counted when a node comes or goes, asked for with every replica.
+    pub(crate) rack_count: usize,
+    pub(crate) blocks: BlockMap,
+    pub(crate) constructions: BTreeMap<BlockId, Construction>,
+    pub(crate) safe_mode: SafeMode,
+    pub(crate) leases: ReportLeases,
+    pub(crate) queues: Queues,
+    pub(crate) mending: Mending,
+    /// The time of the last heartbeat or tick, for events that bring no time of their own.
+    pub(crate) last_event: Now,
+}
+
+/// What happened while time passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// Nodes that were found dead.
+    pub died: Vec<NodeHandle>,
+    /// Whether the start's safe mode has ended just now.
+    pub left_safe_mode: bool,
+}
+
+impl Cluster {
+    /// A cluster without DataNodes. Safe mode is off until [`Cluster::start_safe_mode`].
+    pub fn new(config: Config) -> Cluster {
+        Cluster {
+            safe_mode: SafeMode::new(&config),
+            config,
+            nodes: Vec::new(),
+            node_by_uuid: BTreeMap::new(),
+            node_by_xfer: BTreeMap::new(),
+            storages: Vec::new(),
+            storage_by_uuid: BTreeMap::new(),
+            rack_count: 0,
+            blocks: BlockMap::default(),
+            constructions: BTreeMap::new(),
+            leases: ReportLeases::default(),
+            queues: Queues::default(),
+            mending: Mending::default(),
+            last_event: Now::default(),
+        }
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Changes the settings; they hold from the next decision on.
+    pub fn set_config(&mut self, config: Config) {
+        self.config = config;
+    }
+
+    /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.
+    pub fn start_safe_mode(&mut self, block_total: u64, now: Now) {
+        let live = self.live_count();
+        self.safe_mode.start(block_total, now, live);
+        if !self.safe_mode.is_starting() {
+            self.mending.start_scan();
+        }
+    }
+
+    /// Safe mode, to ask.
+    pub fn safe_mode(&self) -> &SafeMode {
+        &self.safe_mode
+    }
+
+    /// Turns safe mode on for an administrator (`dfsadmin -safemode enter`).
+    pub fn enter_safe_mode(&mut self) {
+        self.safe_mode.enter();
+    }
+
+    /// Turns it off for an administrator; see [`SafeMode::leave`]. The next ticks look for blocks
+    /// that need mending. Returns whether it is off now.
+    pub fn leave_safe_mode(&mut self, force: bool) -> bool {
+        let was_starting = self.safe_mode.is_starting();
+        let off = self.safe_mode.leave(force);
+        if was_starting && !self.safe_mode.is_starting() {
+            self.mending.start_scan();
+        }
+        off
+    }
+
+    /// Turns it on or off for lack of space on the NameNode's disks.
+    pub fn set_low_resources(&mut self, low: bool) {
+        self.safe_mode.set_low_resources(low);
+    }
+
+    /// What an operator and refused clients read while safe mode is on.
+    pub fn safe_mode_tip(&self, now: Now) -> String {
+        self.safe_mode.tip(now, self.live_count())
+    }
+
+    /// Lets time pass: finds dead nodes, ends safe mode, schedules mending. To be called about every
+    /// second (or some times per heartbeat interval where that is shorter).
+    pub fn tick(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) -> Tick {
+        self.last_event = now;
+        let died = self.find_dead(lookup, now);
+        let live = self.live_count();
+        let left_safe_mode = self.safe_mode.tick(now, live);
+        if left_safe_mode {
+            self.mending.start_scan();
+        }
+        self.mend(lookup, now, dice);
+        Tick { died, left_safe_mode }
+    }
+
+    /// Where replicas or units of a block or group are, good and bad ones, in no special order.
+    /// For a block under construction these are the finalized ones; see [`Cluster::expected`].
+    /// Surplus ones that are about to be deleted are left out.
+    pub fn locations(&self, id: BlockId) -> Vec<Location> {
+        let places = self.blocks.places(id.group());
+        places
+            .iter()
+            .filter(|place| !place.excess)
+            .map(|place| Location {
+                node: self.storage(place.storage).node,
+                storage: place.storage,
+                unit: place.unit,
+                corrupt: place.corrupt,
+            })
+            .collect()
+    }
+
+    /// Whether enough good replicas or units are reported for a block to be complete: one (or
+    /// `dfs.namenode.replication.min`) for a replicated block, the data units that hold bytes for a
+    /// group. `facts` must have the final length and stamp; replicas that differ do not count.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#hasMinStorage`.
+    pub fn min_reached(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        self.good_units(id, facts) >= self.min_units(facts)
+    }
+
+    /// Good replicas, or distinct good units, that [`Cluster::min_reached`] counts.
+    pub fn good_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
+        let construction = self.constructions.get(&id);
+        let mut seen = 0_u32;
+        let mut replicas = 0;
+        for place in self.blocks.places(id) {
+            let fits = construction.is_none_or(|c| c.fits(place, facts));
+            if fits && !place.corrupt {
+                seen |= 1 << place.unit.0;
+                replicas += 1;
+            }
+        }
+        if facts.layout.is_striped() { seen.count_ones() as usize } else { replicas }
+    }
+
+    pub(crate) fn min_units(&self, facts: &BlockFacts) -> usize {
+        if facts.layout.is_striped() {
+            facts.data_units()
+        } else {
+            usize::from(self.config.replication_min.max(1))
+        }
+    }
+
+    /// Tells that `addBlock` (or `append`) gave a block to a writer, with the storages it was given;
+    /// unit `i` of a group is at `targets[i]`.
+    pub fn block_allocated(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        targets: &[Option<StorageHandle>],
+    ) {
+        self.constructions.insert(id, Construction::new(id, gs, targets));
+        for storage in targets.iter().flatten() {
+            self.count_scheduled(*storage, 1);
+        }
+    }
+
+    /// Tells that a writer goes on with a new stamp and other storages (`updatePipeline`).
+    pub fn pipeline_updated(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        targets: &[Option<StorageHandle>],
+    ) {
+        let construction =
+            self.constructions.entry(id).or_insert_with(|| Construction::new(id, gs, &[]));
+        construction.update_pipeline(id, gs, targets);
+    }
+
+    /// Tells that a block is complete: what differs from its final length and stamp is bad from now
+    /// on, and its redundancy is looked after. Replicas and units of the pipeline that are not
+    /// reported yet count as coming for a while. To be called for every block that became complete.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#completeBlock`, `#addExpectedReplicasToPending`.
+    pub fn block_completed(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
+        let Some(facts) = lookup.block(id) else { return };
+        if facts.state == BlockState::Complete
+            && let Some(construction) = self.constructions.get(&id)
+        {
+            let late = construction.unreported(&facts);
+            let alive = |s: &StorageHandle| self.node(self.storage(*s).node).alive;
+            let late = late.into_iter().filter(|(storage, _)| alive(storage)).collect();
+            self.mending.expect(id, late, self.last_event);
+        }
+        self.settle_replicas(lookup, id, &facts);
+        if facts.state == BlockState::Complete {
+            self.constructions.remove(&id);
+        }
+        self.check_redundancy(lookup, id);
+    }
+
+    /// Tells that something else of a block has changed (its number of copies, say).
+    pub fn block_changed(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
+        self.check_redundancy(lookup, id);
+    }
+
+    /// Tells that no file has the block any more: its replicas and units will be deleted.
+    pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
+        self.forget_block(id, gs);
+    }
+
+    /// CRC32C of each unit (one entry for a replicated block) as reported by the DataNodes that
+    /// finalized it with the final stamp and length of `facts`.
+    pub fn unit_crcs(&self, id: BlockId, facts: &BlockFacts) -> Vec<Option<u32>> {
+        let count = if facts.layout.is_striped() { facts.layout.width() } else { 1 };
+        let construction = self.constructions.get(&id);
+        (0..count)
+            .map(|unit| construction.and_then(|c| c.crc(UnitIndex(unit as u8), facts)))
+            .collect()
+    }
+
+    pub(crate) fn count_scheduled(&mut self, storage: StorageHandle, blocks: u64) {
+        let storage = &mut self.storages[storage.0 as usize];
+        storage.scheduled = storage.scheduled.saturating_add(blocks);
+    }
+}

@@ -1,0 +1,63 @@
+//! What the NameNode asks DataNodes to do, in answers to heartbeats.
+
+use crate::block::{BlockRef, Layout};
+use crate::storage::StorageHandle;
+use cairn_stripe::{GenerationStamp, UnitIndex};
+
+/// One thing for a DataNode to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Register anew (`DNA_REGISTER`).
+    Register,
+    /// Copy replicas or units to other nodes (`DNA_TRANSFER`).
+    Transfer(Vec<Transfer>),
+    /// Delete replicas or units (`DNA_INVALIDATE`).
+    Invalidate(Vec<BlockRef>),
+    /// Make the replicas of blocks agree, as the primary (`DNA_RECOVERBLOCK`).
+    Recover(Vec<BlockRecovery>),
+    /// Decode lost units of groups (`DNA_ERASURE_CODING_RECONSTRUCTION`).
+    Reconstruct(Vec<Reconstruction>),
+    /// Use so many bytes a second for balancing (`DNA_BALANCERBANDWIDTHUPDATE`).
+    BalancerBandwidth(u64),
+    /// Give up the state before the last upgrade (`DNA_FINALIZE`).
+    Finalize,
+}
+
+/// One replica or unit to copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// What.
+    pub block: BlockRef,
+    /// Where to, as a pipeline.
+    pub targets: Vec<StorageHandle>,
+}
+
+/// One block whose replicas must be made to agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRecovery {
+    /// The block or group with its stamp and length so far.
+    pub block: BlockRef,
+    /// The stamp that the recovered replicas get; it also tells attempts apart.
+    pub new_gs: GenerationStamp,
+    /// How the block is kept.
+    pub layout: Layout,
+    /// The replicas or units that take part.
+    pub locations: Vec<StorageHandle>,
+    /// The unit of each location; empty for a replicated block.
+    pub units: Vec<UnitIndex>,
+}
+
+/// Lost units of one group to decode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reconstruction {
+    /// The group with the length of its data.
+    pub group: BlockRef,
+    /// How it is kept.
+    pub layout: Layout,
+    /// Live units to read, at least as many as the group has data units.
+    pub sources: Vec<(StorageHandle, UnitIndex)>,
+    /// The lost units and where each goes.
+    pub targets: Vec<(StorageHandle, UnitIndex)>,
+    /// Units that are missing too but must not be decoded now (they are being rebuilt elsewhere).
+    pub excluded_units: Vec<UnitIndex>,
+}

@@ -1,0 +1,98 @@
+//! What an operator can set of liveness, safe mode, placement and mending.
+
+use std::time::Duration;
+
+/// Settings of a [`Cluster`](crate::Cluster). `Default` has Hadoop's defaults, except where noted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Time between heartbeats of a DataNode: `dfs.heartbeat.interval`.
+    pub heartbeat_interval: Duration,
+    /// Half of the time that a silent node has before ten heartbeats more make it dead:
+    /// `dfs.namenode.heartbeat.recheck-interval`.
+    pub recheck_interval: Duration,
+    /// Silence after which a node is stale: `dfs.namenode.stale.datanode.interval`.
+    pub stale_interval: Duration,
+    /// Put stale nodes last in what readers get: `dfs.namenode.avoid.read.stale.datanode`.
+    ///
+    /// Deviation: on by default, so that readers do not stall on a node that has just died.
+    pub avoid_stale_for_read: bool,
+    /// Choose no stale node for new blocks, unless most are:
+    /// `dfs.namenode.avoid.write.stale.datanode`. Deviation: on by default.
+    pub avoid_stale_for_write: bool,
+    /// Part of the nodes that, when stale, makes writers use stale ones again:
+    /// `dfs.namenode.write.stale.datanode.ratio`.
+    pub stale_write_ratio: f64,
+    /// Replicas that a contiguous block must have to be complete: `dfs.namenode.replication.min`.
+    pub replication_min: u16,
+    /// Part of the complete blocks that must have been reported before safe mode ends:
+    /// `dfs.namenode.safemode.threshold-pct`.
+    pub safe_mode_threshold: f64,
+    /// Live DataNodes that safe mode waits for: `dfs.namenode.safemode.min.datanodes`.
+    pub safe_mode_min_nodes: usize,
+    /// How long safe mode goes on after its thresholds are met:
+    /// `dfs.namenode.safemode.extension`.
+    pub safe_mode_extension: Duration,
+    /// Blocks that one heartbeat asks a node to delete: `dfs.block.invalidate.limit`.
+    pub invalidate_limit: usize,
+    /// Copies that a node is the source of at a time: `dfs.namenode.replication.max-streams`.
+    pub max_streams: usize,
+    /// The same bound for work of the highest priority:
+    /// `dfs.namenode.replication.max-streams-hard-limit`.
+    pub max_streams_hard: usize,
+    /// Blocks scheduled for mending in one round, for each live node:
+    /// `dfs.namenode.replication.work.multiplier.per.iteration`.
+    pub work_multiplier: usize,
+    /// Time between rounds of mending: `dfs.namenode.redundancy.interval.seconds`.
+    pub redundancy_interval: Duration,
+    /// When scheduled work counts as failed and is queued again:
+    /// `dfs.namenode.reconstruction.pending.timeout-sec`.
+    pub pending_timeout: Duration,
+    /// Leave out nodes that are much busier than the average:
+    /// `dfs.namenode.redundancy.considerLoad`.
+    pub consider_load: bool,
+    /// How many times the average load is too much:
+    /// `dfs.namenode.redundancy.considerLoad.factor`.
+    pub load_factor: f64,
+    /// Full block reports that nodes may send at one time:
+    /// `dfs.namenode.max.full.block.report.leases`.
+    pub report_leases: usize,
+    /// How long the leave to send a full report lasts:
+    /// `dfs.namenode.full.block.report.lease.length.ms`.
+    pub report_lease_len: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            heartbeat_interval: Duration::from_secs(3),
+            recheck_interval: Duration::from_secs(300),
+            stale_interval: Duration::from_secs(30),
+            avoid_stale_for_read: true,
+            avoid_stale_for_write: true,
+            stale_write_ratio: 0.5,
+            replication_min: 1,
+            safe_mode_threshold: 0.999,
+            safe_mode_min_nodes: 0,
+            safe_mode_extension: Duration::from_secs(30),
+            invalidate_limit: 1000,
+            max_streams: 2,
+            max_streams_hard: 4,
+            work_multiplier: 2,
+            redundancy_interval: Duration::from_secs(3),
+            pending_timeout: Duration::from_secs(300),
+            consider_load: true,
+            load_factor: 2.0,
+            report_leases: 6,
+            report_lease_len: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Config {
+    /// Silence after which a node is dead.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#setHeartbeatExpireInterval`.
+    pub fn dead_interval(&self) -> Duration {
+        2 * self.recheck_interval + 10 * self.heartbeat_interval
+    }
+}

@@ -1,0 +1,345 @@
+//! Blocks that are being written, committed, or recovered: where they should be and what DataNodes
+//! have said of them.
+//!
+//! Source: Hadoop 3.5.0 `BlockUnderConstructionFeature`, `ReplicaUnderConstruction`.
+
+use crate::Now;
+use crate::block::{BlockFacts, BlockRef, BlockState};
+use crate::block_map::Place;
+use crate::cluster::Cluster;
+use crate::command::BlockRecovery;
+use crate::report::{ReplicaState, ReportedReplica};
+use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+
+/// A replica or unit of a block that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Where.
+    pub storage: StorageHandle,
+    /// Which unit; 0 for a replica.
+    pub unit: UnitIndex,
+    /// What its DataNode said last; `None` before it said anything.
+    pub reported: Option<ReportedReplica>,
+    /// Whether it belongs to the writer's present pipeline (or group of streamers).
+    pub in_pipeline: bool,
+}
+
+/// The outcome of a block recovery, as its primary reports it (`commitBlockSynchronization`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synchronized {
+    /// The block or group with its old stamp.
+    pub block: BlockRef,
+    /// The stamp of the recovery.
+    pub new_gs: GenerationStamp,
+    /// Bytes that the block has now.
+    pub new_len: u64,
+    /// Whether the file is to be closed.
+    pub close_file: bool,
+    /// Whether no replica was worth keeping.
+    pub delete_block: bool,
+    /// Where the good replicas or units are. `None` for what this cluster doesn't know, and for
+    /// units of a group that are not there.
+    pub targets: Vec<Option<StorageHandle>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    new_gs: GenerationStamp,
+    since_ms: u64,
+}
+
+/// One block under construction.
+#[derive(Clone, Debug)]
+pub(crate) struct Construction {
+    gs: GenerationStamp,
+    pub(crate) expected: Vec<Expected>,
+    recovery: Option<Attempt>,
+    /// The primary of the last attempt, so that the next one tries another.
+    last_primary: Option<StorageHandle>,
+}
+
+/// The unit that is at place `index` of a list of targets.
+fn unit_at(id: BlockId, index: usize) -> UnitIndex {
+    UnitIndex(if id.is_striped() { u8::try_from(index).unwrap_or(u8::MAX) } else { 0 })
+}
+
+/// Targets of a list that count: a list comes from outside and can be of any length.
+fn targets_max(id: BlockId) -> usize {
+    if id.is_striped() { cairn_stripe::id::MAX_UNITS_PER_GROUP } else { REPLICAS_MAX }
+}
+
+/// Replicas that a pipeline can have (`dfs.replication.max`).
+const REPLICAS_MAX: usize = 512;
+
+impl Construction {
+    pub(crate) fn new(
+        id: BlockId,
+        gs: GenerationStamp,
+        targets: &[Option<StorageHandle>],
+    ) -> Construction {
+        let expected = targets
+            .iter()
+            .enumerate()
+            .take(targets_max(id))
+            .filter_map(|(index, storage)| {
+                let (storage, unit) = ((*storage)?, unit_at(id, index));
+                Some(Expected { storage, unit, reported: None, in_pipeline: true })
+            })
+            .collect();
+        Construction { gs, expected, recovery: None, last_primary: None }
+    }
+
+    pub(crate) fn update_pipeline(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        targets: &[Option<StorageHandle>],
+    ) {
+        self.gs = gs;
+        self.recovery = None;
+        for expected in &mut self.expected {
+            expected.in_pipeline = false;
+        }
+        for (index, storage) in targets.iter().enumerate().take(targets_max(id)) {
+            let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
+            self.entry(storage, unit).in_pipeline = true;
+        }
+    }
+
+    fn entry(&mut self, storage: StorageHandle, unit: UnitIndex) -> &mut Expected {
+        let found = self.expected.iter().position(|e| e.storage == storage && e.unit == unit);
+        let at = found.unwrap_or_else(|| {
+            self.expected.push(Expected { storage, unit, reported: None, in_pipeline: false });
+            self.expected.len() - 1
+        });
+        &mut self.expected[at]
+    }
+
+    /// A node has written to another one of its storages (`own`) than it was given.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockUnderConstructionFeature#addReplicaIfNotPresent`.
+    pub(crate) fn relocate(
+        &mut self,
+        own: &[StorageHandle],
+        storage: StorageHandle,
+        unit: UnitIndex,
+    ) {
+        let is_other = |e: &Expected| e.storage != storage && e.unit == unit;
+        let other = self.expected.iter().position(|e| is_other(e) && own.contains(&e.storage));
+        let Some(other) = other.map(|at| self.expected.remove(at)) else { return };
+        self.entry(storage, unit).in_pipeline |= other.in_pipeline;
+    }
+
+    /// Keeps what a DataNode said. After a restart of the NameNode this is all that is known.
+    pub(crate) fn record(&mut self, storage: StorageHandle, replica: ReportedReplica) {
+        let entry = self.entry(storage, replica.block.id.unit());
+        let crc32c = replica.crc32c.or_else(|| {
+            let old = entry.reported.filter(|old| old.block == replica.block)?;
+            old.crc32c
+        });
+        entry.reported = Some(ReportedReplica { crc32c, ..replica });
+    }
+
+    pub(crate) fn forget(&mut self, storage: StorageHandle, unit: UnitIndex) {
+        if let Some(entry) =
+            self.expected.iter_mut().find(|e| e.storage == storage && e.unit == unit)
+        {
+            entry.reported = None;
+        }
+    }
+
+    fn reported(&self, storage: StorageHandle, unit: UnitIndex) -> Option<&ReportedReplica> {
+        let entry = self.expected.iter().find(|e| e.storage == storage && e.unit == unit)?;
+        entry.reported.as_ref()
+    }
+
+    /// The places of the pipeline that should have a final replica or unit and have not said so.
+    pub(crate) fn unreported(&self, facts: &BlockFacts) -> Vec<(StorageHandle, UnitIndex)> {
+        let said = |e: &Expected| {
+            e.reported.is_some_and(|r| r.state == ReplicaState::Finalized && fits(&r, facts))
+        };
+        let silent = self.expected.iter().filter(|e| e.in_pipeline && !said(e));
+        silent.map(|e| (e.storage, e.unit)).filter(|(_, unit)| facts.has_bytes(*unit)).collect()
+    }
+
+    /// Whether a finalized place is what the final block wants, as far as is known.
+    pub(crate) fn fits(&self, place: &Place, facts: &BlockFacts) -> bool {
+        match self.reported(place.storage, place.unit) {
+            Some(reported) => fits(reported, facts),
+            None => true,
+        }
+    }
+
+    /// What was reported of a place that does not fit, to name it when it is deleted.
+    pub(crate) fn reported_block(&self, place: &Place) -> Option<BlockRef> {
+        self.reported(place.storage, place.unit).map(|reported| reported.block)
+    }
+
+    pub(crate) fn crc(&self, unit: UnitIndex, facts: &BlockFacts) -> Option<u32> {
+        let of_unit = self.expected.iter().filter(|e| e.unit == unit);
+        let mut fitting = of_unit
+            .filter_map(|e| e.reported)
+            .filter(|reported| reported.state == ReplicaState::Finalized && fits(reported, facts));
+        fitting.find_map(|reported| reported.crc32c)
+    }
+}
+
+fn fits(reported: &ReportedReplica, facts: &BlockFacts) -> bool {
+    let unit = reported.block.id.unit();
+    if !facts.is_final() {
+        return reported.block.gs >= facts.gs;
+    }
+    reported.block.gs == facts.gs && reported.block.len == facts.unit_len(unit)
+}
+
+impl Cluster {
+    /// Where a block that is not complete should be, with what is known of each place. Empty when
+    /// nothing was told since a restart.
+    pub fn expected(&self, id: BlockId) -> &[Expected] {
+        self.constructions.get(&id.group()).map_or(&[], |c| c.expected.as_slice())
+    }
+
+    /// The storages of the writer's present pipeline; unit `i` of a group with its index. These are
+    /// the locations that readers and writers of an incomplete block get.
+    pub fn pipeline(&self, id: BlockId) -> Vec<(StorageHandle, UnitIndex)> {
+        let usable = |e: &&Expected| {
+            let storage = self.storage(e.storage);
+            let finalized = matches!(e.reported, Some(r) if r.block.gs >= self.pipeline_gs(id));
+            (e.in_pipeline || finalized) && self.node(storage.node).alive
+        };
+        self.expected(id).iter().filter(usable).map(|e| (e.storage, e.unit)).collect()
+    }
+
+    fn pipeline_gs(&self, id: BlockId) -> GenerationStamp {
+        self.constructions.get(&id.group()).map_or(GenerationStamp(0), |c| c.gs)
+    }
+
+    /// Tells that a complete block is written to again (`append`, or a truncated block that is
+    /// recovered), before its stamp changes. What DataNodes hold of it counts as reported.
+    pub fn block_reopened(&mut self, id: BlockId, before: &BlockFacts) {
+        let mut construction = Construction::new(id, before.gs, &[]);
+        for place in self.blocks.places(id).iter().filter(|place| !place.corrupt) {
+            let id = if id.is_striped() { id.internal(place.unit) } else { id };
+            let len = before.unit_len(place.unit);
+            let block = BlockRef { id, gs: before.gs, len };
+            let state = ReplicaState::Finalized;
+            construction.record(place.storage, ReportedReplica { block, state, crc32c: None });
+            construction.entry(place.storage, place.unit).in_pipeline = true;
+        }
+        self.constructions.insert(id, construction);
+    }
+
+    /// Starts the recovery of a block whose writer is gone: queues a command for the DataNode that
+    /// will lead it. Returns whether there is one; with none, ask again when nodes have reported.
+    ///
+    /// `facts` are those before the recovery, `new_gs` the stamp that the namespace gave the attempt.
+    /// An attempt with the same stamp that is younger than the pending timeout is not repeated.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockUnderConstructionFeature#initializeBlockRecovery`.
+    pub fn start_block_recovery(
+        &mut self,
+        id: BlockId,
+        facts: &BlockFacts,
+        new_gs: GenerationStamp,
+        now: Now,
+    ) -> bool {
+        if let Some(running) = self.constructions.get(&id).and_then(|c| c.recovery) {
+            let timeout =
+                u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
+            let young = now.mono_ms.saturating_sub(running.since_ms) < timeout;
+            if running.new_gs == new_gs && young {
+                return true;
+            }
+        }
+        let places = self.recovery_places(id, facts, now);
+        let last = self.constructions.get(&id).and_then(|c| c.last_primary);
+        let Some(primary) = self.choose_primary(&places, last) else { return false };
+        let node = self.storage(primary).node;
+        let striped = facts.layout.is_striped();
+        let recovery = BlockRecovery {
+            block: BlockRef { id, gs: facts.gs, len: facts.len },
+            new_gs,
+            layout: facts.layout,
+            locations: places.iter().map(|(storage, _)| *storage).collect(),
+            units: if striped { places.iter().map(|(_, unit)| *unit).collect() } else { vec![] },
+        };
+        self.queue_recovery(node, recovery);
+        let construction =
+            self.constructions.entry(id).or_insert_with(|| Construction::new(id, facts.gs, &[]));
+        construction.recovery = Some(Attempt { new_gs, since_ms: now.mono_ms });
+        construction.last_primary = Some(primary);
+        true
+    }
+
+    /// Live places that may hold something of the block: expected ones, then reported ones. Stale
+    /// nodes are left out if enough others are there: one more than a replicated block needs, all
+    /// that a group may need.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
+    fn recovery_places(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        now: Now,
+    ) -> Vec<(StorageHandle, UnitIndex)> {
+        let mut places: Vec<(StorageHandle, UnitIndex)> =
+            self.expected(id).iter().map(|e| (e.storage, e.unit)).collect();
+        for place in self.blocks.places(id).iter().filter(|place| !place.corrupt) {
+            if !places.contains(&(place.storage, place.unit)) {
+                places.push((place.storage, place.unit));
+            }
+        }
+        let node_of = |place: &(StorageHandle, UnitIndex)| self.node(self.storage(place.0).node);
+        places.retain(|place| node_of(place).alive);
+        let fresh: Vec<_> =
+            places.iter().filter(|p| !self.is_stale(node_of(p), now)).copied().collect();
+        if !facts.layout.is_striped() && fresh.len() > 1 { fresh } else { places }
+    }
+
+    /// The live place whose node was heard of last, but not the one that led the last attempt unless
+    /// there is no other.
+    fn choose_primary(
+        &self,
+        places: &[(StorageHandle, UnitIndex)],
+        last: Option<StorageHandle>,
+    ) -> Option<StorageHandle> {
+        let heard =
+            |storage: &StorageHandle| self.node(self.storage(*storage).node).last_update_mono_ms;
+        let all = places.iter().map(|(storage, _)| *storage);
+        all.clone()
+            .filter(|storage| Some(*storage) != last)
+            .max_by_key(heard)
+            .or(all.max_by_key(heard))
+    }
+
+    /// Whether a report of a finished recovery belongs to the attempt that runs.
+    pub fn is_current_recovery(&self, id: BlockId, new_gs: GenerationStamp) -> bool {
+        let running = self.constructions.get(&id.group()).and_then(|c| c.recovery);
+        running.is_none_or(|attempt| attempt.new_gs == new_gs)
+    }
+
+    /// Tells that a recovery is done and in the namespace: its targets hold the block with the new
+    /// stamp and length, other replicas are stale.
+    pub fn block_synchronized(
+        &mut self,
+        lookup: &dyn crate::BlockLookup,
+        id: BlockId,
+        outcome: &Synchronized,
+    ) {
+        self.pipeline_updated(id, outcome.new_gs, &outcome.targets);
+        let Some(facts) = lookup.block(id) else { return };
+        let most = if id.is_striped() { facts.layout.width() } else { REPLICAS_MAX };
+        for (index, storage) in outcome.targets.iter().enumerate().take(most) {
+            let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
+            let block_id = if id.is_striped() { id.internal(unit) } else { id };
+            let len = if facts.is_final() { facts.unit_len(unit) } else { outcome.new_len };
+            let block = BlockRef { id: block_id, gs: outcome.new_gs, len };
+            let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
+            self.accept_finalized(id, &facts, storage, replica);
+        }
+        if facts.state == BlockState::Complete {
+            self.block_completed(lookup, id);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a DataNode or a client can do wrong.
+
+/// Why a DataNode's or client's request is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedundancyError {
+    /// No live DataNode has registered under this id.
+    #[error("Data node {uuid} is not registered")]
+    UnregisteredNode {
+        /// The DataNode's UUID.
+        uuid: String,
+    },
+    /// A full report came without the leave to send it, or after that ran out.
+    #[error("Block report lease {lease_id:#x} of {uuid} is not valid")]
+    InvalidReportLease {
+        /// The DataNode's UUID.
+        uuid: String,
+        /// What it sent.
+        lease_id: u64,
+    },
+    /// A storage that the DataNode doesn't have.
+    #[error("Data node {uuid} has no storage {storage}")]
+    UnknownStorage {
+        /// The DataNode's UUID.
+        uuid: String,
+        /// The storage's UUID.
+        storage: String,
+    },
+    /// Nothing is known of the block.
+    #[error("block blk_{id} is not known")]
+    UnknownBlock {
+        /// The block or group.
+        id: i64,
+    },
+}

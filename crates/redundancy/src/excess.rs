@@ -1,0 +1,254 @@
+//! Counts what a block has against what it should have: too little goes to the queues, bad and surplus
+//! replicas and units go to be deleted.
+//!
+//! A unit is deleted as surplus only when another good one with the *same index* is on a node in
+//! service, and nothing is deleted while a storage that holds the block has not reported since its node
+//! registered: what it holds may be older than what is known. Tested in `mend/tests.rs`.
+
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
+use crate::block_map::Place;
+use crate::cluster::Cluster;
+use crate::node::DataNode;
+use crate::queue::Risk;
+use crate::storage::StorageHandle;
+use cairn_stripe::BlockId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a block or group has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Good replicas, or distinct good units, on nodes in service.
+    pub live: usize,
+    /// Good replicas, or distinct good units that are not live, on nodes that leave.
+    pub leaving: usize,
+    /// Bad ones.
+    pub corrupt: usize,
+    /// Chosen for deletion.
+    pub excess: usize,
+    /// Good ones beyond the first of the same unit, for a group.
+    pub duplicates: usize,
+    /// Racks of the live ones.
+    pub racks: usize,
+    /// Whether every storage that holds the block has reported since its node registered.
+    pub certain: bool,
+}
+
+impl Cluster {
+    /// Counts what a block or group has.
+    pub fn tally(&self, id: BlockId, facts: &BlockFacts) -> Tally {
+        let mut tally = Tally { certain: true, ..Tally::default() };
+        let (mut live, mut leaving) = (BTreeSet::new(), BTreeSet::new());
+        let mut racks = BTreeSet::new();
+        let mut leaving_places = 0;
+        for place in self.blocks.places(id) {
+            let storage = self.storage(place.storage);
+            let node = self.node(storage.node);
+            tally.certain &= storage.reported;
+            if place.corrupt {
+                tally.corrupt += 1;
+            } else if place.excess {
+                tally.excess += 1;
+            } else if node.is_leaving() {
+                leaving.insert(place.unit);
+                leaving_places += 1;
+            } else {
+                tally.live += 1;
+                live.insert(place.unit);
+                racks.insert(node.rack.as_str());
+            }
+        }
+        tally.racks = racks.len();
+        tally.leaving = leaving_places;
+        if facts.layout.is_striped() {
+            tally.duplicates = tally.live - live.len();
+            tally.live = live.len();
+            tally.leaving = leaving.difference(&live).count();
+        }
+        tally
+    }
+
+    /// Racks that the replicas or units of a block should be on.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
+    /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
+    fn wanted_racks(&self, facts: &BlockFacts) -> usize {
+        let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
+        most.min(facts.expected_units()).min(self.rack_count)
+    }
+
+    /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
+    pub(crate) fn check_redundancy(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
+        if !self.safe_mode.is_starting() {
+            self.check_against(id, lookup.block(id));
+        }
+    }
+
+    /// The same when it was looked up already.
+    pub(crate) fn check_against(&mut self, id: BlockId, facts: Option<BlockFacts>) {
+        if self.safe_mode.is_starting() {
+            return;
+        }
+        let Some(facts) = facts.filter(|facts| facts.state == BlockState::Complete) else {
+            self.queues.remove(id);
+            return;
+        };
+        let mut tally = self.tally(id, &facts);
+        if tally.excess > 0 && self.keep_surplus(id, &facts, &tally) {
+            tally = self.tally(id, &facts);
+        }
+        self.queue_by_need(id, &facts, &tally);
+        self.delete_bad(id, &facts, &tally);
+        self.delete_surplus(id, &facts, &tally);
+    }
+
+    fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
+        let coming = self.mending.coming(id);
+        let expected = facts.expected_units();
+        let enough = tally.live + coming >= expected;
+        let spread = coming > 0 || tally.racks >= self.wanted_racks(facts);
+        if enough && spread {
+            self.queues.remove(id);
+            return;
+        }
+        let risk = self.risk(facts, tally);
+        self.queues.put(id, &risk);
+    }
+
+    fn risk(&self, facts: &BlockFacts, tally: &Tally) -> Risk {
+        let striped = facts.layout.is_striped();
+        Risk {
+            live: tally.live,
+            leaving: tally.leaving,
+            expected: facts.expected_units(),
+            striped_data_units: striped.then(|| facts.data_units()),
+            parity_units: if striped { facts.expected_units() - facts.data_units() } else { 0 },
+        }
+    }
+
+    /// Deletes bad replicas that are not needed any more: those with a wrong stamp as soon as enough
+    /// good ones are there for the block to be read, the others when the block has all it should.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#markBlockAsCorrupt`.
+    fn delete_bad(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
+        if tally.corrupt == 0 || tally.live < self.min_units(facts) {
+            return;
+        }
+        if !tally.certain {
+            self.mending.postpone(id);
+            return;
+        }
+        let all = tally.live >= facts.expected_units();
+        let marks = self.mending.bad_of(id).to_vec();
+        for (storage, bad) in marks.into_iter().filter(|(_, bad)| all || bad.stale) {
+            // It stays known as bad until it is gone: a report that its node made before it deleted
+            // it must not bring it back as a good one.
+            self.choose_for_deletion(storage, bad.block);
+        }
+    }
+
+    /// Has a place deleted, if that is not under way.
+    fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
+        let place = self.blocks.place_mut(block.id.group(), storage, block.id.unit());
+        if let Some(place) = place.filter(|place| !place.excess) {
+            place.excess = true;
+            self.mending.excess_count += 1;
+            self.queue_invalidation(storage, block);
+        }
+    }
+
+    /// Keeps surplus that no node was told to delete yet, when what made it surplus is lost. Returns
+    /// whether there was some.
+    fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> bool {
+        let striped = facts.layout.is_striped();
+        let places = self.blocks.places(id).to_vec();
+        let is_live = |place: &Place| {
+            let node = self.node(self.storage(place.storage).node);
+            !place.corrupt && !place.excess && !node.is_leaving()
+        };
+        let live_units: BTreeSet<u8> =
+            places.iter().filter(|p| is_live(p)).map(|p| p.unit.0).collect();
+        let mut kept = 0;
+        for place in places.iter().filter(|place| place.excess && !place.corrupt) {
+            let needed = if striped {
+                !live_units.contains(&place.unit.0)
+            } else {
+                tally.live + kept < facts.expected_units()
+            };
+            let own_id = if striped { id.internal(place.unit) } else { id };
+            let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(place.unit) };
+            if needed
+                && self.revoke_invalidation(place.storage, block)
+                && let Some(place) = self.blocks.place_mut(id, place.storage, place.unit)
+            {
+                place.excess = false;
+                self.mending.excess_count -= 1;
+                kept += 1;
+            }
+        }
+        kept > 0
+    }
+
+    /// Source: Hadoop 3.5.0 `BlockManager#processExtraRedundancyBlock`.
+    fn delete_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
+        let striped = facts.layout.is_striped();
+        let expected = facts.expected_units();
+        let too_many = if striped { tally.duplicates } else { tally.live.saturating_sub(expected) };
+        if too_many == 0 {
+            return;
+        }
+        if !tally.certain {
+            self.mending.postpone(id);
+            return;
+        }
+        let hint = self.mending.take_hint(id);
+        for _ in 0..too_many {
+            let Some(storage_and_unit) = self.surplus_place(id, striped, hint.as_deref()) else {
+                return;
+            };
+            let (storage, unit) = storage_and_unit;
+            let own_id = if striped { id.internal(unit) } else { id };
+            let len = facts.unit_len(unit);
+            self.choose_for_deletion(storage, BlockRef { id: own_id, gs: facts.gs, len });
+        }
+    }
+
+    /// The place that can best be spared: on the hinted node if that costs no rack, else in the rack
+    /// that has most, there on the node with least room.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`.
+    fn surplus_place(
+        &self,
+        id: BlockId,
+        striped: bool,
+        hint: Option<&str>,
+    ) -> Option<(StorageHandle, cairn_stripe::UnitIndex)> {
+        let live: Vec<(&Place, &DataNode)> = self
+            .blocks
+            .places(id)
+            .iter()
+            .map(|place| (place, self.node(self.storage(place.storage).node)))
+            .filter(|(place, node)| !place.corrupt && !place.excess && !node.is_leaving())
+            .collect();
+        let mut per_rack: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, node) in &live {
+            *per_rack.entry(node.rack.as_str()).or_default() += 1;
+        }
+        let spare = live.iter().filter(|(place, _)| {
+            let same_unit = live.iter().filter(|(other, _)| other.unit == place.unit).count();
+            !striped || same_unit > 1
+        });
+        let hinted = spare
+            .clone()
+            .find(|(_, node)| Some(node.uuid.as_str()) == hint && per_rack[node.rack.as_str()] > 1);
+        let fullest = || {
+            spare.clone().max_by_key(|(place, node)| {
+                let room = self.storage(place.storage).usage.remaining;
+                (per_rack[node.rack.as_str()], std::cmp::Reverse(room))
+            })
+        };
+        hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))
+    }
+}
+
+#[cfg(test)]
+mod tests;

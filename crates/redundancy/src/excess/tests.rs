@@ -1,0 +1,243 @@
+//! No deletion takes the last good replica, whatever was told in between.
+
+use crate::fixture::*;
+use crate::*;
+use cairn_stripe::GenerationStamp;
+
+const LIVE: BlockState = BlockState::Complete;
+
+/// What a node is told to delete by its next heartbeat.
+fn told_to_delete(world: &mut World, node: usize) -> Vec<BlockRef> {
+    let commands = world.heartbeat(node).into_iter();
+    let deletions = commands.filter_map(|command| match command {
+        Command::Invalidate(blocks) => Some(blocks),
+        _ => None,
+    });
+    deletions.flatten().collect()
+}
+
+fn finalized(block: BlockRef) -> ReportedReplica {
+    ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None }
+}
+
+/// Node `node` tells on its storage `storage`, which it need not have had before.
+fn received_on(world: &mut World, node: usize, storage: &str, block: BlockRef) {
+    let kind = ReplicaEventKind::Received { delete_hint: None };
+    let event = ReplicaEvent { block, kind, crc32c: None };
+    let (handle, storage) = (world.handle(node), (storage, StorageType::Disk));
+    world.cluster.incremental_report(&world.blocks, handle, storage, &[event]);
+}
+
+/// Has two storages on node 0, both reported.
+fn two_volumes(world: &mut World) {
+    let storages = ["DS-0", "DS-0b"].map(|uuid| {
+        let usage = StorageUsage { capacity: GIB, remaining: GIB, ..StorageUsage::default() };
+        StorageReport { uuid: uuid.to_string(), usage, ..StorageReport::default() }
+    });
+    let heartbeat = Heartbeat { storages: storages.to_vec(), ..Heartbeat::default() };
+    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    let (handle, storage) = (world.handle(0), ("DS-0b", StorageType::Disk));
+    world.cluster.full_report(&world.blocks, handle, storage, &[], world.now);
+}
+
+fn deletions_on_both_volumes(world: &mut World) -> Vec<Command> {
+    let usage = StorageUsage { capacity: GIB, remaining: GIB, ..StorageUsage::default() };
+    let storages = ["DS-0", "DS-0b"].map(|uuid| StorageReport {
+        uuid: uuid.to_string(),
+        usage,
+        ..StorageReport::default()
+    });
+    let heartbeat = Heartbeat { storages: storages.to_vec(), ..Heartbeat::default() };
+    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now).commands
+}
+
+#[test]
+fn a_replica_that_moves_to_another_volume_of_its_node_is_not_surplus() {
+    for (id, facts) in [(block(1), replicated(1, 100, LIVE)), (group(1), rs(3, 2, 5000, LIVE))] {
+        let mut world = World::new(5, 1);
+        two_volumes(&mut world);
+        let nodes: &[usize] = if id.is_striped() { &[0, 1, 2, 3, 4] } else { &[0] };
+        world.store(id, facts, nodes);
+        let moved = world.good(id, 0);
+        received_on(&mut world, 0, "DS-0b", moved);
+        assert_eq!(deletions_on_both_volumes(&mut world), []);
+        let places = world.cluster.locations(id);
+        let on_node: Vec<_> = places.iter().filter(|at| at.node == world.handle(0)).collect();
+        assert_eq!(on_node.len(), 1);
+        assert_eq!(world.cluster.storage(on_node[0].storage).uuid, "DS-0b");
+        // The full report of the first volume comes late and changes nothing.
+        world.full_report(0, &[]);
+        assert_eq!(world.cluster.locations(id).len(), places.len());
+    }
+}
+
+#[test]
+fn a_node_that_writes_to_another_volume_is_one_node_of_the_pipeline() {
+    let mut world = World::new(3, 1);
+    two_volumes(&mut world);
+    let id = block(1);
+    let facts = replicated(2, 0, BlockState::UnderConstruction);
+    world.blocks.0.insert(id, facts);
+    let targets = [Some(world.storage(0)), Some(world.storage(1))];
+    world.cluster.block_allocated(id, facts.gs, &targets);
+    let written = BlockRef { id, gs: facts.gs, len: 100 };
+    received_on(&mut world, 0, "DS-0b", written);
+    assert_eq!(world.cluster.pipeline(id).len(), 2);
+    world.received(1, written);
+    world.blocks.0.insert(id, replicated(2, 100, LIVE));
+    world.cluster.block_completed(&world.blocks, id);
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).live, 2);
+    assert_eq!(world.cluster.stats(world.now).pending_reconstruction, 0, "nothing is awaited");
+}
+
+#[test]
+fn a_bad_replica_that_is_being_deleted_does_not_count_as_good_again() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(1, 100, LIVE), &[0]);
+    let copy = world.good(id, 0);
+    let handle = world.handle(0);
+    // Of two good ones node 1's would go, which has less room.
+    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.cluster.report_bad(&world.blocks, handle, "DS-0", copy).unwrap();
+    world.received(1, copy);
+    // A report that node 0 had made before it deleted its replica.
+    world.full_report(0, &[finalized(copy)]);
+    assert_eq!(told_to_delete(&mut world, 1), [], "the good one stays");
+    assert_eq!(told_to_delete(&mut world, 0), [copy]);
+    world.full_report(0, &[finalized(copy)]);
+    assert_eq!(told_to_delete(&mut world, 1), []);
+    assert_eq!(told_to_delete(&mut world, 0), [copy], "it is told again");
+    world.deleted(0, copy);
+    assert_eq!(world.places(id), [(1, 0)]);
+    let stats = world.cluster.stats(world.now);
+    assert_eq!((stats.excess, stats.replicated.corrupt), (0, 0));
+}
+
+#[test]
+fn a_stale_replica_that_was_to_be_deleted_and_has_caught_up_is_kept() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0]);
+    let good = world.good(id, 0);
+    let stale = BlockRef { gs: GenerationStamp(900), ..good };
+    world.received(1, stale);
+    world.received(1, good);
+    assert_eq!(world.places(id), [(0, 0), (1, 0)]);
+    assert_eq!(world.cluster.stats(world.now).excess, 0);
+    assert!(told_to_delete(&mut world, 1).iter().all(|told| told.gs == stale.gs));
+}
+
+#[test]
+fn surplus_that_was_not_told_to_go_is_kept_when_the_others_are_lost() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    world.blocks.0.insert(id, replicated(1, 100, LIVE));
+    world.cluster.block_changed(&world.blocks, id);
+    let kept = world.places(id)[0].0;
+    let surplus = 1 - kept;
+    let handle = world.handle(kept);
+    world.cluster.node_died(&world.blocks, handle);
+    assert_eq!(told_to_delete(&mut world, surplus), []);
+    assert_eq!(world.places(id), [(surplus, 0)]);
+    assert_eq!(world.cluster.stats(world.now).excess, 0);
+}
+
+#[test]
+fn surplus_whose_deletion_was_lost_on_the_way_is_kept_when_the_others_are_lost() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    world.blocks.0.insert(id, replicated(1, 100, LIVE));
+    world.cluster.block_changed(&world.blocks, id);
+    let kept = world.places(id)[0].0;
+    let surplus = 1 - kept;
+    let replica = world.good(id, 0);
+    // The answer with this command never arrives.
+    assert_eq!(told_to_delete(&mut world, surplus), [replica]);
+    let handle = world.handle(kept);
+    world.cluster.node_died(&world.blocks, handle);
+    world.full_report(surplus, &[finalized(replica)]);
+    assert_eq!(told_to_delete(&mut world, surplus), []);
+    assert_eq!(world.places(id), [(surplus, 0)]);
+}
+
+#[test]
+fn more_copies_wanted_take_a_deletion_back() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    world.store(id, replicated(3, 100, LIVE), &[0, 1, 2]);
+    for copies in [1, 2] {
+        world.blocks.0.insert(id, replicated(copies, 100, LIVE));
+        world.cluster.block_changed(&world.blocks, id);
+    }
+    let told: usize = (0..3).map(|node| told_to_delete(&mut world, node).len()).sum();
+    assert_eq!(told, 1);
+    assert_eq!(world.places(id).len(), 2);
+}
+
+#[test]
+fn deletions_of_a_failed_volume_are_forgotten() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    world.blocks.0.insert(id, replicated(1, 100, LIVE));
+    world.cluster.block_changed(&world.blocks, id);
+    let kept = world.places(id)[0].0;
+    let surplus = 1 - kept;
+    let mut failed = heartbeat_of(surplus, GIB);
+    failed.storages[0].state = StorageState::Failed;
+    // The command of this heartbeat is lost with the volume; nothing is to be told later.
+    world.cluster.enter_safe_mode();
+    world.cluster.heartbeat(&world.blocks, &format!("uuid-{surplus}"), failed, world.now);
+    let handle = world.handle(kept);
+    world.cluster.node_died(&world.blocks, handle);
+    world.heartbeat(surplus);
+    let replica = world.good(id, 0);
+    world.full_report(surplus, &[finalized(replica)]);
+    world.cluster.leave_safe_mode(false);
+    assert_eq!(told_to_delete(&mut world, surplus), []);
+    assert_eq!(world.places(id), [(surplus, 0)]);
+}
+
+#[test]
+fn replicas_of_a_later_state_are_not_deleted_by_a_namenode_with_an_older_one() {
+    let mut world = World::new(1, 1);
+    let later = BlockRef { id: block(9), gs: GenerationStamp(2_000_000), len: 100 };
+    let ours = BlockRef { id: block(8), gs: GenerationStamp(1001), len: 100 };
+    world.full_report(0, &[finalized(later), finalized(ours)]);
+    assert_eq!(told_to_delete(&mut world, 0), [ours]);
+}
+
+#[test]
+fn lists_of_targets_that_are_too_long_are_cut() {
+    let mut world = World::new(3, 1);
+    let id = group(1);
+    let facts = rs(2, 1, 0, BlockState::UnderConstruction);
+    world.blocks.0.insert(id, facts);
+    let targets = vec![Some(world.storage(0)); 300];
+    world.cluster.pipeline_updated(id, facts.gs, &targets);
+    assert!(world.cluster.expected(id).iter().all(|e| e.unit.0 < 16));
+    world.blocks.0.insert(id, rs(2, 1, 2048, LIVE));
+    let done = Synchronized {
+        block: BlockRef { id, gs: facts.gs, len: 0 },
+        new_gs: facts.gs,
+        new_len: 2048,
+        close_file: true,
+        delete_block: false,
+        targets,
+    };
+    world.cluster.block_synchronized(&world.blocks, id, &done);
+    assert!(world.cluster.locations(id).iter().all(|at| at.unit.0 < 3));
+}
+
+#[test]
+fn a_report_of_a_deletion_finds_its_entry_among_many() {
+    let mut world = World::new(1, 1);
+    let unwanted = |n: i64| BlockRef { id: block(n), gs: GenerationStamp(1001), len: 7 };
+    world.full_report(0, &(1..=3).map(|n| finalized(unwanted(n))).collect::<Vec<_>>());
+    // Deletions are reported with length 0.
+    world.deleted(0, BlockRef { len: 0, ..unwanted(2) });
+    assert_eq!(told_to_delete(&mut world, 0), [unwanted(1), unwanted(3)]);
+}

@@ -1,0 +1,470 @@
+//! Registration, heartbeats, liveness: the list of DataNodes and storages.
+
+use crate::block::BlockLookup;
+use crate::cluster::Cluster;
+use crate::command::Command;
+use crate::error::RedundancyError;
+use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
+use crate::storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
+use crate::{ClusterStats, Now};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What a DataNode tells of itself when it registers, and the rack that the shell found for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registration {
+    /// The id that it keeps over restarts.
+    pub uuid: String,
+    /// How to reach it.
+    pub address: NodeAddress,
+    /// `/rack` or `/centre/rack`.
+    pub rack: String,
+    /// Its version.
+    pub software_version: String,
+}
+
+/// One storage in a heartbeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageReport {
+    /// `DS-...`.
+    pub uuid: String,
+    /// What it is made of.
+    pub storage_type: StorageType,
+    /// Whether it can be used; a failed one counts as lost.
+    pub state: StorageState,
+    /// Its bytes.
+    pub usage: StorageUsage,
+}
+
+/// What a DataNode tells every few seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// All its storages.
+    pub storages: Vec<StorageReport>,
+    /// Copies and reconstructions under way.
+    pub xmits: u32,
+    /// Threads or tasks that serve data transfers.
+    pub xceivers: u32,
+    /// Volumes that it runs without.
+    pub failed_volumes: u32,
+    /// What it says of these.
+    pub volume_failures: Option<VolumeFailures>,
+    /// Bytes of cache.
+    pub cache_capacity: u64,
+    /// Bytes of cache used.
+    pub cache_used: u64,
+    /// Whether it wants to send a full block report.
+    pub wants_report_lease: bool,
+}
+
+/// The answer to a heartbeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeartbeatAnswer {
+    /// Things to do, in this order.
+    pub commands: Vec<Command>,
+    /// Leave to send a full block report.
+    pub report_lease: Option<u64>,
+}
+
+impl Cluster {
+    /// Takes a DataNode in, or takes it back with its handle if its UUID is known.
+    ///
+    /// Another node that was at the same address and data transfer port is forgotten: its place is
+    /// taken. Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
+    pub fn register(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        registration: Registration,
+        now: Now,
+    ) -> NodeHandle {
+        let xfer = (registration.address.ip.clone(), registration.address.xfer_port);
+        let at_address = self.node_by_xfer.get(&xfer).copied();
+        let known = self.node_by_uuid.get(&registration.uuid).copied();
+        if let Some(old) = at_address.filter(|old| Some(*old) != known) {
+            self.forget_node(lookup, old);
+        }
+        let handle = known.unwrap_or_else(|| self.new_node(&registration.uuid));
+        let was_alive = self.nodes[handle.0 as usize].alive;
+        let old_address = self.nodes[handle.0 as usize].address.clone();
+        self.node_by_xfer.remove(&(old_address.ip, old_address.xfer_port));
+        self.node_by_xfer.insert(xfer, handle);
+        let node = &mut self.nodes[handle.0 as usize];
+        node.address = registration.address;
+        node.rack = registration.rack;
+        node.software_version = registration.software_version;
+        node.alive = true;
+        node.heartbeat_seen = false;
+        node.last_update_mono_ms = now.mono_ms;
+        node.last_update_wall_ms = now.wall_ms;
+        // What a node that was dead holds is told by its next reports; what a live one that merely
+        // restarts holds is kept until its next report says otherwise.
+        let storages = node.storages.clone();
+        if !was_alive {
+            node.usage = StorageUsage::default();
+        }
+        for storage in storages {
+            self.storages[storage.0 as usize].reported = false;
+        }
+        self.rack_count = self.racks().len();
+        self.leases.release(handle);
+        for id in self.drop_commands(handle) {
+            self.check_redundancy(lookup, id);
+        }
+        handle
+    }
+
+    fn new_node(&mut self, uuid: &str) -> NodeHandle {
+        let handle =
+            NodeHandle(u32::try_from(self.nodes.len()).expect("fewer than 2^32 DataNodes"));
+        self.nodes.push(DataNode {
+            handle,
+            uuid: uuid.to_string(),
+            address: NodeAddress::default(),
+            rack: String::new(),
+            software_version: String::new(),
+            admin: AdminState::InService,
+            alive: false,
+            last_update_mono_ms: 0,
+            last_update_wall_ms: 0,
+            last_report_mono_ms: 0,
+            last_report_wall_ms: 0,
+            xceivers: 0,
+            xmits: 0,
+            failed_volumes: 0,
+            volume_failures: None,
+            cache_capacity: 0,
+            cache_used: 0,
+            usage: StorageUsage::default(),
+            storages: Vec::new(),
+            heartbeat_seen: false,
+            forgotten: false,
+        });
+        self.node_by_uuid.insert(uuid.to_string(), handle);
+        handle
+    }
+
+    /// Takes a heartbeat and gives the commands that wait for the node.
+    ///
+    /// A node that is unknown or dead is told to register (an answer, not an error). Source: Hadoop
+    /// 3.5.0 `DatanodeManager#handleHeartbeat`, `DatanodeDescriptor#updateHeartbeatState`.
+    pub fn heartbeat(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        uuid: &str,
+        heartbeat: Heartbeat,
+        now: Now,
+    ) -> HeartbeatAnswer {
+        let Some(handle) = self.live_node_by_uuid(uuid) else {
+            return HeartbeatAnswer { commands: vec![Command::Register], report_lease: None };
+        };
+        let wants_lease = heartbeat.wants_report_lease;
+        self.take_figures(lookup, handle, heartbeat, now);
+        self.nodes[handle.0 as usize].heartbeat_seen = true;
+        let report_lease =
+            if wants_lease { self.leases.request(handle, &self.config, now) } else { None };
+        let commands = self.take_commands(handle);
+        HeartbeatAnswer { commands, report_lease }
+    }
+
+    /// Takes the sign of life that a node sends when its heartbeats are late. It gets no commands, and
+    /// one that is unknown or dead is passed over.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#handleLifeline`.
+    pub fn lifeline(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        uuid: &str,
+        heartbeat: Heartbeat,
+        now: Now,
+    ) {
+        if let Some(handle) = self.live_node_by_uuid(uuid) {
+            self.take_figures(lookup, handle, heartbeat, now);
+        }
+    }
+
+    fn take_figures(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        heartbeat: Heartbeat,
+        now: Now,
+    ) {
+        self.last_event = now;
+        self.update_storages(lookup, handle, &heartbeat.storages);
+        let node = &mut self.nodes[handle.0 as usize];
+        node.last_update_mono_ms = now.mono_ms;
+        node.last_update_wall_ms = now.wall_ms;
+        node.xmits = heartbeat.xmits;
+        node.xceivers = heartbeat.xceivers;
+        node.failed_volumes = heartbeat.failed_volumes;
+        node.volume_failures = heartbeat.volume_failures;
+        node.cache_capacity = heartbeat.cache_capacity;
+        node.cache_used = heartbeat.cache_used;
+    }
+
+    fn update_storages(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        reports: &[StorageReport],
+    ) {
+        let mut usage = StorageUsage::default();
+        let mut named = BTreeSet::new();
+        let mut failed = Vec::new();
+        for report in reports {
+            let storage = self.storage_of(handle, &report.uuid, report.storage_type);
+            named.insert(storage);
+            let entry = &mut self.storages[storage.0 as usize];
+            if report.state == StorageState::Failed && entry.state != StorageState::Failed {
+                failed.push(storage);
+            }
+            entry.storage_type = report.storage_type;
+            entry.state = report.state;
+            entry.usage = report.usage;
+            entry.scheduled = 0;
+            if report.state != StorageState::Failed {
+                usage += report.usage;
+            }
+        }
+        // A storage that a heartbeat doesn't name any more is a volume that was taken out.
+        let own = self.nodes[handle.0 as usize].storages.clone();
+        for storage in own.into_iter().filter(|_| !reports.is_empty()) {
+            let entry = &mut self.storages[storage.0 as usize];
+            if !named.contains(&storage) && entry.state != StorageState::Failed {
+                entry.state = StorageState::Failed;
+                failed.push(storage);
+            }
+        }
+        self.nodes[handle.0 as usize].usage = usage;
+        for storage in failed {
+            self.drop_storage_blocks(lookup, storage);
+        }
+    }
+
+    /// The storage `uuid` of a node, made if it is new.
+    pub(crate) fn storage_of(
+        &mut self,
+        node: NodeHandle,
+        uuid: &str,
+        storage_type: StorageType,
+    ) -> StorageHandle {
+        let known = self.nodes[node.0 as usize].storages.iter().copied();
+        if let Some(found) = known.into_iter().find(|s| self.storages[s.0 as usize].uuid == uuid) {
+            return found;
+        }
+        let handle =
+            StorageHandle(u32::try_from(self.storages.len()).expect("fewer than 2^32 storages"));
+        self.storages.push(Storage {
+            handle,
+            node,
+            uuid: uuid.to_string(),
+            storage_type,
+            state: StorageState::Normal,
+            usage: StorageUsage::default(),
+            reported: false,
+            blocks: BTreeSet::new(),
+            scheduled: 0,
+        });
+        self.nodes[node.0 as usize].storages.push(handle);
+        self.storage_by_uuid.insert(uuid.to_string(), handle);
+        handle
+    }
+
+    /// Finds nodes that were silent for too long; what they held is queued for mending.
+    ///
+    /// Source: Hadoop 3.5.0 `HeartbeatManager#heartbeatCheck`.
+    pub(crate) fn find_dead(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
+        let limit = self.config.dead_interval();
+        let dead: Vec<NodeHandle> = self
+            .nodes
+            .iter()
+            .filter(|node| node.alive && silence(node, now) > limit)
+            .map(|node| node.handle)
+            .collect();
+        for node in &dead {
+            self.node_died(lookup, *node);
+        }
+        dead
+    }
+
+    /// Takes a node's death as a fact before its silence proves it (used by tests and by
+    /// `refreshNodes`): its locations are dropped.
+    pub fn node_died(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
+        self.nodes[handle.0 as usize].alive = false;
+        self.rack_count = self.racks().len();
+        self.leases.release(handle);
+        let lost_work = self.drop_commands(handle);
+        for storage in self.nodes[handle.0 as usize].storages.clone() {
+            self.storages[storage.0 as usize].reported = false;
+            self.mending.forget_storage(storage);
+            self.drop_storage_blocks(lookup, storage);
+        }
+        for id in lost_work {
+            self.check_redundancy(lookup, id);
+        }
+    }
+
+    /// Removes a node whose address another one has now.
+    fn forget_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
+        self.node_died(lookup, handle);
+        let node = &self.nodes[handle.0 as usize];
+        let (uuid, xfer) = (node.uuid.clone(), (node.address.ip.clone(), node.address.xfer_port));
+        self.nodes[handle.0 as usize].forgotten = true;
+        self.node_by_uuid.remove(&uuid);
+        self.node_by_xfer.remove(&xfer);
+    }
+
+    /// The node of that handle.
+    pub fn node(&self, handle: NodeHandle) -> &DataNode {
+        &self.nodes[handle.0 as usize]
+    }
+
+    /// The storage of that handle.
+    pub fn storage(&self, handle: StorageHandle) -> &Storage {
+        &self.storages[handle.0 as usize]
+    }
+
+    /// Every node that is known, dead ones too, in the order of registration.
+    pub fn nodes(&self) -> impl Iterator<Item = &DataNode> {
+        self.nodes.iter().filter(|node| !node.forgotten)
+    }
+
+    /// The node with that UUID, dead or alive.
+    pub fn node_by_uuid(&self, uuid: &str) -> Option<&DataNode> {
+        self.node_by_uuid.get(uuid).map(|handle| self.node(*handle))
+    }
+
+    /// The live node with that UUID, or why there is none.
+    pub fn registered(&self, uuid: &str) -> Result<NodeHandle, RedundancyError> {
+        self.live_node_by_uuid(uuid)
+            .ok_or_else(|| RedundancyError::UnregisteredNode { uuid: uuid.to_string() })
+    }
+
+    pub(crate) fn live_node_by_uuid(&self, uuid: &str) -> Option<NodeHandle> {
+        self.node_by_uuid.get(uuid).copied().filter(|handle| self.node(*handle).alive)
+    }
+
+    /// The node at an address and data transfer port.
+    pub fn node_by_xfer(&self, ip: &str, xfer_port: u16) -> Option<&DataNode> {
+        let handle = self.node_by_xfer.get(&(ip.to_string(), xfer_port))?;
+        Some(self.node(*handle))
+    }
+
+    /// Nodes on the host with that address or name, as a client's own address tells it.
+    pub fn nodes_on_host<'a>(&'a self, host: &'a str) -> impl Iterator<Item = &'a DataNode> {
+        self.nodes().filter(move |node| node.address.ip == host || node.address.host == host)
+    }
+
+    /// The storage with that UUID that was seen last.
+    pub fn storage_by_uuid(&self, uuid: &str) -> Option<&Storage> {
+        self.storage_by_uuid.get(uuid).map(|handle| self.storage(*handle))
+    }
+
+    /// The storages of `(DataNode UUID, storage UUID)` pairs, as clients send them. A pair that
+    /// names nothing gives `None` in its place.
+    pub fn storages_named<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Vec<Option<StorageHandle>> {
+        pairs
+            .into_iter()
+            .map(|(node, storage)| {
+                let node = self.node_by_uuid(node)?;
+                let mut own = node.storages.iter().copied();
+                own.find(|handle| self.storage(*handle).uuid == storage)
+            })
+            .collect()
+    }
+
+    /// Whether a live node has not been heard of for a while.
+    pub fn is_stale(&self, node: &DataNode, now: Now) -> bool {
+        silence(node, now) >= self.config.stale_interval
+    }
+
+    /// Live DataNodes.
+    pub fn live_count(&self) -> usize {
+        self.nodes().filter(|node| node.alive).count()
+    }
+
+    /// Racks that have DataNodes, with how many live ones each has.
+    pub fn racks(&self) -> BTreeMap<&str, usize> {
+        let mut racks = BTreeMap::new();
+        for node in self.nodes().filter(|node| node.alive) {
+            *racks.entry(node.rack.as_str()).or_insert(0) += 1;
+        }
+        racks
+    }
+
+    /// The nodes of a report, as `getDatanodeReport` lists them.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getDatanodeListForReport`.
+    pub fn datanode_report(&self, kind: ReportKind) -> Vec<&DataNode> {
+        let wanted = |node: &DataNode| match kind {
+            ReportKind::All => true,
+            ReportKind::Live => node.alive,
+            ReportKind::Dead => !node.alive,
+            ReportKind::Decommissioning => {
+                node.alive && node.admin == AdminState::DecommissionInProgress
+            }
+            ReportKind::EnteringMaintenance => {
+                node.alive && node.admin == AdminState::EnteringMaintenance
+            }
+            ReportKind::InMaintenance => node.admin == AdminState::InMaintenance,
+        };
+        self.nodes().filter(|node| wanted(node)).collect()
+    }
+
+    /// Blocks and units that a node holds.
+    pub fn block_count(&self, node: &DataNode) -> usize {
+        node.storages.iter().map(|storage| self.storage(*storage).block_count()).sum()
+    }
+
+    /// Figures of the whole cluster.
+    pub fn stats(&self, now: Now) -> ClusterStats {
+        let mut stats = ClusterStats::default();
+        for node in self.nodes() {
+            if !node.alive {
+                stats.dead_nodes += 1;
+                continue;
+            }
+            stats.live_nodes += 1;
+            stats.stale_nodes += usize::from(self.is_stale(node, now));
+            let leaving = node.admin == AdminState::DecommissionInProgress;
+            stats.decommissioning_nodes += usize::from(leaving);
+            let gone = node.admin == AdminState::Decommissioned;
+            stats.decommissioned_live_nodes += usize::from(gone);
+            stats.usage += node.usage;
+            stats.failed_volumes += u64::from(node.failed_volumes);
+            stats.xceivers += u64::from(node.xceivers);
+            stats.cache_capacity = stats.cache_capacity.saturating_add(node.cache_capacity);
+            stats.cache_used = stats.cache_used.saturating_add(node.cache_used);
+        }
+        self.count_blocks(&mut stats);
+        stats
+    }
+
+    /// Sets what an administrator has done with a node; its blocks are looked at again.
+    pub fn set_admin_state(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        admin: AdminState,
+    ) {
+        if self.nodes[handle.0 as usize].admin == admin {
+            return;
+        }
+        self.nodes[handle.0 as usize].admin = admin;
+        for storage in self.nodes[handle.0 as usize].storages.clone() {
+            for block in self.storage(storage).blocks.clone() {
+                self.check_redundancy(lookup, block.group());
+            }
+        }
+    }
+}
+
+fn silence(node: &DataNode, now: Now) -> Duration {
+    Duration::from_millis(now.mono_ms.saturating_sub(node.last_update_mono_ms))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Leave to send a full block report, so that not all DataNodes send theirs at once.
+//!
+//! Source: Hadoop 3.5.0 `BlockReportLeaseManager`.
+
+use crate::Now;
+use crate::config::Config;
+use crate::node::NodeHandle;
+use std::collections::BTreeMap;
+
+/// The leaves given out and not used yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReportLeases {
+    given: BTreeMap<NodeHandle, Lease>,
+    last_id: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    id: u64,
+    until_ms: u64,
+}
+
+impl ReportLeases {
+    /// Gives `node` a lease if few enough nodes have one.
+    pub(crate) fn request(&mut self, node: NodeHandle, config: &Config, now: Now) -> Option<u64> {
+        self.given.retain(|other, lease| *other != node && lease.until_ms > now.mono_ms);
+        if self.given.len() >= config.report_leases.max(1) {
+            return None;
+        }
+        self.last_id += 1;
+        let lease_len = u64::try_from(config.report_lease_len.as_millis()).unwrap_or(u64::MAX);
+        let until_ms = now.mono_ms.saturating_add(lease_len);
+        self.given.insert(node, Lease { id: self.last_id, until_ms });
+        Some(self.last_id)
+    }
+
+    /// Whether a report with this lease may be taken. 0 is what a node sends that never asked.
+    pub(crate) fn is_valid(&self, node: NodeHandle, id: u64, now: Now) -> bool {
+        id == 0 || self.given.get(&node).is_some_and(|l| l.id == id && l.until_ms > now.mono_ms)
+    }
+
+    /// Takes the lease back, used or not.
+    pub(crate) fn release(&mut self, node: NodeHandle) {
+        self.given.remove(&node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(mono_ms: u64) -> Now {
+        Now { mono_ms, wall_ms: 0 }
+    }
+
+    #[test]
+    fn a_bounded_number_of_nodes_may_report() {
+        let config = Config { report_leases: 2, ..Config::default() };
+        let mut leases = ReportLeases::default();
+        let [a, b, c] = [0, 1, 2].map(NodeHandle);
+        let lease = leases.request(a, &config, at(0)).unwrap();
+        assert!(leases.request(b, &config, at(0)).is_some());
+        assert_eq!(leases.request(c, &config, at(0)), None);
+        assert!(leases.is_valid(a, lease, at(1)) && !leases.is_valid(b, lease, at(1)));
+        leases.release(a);
+        assert!(!leases.is_valid(a, lease, at(1)));
+        assert!(leases.request(c, &config, at(1)).is_some());
+    }
+
+    #[test]
+    fn a_lease_runs_out_and_makes_room() {
+        let config = Config { report_leases: 1, ..Config::default() };
+        let mut leases = ReportLeases::default();
+        let lease = leases.request(NodeHandle(0), &config, at(0)).unwrap();
+        assert!(!leases.is_valid(NodeHandle(0), lease, at(300_000)));
+        assert!(leases.request(NodeHandle(1), &config, at(300_000)).is_some());
+        assert!(leases.is_valid(NodeHandle(0), 0, at(300_000)));
+    }
+}

@@ -1,0 +1,60 @@
+//! Where every replica and internal block is, and what to mend.
+//!
+//! [`Cluster`] takes registrations, heartbeats and block reports in and gives commands for DataNodes
+//! out. It decides; it does no I/O, reads no clock (every call that needs the time gets a [`Now`]) and
+//! draws no randomness (a [`Dice`] is handed in). What a block *should* be it asks of a
+//! [`BlockLookup`], which the NameNode implements over the namespace. Locations are soft state:
+//! everything here is rebuilt from reports after a restart.
+
+mod block_map;
+#[cfg(test)]
+mod fixture;
+mod lease;
+
+pub mod block;
+pub mod cluster;
+pub mod command;
+pub mod config;
+pub mod construction;
+pub mod error;
+pub mod excess;
+pub mod inventory;
+pub mod mend;
+pub mod node;
+pub mod ordering;
+pub mod placement;
+pub mod queue;
+pub mod report;
+pub mod safe_mode;
+pub mod stats;
+pub mod storage;
+pub mod verify;
+
+pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
+pub use cluster::{Cluster, Tick};
+pub use command::{BlockRecovery, Command, Reconstruction, Transfer};
+pub use config::Config;
+pub use construction::{Expected, Synchronized};
+pub use error::RedundancyError;
+pub use excess::Tally;
+pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
+pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
+pub use ordering::Reader;
+pub use placement::{Chosen, PlacementRequest};
+pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
+pub use safe_mode::{SafeMode, SafeModeStatus};
+pub use stats::{BlockCounts, ClusterStats, GroupCounts};
+pub use storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
+pub use verify::{TopologyVerdict, verify_policies};
+
+/// The time of an event, in milliseconds of two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Of a clock that never goes back; liveness and timeouts use this one.
+    pub mono_ms: u64,
+    /// Since 1970; only shown to people (`lastUpdate`).
+    pub wall_ms: u64,
+}
+
+/// A source of random numbers, uniform over all of `u64`.
+pub type Dice<'a> = &'a mut dyn FnMut() -> u64;

@@ -1,0 +1,317 @@
+//! Work that brings redundancy back: what waits, what is under way, and what each node is told.
+//!
+//! Replicas are copied (`Command::Transfer`), lost units of groups decoded (`Command::Reconstruct`),
+//! surplus and bad ones deleted (`Command::Invalidate`). Nothing is handed out in safe mode. What to
+//! mend next is chosen in `schedule`; tested in `mend/tests.rs`.
+
+use crate::Now;
+use crate::block::BlockRef;
+use crate::cluster::Cluster;
+use crate::command::{BlockRecovery, Command, Reconstruction, Transfer};
+use crate::node::NodeHandle;
+use crate::stats::ClusterStats;
+use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, UnitIndex};
+use deletions::Deletions;
+use std::collections::{BTreeMap, BTreeSet};
+
+mod deletions;
+mod schedule;
+
+#[cfg(test)]
+mod tests;
+
+/// A bad replica or unit as its DataNode has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bad {
+    pub block: BlockRef,
+    /// Bad because its stamp is not the block's, so that deleting it loses nothing.
+    pub stale: bool,
+}
+
+/// Work for one node until its next heartbeat.
+#[derive(Clone, Debug, Default)]
+struct Outbox {
+    transfers: Vec<Transfer>,
+    reconstructions: Vec<Reconstruction>,
+    recoveries: Vec<BlockRecovery>,
+    bandwidth: Option<u64>,
+}
+
+/// Work that was handed out and is not reported done.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    targets: Vec<(StorageHandle, UnitIndex)>,
+    since_ms: u64,
+}
+
+/// All work that waits or is under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mending {
+    outboxes: BTreeMap<NodeHandle, Outbox>,
+    invalid: Deletions,
+    bad: BTreeMap<BlockId, Vec<(StorageHandle, Bad)>>,
+    pending: BTreeMap<BlockId, Pending>,
+    /// Blocks with replicas to delete that wait for a storage's first report.
+    postponed: BTreeSet<BlockId>,
+    recheck_postponed: bool,
+    /// Nodes (by UUID) to delete a surplus replica from.
+    hints: BTreeMap<BlockId, String>,
+    pub(crate) excess_count: u64,
+    /// A walk over all blocks of the namespace, and where it is.
+    scan: Option<Option<BlockId>>,
+    /// Where the last round stopped in each queue.
+    cursors: [Option<BlockId>; 5],
+    last_round_ms: Option<u64>,
+}
+
+impl Mending {
+    pub(crate) fn start_scan(&mut self) {
+        self.scan = Some(None);
+        self.last_round_ms = None;
+    }
+
+    pub(crate) fn recheck_postponed(&mut self) {
+        self.recheck_postponed = true;
+    }
+
+    pub(crate) fn postpone(&mut self, id: BlockId) {
+        self.postponed.insert(id);
+    }
+
+    pub(crate) fn hint_deletion(&mut self, id: BlockId, node_uuid: &str) {
+        self.hints.insert(id, node_uuid.to_string());
+    }
+
+    pub(crate) fn take_hint(&mut self, id: BlockId) -> Option<String> {
+        self.hints.remove(&id)
+    }
+
+    /// Replicas or units that are on their way.
+    pub(crate) fn coming(&self, id: BlockId) -> usize {
+        self.pending.get(&id).map_or(0, |pending| pending.targets.len())
+    }
+
+    /// Counts replicas or units as being on their way.
+    pub(crate) fn expect(
+        &mut self,
+        id: BlockId,
+        targets: Vec<(StorageHandle, UnitIndex)>,
+        now: Now,
+    ) {
+        if targets.is_empty() {
+            return;
+        }
+        let pending = self.pending.entry(id).or_default();
+        pending.since_ms = now.mono_ms;
+        pending.targets.extend(targets);
+    }
+
+    pub(crate) fn bad_of(&self, id: BlockId) -> &[(StorageHandle, Bad)] {
+        self.bad.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn mark_bad(&mut self, id: BlockId, storage: StorageHandle, bad: Bad) {
+        let marks = self.bad.entry(id).or_default();
+        marks.retain(|(s, old)| *s != storage || old.block.id != bad.block.id);
+        marks.push((storage, bad));
+    }
+
+    /// Clears a mark. Returns whether there was one.
+    pub(crate) fn forget_bad(
+        &mut self,
+        id: BlockId,
+        storage: StorageHandle,
+        unit: UnitIndex,
+    ) -> bool {
+        let Some(marks) = self.bad.get_mut(&id) else { return false };
+        let before = marks.len();
+        marks.retain(|(s, bad)| *s != storage || bad.block.id.unit() != unit);
+        let cleared = marks.len() < before;
+        if marks.is_empty() {
+            self.bad.remove(&id);
+        }
+        cleared
+    }
+
+    /// Clears a mark that a report disproves: one for a wrong stamp or length, not one for bad bytes.
+    pub(crate) fn forget_bad_by_report(
+        &mut self,
+        id: BlockId,
+        storage: StorageHandle,
+        unit: UnitIndex,
+        now: BlockRef,
+    ) -> bool {
+        let disproved = self
+            .bad_of(id)
+            .iter()
+            .any(|(s, bad)| *s == storage && bad.block.id.unit() == unit && bad.block != now);
+        disproved && self.forget_bad(id, storage, unit)
+    }
+
+    pub(crate) fn forget_block(&mut self, id: BlockId) -> Vec<(StorageHandle, Bad)> {
+        self.pending.remove(&id);
+        self.postponed.remove(&id);
+        self.hints.remove(&id);
+        self.drop_work_on(id);
+        self.bad.remove(&id).unwrap_or_default()
+    }
+
+    /// A storage is gone: what it should have deleted, it will tell of again if it returns.
+    pub(crate) fn forget_storage(&mut self, storage: StorageHandle) {
+        self.invalid.forget(storage);
+    }
+
+    /// Takes back work on a block that no node was told of yet.
+    fn drop_work_on(&mut self, id: BlockId) {
+        for outbox in self.outboxes.values_mut() {
+            outbox.transfers.retain(|transfer| transfer.block.id.group() != id);
+            outbox.reconstructions.retain(|work| work.group.id != id);
+            outbox.recoveries.retain(|recovery| recovery.block.id != id);
+        }
+    }
+}
+
+impl Cluster {
+    pub(crate) fn queue_recovery(&mut self, node: NodeHandle, recovery: BlockRecovery) {
+        let outbox = self.mending.outboxes.entry(node).or_default();
+        outbox.recoveries.retain(|old| old.block.id != recovery.block.id);
+        outbox.recoveries.push(recovery);
+    }
+
+    pub(crate) fn queue_invalidation(&mut self, storage: StorageHandle, block: BlockRef) {
+        self.mending.invalid.insert(storage, block);
+    }
+
+    /// Takes back a deletion that its node was not told of yet. Returns whether there was one.
+    pub(crate) fn revoke_invalidation(&mut self, storage: StorageHandle, block: BlockRef) -> bool {
+        self.mending.invalid.remove(storage, block)
+    }
+
+    pub(crate) fn invalidation_done(&mut self, storage: StorageHandle, block: BlockRef) {
+        self.mending.invalid.remove_any_len(storage, block);
+    }
+
+    /// A replica or unit has arrived: work that was to bring it there is done. The node may have
+    /// taken another of its storages than was chosen.
+    pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) {
+        let node = self.storage(storage).node;
+        let (group, unit) = (id.group(), id.unit());
+        let Some(pending) = self.mending.pending.get_mut(&group) else { return };
+        let storages = &self.storages;
+        pending.targets.retain(|(s, u)| *u != unit || storages[s.0 as usize].node != node);
+        if pending.targets.is_empty() {
+            self.mending.pending.remove(&group);
+        }
+    }
+
+    /// A node starts anew or is gone: it knows nothing of what it was told, and nothing will arrive.
+    /// Returns the blocks whose work was lost.
+    pub(crate) fn drop_commands(&mut self, node: NodeHandle) -> Vec<BlockId> {
+        self.mending.outboxes.remove(&node);
+        let storages = &self.storages;
+        let mut lost = Vec::new();
+        self.mending.pending.retain(|id, pending| {
+            let before = pending.targets.len();
+            pending.targets.retain(|(s, _)| storages[s.0 as usize].node != node);
+            if pending.targets.len() < before {
+                lost.push(*id);
+            }
+            !pending.targets.is_empty()
+        });
+        lost
+    }
+
+    /// What a node is told with its heartbeat.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`.
+    pub(crate) fn take_commands(&mut self, handle: NodeHandle) -> Vec<Command> {
+        if self.safe_mode.is_on() {
+            return Vec::new();
+        }
+        let node = self.node(handle);
+        let streams =
+            if node.is_leaving() { self.config.max_streams_hard } else { self.config.max_streams };
+        let room = streams.saturating_sub(usize::try_from(node.xmits).unwrap_or(usize::MAX));
+        let mut commands = Vec::new();
+        if let Some(outbox) = self.mending.outboxes.get_mut(&handle) {
+            let recoveries = std::mem::take(&mut outbox.recoveries);
+            if !recoveries.is_empty() {
+                commands.push(Command::Recover(recoveries));
+            }
+            let transfers = outbox.transfers.len().min(room);
+            if transfers > 0 {
+                commands.push(Command::Transfer(outbox.transfers.drain(..transfers).collect()));
+            }
+            let decodes = outbox.reconstructions.len().min(room - transfers);
+            if decodes > 0 {
+                let work = outbox.reconstructions.drain(..decodes).collect();
+                commands.push(Command::Reconstruct(work));
+            }
+            commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
+        }
+        let invalid = self.take_invalidations(handle);
+        if !invalid.is_empty() {
+            commands.push(Command::Invalidate(invalid));
+        }
+        commands
+    }
+
+    fn take_invalidations(&mut self, handle: NodeHandle) -> Vec<BlockRef> {
+        let mut taken = Vec::new();
+        for storage in self.node(handle).storages.clone() {
+            let room = self.config.invalidate_limit.saturating_sub(taken.len());
+            taken.extend(self.mending.invalid.take(storage, room));
+        }
+        taken
+    }
+
+    /// Adds the figures of blocks to those of nodes.
+    pub(crate) fn count_blocks(&self, stats: &mut ClusterStats) {
+        self.queues.count(&mut stats.replicated, &mut stats.groups);
+        // Those that are being deleted are not needed any more.
+        let is_kept = |id: &BlockId| self.blocks.places(*id).iter().any(|p| p.corrupt && !p.excess);
+        for id in self.mending.bad.keys().filter(|id| is_kept(id)) {
+            let corrupt = if id.is_striped() {
+                &mut stats.groups.corrupt
+            } else {
+                &mut stats.replicated.corrupt
+            };
+            *corrupt += 1;
+        }
+        stats.replicated.pending_deletion = self.mending.invalid.replicas();
+        stats.groups.pending_deletion = self.mending.invalid.units();
+        let (blocks, groups) = self.safe_mode.bytes_in_future_parts();
+        stats.replicated.bytes_in_future = blocks;
+        stats.groups.bytes_in_future = groups;
+        stats.pending_reconstruction = self.mending.pending.len() as u64;
+        stats.scheduled_reconstruction = self.queues.len() as u64;
+        stats.excess = self.mending.excess_count;
+    }
+
+    /// Blocks and groups with too little redundancy, those nearest to loss first.
+    pub fn queues(&self) -> &crate::queue::Queues {
+        &self.queues
+    }
+
+    /// Bounds the bytes per second that every live DataNode uses for balancing.
+    pub fn set_balancer_bandwidth(&mut self, bytes_per_second: u64) {
+        let live: Vec<NodeHandle> =
+            self.nodes().filter(|node| node.alive).map(|node| node.handle).collect();
+        for node in live {
+            self.mending.outboxes.entry(node).or_default().bandwidth = Some(bytes_per_second);
+        }
+    }
+
+    fn expired_work(&mut self, now: Now) -> Vec<BlockId> {
+        let timeout = u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
+        let old = |pending: &Pending| now.mono_ms.saturating_sub(pending.since_ms) >= timeout;
+        let pending = self.mending.pending.iter();
+        let expired: Vec<BlockId> = pending.filter(|(_, p)| old(p)).map(|(id, _)| *id).collect();
+        for id in &expired {
+            self.mending.pending.remove(id);
+            self.mending.drop_work_on(*id);
+        }
+        expired
+    }
+}

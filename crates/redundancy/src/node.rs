@@ -1,0 +1,136 @@
+//! DataNodes: who they are, where they are, and how they are.
+
+use crate::storage::{StorageHandle, StorageUsage};
+use std::fmt;
+
+/// Names a DataNode within one [`Cluster`](crate::Cluster); never reused for another UUID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeHandle(pub u32);
+
+/// How to reach a DataNode. Source: Hadoop 3.5.0 `DatanodeID`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeAddress {
+    /// Where the NameNode saw it register from.
+    pub ip: String,
+    /// What it calls its host.
+    pub host: String,
+    /// Data transfer.
+    pub xfer_port: u16,
+    /// HTTP.
+    pub info_port: u16,
+    /// HTTPS; 0 if it has none.
+    pub info_secure_port: u16,
+    /// RPC of clients to it.
+    pub ipc_port: u16,
+}
+
+impl fmt::Display for NodeAddress {
+    /// `ip:xferPort`, as Hadoop writes a DataNode.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.ip, self.xfer_port)
+    }
+}
+
+/// What an administrator has done with a node. Source: Hadoop 3.5.0 `DatanodeInfo.AdminStates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdminState {
+    /// In use.
+    #[default]
+    InService,
+    /// Its units are being copied away.
+    DecommissionInProgress,
+    /// It is not needed any more.
+    Decommissioned,
+    /// About to be away for a while.
+    EnteringMaintenance,
+    /// Away for a while; its units count.
+    InMaintenance,
+}
+
+/// Volumes that a node has lost. Source: Hadoop 3.5.0 `VolumeFailureSummary`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumeFailures {
+    /// Their places, as the node names them.
+    pub locations: Vec<String>,
+    /// Milliseconds since 1970 of the last failure.
+    pub last_failure_ms: u64,
+    /// Bytes of capacity lost.
+    pub lost_capacity: u64,
+}
+
+/// Which nodes a report is about. Source: Hadoop 3.5.0 `DatanodeReportType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// Every known node.
+    All,
+    /// Those that send heartbeats.
+    Live,
+    /// Those that do not.
+    Dead,
+    /// Live ones that are being decommissioned.
+    Decommissioning,
+    /// Live ones that enter maintenance.
+    EnteringMaintenance,
+    /// Nodes in maintenance.
+    InMaintenance,
+}
+
+/// One DataNode, with its figures of the last heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataNode {
+    /// Its handle.
+    pub handle: NodeHandle,
+    /// The id that it keeps over restarts.
+    pub uuid: String,
+    /// How to reach it.
+    pub address: NodeAddress,
+    /// Its place in the network: `/rack` or `/centre/rack`.
+    pub rack: String,
+    /// The version that it told.
+    pub software_version: String,
+    /// What an administrator has done with it.
+    pub admin: AdminState,
+    /// Whether it is registered and not dead.
+    pub alive: bool,
+    /// Monotonic milliseconds of the last sign of life.
+    pub last_update_mono_ms: u64,
+    /// Milliseconds since 1970 of the last sign of life.
+    pub last_update_wall_ms: u64,
+    /// Monotonic milliseconds of the last full block report; 0 for none.
+    pub last_report_mono_ms: u64,
+    /// Milliseconds since 1970 of the last full block report; 0 for none.
+    pub last_report_wall_ms: u64,
+    /// Threads or tasks that serve data transfers.
+    pub xceivers: u32,
+    /// Copies and reconstructions under way.
+    pub xmits: u32,
+    /// Volumes that it runs without.
+    pub failed_volumes: u32,
+    /// What it said of these.
+    pub volume_failures: Option<VolumeFailures>,
+    /// Bytes of cache.
+    pub cache_capacity: u64,
+    /// Bytes of cache used.
+    pub cache_used: u64,
+    /// Sum over its storages that have not failed.
+    pub usage: StorageUsage,
+    /// Its storages, in the order in which they were first seen.
+    pub storages: Vec<StorageHandle>,
+    /// Whether it has sent a heartbeat since it registered.
+    pub heartbeat_seen: bool,
+    /// Whether another node has taken its place, so that nothing must know it any more.
+    pub(crate) forgotten: bool,
+}
+
+impl DataNode {
+    /// Whether it is on its way out or away, so that no new block goes there.
+    pub fn is_leaving(&self) -> bool {
+        self.admin != AdminState::InService
+    }
+
+    /// `host:xferPort` if it told a host name, `ip:xferPort` if not.
+    pub fn name(&self) -> String {
+        let host = if self.address.host.is_empty() { &self.address.ip } else { &self.address.host };
+        format!("{host}:{}", self.address.xfer_port)
+    }
+}

@@ -1,0 +1,73 @@
+//! Which storages get the replicas or units of a block.
+//!
+//! Every choice is of distinct nodes that are live, in service, not stale, not too busy, with room for
+//! a block on a storage of the wanted type. What is asked for and cannot be had is missing at the end
+//! of the answer: the caller decides whether that is enough.
+//!
+//! Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault`, `BlockPlacementPolicyRackFaultTolerant`.
+
+use crate::cluster::Cluster;
+use crate::node::NodeHandle;
+use crate::storage::{StorageHandle, StorageType};
+use crate::{Dice, Now};
+
+mod candidates;
+mod replicated;
+mod striped;
+
+#[cfg(test)]
+mod tests;
+
+/// What is to be placed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlacementRequest<'a> {
+    /// How many more storages are wanted.
+    pub count: usize,
+    /// Address or host name of the writer; empty for none (a copy that the NameNode orders).
+    pub writer: &'a str,
+    /// The writer's rack, where that is known other than by a DataNode on its host.
+    pub writer_rack: Option<&'a str>,
+    /// Bytes that each storage must have room for.
+    pub block_len: u64,
+    /// Nodes that must not be chosen.
+    pub excluded: &'a [NodeHandle],
+    /// Nodes to choose first, where possible.
+    pub favored: &'a [NodeHandle],
+    /// Where the block is already: not chosen again, and counted for the spread over racks.
+    pub existing: &'a [StorageHandle],
+    /// Storage types wanted, one for each replica, the last one repeated; empty for disks. A storage
+    /// policy turns into this list.
+    pub storage_types: &'a [StorageType],
+    /// Do not put the first replica on the writer's own host (`NO_LOCAL_WRITE`).
+    pub avoid_local: bool,
+}
+
+/// The answer of a placement: the storages in the order of a pipeline, or of unit indices.
+pub type Chosen = Vec<StorageHandle>;
+
+impl Cluster {
+    /// Places replicas: the writer's own node first, then another rack, then the same other rack,
+    /// then anywhere with at most `(copies - 1) / racks + 2` in a rack; sorted into a short pipeline.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseTarget`.
+    pub fn choose_replicated(
+        &self,
+        request: &PlacementRequest<'_>,
+        now: Now,
+        dice: Dice<'_>,
+    ) -> Chosen {
+        replicated::choose(self, request, now, dice)
+    }
+
+    /// Places the units of a group: distinct nodes, spread over racks as evenly as they allow.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyRackFaultTolerant#chooseTargetInOrder`.
+    pub fn choose_striped(
+        &self,
+        request: &PlacementRequest<'_>,
+        now: Now,
+        dice: Dice<'_>,
+    ) -> Chosen {
+        striped::choose(self, request, now, dice)
+    }
+}

@@ -1,0 +1,53 @@
+//! Units of a group over as many racks as there are, as evenly as they allow.
+
+use super::candidates::{Choice, pick};
+use super::{Chosen, PlacementRequest};
+use crate::cluster::Cluster;
+use crate::node::DataNode;
+use crate::{Dice, Now};
+
+/// Always takes from the rack that has fewest of the group; among those at random, weighted by the
+/// nodes that each could give, so that small racks do not fill up first. That is as even as racks
+/// and their free nodes allow, whatever their sizes.
+///
+/// Deviation: Hadoop's `BlockPlacementPolicyRackFaultTolerant` tries random nodes under a limit per
+/// rack and raises the limit when it finds none; the outcome it aims at is the same.
+pub(super) fn choose(
+    cluster: &Cluster,
+    request: &PlacementRequest<'_>,
+    now: Now,
+    dice: Dice<'_>,
+) -> Chosen {
+    Choice::new(cluster, request, now).relax(|choice| {
+        let favored = request.favored;
+        take_local(choice, cluster, request);
+        while !choice.is_done() {
+            let open = choice.open_nodes();
+            let count = |node: &DataNode| choice.per_rack.get(node.rack.as_str()).copied();
+            let least = open.iter().map(|node| count(node).unwrap_or(0)).min();
+            let mut best: Vec<&DataNode> = open
+                .into_iter()
+                .filter(|node| count(node).unwrap_or(0) == least.unwrap_or(0))
+                .collect();
+            if best.iter().any(|node| favored.contains(&node.handle)) {
+                best.retain(|node| favored.contains(&node.handle));
+            }
+            let Some(node) = pick(&best, dice).copied() else { return };
+            if !choice.take(node) {
+                return;
+            }
+        }
+    })
+}
+
+/// The first unit goes to the writer's own node, if it is the only one on its host.
+fn take_local<'a>(choice: &mut Choice<'a>, cluster: &'a Cluster, request: &PlacementRequest<'a>) {
+    let begun = !request.existing.is_empty() || !choice.chosen.is_empty();
+    if begun || request.avoid_local || request.writer.is_empty() || choice.is_done() {
+        return;
+    }
+    let mut local = cluster.nodes_on_host(request.writer);
+    if let (Some(node), None) = (local.next(), local.next()) {
+        choice.take(node);
+    }
+}

@@ -1,0 +1,82 @@
+//! Priorities as Hadoop has them, and the counts.
+
+use super::*;
+
+fn replicated(live: usize, leaving: usize, expected: usize) -> Priority {
+    let risk = Risk { live, leaving, expected, striped_data_units: None, parity_units: 0 };
+    risk.priority()
+}
+
+fn striped(live: usize, leaving: usize, k: usize, m: usize) -> Priority {
+    let striped_data_units = Some(k);
+    Risk { live, leaving, expected: k + m, striped_data_units, parity_units: m }.priority()
+}
+
+#[test]
+fn replicas_by_how_many_are_left() {
+    use Priority::{BadlyDistributed, Corrupt, Highest, Low, VeryLow};
+    assert_eq!(replicated(0, 0, 3), Corrupt);
+    assert_eq!(replicated(0, 1, 3), Highest);
+    assert_eq!(replicated(1, 0, 3), Highest);
+    assert_eq!(replicated(2, 0, 3), Low);
+    assert_eq!(replicated(3, 0, 3), BadlyDistributed);
+    assert_eq!(replicated(3, 0, 10), VeryLow);
+    assert_eq!(replicated(4, 0, 10), Low);
+}
+
+#[test]
+fn groups_by_how_many_more_losses_they_survive() {
+    use Priority::{BadlyDistributed, Corrupt, Highest, Low, VeryLow};
+    assert_eq!(striped(5, 0, 6, 3), Corrupt);
+    assert_eq!(striped(5, 1, 6, 3), Highest);
+    assert_eq!(striped(6, 0, 6, 3), Highest);
+    assert_eq!(striped(7, 0, 6, 3), VeryLow);
+    assert_eq!(striped(8, 0, 6, 3), Low);
+    assert_eq!(striped(9, 0, 6, 3), BadlyDistributed);
+    assert_eq!(striped(3, 0, 3, 2), Highest);
+    assert_eq!(striped(4, 0, 3, 2), Low);
+}
+
+#[test]
+fn a_block_is_in_one_queue_at_a_time() {
+    let risk =
+        |live| Risk { live, leaving: 0, expected: 3, striped_data_units: None, parity_units: 0 };
+    let mut queues = Queues::default();
+    let id = BlockId(7);
+    queues.put(id, &risk(1));
+    queues.put(id, &risk(2));
+    assert_eq!((queues.len(), queues.priority(id)), (1, Some(Priority::Low)));
+    assert_eq!(queues.level(Priority::Highest).count(), 0);
+    assert!(queues.remove(id) && !queues.remove(id) && queues.is_empty());
+}
+
+#[test]
+fn the_figures_tell_missing_from_low() {
+    let mut queues = Queues::default();
+    let block = |live, expected| Risk {
+        live,
+        leaving: 0,
+        expected,
+        striped_data_units: None,
+        parity_units: 0,
+    };
+    queues.put(BlockId(1), &block(0, 1));
+    queues.put(BlockId(2), &block(0, 3));
+    queues.put(BlockId(3), &block(1, 3));
+    let group =
+        |live| Risk { live, leaving: 0, expected: 9, striped_data_units: Some(6), parity_units: 3 };
+    queues.put(BlockId(-16), &group(5));
+    queues.put(BlockId(-32), &group(8));
+    let (mut blocks, mut groups) = Default::default();
+    queues.count(&mut blocks, &mut groups);
+    let want = BlockCounts {
+        low_redundancy: 1,
+        missing: 2,
+        missing_one_copy: 1,
+        highest_priority: 1,
+        ..BlockCounts::default()
+    };
+    assert_eq!(blocks, want);
+    let want = GroupCounts { low_redundancy: 1, missing: 1, ..GroupCounts::default() };
+    assert_eq!(groups, want);
+}

@@ -1,0 +1,14 @@
+//! The life of one replica on a DataNode: what each operation may do in each state.
+//!
+//! Decides only: which operation a replica accepts, how long it is afterwards, under which
+//! generation stamp, and where the bytes and CRCs of a packet belong. Does no I/O and reads no clock;
+//! the DataNode shell carries the decisions out. Invariant: a replica's generation stamp never
+//! shrinks, and bytes below its acknowledged length are never given up by an operation of a writer.
+
+pub mod checksum;
+pub mod recovery;
+pub mod state;
+
+pub use checksum::{ChunkTail, CrcFold, Placement};
+pub use recovery::{Candidate, RecoveryPlan};
+pub use state::{RecoveryInfo, Replica, ReplicaError, ReplicaState};

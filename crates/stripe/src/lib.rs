@@ -1,0 +1,14 @@
+//! Erasure coding policies, block ids, and the geometry of striped files.
+//!
+//! Facts and plans only: no I/O, no clock, no randomness. What a code computes is in `cairn-codec`;
+//! who holds which unit is in `cairn-redundancy`.
+
+pub mod geometry;
+pub mod id;
+pub mod policy;
+pub mod read;
+pub mod write;
+
+pub use geometry::{Geometry, internal_block_len};
+pub use id::{BlockId, GenerationStamp, UnitIndex};
+pub use policy::{CodecName, Policy, PolicyError, PolicyId, PolicyState, Redundancy, Schema};

@@ -1,0 +1,125 @@
+package cairn.interop;
+
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.SafeModeAction;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+
+/**
+ * Hadoop's client for {@code bench/run}: one command a line on standard input, one line of seconds or an error back.
+ *
+ * <pre>
+ * ready URI COUNT          waits until COUNT DataNodes are live and safe mode is off
+ * folder URI PATH POLICY   makes a folder; POLICY is an erasure coding policy or "replicate"
+ * put URI LOCAL PATH
+ * get URI PATH LOCAL
+ * delete URI PATH
+ * </pre>
+ */
+public final class BenchClient {
+  private static final int BUFFER = 1 << 20;
+  private final Map<String, DistributedFileSystem> systems = new HashMap<>();
+
+  private BenchClient() {}
+
+  public static void main(String[] args) throws Exception {
+    BenchClient client = new BenchClient();
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      long start = System.nanoTime();
+      try {
+        client.command(line.split(" "));
+        System.out.printf("%.6f%n", (System.nanoTime() - start) / 1e9);
+      } catch (IOException e) {
+        System.out.println("error " + String.valueOf(e).replace('\n', ' '));
+      }
+    }
+    System.exit(0);
+  }
+
+  private DistributedFileSystem system(String uri) throws IOException {
+    DistributedFileSystem fs = systems.get(uri);
+    if (fs == null) {
+      Configuration conf = new HdfsConfiguration();
+      conf.set("ipc.client.connect.max.retries", "1");
+      conf.set("ipc.client.connect.retry.interval", "50");
+      fs = (DistributedFileSystem) FileSystem.newInstance(URI.create(uri), conf);
+      systems.put(uri, fs);
+    }
+    return fs;
+  }
+
+  private void command(String[] w) throws IOException {
+    switch (w[0]) {
+      case "ready" -> ready(w[1], Integer.parseInt(w[2]));
+      case "folder" -> {
+        DistributedFileSystem fs = system(w[1]);
+        fs.mkdirs(new Path(w[2]));
+        if (!w[3].equals("replicate")) {
+          fs.setErasureCodingPolicy(new Path(w[2]), w[3]);
+        }
+      }
+      case "put" -> {
+        try (InputStream in = new FileInputStream(w[2]);
+            OutputStream out = system(w[1]).create(new Path(w[3]), true)) {
+          copy(in, out);
+        }
+      }
+      case "get" -> {
+        try (InputStream in = system(w[1]).open(new Path(w[2]));
+            OutputStream out = new FileOutputStream(w[3])) {
+          copy(in, out);
+        }
+      }
+      case "delete" -> system(w[1]).delete(new Path(w[2]), true);
+      default -> throw new IOException("unknown command " + w[0]);
+    }
+  }
+
+  private static void copy(InputStream in, OutputStream out) throws IOException {
+    byte[] buffer = new byte[BUFFER];
+    for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+      out.write(buffer, 0, n);
+    }
+  }
+
+  private void ready(String uri, int count) throws IOException {
+    long end = System.nanoTime() + 120_000_000_000L;
+    while (true) {
+      try {
+        DistributedFileSystem fs = system(uri);
+        if (fs.getDataNodeStats(DatanodeReportType.LIVE).length >= count
+            && !fs.setSafeMode(SafeModeAction.GET)) {
+          return;
+        }
+      } catch (IOException e) {
+        if (System.nanoTime() > end) {
+          throw e;
+        }
+      }
+      if (System.nanoTime() > end) {
+        throw new IOException("not ready after 120 s");
+      }
+      try {
+        Thread.sleep(20);
+      } catch (InterruptedException e) {
+        throw new IOException(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,226 @@
+package cairn.interop;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.server.datanode.DataNode;
+import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.net.DNSToSwitchMapping;
+
+/**
+ * Starts real Hadoop daemons behind the same command line, JSON line and control lines as the
+ * {@code cairn} binary, so that every test and benchmark runs unchanged against either.
+ *
+ * <pre>
+ * cluster  --datanodes N --racks R --data DIR --rpc-port P --http-port H [-D key=value]...
+ * namenode --conf DIR --data DIR [-D key=value]...
+ * datanode --conf DIR --data DIR [-D key=value]...
+ * </pre>
+ */
+public final class Daemons {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** Racks read off host names of the form {@code dn3.rack1}; any other name is in the default rack. */
+  public static final class HostnameRacks implements DNSToSwitchMapping {
+    @Override
+    public List<String> resolve(List<String> names) {
+      List<String> racks = new ArrayList<>();
+      for (String name : names) {
+        int dot = name.indexOf(".rack");
+        racks.add(dot < 0 ? "/default-rack" : "/" + name.substring(dot + 1));
+      }
+      return racks;
+    }
+
+    @Override
+    public void reloadCachedMappings() {}
+
+    @Override
+    public void reloadCachedMappings(List<String> names) {}
+  }
+
+  private final Map<String, String> flags = new LinkedHashMap<>();
+  private final Map<String, String> keys = new LinkedHashMap<>();
+
+  private Daemons(String[] args) {
+    for (int i = 1; i < args.length; i += 2) {
+      if (args[i].equals("-D")) {
+        String[] pair = args[i + 1].split("=", 2);
+        keys.put(pair[0], pair[1]);
+      } else {
+        flags.put(args[i], args[i + 1]);
+      }
+    }
+  }
+
+  public static void main(String[] args) throws Exception {
+    Daemons d = new Daemons(args);
+    DefaultMetricsSystem.setMiniClusterMode(true);
+    switch (args[0]) {
+      case "cluster" -> d.cluster();
+      case "namenode" -> d.role(true);
+      case "datanode" -> d.role(false);
+      default -> throw new IllegalArgumentException("unknown role " + args[0]);
+    }
+  }
+
+  private Configuration base() {
+    Configuration conf = new HdfsConfiguration();
+    if (flags.containsKey("--conf")) {
+      conf.addResource(new Path(flags.get("--conf"), "core-site.xml"));
+      conf.addResource(new Path(flags.get("--conf"), "hdfs-site.xml"));
+    }
+    keys.forEach(conf::set);
+    return conf;
+  }
+
+  private static NameNode nameNode(Configuration conf, File dir) throws Exception {
+    conf.set("dfs.namenode.name.dir", dir.toURI().toString());
+    if (!new File(dir, "current/VERSION").exists()) {
+      NameNode.format(conf);
+    }
+    return new NameNode(conf);
+  }
+
+  private void role(boolean isNameNode) throws Exception {
+    Configuration conf = base();
+    File dir = new File(flags.get("--data"));
+    Map<String, Object> line = new LinkedHashMap<>();
+    line.put("pid", ProcessHandle.current().pid());
+    if (isNameNode) {
+      NameNode nn = nameNode(conf, dir);
+      line.put("fs", "hdfs://" + address(nn.getNameNodeAddress()));
+      System.out.println(JSON.writeValueAsString(line));
+      nn.join();
+    } else {
+      conf.set("dfs.datanode.data.dir", dir.toURI().toString());
+      DataNode dn = DataNode.createDataNode(new String[0], conf);
+      line.put("xfer", address(dn.getXferAddress()));
+      System.out.println(JSON.writeValueAsString(line));
+      Thread.currentThread().join();
+    }
+  }
+
+  private DataNode[] nodes;
+  private Configuration[] nodeConfs;
+
+  private void cluster() throws Exception {
+    int count = Integer.parseInt(flags.get("--datanodes"));
+    int racks = Integer.parseInt(flags.get("--racks"));
+    File data = new File(flags.get("--data")).getAbsoluteFile();
+    String fs = "hdfs://127.0.0.1:" + flags.get("--rpc-port");
+    String http = "127.0.0.1:" + flags.get("--http-port");
+    Configuration conf = base();
+    conf.set("fs.defaultFS", fs);
+    conf.set("dfs.namenode.http-address", http);
+    conf.set("dfs.namenode.datanode.registration.ip-hostname-check", "false");
+    conf.set("net.topology.node.switch.mapping.impl", HostnameRacks.class.getName());
+    NameNode nn = nameNode(new HdfsConfiguration(conf), new File(data, "name"));
+    nodes = new DataNode[count];
+    nodeConfs = new Configuration[count];
+    List<Map<String, Object>> described = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      Configuration own = new HdfsConfiguration(conf);
+      own.set("dfs.datanode.hostname", "dn" + i + ".rack" + i % racks);
+      own.set("dfs.datanode.data.dir", new File(data, "dn" + i).toURI().toString());
+      own.set("dfs.datanode.address", "127.0.0.1:0");
+      own.set("dfs.datanode.ipc.address", "127.0.0.1:0");
+      own.set("dfs.datanode.http.address", "127.0.0.1:0");
+      nodeConfs[i] = own;
+      start(i);
+    }
+    waitForNodes(nn, count);
+    for (int i = 0; i < count; i++) {
+      described.add(describe(i, "/rack" + i % racks, new File(data, "dn" + i)));
+    }
+    File site = writeSite(data, fs);
+    Map<String, Object> line = new LinkedHashMap<>();
+    line.put("fs", fs);
+    line.put("http", "http://" + http);
+    line.put("conf", site.getPath());
+    line.put("pids", List.of(ProcessHandle.current().pid()));
+    line.put("datanodes", described);
+    System.out.println(JSON.writeValueAsString(line));
+    control();
+  }
+
+  private void start(int i) throws Exception {
+    nodes[i] = DataNode.createDataNode(new String[0], new HdfsConfiguration(nodeConfs[i]));
+    // A restarted node comes back where it was.
+    nodeConfs[i].set("dfs.datanode.address", address(nodes[i].getXferAddress()));
+    nodeConfs[i].set("dfs.datanode.ipc.address", "127.0.0.1:" + nodes[i].getIpcPort());
+    nodeConfs[i].set("dfs.datanode.http.address", "127.0.0.1:" + nodes[i].getInfoPort());
+  }
+
+  private Map<String, Object> describe(int i, String rack, File dir) {
+    Map<String, Object> d = new LinkedHashMap<>();
+    d.put("index", i);
+    d.put("uuid", nodes[i].getDatanodeUuid());
+    d.put("xfer", address(nodes[i].getXferAddress()));
+    d.put("ipc", "127.0.0.1:" + nodes[i].getIpcPort());
+    d.put("http", "127.0.0.1:" + nodes[i].getInfoPort());
+    d.put("rack", rack);
+    d.put("data", dir.getPath());
+    return d;
+  }
+
+  private static void waitForNodes(NameNode nn, int count) throws Exception {
+    while (nn.getNamesystem().getNumLiveDataNodes() < count) {
+      Thread.sleep(50);
+    }
+  }
+
+  private static File writeSite(File data, String fs) throws Exception {
+    File site = new File(data, "conf");
+    site.mkdirs();
+    Configuration core = new Configuration(false);
+    core.set("fs.defaultFS", fs);
+    try (OutputStream out = new FileOutputStream(new File(site, "core-site.xml"))) {
+      core.writeXml(out);
+    }
+    try (OutputStream out = new FileOutputStream(new File(site, "hdfs-site.xml"))) {
+      new Configuration(false).writeXml(out);
+    }
+    return site;
+  }
+
+  /** Obeys {@code kill-datanode I}, {@code start-datanode I} and {@code stop}; the end of input changes nothing. */
+  private void control() throws Exception {
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      String[] words = line.trim().split(" ");
+      switch (words[0]) {
+        case "kill-datanode" -> nodes[Integer.parseInt(words[1])].shutdown();
+        case "start-datanode" -> start(Integer.parseInt(words[1]));
+        case "stop" -> {
+          System.out.println("{\"ok\":true}");
+          Runtime.getRuntime().halt(0);
+        }
+        default -> {
+          System.out.println("{\"ok\":false,\"error\":\"unknown command\"}");
+          continue;
+        }
+      }
+      System.out.println("{\"ok\":true}");
+    }
+    Thread.currentThread().join();
+  }
+
+  private static String address(InetSocketAddress a) {
+    return a.getAddress().getHostAddress() + ":" + a.getPort();
+  }
+}

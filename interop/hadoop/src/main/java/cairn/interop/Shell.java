@@ -1,0 +1,71 @@
+package cairn.interop;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.security.PrivilegedExceptionAction;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FsShell;
+import org.apache.hadoop.hdfs.tools.DFSAdmin;
+import org.apache.hadoop.hdfs.tools.ECAdmin;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.util.Tool;
+import org.apache.hadoop.util.ToolRunner;
+
+/** Runs {@code hdfs dfs}, {@code hdfs ec} and {@code hdfs dfsadmin} in this JVM and captures what they print. */
+final class Shell {
+  /** What one command left behind. */
+  record Result(int code, byte[] out, String err) {
+    String text() {
+      return new String(out, StandardCharsets.UTF_8);
+    }
+  }
+
+  private Shell() {}
+
+  /** Runs tool {@code name} ({@code fs}, {@code ec} or {@code admin}) as {@code user}; null is the user of this process. */
+  static Result run(Configuration conf, String user, String name, String[] args, byte[] stdin)
+      throws Exception {
+    UserGroupInformation ugi =
+        user == null
+            ? UserGroupInformation.getLoginUser()
+            : UserGroupInformation.createRemoteUser(user);
+    PrintStream out = System.out;
+    PrintStream err = System.err;
+    InputStream in = System.in;
+    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
+    ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
+    System.setOut(new PrintStream(outBytes, true, StandardCharsets.UTF_8));
+    System.setErr(new PrintStream(errBytes, true, StandardCharsets.UTF_8));
+    System.setIn(new ByteArrayInputStream(stdin));
+    int code;
+    try {
+      code =
+          ugi.doAs(
+              (PrivilegedExceptionAction<Integer>)
+                  () -> {
+                    // The runner writes -D keys into the configuration it is given.
+                    Configuration own = new Configuration(conf);
+                    return ToolRunner.run(own, tool(name, own), args);
+                  });
+    } finally {
+      System.out.flush();
+      System.err.flush();
+      System.setOut(out);
+      System.setErr(err);
+      System.setIn(in);
+    }
+    return new Result(code, outBytes.toByteArray(), errBytes.toString(StandardCharsets.UTF_8));
+  }
+
+  private static Tool tool(String name, Configuration conf) {
+    return switch (name) {
+      case "fs" -> new FsShell(conf);
+      case "ec" -> new ECAdmin(conf);
+      case "admin" -> new DFSAdmin(conf);
+      default -> throw new IllegalArgumentException("unknown tool " + name);
+    };
+  }
+}

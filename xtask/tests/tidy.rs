@@ -1,0 +1,152 @@
+//! What rots unless something looks: names in the documents, generated files, the log of changes.
+//!
+//! In README.md and docs/*.md, between backticks: a path below a folder of the project must exist,
+//! and a symbol after a path to a Rust file, in the same sentence, must be defined in that file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders whose paths the documents may name.
+const FOLDERS: [&str; 8] =
+    ["crates/", "docs/", "interop/", "bench/", "fuzz/", "xtask/", ".ci/", "sim/"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![root().join("README.md"), root().join("CHANGELOG.md")];
+    let docs = fs::read_dir(root().join("docs")).expect("docs/ exists");
+    found.extend(
+        docs.map(|entry| entry.expect("docs/ can be listed").path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "md")),
+    );
+    found
+}
+
+/// The texts between backticks of one line, each with the words before it.
+fn quoted(line: &str) -> Vec<(&str, &str)> {
+    let pieces: Vec<&str> = line.split('`').collect();
+    pieces.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// Whether what follows these words is about another file than what came before them.
+fn changes_subject(words: &str) -> bool {
+    words.contains(". ") || words.contains("Hadoop")
+}
+
+fn is_path(text: &str) -> bool {
+    FOLDERS.iter().any(|folder| text.starts_with(folder)) && !text.contains(['*', ' ', '<', '{'])
+}
+
+/// The last name of a symbol such as `Reader::read` or `serve()`; `None` for other words.
+fn symbol(text: &str) -> Option<&str> {
+    let name = text.strip_suffix("()").unwrap_or(text);
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+    let marked = name.contains("::")
+        || text.ends_with("()")
+        || name.starts_with(|c: char| c.is_ascii_uppercase()) && name.contains(char::is_lowercase);
+    (plain && marked).then(|| name.rsplit("::").next().unwrap_or(name))
+}
+
+fn defines(source: &str, name: &str) -> bool {
+    let words: BTreeSet<&str> =
+        source.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    words.contains(name)
+}
+
+#[test]
+fn documents_name_what_exists() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document can be read");
+        for (number, line) in text.lines().enumerate() {
+            let at = format!("{}:{}", document.display(), number + 1);
+            let mut source: Option<String> = None;
+            for (before, word) in quoted(line) {
+                if changes_subject(before) {
+                    source = None;
+                }
+                if is_path(word) {
+                    seen += 1;
+                    let path = root().join(word);
+                    if !path.exists() {
+                        wrong.push(format!("{at}: no such path: {word}"));
+                    }
+                    source = path
+                        .extension()
+                        .is_some_and(|ending| ending == "rs")
+                        .then(|| fs::read_to_string(&path).unwrap_or_default());
+                } else if let (Some(source), Some(name)) = (&source, symbol(word)) {
+                    seen += 1;
+                    if !defines(source, name) {
+                        wrong.push(format!("{at}: {word} is not in the file named before it"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 20, "the documents name only {seen} things: is the reader of this test broken?");
+}
+
+#[test]
+fn a_wrong_symbol_would_be_noticed() {
+    let pairs = [("see ", "crates/a.rs"), (" and ", "B::c")];
+    assert_eq!(quoted("see `crates/a.rs` and `B::c`"), pairs);
+    assert!(changes_subject(". Hadoop's: ") && !changes_subject(", "));
+    assert_eq!(symbol("B::c"), Some("c"));
+    assert_eq!(symbol("serve()"), Some("serve"));
+    assert_eq!(symbol("dfs.blocksize"), None);
+    assert!(defines("fn serve() {}", "serve"));
+    assert!(!defines("fn served() {}", "serve"));
+}
+
+#[test]
+fn every_rust_file_says_what_it_is_for() {
+    let mut silent = Vec::new();
+    let mut folders = vec![root().join("crates"), root().join("xtask")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                let built = path.file_name().is_some_and(|name| name == "target");
+                if !built {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|ending| ending == "rs")
+                && path.file_name().is_some_and(|name| name != "tests.rs")
+            {
+                let text = fs::read_to_string(&path).expect("a source can be read");
+                if !text.starts_with("//") {
+                    silent.push(path.display().to_string());
+                }
+            }
+        }
+    }
+    assert!(silent.is_empty(), "no header:\n{}", silent.join("\n"));
+}
+
+#[test]
+fn no_stub_is_left() {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).expect("a source can be read");
+                for stub in ["todo!(", "unimplemented!(", "#[ignore"] {
+                    if text.contains(stub) {
+                        found.push(format!("{}: {stub}", path.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
