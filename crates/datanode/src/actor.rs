@@ -4,22 +4,19 @@
 //!
 //! Source: Hadoop 3.5.0 `BPServiceActor`, `BPOfferService`.
 
+mod bad_blocks;
 mod command;
 mod register;
 mod report;
 
+pub(crate) use bad_blocks::BadBlocks;
 pub(crate) use report::IncrementalReports;
 
-use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use crate::protocol;
 use crate::volume::Usage;
-use cairn_wire::proto::datanode::{
-    HeartbeatRequestProto, HeartbeatResponseProto, ReportBadBlocksRequestProto,
-    ReportBadBlocksResponseProto,
-};
-use cairn_wire::proto::hdfs::{DatanodeInfoProto, LocatedBlockProto, StorageReportProto};
+use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
+use cairn_wire::proto::hdfs::StorageReportProto;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -79,6 +76,7 @@ async fn serve(node: &Arc<Node>) -> End {
         tokio::select! {
             () = tokio::time::sleep_until(next_heartbeat) => {}
             () = node.reports.wait_urgent() => {}
+            () = node.bad_blocks.wait() => {}
             () = node.report_now.notified() => next_report = Instant::now(),
             () = node.heartbeat_now.notified() => next_heartbeat = Instant::now(),
         }
@@ -107,6 +105,7 @@ async fn take_turn(
         return Err(End::Register);
     }
     report::send_incremental(node).await?;
+    bad_blocks::send(node).await?;
     if let Some(lease) = lease.filter(|_| is_report_due) {
         let command = report::send_full(node, lease).await?;
         if command.is_some_and(|command| command::run(node, command)) {
@@ -162,21 +161,6 @@ fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {
         });
     }
     Ok(reports)
-}
-
-/// Tells the NameNode that a replica has bad bytes.
-pub(crate) async fn report_bad_block(
-    node: &Node,
-    block: &Block,
-    holder: DatanodeInfoProto,
-) -> Result<()> {
-    let located = LocatedBlockProto {
-        b: protocol::extended_block(block),
-        locs: vec![holder],
-        ..Default::default()
-    };
-    let request = ReportBadBlocksRequestProto { blocks: vec![located] };
-    call(node, "reportBadBlocks", &request).await.map(|_: ReportBadBlocksResponseProto| ())
 }
 
 /// Calls the NameNode.

@@ -1,6 +1,6 @@
 //! What all parts of a running DataNode share.
 
-use crate::actor::IncrementalReports;
+use crate::actor::{BadBlocks, IncrementalReports};
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
@@ -33,6 +33,8 @@ pub(crate) struct Node {
     pub(crate) config: DataNodeConfig,
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) reports: IncrementalReports,
+    /// Bad replicas to tell the NameNode of.
+    pub(crate) bad_blocks: BadBlocks,
     pub(crate) name_node: RpcClient,
     pub(crate) xfer_addr: SocketAddr,
     pub(crate) ipc_addr: SocketAddr,
@@ -70,6 +72,7 @@ impl Node {
         Node {
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
+            bad_blocks: BadBlocks::default(),
             name_node: RpcClient::new(
                 config.name_node.clone(),
                 DATANODE,

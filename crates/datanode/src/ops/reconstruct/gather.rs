@@ -132,7 +132,7 @@ impl<'a> Gather<'a> {
                 wrong.push(unit.to_string());
                 // With two holders it is not known which one it was.
                 if let [holder] = &self.plan.holders[unit.as_usize()][..] {
-                    source::report_bad(self.node, &self.plan.block(unit), holder);
+                    self.node.report_bad_block(&self.plan.block(unit), holder.clone());
                 }
             }
         }

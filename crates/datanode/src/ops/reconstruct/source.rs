@@ -118,7 +118,7 @@ impl UnitReader {
                     let name = protocol::xfer_name(&holder);
                     tracing::warn!(block = %self.block.id, source = %name, %error, "cannot read a unit");
                     if matches!(error, DataNodeError::Checksum(_)) {
-                        report_bad(&self.node, &self.block, &holder);
+                        self.node.report_bad_block(&self.block, holder);
                     }
                     last_error = error;
                 }
@@ -306,15 +306,4 @@ impl Stream {
             tracing::debug!(%error, "the sender does not wait for the verdict");
         }
     }
-}
-
-/// Tells the NameNode in the background that a replica is bad.
-pub(super) fn report_bad(node: &Arc<Node>, block: &Block, holder: &DatanodeInfoProto) {
-    let (node, block, holder) = (node.clone(), block.clone(), holder.clone());
-    node.clone().tasks.spawn(async move {
-        let reported = crate::actor::report_bad_block(&node, &block, holder).await;
-        if let Err(error) = reported {
-            tracing::warn!(block = %block.id, %error, "cannot report a bad replica");
-        }
-    });
 }
