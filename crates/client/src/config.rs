@@ -63,9 +63,10 @@ pub struct ClientConfig {
     /// How long a failed DataNode is left out of new blocks.
     /// `dfs.client.write.exclude.nodes.cache.expiry.interval.millis`.
     pub excluded_node_expiry: Duration,
-    /// How long a striped read waits for a unit before it reads parity as well. No Hadoop key: its
-    /// striped reads wait for `dfs.client.socket-timeout`.
-    pub striped_hedge_after: Duration,
+    /// The longest that a read waits for a replica or unit before it asks others as well; recent
+    /// answers make it shorter. No Hadoop key: its striped reads wait for
+    /// `dfs.client.socket-timeout`.
+    pub hedge_after: Duration,
     /// Data bytes that a striped stream may hold in its buffers, at least two stripes.
     pub stream_buffer_len: usize,
     /// Connections to DataNodes kept for the next read. `dfs.client.socketcache.capacity`.
@@ -101,7 +102,7 @@ impl Default for ClientConfig {
             replace_datanode_best_effort: false,
             failed_units_tolerated: None,
             excluded_node_expiry: Duration::from_secs(600),
-            striped_hedge_after: Duration::from_millis(500),
+            hedge_after: Duration::from_millis(500),
             stream_buffer_len: 24 * 1024 * 1024,
             idle_connections: 64,
             idle_connection_expiry: Duration::from_secs(3),

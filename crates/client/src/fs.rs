@@ -6,6 +6,7 @@ mod namespace;
 pub use namespace::Listing;
 
 use crate::config::ClientConfig;
+use crate::datanode::pace::Paces;
 use crate::datanode::pool::ConnectionPool;
 use crate::datanode::silent::SilentNodes;
 use crate::error::{ClientError, Result};
@@ -38,6 +39,10 @@ pub(crate) struct Inner {
     pub leases: Leases,
     pub connections: ConnectionPool,
     pub silent: SilentNodes,
+    /// Of positional reads.
+    pub paces: Paces,
+    /// Of whole cells that are read in order.
+    pub cell_paces: Paces,
     codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
 }
 
@@ -63,7 +68,18 @@ impl FileSystem {
             ConnectionPool::new(config.idle_connections, config.idle_connection_expiry);
         let codecs = Mutex::default();
         let silent = SilentNodes::default();
-        let inner = Inner { config, namenode, client_name, leases, connections, silent, codecs };
+        let (paces, cell_paces) = (Paces::default(), Paces::default());
+        let inner = Inner {
+            config,
+            namenode,
+            client_name,
+            leases,
+            connections,
+            silent,
+            paces,
+            cell_paces,
+            codecs,
+        };
         Ok(FileSystem { inner: Arc::new(inner) })
     }
 

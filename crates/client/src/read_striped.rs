@@ -11,6 +11,7 @@ mod sequential;
 pub(crate) use positional::read_at;
 pub(crate) use sequential::stream;
 
+use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::read_block::ReadRange;
 use crate::error::ClientError;
 use crate::protocol::convert::Located;
@@ -20,6 +21,7 @@ use cairn_codec::Codec;
 use cairn_stripe::read::{NotEnoughUnits, UnitHealth};
 use cairn_stripe::{Geometry, Policy, UnitIndex};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One block group of an open file.
 struct Group<'a> {
@@ -55,11 +57,14 @@ impl<'a> Group<'a> {
             .find(|(_, addr)| !self.file.is_bad(self.internal(unit).id, addr))
     }
 
-    /// What is known of each unit now. Units of silent DataNodes count as lost if there are enough others.
-    fn health(&self) -> Vec<UnitHealth> {
+    /// What is known of each unit now. Units of silent and slow DataNodes count as lost if there are
+    /// enough others.
+    fn health(&self, paces: &Paces, now: Instant) -> Vec<UnitHealth> {
         let silent = &self.file.fs.inner.silent;
         let units = (0..self.geometry.units() as u8).map(UnitIndex);
-        let answers = |(_, addr): (usize, &DataNodeAddr)| !silent.is_avoided(addr);
+        let answers = |(_, addr): (usize, &DataNodeAddr)| {
+            !silent.is_avoided(addr) && paces.expect(addr, now) != Expected::Slow
+        };
         let known: Vec<Option<bool>> = units.map(|unit| self.location(unit).map(answers)).collect();
         let is_enough =
             known.iter().filter(|unit| **unit == Some(true)).count() >= self.geometry.k();

@@ -43,7 +43,7 @@ fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     conf.number(retries, &mut c.add_block_retries)?;
     let delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms";
     conf.millis(delay, &mut c.add_block_delay)?;
-    conf.millis("cairn.client.striped.hedge-after", &mut c.striped_hedge_after)
+    conf.millis("cairn.client.hedge-after", &mut c.hedge_after)
 }
 
 fn failures(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {

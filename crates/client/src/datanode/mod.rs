@@ -1,6 +1,7 @@
 //! One connection to a DataNode for one operation, and what it is asked.
 
 pub(crate) mod checksum;
+pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_block;
 pub(crate) mod silent;

@@ -166,6 +166,24 @@ impl BlockReader {
     }
 }
 
+/// All bytes of a range, from one DataNode.
+pub(crate) async fn read_whole(
+    fs: Arc<Inner>,
+    addr: DataNodeAddr,
+    range: ReadRange,
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(range.len as usize);
+    let mut reader = BlockReader::open(fs, addr, &range).await?;
+    while let Some(chunk) = reader.next().await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    if bytes.len() as u64 != range.len {
+        return Err(reader.protocol_error(format!("{} bytes of {}", bytes.len(), range.len)));
+    }
+    reader.finish().await;
+    Ok(bytes)
+}
+
 /// How the block is checked, and where the first packet starts: at a chunk, not behind the range.
 fn checksum_info(
     answer: BlockOpResponseProto,

@@ -1,15 +1,14 @@
 //! A byte range of a stripe, read from exactly the bytes of the units that the plan names.
 
 use super::Group;
-use crate::datanode::read_block::{BlockReader, ReadRange};
+use crate::datanode::pace::Expected;
+use crate::datanode::read_block::read_whole;
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
 use crate::read::{OpenedFile, REFRESHES};
-use crate::types::DataNodeAddr;
 use cairn_stripe::read::{Ask, Decode, Progress, StripeRead};
 use cairn_stripe::{Policy, UnitIndex};
 use std::ops::Range;
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Fills `buf` with the bytes from `offset` on, which lie in one group.
@@ -40,8 +39,8 @@ pub(crate) async fn read_at(
     Ok(())
 }
 
-/// What a read of one unit brought.
-type Answer = (Ask, usize, Result<Vec<u8>>);
+/// What a read of one unit brought: from which location, and after how long.
+type Answer = (Ask, usize, Duration, Result<Vec<u8>>);
 
 /// The answers so far, by unit.
 type Pieces = Vec<Vec<(Range<u64>, Vec<u8>)>>;
@@ -49,24 +48,32 @@ type Pieces = Vec<Vec<(Range<u64>, Vec<u8>)>>;
 async fn read_stripe(group: &Group<'_>, wanted: Range<u64>, buf: &mut [u8]) -> Result<()> {
     let geometry = group.geometry;
     let stripe = wanted.start / geometry.stripe_len();
-    let health = group.health();
+    let inner = &group.file.fs.inner;
+    let paces = &inner.paces;
+    let health = group.health(paces, Instant::now());
     let mut plan = StripeRead::new(&geometry, group.len(), stripe, wanted.clone(), &health);
     let mut pieces: Pieces = vec![Vec::new(); geometry.units()];
     let mut reads: JoinSet<Answer> = JoinSet::new();
     let mut out: Vec<Ask> = Vec::new();
-    let hedge_after = group.file.fs.config().striped_hedge_after;
+    let longest = inner.config.hedge_after;
+    let mut deadline = Instant::now() + paces.bound(longest);
     ask(group, stripe, &mut plan, &mut reads, &mut out)?;
+    if doubt(group, &mut plan, &out) {
+        ask(group, stripe, &mut plan, &mut reads, &mut out)?;
+    }
     let decode = loop {
         match plan.progress() {
             Progress::Ready => break None,
             Progress::Decode(decode) => break Some(decode),
             Progress::Waiting => {}
         }
-        match tokio::time::timeout(hedge_after, reads.join_next()).await {
-            Ok(Some(Ok((ask_, location, answer)))) => {
+        match tokio::time::timeout_at(deadline.into(), reads.join_next()).await {
+            Ok(Some(Ok((ask_, location, wait, answer)))) => {
                 out.retain(|out| *out != ask_);
                 match answer {
                     Ok(bytes) => {
+                        let addr = &group.located.block.locations[location].addr;
+                        paces.answered(addr, wait, longest);
                         plan.arrived(ask_.unit, ask_.range_in_cell.clone());
                         pieces[ask_.unit.as_usize()].push((ask_.range_in_cell, bytes));
                     }
@@ -82,11 +89,17 @@ async fn read_stripe(group: &Group<'_>, wanted: Range<u64>, buf: &mut [u8]) -> R
             Ok(None) => return Err(ClientError::Protocol("a read without an end".to_string())),
             Err(_) => {
                 out.iter().for_each(|ask| plan.late(ask.unit));
+                deadline = Instant::now() + longest;
                 ask(group, stripe, &mut plan, &mut reads, &mut out)?;
             }
         }
     };
     // Reads that are still out are given up when the set is dropped.
+    if let Some(decode) = &decode {
+        let now = Instant::now();
+        let lost = out.iter().filter(|ask| decode.lost.contains(&ask.unit));
+        lost.filter_map(|ask| group.location(ask.unit)).for_each(|(_, a)| paces.overran(a, now));
+    }
     if let Some(decode) = decode {
         let cells = decode_range(group, &decode, &pieces)?;
         for (unit, cell) in decode.lost.iter().zip(cells) {
@@ -100,6 +113,20 @@ async fn read_stripe(group: &Group<'_>, wanted: Range<u64>, buf: &mut [u8]) -> R
         copy_range(&pieces[span.unit.as_usize()], range, part);
     }
     Ok(())
+}
+
+/// Gives up waiting for units of which nobody knows whether they are quick again, so that others are
+/// asked beside them. True if there are such units.
+fn doubt(group: &Group<'_>, plan: &mut StripeRead, out: &[Ask]) -> bool {
+    let (paces, now) = (&group.file.fs.inner.paces, Instant::now());
+    let is_uncertain = |unit: UnitIndex| {
+        let found = group.location(unit);
+        found.is_some_and(|(_, addr)| paces.expect(addr, now) == Expected::Uncertain)
+    };
+    let doubted: Vec<UnitIndex> =
+        out.iter().map(|ask| ask.unit).filter(|unit| is_uncertain(*unit)).collect();
+    doubted.iter().for_each(|unit| plan.late(*unit));
+    !doubted.is_empty()
 }
 
 /// Starts the reads that the plan wants.
@@ -122,24 +149,18 @@ fn ask(
             let offset = stripe * group.geometry.cell_len() + ask.range_in_cell.start;
             let len = ask.range_in_cell.end - ask.range_in_cell.start;
             let range = group.read_range(ask.unit, location, offset, len);
-            let read = read_unit(group.file.fs.inner.clone(), addr.clone(), range);
+            let read = read_whole(group.file.fs.inner.clone(), addr.clone(), range);
             out.push(ask.clone());
-            reads.spawn(async move { (ask, location, read.await) });
+            reads.spawn(async move {
+                let start = Instant::now();
+                let answer = read.await;
+                (ask, location, start.elapsed(), answer)
+            });
         }
         if !lost {
             return Ok(());
         }
     }
-}
-
-async fn read_unit(fs: Arc<Inner>, addr: DataNodeAddr, range: ReadRange) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(range.len as usize);
-    let mut reader = BlockReader::open(fs, addr, &range).await?;
-    while let Some(chunk) = reader.next().await? {
-        bytes.extend_from_slice(&chunk);
-    }
-    reader.finish().await;
-    Ok(bytes)
 }
 
 /// Computes the lost units over the range to decode.

@@ -11,7 +11,11 @@ use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+
+/// Cells are read ahead, and the caller sets the pace: no shorter wait for one says anything.
+const SHORTEST_CELL_WAIT: Duration = Duration::from_millis(50);
 
 /// Sends the bytes of a range of the file in order.
 pub(crate) async fn stream(
@@ -111,7 +115,10 @@ impl<'a> GroupReader<'a> {
         let mut plan = StripeRead::new(&geometry, self.group.len(), stripe, wanted, &health);
         self.ask(&mut plan, stripe)?;
         self.drop_unused(stripe);
-        let hedge_after = self.group.file.fs.config().striped_hedge_after;
+        let inner = &self.group.file.fs.inner.clone();
+        let longest = inner.config.hedge_after;
+        let start = Instant::now();
+        let mut hedge_after = inner.cell_paces.bound(longest).max(SHORTEST_CELL_WAIT).min(longest);
         loop {
             match plan.progress() {
                 Progress::Ready => {
@@ -129,6 +136,7 @@ impl<'a> GroupReader<'a> {
                 Ok((unit, Ok(cell))) => {
                     let len = cell.len() as u64;
                     self.units[unit.as_usize()].cell = Some(cell);
+                    self.on_time(unit, start.elapsed());
                     plan.arrived(unit, 0..len);
                 }
                 Ok((unit, Err(error))) => {
@@ -136,14 +144,21 @@ impl<'a> GroupReader<'a> {
                     plan.failed(unit);
                     self.ask(&mut plan, stripe)?;
                 }
-                Err(_) => self.hedge(&mut plan, stripe)?,
+                Err(_) => {
+                    hedge_after = longest;
+                    self.hedge(&mut plan, stripe)?;
+                }
             }
         }
     }
 
     fn health(&self) -> Vec<UnitHealth> {
         let late = self.units.iter().map(|unit| unit.late);
-        let known = self.group.health().into_iter().zip(late);
+        let known = self
+            .group
+            .health(&self.group.file.fs.inner.cell_paces, Instant::now())
+            .into_iter()
+            .zip(late);
         known
             .map(|(health, late)| match (health, late) {
                 (UnitHealth::Good, true) => UnitHealth::Lost,
@@ -235,16 +250,25 @@ impl<'a> GroupReader<'a> {
         self.ask(plan, stripe)
     }
 
+    /// A cell came, `wait` after the stripe was begun.
+    fn on_time(&mut self, unit: UnitIndex, wait: Duration) {
+        let Some(stream) = &self.units[unit.as_usize()].stream else { return };
+        let inner = &self.group.file.fs.inner;
+        let addr = &self.group.located.block.locations[stream.location].addr;
+        inner.cell_paces.answered(addr, wait, inner.config.hedge_after);
+    }
+
     /// At the end of a stripe: units that have not come are given up, and left out if they were late;
     /// those that have come after all are not late.
     fn settle_late(&mut self) {
         for unit in &mut self.units {
             if unit.waiting {
-                let stream = unit.stream.take().filter(|stream| !stream.is_answered());
-                if let (Some(stream), true) = (stream, unit.late) {
-                    // Not even its connection stands: the next groups need not wait for it as well.
+                if let (Some(stream), true) = (unit.stream.take(), unit.late) {
+                    // The next groups need not wait for it as well.
                     let addr = &self.group.located.block.locations[stream.location].addr;
-                    if self.group.file.fs.inner.silent.note(addr) {
+                    let inner = &self.group.file.fs.inner;
+                    inner.cell_paces.overran(addr, Instant::now());
+                    if !stream.is_answered() && inner.silent.note(addr) {
                         tracing::warn!(%addr, "does not answer; read around for a while");
                     }
                 }

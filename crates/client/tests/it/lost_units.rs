@@ -117,24 +117,61 @@ async fn corrupt_bytes_are_read_from_elsewhere_and_never_shown() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_datanode_holds_a_read_up_once_and_not_in_every_group() {
     let hedge_after = Duration::from_secs(2);
-    let change = |config: &mut cairn_client::ClientConfig| config.striped_hedge_after = hedge_after;
+    let change = |config: &mut cairn_client::ClientConfig| config.hedge_after = hedge_after;
     let mut cluster = Cluster::start_with(5, change).await;
     let fs = cluster.fs.clone();
     fs.enable_policy("RS-3-2-1024k").await.unwrap();
     let data = bytes(3, 30 << 20);
     put(&fs, "/f", &data, &striped("RS-3-2-1024k", 1 << 20)).await.unwrap();
-    let victim = &cluster.datanodes[0];
-    let (uuid, addr) = (victim.uuid().to_string(), victim.xfer_addr());
-    cluster.kill(&uuid);
-    // In its place somebody who lets clients connect and says nothing.
-    let _silent = loop {
-        match tokio::net::TcpListener::bind(addr).await {
-            Ok(listener) => break listener,
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    };
+    let _silent = hang_one(&mut cluster).await;
     let start = Instant::now();
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "read around a silent DataNode");
     // Ten groups, of which six on average have a data unit there.
     assert!(start.elapsed() < 4 * hedge_after, "{:?}", start.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn positional_reads_do_not_wait_for_a_silent_datanode() {
+    for policy in [None, Some("RS-3-2-1024k")] {
+        let hedge_after = Duration::from_secs(2);
+        let change = |config: &mut cairn_client::ClientConfig| config.hedge_after = hedge_after;
+        let mut cluster = Cluster::start_with(5, change).await;
+        let fs = cluster.fs.clone();
+        fs.enable_policy("RS-3-2-1024k").await.unwrap();
+        let data = bytes(5, 9 << 20);
+        let options = CreateOptions {
+            policy: policy.map(str::to_string),
+            block_size: Some(1 << 20),
+            ..CreateOptions::default()
+        };
+        put(&fs, "/f", &data, &options).await.unwrap();
+        let reader = fs.open("/f").await.unwrap();
+        let mut buf = vec![0; 64 << 10];
+        let mut round = async |places: std::ops::Range<usize>| {
+            for place in places {
+                let at = place * 7919 * 1024 % (data.len() - buf.len());
+                assert_eq!(reader.read_at(at as u64, &mut buf).await.unwrap(), buf.len());
+                assert_same(&buf, &data[at..at + buf.len()], &format!("{policy:?} {at}"));
+            }
+        };
+        // The bound is learnt from answers; then one DataNode hangs.
+        round(0..40).await;
+        let _silent = hang_one(&mut cluster).await;
+        let start = Instant::now();
+        round(40..240).await;
+        assert!(start.elapsed() < hedge_after, "{policy:?}: {:?}", start.elapsed());
+    }
+}
+
+/// Puts somebody in place of the first DataNode who lets clients connect and says nothing.
+async fn hang_one(cluster: &mut Cluster) -> tokio::net::TcpListener {
+    let victim = &cluster.datanodes[0];
+    let (uuid, addr) = (victim.uuid().to_string(), victim.xfer_addr());
+    cluster.kill(&uuid);
+    loop {
+        match tokio::net::TcpListener::bind(addr).await {
+            Ok(listener) => return listener,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
 }

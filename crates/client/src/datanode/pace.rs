@@ -1,0 +1,176 @@
+//! How fast DataNodes answer: when to stop waiting for one, and whom not to wait for at all.
+//!
+//! The bound on a wait follows the recent answers of all DataNodes, so that it is milliseconds in a
+//! quick cluster and grows when everything is busy. A DataNode that overran it is read around for a
+//! while, longer each time; then it is tried again beside the others, at nobody's cost.
+//! Hadoop 3.5.0 hedges replicated reads after a fixed time (`dfs.client.hedged.read.threshold.millis`)
+//! and striped ones not at all.
+
+use crate::types::DataNodeAddr;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Answers that the bound is derived from.
+const RECENT: usize = 64;
+
+/// Fewer say nothing.
+const ENOUGH: usize = 8;
+
+/// A wait may be this many times as long as nine of ten recent ones.
+const TIMES: u32 = 3;
+
+/// No wait is given up earlier: a busy processor alone can take that long.
+const SHORTEST: Duration = Duration::from_millis(4);
+
+/// How long a DataNode is read around after its first overrun; twice as long after each further one.
+const AVOID_FIRST: Duration = Duration::from_secs(1);
+
+/// Overruns that count; behind them the time grows no more.
+const MOST_STRIKES: u32 = 6;
+
+/// What to expect of a DataNode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// An answer in time.
+    Timely,
+    /// It overran a bound a while ago: ask it, and others beside it.
+    Uncertain,
+    /// It overran a bound just now: ask others.
+    Slow,
+}
+
+struct Overruns {
+    strikes: u32,
+    avoid_until: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last waits, the oldest overwritten first.
+    recent: Vec<Duration>,
+    next: usize,
+    overruns: HashMap<String, Overruns>,
+}
+
+/// The pace of all DataNodes that a client reads from.
+#[derive(Default)]
+pub(crate) struct Paces {
+    state: Mutex<State>,
+}
+
+impl Paces {
+    /// An answer came, `wait` after it was asked for.
+    pub(crate) fn answered(&self, addr: &DataNodeAddr, wait: Duration, longest: Duration) {
+        let bound = self.bound(longest);
+        let mut state = self.lock();
+        if wait <= bound {
+            state.overruns.remove(&addr.uuid);
+        }
+        if state.recent.len() < RECENT {
+            state.recent.push(wait);
+        } else {
+            let next = state.next;
+            state.recent[next] = wait;
+        }
+        state.next = (state.next + 1) % RECENT;
+    }
+
+    /// A DataNode overran the bound, or lost against decoding.
+    pub(crate) fn overran(&self, addr: &DataNodeAddr, now: Instant) {
+        let mut state = self.lock();
+        let first = Overruns { strikes: 0, avoid_until: now };
+        let overruns = state.overruns.entry(addr.uuid.clone()).or_insert(first);
+        if now >= overruns.avoid_until {
+            overruns.avoid_until = now + AVOID_FIRST * (1 << overruns.strikes);
+            overruns.strikes = (overruns.strikes + 1).min(MOST_STRIKES);
+        }
+    }
+
+    /// What to expect of a DataNode.
+    pub(crate) fn expect(&self, addr: &DataNodeAddr, now: Instant) -> Expected {
+        match self.lock().overruns.get(&addr.uuid) {
+            None => Expected::Timely,
+            Some(overruns) if now < overruns.avoid_until => Expected::Slow,
+            Some(_) => Expected::Uncertain,
+        }
+    }
+
+    /// How long to wait for an answer before others are asked, at most `longest`.
+    pub(crate) fn bound(&self, longest: Duration) -> Duration {
+        let mut recent = self.lock().recent.clone();
+        if recent.len() < ENOUGH {
+            return longest;
+        }
+        recent.sort_unstable();
+        (recent[recent.len() * 9 / 10] * TIMES).max(SHORTEST).min(longest)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poison| poison.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONGEST: Duration = Duration::from_millis(500);
+
+    fn node(uuid: &str) -> DataNodeAddr {
+        DataNodeAddr {
+            ip: "127.0.0.1".to_string(),
+            host: "localhost".to_string(),
+            uuid: uuid.to_string(),
+            xfer_port: 1,
+            info_port: 2,
+            ipc_port: 3,
+        }
+    }
+
+    #[test]
+    fn the_bound_follows_the_recent_answers() {
+        let paces = Paces::default();
+        assert_eq!(paces.bound(LONGEST), LONGEST, "nothing is known yet");
+        for _ in 0..RECENT {
+            paces.answered(&node("a"), Duration::from_millis(5), LONGEST);
+        }
+        assert_eq!(paces.bound(LONGEST), Duration::from_millis(15));
+        for _ in 0..RECENT {
+            paces.answered(&node("a"), Duration::from_micros(100), LONGEST);
+        }
+        assert_eq!(paces.bound(LONGEST), SHORTEST);
+        for _ in 0..RECENT {
+            paces.answered(&node("a"), Duration::from_secs(1), LONGEST);
+        }
+        assert_eq!(paces.bound(LONGEST), LONGEST);
+    }
+
+    #[test]
+    fn one_slow_answer_in_ten_does_not_move_the_bound() {
+        let paces = Paces::default();
+        for i in 0..RECENT {
+            let wait = if i % 11 == 0 { 400 } else { 2 };
+            paces.answered(&node("a"), Duration::from_millis(wait), LONGEST);
+        }
+        assert_eq!(paces.bound(LONGEST), Duration::from_millis(6));
+    }
+
+    #[test]
+    fn a_slow_node_is_avoided_longer_each_time_until_it_answers_in_time() {
+        let paces = Paces::default();
+        let mut now = Instant::now();
+        let slow = node("slow");
+        for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
+            paces.overran(&slow, now);
+            paces.overran(&slow, now);
+            let almost = now + Duration::from_secs(seconds) - Duration::from_millis(1);
+            assert_eq!(paces.expect(&slow, almost), Expected::Slow, "{seconds}");
+            now += Duration::from_secs(seconds);
+            assert_eq!(paces.expect(&slow, now), Expected::Uncertain, "{seconds}");
+        }
+        assert_eq!(paces.expect(&node("other"), now), Expected::Timely);
+        paces.answered(&slow, Duration::from_millis(1), LONGEST);
+        assert_eq!(paces.expect(&slow, now), Expected::Timely);
+    }
+}
