@@ -9,6 +9,7 @@ use crate::block_map::BlockMap;
 use crate::config::Config;
 use crate::construction::Construction;
 use crate::lease::ReportLeases;
+use crate::leaving::Leaving;
 use crate::mend::Mending;
 use crate::node::{DataNode, NodeHandle};
 use crate::queue::Queues;
@@ -27,7 +28,7 @@ pub struct Cluster {
     pub(crate) node_by_xfer: BTreeMap<(String, u16), NodeHandle>,
     pub(crate) storages: Vec<Storage>,
     pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
-    /// Racks with live nodes; counted when a node comes or goes, asked for with every replica.
+    /// Racks with live nodes in service; counted when a node comes or goes, asked for with every replica.
     pub(crate) rack_count: usize,
     pub(crate) blocks: BlockMap,
     pub(crate) constructions: BTreeMap<BlockId, Construction>,
@@ -35,6 +36,7 @@ pub struct Cluster {
     pub(crate) leases: ReportLeases,
     pub(crate) queues: Queues,
     pub(crate) mending: Mending,
+    pub(crate) leaving: Leaving,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
 }
@@ -46,6 +48,8 @@ pub struct Tick {
     pub died: Vec<NodeHandle>,
     /// Whether the start's safe mode has ended just now.
     pub left_safe_mode: bool,
+    /// Nodes whose decommission or way into maintenance has ended, and those whose maintenance has.
+    pub admin: Vec<NodeHandle>,
 }
 
 impl Cluster {
@@ -65,6 +69,7 @@ impl Cluster {
             leases: ReportLeases::default(),
             queues: Queues::default(),
             mending: Mending::default(),
+            leaving: Leaving::default(),
             last_event: Now::default(),
         }
     }
@@ -77,6 +82,7 @@ impl Cluster {
     /// Changes the settings; they hold from the next decision on.
     pub fn set_config(&mut self, config: Config) {
         self.config = config;
+        self.leaving.judge_anew();
     }
 
     /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.
@@ -129,8 +135,9 @@ impl Cluster {
         if left_safe_mode {
             self.mending.start_scan();
         }
+        let admin = self.follow_leaving(lookup, now);
         self.mend(lookup, now, dice);
-        Tick { died, left_safe_mode }
+        Tick { died, left_safe_mode, admin }
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.

@@ -24,6 +24,20 @@ pub struct Config {
     pub stale_write_ratio: f64,
     /// Replicas that a contiguous block must have to be complete: `dfs.namenode.replication.min`.
     pub replication_min: u16,
+    /// Copies with which a block of more copies no longer holds a decommission back, where more
+    /// cannot be had: `dfs.replication`.
+    pub replication: u16,
+    /// Live replicas that a block must keep while nodes are in maintenance:
+    /// `dfs.namenode.maintenance.replication.min`. A group keeps its number of data units.
+    pub maintenance_replication_min: u16,
+    /// Time between looks at whether nodes that leave may go: `dfs.namenode.decommission.interval`.
+    pub decommission_interval: Duration,
+    /// Leaving nodes whose blocks are followed at a time; 0 for all:
+    /// `dfs.namenode.decommission.max.concurrent.tracked.nodes`.
+    pub max_tracked_nodes: usize,
+    /// Replicas of a block that are to be in distinct upgrade domains:
+    /// `dfs.namenode.upgrade.domain.factor` with `BlockPlacementPolicyWithUpgradeDomain`.
+    pub upgrade_domain_factor: Option<usize>,
     /// Part of the complete blocks that must have been reported before safe mode ends:
     /// `dfs.namenode.safemode.threshold-pct`.
     pub safe_mode_threshold: f64,
@@ -71,6 +85,11 @@ impl Default for Config {
             avoid_stale_for_write: true,
             stale_write_ratio: 0.5,
             replication_min: 1,
+            replication: 3,
+            maintenance_replication_min: 1,
+            decommission_interval: Duration::from_secs(30),
+            max_tracked_nodes: 100,
+            upgrade_domain_factor: None,
             safe_mode_threshold: 0.999,
             safe_mode_min_nodes: 0,
             safe_mode_extension: Duration::from_secs(30),

@@ -21,6 +21,8 @@ pub struct Tally {
     pub live: usize,
     /// Good replicas, or distinct good units that are not live, on nodes that leave.
     pub leaving: usize,
+    /// Those of `leaving` on nodes in maintenance, or about to be: these will be back.
+    pub maintenance: usize,
     /// Bad ones.
     pub corrupt: usize,
     /// Chosen for deletion.
@@ -39,7 +41,8 @@ impl Cluster {
         let mut tally = Tally { certain: true, ..Tally::default() };
         let (mut live, mut leaving) = (BTreeSet::new(), BTreeSet::new());
         let mut racks = BTreeSet::new();
-        let mut leaving_places = 0;
+        let mut back_soon = BTreeSet::new();
+        let (mut leaving_places, mut back_soon_places) = (0, 0);
         for place in self.blocks.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
@@ -51,6 +54,10 @@ impl Cluster {
             } else if node.is_leaving() {
                 leaving.insert(place.unit);
                 leaving_places += 1;
+                if node.is_maintenance() {
+                    back_soon.insert(place.unit);
+                    back_soon_places += 1;
+                }
             } else {
                 tally.live += 1;
                 live.insert(place.unit);
@@ -59,10 +66,12 @@ impl Cluster {
         }
         tally.racks = racks.len();
         tally.leaving = leaving_places;
+        tally.maintenance = back_soon_places;
         if facts.layout.is_striped() {
             tally.duplicates = tally.live - live.len();
             tally.live = live.len();
             tally.leaving = leaving.difference(&live).count();
+            tally.maintenance = back_soon.difference(&live).count();
         }
         tally
     }
@@ -74,6 +83,25 @@ impl Cluster {
     fn wanted_racks(&self, facts: &BlockFacts) -> usize {
         let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
         most.min(facts.expected_units()).min(self.rack_count)
+    }
+
+    /// Live replicas or units that a block must have, whatever is in maintenance.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#getMinMaintenanceStorageNum`.
+    pub(crate) fn maintenance_min(&self, facts: &BlockFacts) -> usize {
+        if facts.layout.is_striped() {
+            facts.data_units()
+        } else {
+            usize::from(self.config.maintenance_replication_min).min(facts.expected_units())
+        }
+    }
+
+    /// Live replicas or units that a block should have now: those in maintenance need no substitute.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#getExpectedLiveRedundancyNum`.
+    pub(crate) fn wanted_live(&self, facts: &BlockFacts, tally: &Tally) -> usize {
+        let without = facts.expected_units().saturating_sub(tally.maintenance);
+        without.max(self.maintenance_min(facts))
     }
 
     /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
@@ -88,23 +116,29 @@ impl Cluster {
         if self.safe_mode.is_starting() {
             return;
         }
-        let Some(facts) = facts.filter(|facts| facts.state == BlockState::Complete) else {
+        let Some(facts) = facts else {
             self.queues.remove(id);
+            self.forget_leaving_block(id);
             return;
         };
+        if facts.state != BlockState::Complete {
+            self.queues.remove(id);
+            self.note_leaving(id, &facts, None);
+            return;
+        }
         let mut tally = self.tally(id, &facts);
         if tally.excess > 0 && self.keep_surplus(id, &facts, &tally) {
             tally = self.tally(id, &facts);
         }
         self.queue_by_need(id, &facts, &tally);
+        self.note_leaving(id, &facts, Some(&tally));
         self.delete_bad(id, &facts, &tally);
         self.delete_surplus(id, &facts, &tally);
     }
 
     fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
         let coming = self.mending.coming(id);
-        let expected = facts.expected_units();
-        let enough = tally.live + coming >= expected;
+        let enough = tally.live + coming >= self.wanted_live(facts, tally);
         let spread = coming > 0 || tally.racks >= self.wanted_racks(facts);
         if enough && spread {
             self.queues.remove(id);
@@ -119,7 +153,7 @@ impl Cluster {
         Risk {
             live: tally.live,
             leaving: tally.leaving,
-            expected: facts.expected_units(),
+            expected: self.wanted_live(facts, tally),
             striped_data_units: striped.then(|| facts.data_units()),
             parity_units: if striped { facts.expected_units() - facts.data_units() } else { 0 },
         }
@@ -237,13 +271,27 @@ impl Cluster {
             let same_unit = live.iter().filter(|(other, _)| other.unit == place.unit).count();
             !striped || same_unit > 1
         });
-        let hinted = spare
-            .clone()
-            .find(|(_, node)| Some(node.uuid.as_str()) == hint && per_rack[node.rack.as_str()] > 1);
+        let shares_rack = |node: &DataNode| per_rack[node.rack.as_str()] > 1;
+        let shares_domain = |node: &DataNode| {
+            let own = node.upgrade_domain();
+            live.iter().filter(|(_, other)| other.upgrade_domain() == own).count() > 1
+        };
+        // Where upgrade domains count, one that shares its domain goes first, best one that shares its
+        // rack as well. Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain#pickupReplicaSet`.
+        let domains = self.config.upgrade_domain_factor.is_some() && !striped;
+        let sharing = |node: &DataNode| match domains && shares_domain(node) {
+            true => 1 + u8::from(shares_rack(node)),
+            false => 0,
+        };
+        let least = if domains { spare.clone().map(|(_, n)| sharing(n)).max() } else { None };
+        let hinted = spare.clone().find(|(_, node)| {
+            let wanted = Some(node.uuid.as_str()) == hint && shares_rack(node);
+            wanted && least.is_none_or(|least| sharing(node) >= least.min(1))
+        });
         let fullest = || {
             spare.clone().max_by_key(|(place, node)| {
                 let room = self.storage(place.storage).usage.remaining;
-                (per_rack[node.rack.as_str()], std::cmp::Reverse(room))
+                (sharing(node), per_rack[node.rack.as_str()], std::cmp::Reverse(room))
             })
         };
         hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))

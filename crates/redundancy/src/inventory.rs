@@ -93,6 +93,7 @@ impl Cluster {
         node.rack = registration.rack;
         node.software_version = registration.software_version;
         node.alive = true;
+        node.disallowed = false;
         node.heartbeat_seen = false;
         node.last_update_mono_ms = now.mono_ms;
         node.last_update_wall_ms = now.wall_ms;
@@ -105,7 +106,7 @@ impl Cluster {
         for storage in storages {
             self.storages[storage.0 as usize].reported = false;
         }
-        self.rack_count = self.racks().len();
+        self.count_racks();
         self.leases.release(handle);
         for id in self.drop_commands(handle) {
             self.check_redundancy(lookup, id);
@@ -123,6 +124,9 @@ impl Cluster {
             rack: String::new(),
             software_version: String::new(),
             admin: AdminState::InService,
+            maintenance_until_ms: 0,
+            upgrade_domain: None,
+            disallowed: false,
             alive: false,
             last_update_mono_ms: 0,
             last_update_wall_ms: 0,
@@ -288,16 +292,21 @@ impl Cluster {
     }
 
     /// Takes a node's death as a fact before its silence proves it (used by tests and by
-    /// `refreshNodes`): its locations are dropped.
+    /// `refreshNodes`): its locations are dropped, except those of a node in maintenance, which is
+    /// expected to come back with them.
+    ///
+    /// Source: Hadoop 3.5.0 `HeartbeatManager#heartbeatCheck`.
     pub fn node_died(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
         self.nodes[handle.0 as usize].alive = false;
-        self.rack_count = self.racks().len();
+        self.count_racks();
         self.leases.release(handle);
         let lost_work = self.drop_commands(handle);
         for storage in self.nodes[handle.0 as usize].storages.clone() {
             self.storages[storage.0 as usize].reported = false;
             self.mending.forget_storage(storage);
-            self.drop_storage_blocks(lookup, storage);
+            if !self.nodes[handle.0 as usize].is_maintenance() {
+                self.drop_storage_blocks(lookup, storage);
+            }
         }
         for id in lost_work {
             self.check_redundancy(lookup, id);
@@ -306,6 +315,8 @@ impl Cluster {
 
     /// Removes a node whose address another one has now.
     fn forget_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
+        self.nodes[handle.0 as usize].admin = AdminState::InService;
+        self.leaving.untrack(handle);
         self.node_died(lookup, handle);
         let node = &self.nodes[handle.0 as usize];
         let (uuid, xfer) = (node.uuid.clone(), (node.address.ip.clone(), node.address.xfer_port));
@@ -403,15 +414,11 @@ impl Cluster {
             ReportKind::All => true,
             ReportKind::Live => node.alive,
             ReportKind::Dead => !node.alive,
-            ReportKind::Decommissioning => {
-                node.alive && node.admin == AdminState::DecommissionInProgress
-            }
-            ReportKind::EnteringMaintenance => {
-                node.alive && node.admin == AdminState::EnteringMaintenance
-            }
+            ReportKind::Decommissioning => node.admin == AdminState::DecommissionInProgress,
+            ReportKind::EnteringMaintenance => node.admin == AdminState::EnteringMaintenance,
             ReportKind::InMaintenance => node.admin == AdminState::InMaintenance,
         };
-        self.nodes().filter(|node| wanted(node)).collect()
+        self.nodes().filter(|node| !node.disallowed && wanted(node)).collect()
     }
 
     /// Blocks and units that a node holds.
@@ -420,45 +427,37 @@ impl Cluster {
     }
 
     /// Figures of the whole cluster.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeStats#add`.
     pub fn stats(&self, now: Now) -> ClusterStats {
         let mut stats = ClusterStats::default();
-        for node in self.nodes() {
+        for node in self.nodes().filter(|node| !node.disallowed) {
+            let is = |state: AdminState| usize::from(node.admin == state);
+            stats.entering_maintenance_nodes += is(AdminState::EnteringMaintenance);
+            stats.decommissioning_nodes += is(AdminState::DecommissionInProgress);
             if !node.alive {
                 stats.dead_nodes += 1;
+                stats.decommissioned_dead_nodes += is(AdminState::Decommissioned);
+                stats.in_maintenance_dead_nodes += is(AdminState::InMaintenance);
                 continue;
             }
             stats.live_nodes += 1;
             stats.stale_nodes += usize::from(self.is_stale(node, now));
-            let leaving = node.admin == AdminState::DecommissionInProgress;
-            stats.decommissioning_nodes += usize::from(leaving);
-            let gone = node.admin == AdminState::Decommissioned;
-            stats.decommissioned_live_nodes += usize::from(gone);
-            stats.usage += node.usage;
+            stats.decommissioned_live_nodes += is(AdminState::Decommissioned);
+            stats.in_maintenance_live_nodes += is(AdminState::InMaintenance);
             stats.failed_volumes += u64::from(node.failed_volumes);
             stats.xceivers += u64::from(node.xceivers);
-            stats.cache_capacity = stats.cache_capacity.saturating_add(node.cache_capacity);
-            stats.cache_used = stats.cache_used.saturating_add(node.cache_used);
+            // What leaves is not there to be filled.
+            if !node.is_leaving() {
+                stats.usage += node.usage;
+            }
+            if !matches!(node.admin, AdminState::Decommissioned | AdminState::InMaintenance) {
+                stats.cache_capacity = stats.cache_capacity.saturating_add(node.cache_capacity);
+                stats.cache_used = stats.cache_used.saturating_add(node.cache_used);
+            }
         }
         self.count_blocks(&mut stats);
         stats
-    }
-
-    /// Sets what an administrator has done with a node; its blocks are looked at again.
-    pub fn set_admin_state(
-        &mut self,
-        lookup: &dyn BlockLookup,
-        handle: NodeHandle,
-        admin: AdminState,
-    ) {
-        if self.nodes[handle.0 as usize].admin == admin {
-            return;
-        }
-        self.nodes[handle.0 as usize].admin = admin;
-        for storage in self.nodes[handle.0 as usize].storages.clone() {
-            for block in self.storage(storage).blocks.clone() {
-                self.check_redundancy(lookup, block.group());
-            }
-        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod construction;
 pub mod error;
 pub mod excess;
 pub mod inventory;
+pub mod leaving;
 pub mod mend;
 pub mod node;
 pub mod ordering;
@@ -38,6 +39,7 @@ pub use construction::{Expected, Synchronized};
 pub use error::RedundancyError;
 pub use excess::Tally;
 pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
+pub use leaving::{AdminIntent, HeldBack, LeavingNode, NodeHeldBack};
 pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
@@ -52,7 +54,7 @@ pub use verify::{TopologyVerdict, verify_policies};
 pub struct Now {
     /// Of a clock that never goes back; liveness and timeouts use this one.
     pub mono_ms: u64,
-    /// Since 1970; only shown to people (`lastUpdate`).
+    /// Since 1970; shown to people (`lastUpdate`), and what the end of a maintenance is told in.
     pub wall_ms: u64,
 }
 

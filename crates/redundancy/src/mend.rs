@@ -16,6 +16,7 @@ use deletions::Deletions;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod deletions;
+mod evacuate;
 mod schedule;
 
 #[cfg(test)]
@@ -92,6 +93,11 @@ impl Mending {
         self.pending.get(&id).map_or(0, |pending| pending.targets.len())
     }
 
+    /// Blocks and groups with replicas or units on their way.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.pending.len() as u64
+    }
+
     /// Counts replicas or units as being on their way.
     pub(crate) fn expect(
         &mut self,
@@ -105,6 +111,15 @@ impl Mending {
         let pending = self.pending.entry(id).or_default();
         pending.since_ms = now.mono_ms;
         pending.targets.extend(targets);
+    }
+
+    /// One of them will not come.
+    fn unexpect(&mut self, id: BlockId, target: (StorageHandle, UnitIndex)) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.targets.retain(|other| *other != target);
+        if pending.targets.is_empty() {
+            self.pending.remove(&id);
+        }
     }
 
     pub(crate) fn bad_of(&self, id: BlockId) -> &[(StorageHandle, Bad)] {

@@ -90,6 +90,12 @@ pub struct DataNode {
     pub software_version: String,
     /// What an administrator has done with it.
     pub admin: AdminState,
+    /// When its maintenance ends, milliseconds since 1970; means nothing outside of maintenance.
+    pub maintenance_until_ms: u64,
+    /// Nodes that may be restarted together; its own address where none is set.
+    pub upgrade_domain: Option<String>,
+    /// Whether it was taken off the list of nodes that may serve.
+    pub disallowed: bool,
     /// Whether it is registered and not dead.
     pub alive: bool,
     /// Monotonic milliseconds of the last sign of life.
@@ -126,6 +132,25 @@ impl DataNode {
     /// Whether it is on its way out or away, so that no new block goes there.
     pub fn is_leaving(&self) -> bool {
         self.admin != AdminState::InService
+    }
+
+    /// Whether it is about to be in maintenance or is: what it holds counts, at least for a while.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeInfo#isMaintenance`.
+    pub fn is_maintenance(&self) -> bool {
+        matches!(self.admin, AdminState::EnteringMaintenance | AdminState::InMaintenance)
+    }
+
+    /// Whether what it holds can be read from it.
+    pub fn is_readable(&self) -> bool {
+        self.alive && self.admin != AdminState::InMaintenance
+    }
+
+    /// The nodes that it may be restarted together with: its upgrade domain, or itself.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain#getUpgradeDomainWithDefaultValue`.
+    pub fn upgrade_domain(&self) -> String {
+        self.upgrade_domain.clone().unwrap_or_else(|| self.address.to_string())
     }
 
     /// `host:xferPort` if it told a host name, `ip:xferPort` if not.

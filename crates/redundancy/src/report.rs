@@ -399,6 +399,7 @@ impl Cluster {
         let place = self.blocks.remove(group, storage, unit);
         self.mending.excess_count -= u64::from(place.is_some_and(|place| place.excess));
         self.mending.forget_bad(group, storage, unit);
+        self.leaving.forget(self.storages[storage.0 as usize].node, id);
         place
     }
 
@@ -504,6 +505,7 @@ impl Cluster {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             self.mending.excess_count -= u64::from(place.excess);
             self.storages[place.storage.0 as usize].blocks.remove(&own_id);
+            self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
             let reported = bad.iter().find(|(storage, bad)| {
                 *storage == place.storage && bad.block.id.unit() == place.unit
             });

@@ -45,7 +45,7 @@ pub struct GroupCounts {
 /// Figures of the whole cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterStats {
-    /// Sum over the live DataNodes.
+    /// Sum over the live DataNodes in service.
     pub usage: StorageUsage,
     /// Live DataNodes.
     pub live_nodes: usize,
@@ -53,10 +53,18 @@ pub struct ClusterStats {
     pub dead_nodes: usize,
     /// Live ones that have not been heard of for a while.
     pub stale_nodes: usize,
-    /// Live ones that are being decommissioned.
+    /// Those that are being decommissioned.
     pub decommissioning_nodes: usize,
     /// Live ones that are decommissioned.
     pub decommissioned_live_nodes: usize,
+    /// Dead ones that are decommissioned.
+    pub decommissioned_dead_nodes: usize,
+    /// Those that are about to be in maintenance.
+    pub entering_maintenance_nodes: usize,
+    /// Live ones in maintenance.
+    pub in_maintenance_live_nodes: usize,
+    /// Dead ones in maintenance.
+    pub in_maintenance_dead_nodes: usize,
     /// Volumes lost at live nodes.
     pub failed_volumes: u64,
     /// Data transfers under way at live nodes.

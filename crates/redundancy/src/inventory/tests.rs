@@ -96,14 +96,14 @@ fn a_volume_that_is_not_named_any_more_is_gone() {
 }
 
 #[test]
-fn the_figures_are_those_of_live_nodes() {
+fn the_figures_are_those_of_live_nodes_in_service() {
     let mut world = World::new(4, 2);
     let handle = world.handle(3);
     world.cluster.node_died(&world.blocks, handle);
     let handle = world.handle(2);
     world.cluster.set_admin_state(&world.blocks, handle, AdminState::DecommissionInProgress);
     let stats = world.cluster.stats(world.now);
-    assert_eq!(stats.fs_stats()[..3], [300 * GIB, 150 * GIB, 150 * GIB]);
+    assert_eq!(stats.fs_stats()[..3], [200 * GIB, 100 * GIB, 100 * GIB]);
     assert_eq!((stats.live_nodes, stats.dead_nodes, stats.decommissioning_nodes), (3, 1, 1));
     assert_eq!(world.cluster.datanode_report(ReportKind::Decommissioning).len(), 1);
     assert_eq!(world.cluster.racks().len(), 2);

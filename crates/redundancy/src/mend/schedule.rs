@@ -32,6 +32,9 @@ impl Cluster {
         for id in self.expired_work(now) {
             self.check_redundancy(lookup, id);
         }
+        for id in self.take_back_from_stale(now) {
+            self.check_redundancy(lookup, id);
+        }
         let interval =
             u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
         // The first round waits, so that nodes that start together with the NameNode can report.
@@ -87,16 +90,24 @@ impl Cluster {
             self.queues.remove(id);
             return;
         };
+        // What it needs may have changed without a word on this block: racks that are left, say.
+        self.check_against(id, Some(facts));
+        if self.queues.priority(id).is_none() {
+            return;
+        }
         let work = match facts.layout {
             Layout::Replicated { .. } => self.copy_replica(id, &facts, level, now, dice),
-            Layout::Striped { .. } => self.mend_group(id, &facts, level, now, dice),
+            Layout::Striped { .. } => self.mend_group(id, &facts, now, dice),
         };
         if let Some(targets) = work {
+            self.leaving.note_placed(id);
             for (storage, _) in &targets {
                 self.count_scheduled(*storage, 1);
             }
             self.mending.expect(id, targets, now);
             self.check_redundancy(lookup, id);
+        } else {
+            self.leaving.note_unplaced(id);
         }
     }
 
@@ -105,6 +116,7 @@ impl Cluster {
         let queued = self.mending.outboxes.get(&node).map_or(0, |o| o.transfers.len());
         let limit = match level {
             Priority::Highest => self.config.max_streams_hard,
+            _ if self.node(node).is_leaving() => self.config.max_streams_hard,
             _ => self.config.max_streams,
         };
         queued < limit
@@ -120,9 +132,10 @@ impl Cluster {
     ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
         let tally = self.tally(id, facts);
         let have = tally.live + self.mending.coming(id);
-        let moving = have >= facts.expected_units();
-        let count = if moving { 1 } else { facts.expected_units() - have };
-        let source = self.source(id, None, level, dice)?;
+        let wanted = self.wanted_live(facts, &tally);
+        let moving = have >= wanted;
+        let count = if moving { 1 } else { wanted - have };
+        let source = self.source(id, level, dice)?;
         let targets = self.targets(id, facts, count, moving, now, dice);
         if targets.is_empty() {
             return None;
@@ -134,23 +147,16 @@ impl Cluster {
         Some(targets.into_iter().map(|storage| (storage, UnitIndex(0))).collect())
     }
 
-    /// A good replica (or the good `unit`) on a node that has room for one more copy; on a leaving
-    /// node if there is one, since nothing is written there.
+    /// A good replica on a node that has room for one more copy; on a leaving node if there is one,
+    /// since nothing is written there.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
-    fn source(
-        &self,
-        id: BlockId,
-        unit: Option<UnitIndex>,
-        level: Priority,
-        dice: Dice<'_>,
-    ) -> Option<StorageHandle> {
+    fn source(&self, id: BlockId, level: Priority, dice: Dice<'_>) -> Option<StorageHandle> {
         let good = self.blocks.places(id).iter().filter(|place| {
             let node = self.node(self.storage(place.storage).node);
-            let wanted = unit.is_none_or(|unit| place.unit == unit);
             // A surplus replica may be gone before the copy starts.
             let good = !place.corrupt && !place.excess;
-            good && wanted && node.alive && self.is_free(node.handle, level)
+            good && node.is_readable() && self.is_free(node.handle, level)
         });
         let ranked = good.map(|place| {
             let leaving = self.node(self.storage(place.storage).node).is_leaving();
@@ -159,9 +165,9 @@ impl Cluster {
         ranked.min().map(|(_, _, storage)| storage)
     }
 
-    /// Storages for `count` more replicas or units; on other racks only, if the block is `moving` to
+    /// Storages for `count` more replicas or units beside those that stay; on other racks only, if the block is `moving` to
     /// be better spread.
-    fn targets(
+    pub(super) fn targets(
         &self,
         id: BlockId,
         facts: &BlockFacts,
@@ -173,8 +179,12 @@ impl Cluster {
         let places = self.blocks.places(id);
         let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
-        // Bad and surplus ones take no share of a rack, but their nodes cannot get another one.
-        let counted = |place: &&crate::block_map::Place| !place.corrupt && !place.excess;
+        // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get
+        // another one.
+        let counted = |place: &&crate::block_map::Place| {
+            let leaving = self.node(node_of(&place.storage)).is_leaving();
+            !place.corrupt && !place.excess && !leaving
+        };
         let existing: Vec<StorageHandle> = places
             .iter()
             .filter(counted)
@@ -203,27 +213,23 @@ impl Cluster {
         }
     }
 
-    /// Decodes what is lost; with nothing lost, copies what is on leaving nodes only. Moving units of a
-    /// whole group for a better spread over racks is left to later.
+    /// Decodes what is lost; where nothing is, or it cannot be, sees to what is on leaving nodes only.
+    /// Moving units of a whole group for a better spread over racks is left to later.
     fn mend_group(
         &mut self,
         id: BlockId,
         facts: &BlockFacts,
-        level: Priority,
         now: Now,
         dice: Dice<'_>,
     ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
         let Layout::Striped { k, m, .. } = facts.layout else { return None };
         let units = (0..facts.data_units() as u8).chain(k..k + m).map(UnitIndex);
-        let good: Vec<(StorageHandle, UnitIndex, bool)> = self
+        let good: Vec<(StorageHandle, UnitIndex)> = self
             .blocks
             .places(id)
             .iter()
             .filter(|place| !place.corrupt && !place.excess)
-            .map(|place| {
-                let leaving = self.node(self.storage(place.storage).node).is_leaving();
-                (place.storage, place.unit, leaving)
-            })
+            .map(|place| (place.storage, place.unit))
             .collect();
         let coming: Vec<UnitIndex> = self
             .mending
@@ -232,22 +238,15 @@ impl Cluster {
             .map_or_else(Vec::new, |pending| pending.targets.iter().map(|(_, u)| *u).collect());
         let wanted: Vec<UnitIndex> = units.filter(|unit| !coming.contains(unit)).collect();
         let lost: Vec<UnitIndex> =
-            wanted.iter().copied().filter(|unit| !good.iter().any(|(_, u, _)| u == unit)).collect();
+            wanted.iter().copied().filter(|unit| !good.iter().any(|(_, u)| u == unit)).collect();
         if !lost.is_empty() {
-            let chosen = self.targets(id, facts, lost.len(), false, now, dice);
-            return self.decode(id, facts, &good, &lost, coming, chosen);
+            let chosen = self.targets(id, facts, lost.len(), false, now, &mut *dice);
+            let work = self.decode(id, facts, &good, &lost, coming, chosen);
+            if work.is_some() {
+                return work;
+            }
         }
-        let only_leaving = wanted.into_iter().find(|unit| {
-            good.iter().filter(|(_, u, _)| u == unit).all(|(_, _, leaving)| *leaving)
-        })?;
-        let source = self.source(id, Some(only_leaving), level, dice)?;
-        let target = *self.targets(id, facts, 1, false, now, dice).first()?;
-        let len = facts.unit_len(only_leaving);
-        let block = BlockRef { id: id.internal(only_leaving), gs: facts.gs, len };
-        let node = self.storage(source).node;
-        let outbox = self.mending.outboxes.entry(node).or_default();
-        outbox.transfers.push(Transfer { block, targets: vec![target] });
-        Some(vec![(target, only_leaving)])
+        self.evacuate(id, facts, now, dice)
     }
 
     /// One node, that of the first `chosen` storage, reads enough units and decodes all lost ones in one
@@ -256,20 +255,26 @@ impl Cluster {
         &mut self,
         id: BlockId,
         facts: &BlockFacts,
-        good: &[(StorageHandle, UnitIndex, bool)],
+        good: &[(StorageHandle, UnitIndex)],
         lost: &[UnitIndex],
         coming: Vec<UnitIndex>,
         chosen: Vec<StorageHandle>,
     ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
         let mut sources: Vec<(StorageHandle, UnitIndex)> = Vec::new();
-        for (storage, unit, _) in good {
-            if !sources.iter().any(|(_, u)| u == unit) {
+        for (storage, unit) in good {
+            let readable = self.node(self.storage(*storage).node).is_readable();
+            if readable && !sources.iter().any(|(_, u)| u == unit) {
                 sources.push((*storage, *unit));
             }
         }
         if sources.len() < facts.data_units() {
             return None;
         }
+        // Units in maintenance are not lost, but cannot be read now.
+        let away = good.iter().map(|(_, unit)| *unit);
+        let away = away.filter(|unit| !sources.iter().any(|(_, other)| other == unit));
+        let mut excluded_units = coming;
+        excluded_units.extend(away);
         let first = self.storage(*chosen.first()?).node;
         let targets: Vec<(StorageHandle, UnitIndex)> =
             chosen.into_iter().zip(lost.iter().copied()).collect();
@@ -279,7 +284,7 @@ impl Cluster {
             layout: facts.layout,
             sources,
             targets: targets.clone(),
-            excluded_units: coming,
+            excluded_units,
         });
         Some(targets)
     }

@@ -39,6 +39,8 @@ pub(super) struct Choice<'a> {
     /// Nodes that hold the block or are chosen, in each rack.
     pub per_rack: BTreeMap<&'a str, usize>,
     taken: Vec<NodeHandle>,
+    /// So many replicas are to be in distinct upgrade domains.
+    pub distinct_domains: usize,
 }
 
 impl<'a> Choice<'a> {
@@ -52,6 +54,7 @@ impl<'a> Choice<'a> {
             chosen: Vec::new(),
             per_rack: BTreeMap::new(),
             taken: Vec::new(),
+            distinct_domains: 0,
         };
         for storage in request.existing {
             let node = cluster.node(cluster.storage(*storage).node);
@@ -133,7 +136,7 @@ impl<'a> Choice<'a> {
             && node.admin == AdminState::InService
             && !self.taken.contains(&node.handle)
             && !self.request.excluded.contains(&node.handle);
-        if !usable || self.is_unwelcome(node) {
+        if !usable || self.is_unwelcome(node) || self.shares_domain(node) {
             return None;
         }
         let fitting = node.storages.iter().map(|s| self.cluster.storage(*s)).filter(|storage| {
@@ -152,6 +155,19 @@ impl<'a> Choice<'a> {
             && self.cluster.config().consider_load
             && f64::from(node.xceivers) > self.max_load;
         stale || busy
+    }
+
+    /// Whether a node adds no upgrade domain where it should. Deviation: Hadoop then places fewer
+    /// replicas; here that is the last wish to be given up.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain#isGoodDatanode`.
+    fn shares_domain(&self, node: &DataNode) -> bool {
+        let (have, wanted) = (self.taken.len(), self.distinct_domains);
+        if have == 0 || have >= wanted || !self.strictness.typed {
+            return false;
+        }
+        let own = node.upgrade_domain();
+        self.taken.iter().any(|other| self.cluster.node(*other).upgrade_domain() == own)
     }
 
     fn wanted_type(&self) -> StorageType {

@@ -14,7 +14,8 @@ pub(super) fn choose(
     dice: Dice<'_>,
 ) -> Chosen {
     let per_rack_max = rack_limit(cluster, request.existing.len() + request.count);
-    let choice = Choice::new(cluster, request, now);
+    let mut choice = Choice::new(cluster, request, now);
+    choice.distinct_domains = cluster.config().upgrade_domain_factor.unwrap_or(0);
     let mut chosen = choice.relax(|choice| {
         fill(choice, cluster, request, per_rack_max, dice);
     });

@@ -1,0 +1,522 @@
+//! Nodes that leave: for good (decommission) or for a while (maintenance), until nothing needs them.
+//!
+//! What a leaving node holds and others do not have yet is kept in a list of its own. The list is made
+//! by a walk over its blocks, a bounded step at each tick, and kept right by the events that change a
+//! block ([`Cluster::note_leaving`]); no look at a node that waits costs more than its list being empty.
+//! A node may go when its list is empty and one more walk has found nothing. What holds a node back is
+//! told by `progress`; what is copied or decoded on its account is chosen in `mend::evacuate`.
+//!
+//! Source: Hadoop 3.5.0 `DatanodeAdminManager`, `DatanodeAdminDefaultMonitor`.
+
+use crate::Now;
+use crate::block::{BlockFacts, BlockLookup, BlockState};
+use crate::cluster::Cluster;
+use crate::excess::Tally;
+use crate::node::{AdminState, NodeHandle};
+use cairn_stripe::BlockId;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+mod progress;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use progress::{HeldBack, LeavingNode, NodeHeldBack};
+
+/// Blocks of leaving and returning nodes that one tick looks at.
+const WALK_STEP: usize = 10_000;
+/// Blocks without a source or target that are remembered, to be told of first.
+const UNPLACED_MAX: usize = 1000;
+/// Time between two points that the rate is taken from.
+const SAMPLE_MS: u64 = 5000;
+/// Points that the rate is taken from.
+const SAMPLES: usize = 13;
+
+/// What the operator's lists want of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdminIntent {
+    /// To serve.
+    #[default]
+    InService,
+    /// To give all it holds to others, and go.
+    Decommission,
+    /// To be away, and to come back with what it holds.
+    Maintenance {
+        /// When it should be back, milliseconds since 1970.
+        until_ms: u64,
+    },
+}
+
+/// A walk over the blocks of a node: how many of its storages are done, and where it is in the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Walk {
+    storage: usize,
+    after: Option<BlockId>,
+    /// The admin changes that it knows of. One that comes later may make wrong what it has found.
+    changes: u64,
+    /// Blocks found that others do not have yet.
+    found: u64,
+}
+
+/// One block of a leaving node that others do not have yet.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    len: u64,
+    /// No node in service has a replica or unit of it.
+    only_leaving: bool,
+    /// A client writes to it.
+    open: bool,
+}
+
+/// One leaving node whose blocks are followed.
+#[derive(Clone, Debug, Default)]
+struct Tracked {
+    walk: Option<Walk>,
+    /// Whether the last whole walk found nothing, and what it knew still holds.
+    clean: Option<u64>,
+    /// By the id of the replica or internal block.
+    left: BTreeMap<BlockId, Left>,
+    left_bytes: u64,
+    only_leaving: u64,
+    open: u64,
+    done_blocks: u64,
+    done_bytes: u64,
+    /// Monotonic milliseconds and `done_bytes`, oldest first.
+    samples: VecDeque<(u64, u64)>,
+}
+
+impl Tracked {
+    fn insert(&mut self, id: BlockId, left: Left) {
+        self.take(id);
+        self.left_bytes += left.len;
+        self.only_leaving += u64::from(left.only_leaving);
+        self.open += u64::from(left.open);
+        self.left.insert(id, left);
+    }
+
+    fn take(&mut self, id: BlockId) -> Option<Left> {
+        let left = self.left.remove(&id)?;
+        self.left_bytes -= left.len;
+        self.only_leaving -= u64::from(left.only_leaving);
+        self.open -= u64::from(left.open);
+        Some(left)
+    }
+
+    fn done(&mut self, id: BlockId) {
+        if let Some(left) = self.take(id) {
+            self.done_blocks += 1;
+            self.done_bytes += left.len;
+        }
+    }
+
+    fn sample(&mut self, now: Now) {
+        let due = self.samples.back().is_none_or(|(at, _)| now.mono_ms >= at + SAMPLE_MS);
+        if due {
+            self.samples.push_back((now.mono_ms, self.done_bytes));
+        }
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+    }
+}
+
+/// All that leaves, and all that comes back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leaving {
+    /// Nodes that leave, with the monotonic time at which they were told to.
+    since: BTreeMap<NodeHandle, u64>,
+    /// Those of them whose turn it is.
+    tracked: BTreeMap<NodeHandle, Tracked>,
+    /// The others, in their order.
+    waiting: VecDeque<NodeHandle>,
+    /// Nodes that serve again: what others were to have instead of them is looked at again.
+    returned: BTreeMap<NodeHandle, Walk>,
+    /// Blocks for which there was no source or no target when their turn came.
+    unplaced: BTreeSet<BlockId>,
+    /// Counts whatever makes older verdicts on blocks doubtful.
+    changes: u64,
+    last_look_ms: Option<u64>,
+}
+
+impl Leaving {
+    /// Makes every walk that was done before this worth nothing.
+    pub(crate) fn judge_anew(&mut self) {
+        self.changes += 1;
+    }
+
+    pub(crate) fn untrack(&mut self, node: NodeHandle) {
+        self.since.remove(&node);
+        self.tracked.remove(&node);
+        self.waiting.retain(|other| *other != node);
+        self.returned.remove(&node);
+    }
+
+    fn track(&mut self, node: NodeHandle, now: Now) {
+        self.untrack(node);
+        self.since.insert(node, now.mono_ms);
+        self.waiting.push_back(node);
+    }
+
+    /// A node does not hold a replica or internal block any more.
+    pub(crate) fn forget(&mut self, node: NodeHandle, id: BlockId) {
+        if let Some(tracked) = self.tracked.get_mut(&node) {
+            tracked.take(id);
+        }
+    }
+
+    /// A block's turn came, and there was nothing to read it from or nowhere to put it.
+    pub(crate) fn note_unplaced(&mut self, id: BlockId) {
+        if !self.tracked.is_empty() && self.unplaced.len() < UNPLACED_MAX {
+            self.unplaced.insert(id);
+        }
+    }
+
+    /// Work on it was given out, or none is needed.
+    pub(crate) fn note_placed(&mut self, id: BlockId) {
+        self.unplaced.remove(&id);
+    }
+
+    fn start_waiting(&mut self, max: usize) {
+        while max == 0 || self.tracked.len() < max {
+            let Some(node) = self.waiting.pop_front() else { return };
+            let walk = Walk { changes: self.changes, ..Walk::default() };
+            self.tracked.insert(node, Tracked { walk: Some(walk), ..Tracked::default() });
+        }
+    }
+}
+
+impl Cluster {
+    /// Does with a node what the operator's lists say of it.
+    ///
+    /// A dead node is decommissioned or in maintenance at once; a live one goes on until others have
+    /// what it holds. Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`,
+    /// `DatanodeAdminManager#startDecommission` and its kin, `HeartbeatManager#startMaintenance`.
+    pub fn set_admin_intent(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        intent: AdminIntent,
+        now: Now,
+    ) {
+        use AdminState::{
+            DecommissionInProgress, Decommissioned, EnteringMaintenance, InMaintenance, InService,
+        };
+        self.last_event = now;
+        let node = &mut self.nodes[handle.0 as usize];
+        let (old, alive) = (node.admin, node.alive);
+        let intent = match intent {
+            AdminIntent::Maintenance { until_ms } if until_ms <= now.wall_ms => {
+                AdminIntent::InService
+            }
+            intent => intent,
+        };
+        let new = match intent {
+            AdminIntent::InService => InService,
+            AdminIntent::Decommission => match old {
+                DecommissionInProgress | Decommissioned => old,
+                _ if alive => DecommissionInProgress,
+                _ => Decommissioned,
+            },
+            AdminIntent::Maintenance { until_ms } => {
+                node.maintenance_until_ms = until_ms;
+                let at_once =
+                    !alive || old == Decommissioned || self.config.maintenance_replication_min == 0;
+                match old {
+                    EnteringMaintenance | InMaintenance => old,
+                    _ if at_once => InMaintenance,
+                    _ => EnteringMaintenance,
+                }
+            }
+        };
+        self.set_admin_state(lookup, handle, new);
+    }
+
+    /// Sets what an administrator has done with a node, whatever came before; its blocks are looked at
+    /// again, the first of them at once, the others with the next ticks.
+    pub fn set_admin_state(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        admin: AdminState,
+    ) {
+        let node = &mut self.nodes[handle.0 as usize];
+        let was_maintenance = node.is_maintenance();
+        if std::mem::replace(&mut node.admin, admin) == admin {
+            return;
+        }
+        let (alive, maintenance) = (node.alive, node.is_maintenance());
+        self.count_racks();
+        self.leaving.untrack(handle);
+        // What others hold now counts for less, or for more: what was settled may not be.
+        self.leaving.judge_anew();
+        if was_maintenance && !maintenance && !alive {
+            // Nothing is counted on a dead node's account any more.
+            for storage in self.nodes[handle.0 as usize].storages.clone() {
+                self.drop_storage_blocks(lookup, storage);
+            }
+        }
+        match admin {
+            AdminState::DecommissionInProgress | AdminState::EnteringMaintenance => {
+                self.leaving.track(handle, self.last_event);
+                self.leaving.start_waiting(self.config.max_tracked_nodes);
+            }
+            AdminState::InService | AdminState::Decommissioned | AdminState::InMaintenance => {
+                self.leaving.returned.insert(handle, Walk::default());
+            }
+        }
+        self.walk_leaving(lookup);
+    }
+
+    /// Notes which nodes may serve together with which others.
+    pub fn set_upgrade_domain(&mut self, handle: NodeHandle, domain: Option<String>) {
+        self.nodes[handle.0 as usize].upgrade_domain = domain;
+    }
+
+    /// Takes a node off those that may serve: it counts as dead, and no report names it.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`, `#handleHeartbeat`.
+    pub fn disallow_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
+        self.nodes[handle.0 as usize].disallowed = true;
+        if self.nodes[handle.0 as usize].alive {
+            self.node_died(lookup, handle);
+        }
+    }
+
+    /// Racks with live nodes in service: those that blocks can be spread over.
+    pub(crate) fn count_racks(&mut self) {
+        let serving = self.nodes().filter(|node| node.alive && !node.is_leaving());
+        self.rack_count = serving.map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
+    }
+
+    /// One tick: goes on with the walks and, when it is time, lets nodes go that nothing needs. Returns
+    /// the nodes whose state has changed.
+    pub(crate) fn follow_leaving(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
+        let idle = self.leaving.since.is_empty() && self.leaving.returned.is_empty();
+        let nothing = idle && !self.nodes.iter().any(|n| n.admin == AdminState::InMaintenance);
+        if nothing || self.safe_mode.is_starting() {
+            return Vec::new();
+        }
+        self.walk_leaving(lookup);
+        for tracked in self.leaving.tracked.values_mut() {
+            tracked.sample(now);
+        }
+        let interval = u64::try_from(self.config.decommission_interval.as_millis());
+        let last = *self.leaving.last_look_ms.get_or_insert(now.mono_ms);
+        if now.mono_ms.saturating_sub(last) < interval.unwrap_or(u64::MAX) {
+            return Vec::new();
+        }
+        self.leaving.last_look_ms = Some(now.mono_ms);
+        let mut changed = self.end_maintenance(lookup, now);
+        self.let_dead_nodes_wait();
+        self.leaving.start_waiting(self.config.max_tracked_nodes);
+        self.walk_leaving(lookup);
+        changed.extend(self.let_go(lookup));
+        changed
+    }
+
+    /// Nodes whose time is over serve again or, if they are not there, are missed from now on.
+    fn end_maintenance(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
+        let over = |node: &&crate::DataNode| {
+            node.is_maintenance() && node.maintenance_until_ms <= now.wall_ms
+        };
+        let over: Vec<NodeHandle> = self.nodes.iter().filter(over).map(|n| n.handle).collect();
+        for node in &over {
+            self.set_admin_state(lookup, *node, AdminState::InService);
+        }
+        over
+    }
+
+    /// Dead nodes make room for those that can get on.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeAdminMonitorBase#getUnhealthyNodesToRequeue`.
+    fn let_dead_nodes_wait(&mut self) {
+        if self.leaving.waiting.is_empty() {
+            return;
+        }
+        let dead: Vec<NodeHandle> =
+            self.leaving.tracked.keys().copied().filter(|node| !self.node(*node).alive).collect();
+        for node in dead.into_iter().take(self.leaving.waiting.len()) {
+            self.leaving.tracked.remove(&node);
+            self.leaving.waiting.push_back(node);
+        }
+    }
+
+    fn let_go(&mut self, lookup: &dyn BlockLookup) -> Vec<NodeHandle> {
+        let changes = self.leaving.changes;
+        let mut free = Vec::new();
+        for (node, tracked) in &mut self.leaving.tracked {
+            if !tracked.left.is_empty() || tracked.walk.is_some() {
+                continue;
+            }
+            if tracked.clean == Some(changes) {
+                free.push(*node);
+            } else {
+                tracked.walk = Some(Walk { changes, ..Walk::default() });
+            }
+        }
+        // A walk that ends within one step need not wait for the next look.
+        self.walk_leaving(lookup);
+        for (node, tracked) in &self.leaving.tracked {
+            let done = tracked.left.is_empty() && tracked.clean == Some(changes);
+            if done && !free.contains(node) {
+                free.push(*node);
+            }
+        }
+        free.retain(|node| self.node_held_back(*node).is_none());
+        for node in &free {
+            let next = match self.node(*node).admin {
+                AdminState::EnteringMaintenance => AdminState::InMaintenance,
+                _ => AdminState::Decommissioned,
+            };
+            // Neither counts for less than before: nobody else's blocks are to be looked at.
+            self.nodes[node.0 as usize].admin = next;
+            self.leaving.untrack(*node);
+        }
+        free
+    }
+
+    /// Goes on with the walks over the blocks of leaving and returned nodes, one step of all together.
+    fn walk_leaving(&mut self, lookup: &dyn BlockLookup) {
+        if self.safe_mode.is_starting() {
+            return;
+        }
+        let mut budget = WALK_STEP;
+        let returned: Vec<(NodeHandle, Walk)> =
+            self.leaving.returned.iter().map(|(node, walk)| (*node, *walk)).collect();
+        for (node, mut walk) in returned {
+            let ended = self.walk_on(lookup, node, &mut walk, &mut budget);
+            if ended {
+                self.leaving.returned.remove(&node);
+            } else {
+                self.leaving.returned.insert(node, walk);
+            }
+        }
+        let walks: Vec<(NodeHandle, Walk)> =
+            self.leaving.tracked.iter().filter_map(|(node, t)| Some((*node, t.walk?))).collect();
+        for (node, mut walk) in walks {
+            let ended = self.walk_on(lookup, node, &mut walk, &mut budget);
+            let Some(tracked) = self.leaving.tracked.get_mut(&node) else { continue };
+            tracked.walk = (!ended).then_some(walk);
+            if ended {
+                tracked.clean = (walk.found == 0).then_some(walk.changes);
+            }
+        }
+    }
+
+    /// Looks at the next blocks of a node. Returns whether that was the last of them.
+    fn walk_on(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        node: NodeHandle,
+        walk: &mut Walk,
+        budget: &mut usize,
+    ) -> bool {
+        use std::ops::Bound::{Excluded, Unbounded};
+        while let Some(storage) = self.node(node).storages.get(walk.storage).copied() {
+            if *budget == 0 {
+                return false;
+            }
+            let from = walk.after.map_or(Unbounded, Excluded);
+            let blocks = self.storage(storage).blocks.range((from, Unbounded));
+            let next: Vec<BlockId> = blocks.take(*budget).copied().collect();
+            *budget -= next.len();
+            for id in &next {
+                self.check_redundancy(lookup, id.group());
+                let tracked = self.leaving.tracked.get(&node);
+                walk.found += u64::from(tracked.is_some_and(|t| t.left.contains_key(id)));
+            }
+            match next.last() {
+                Some(last) => walk.after = Some(*last),
+                None => {
+                    walk.storage += 1;
+                    walk.after = None;
+                }
+            }
+        }
+        true
+    }
+
+    /// Keeps the lists of leaving nodes right when something of a block has changed. `tally` is that of
+    /// the block where the caller has counted already.
+    pub(crate) fn note_leaving(&mut self, id: BlockId, facts: &BlockFacts, tally: Option<&Tally>) {
+        if self.leaving.tracked.is_empty() {
+            return;
+        }
+        let places: Vec<(NodeHandle, BlockId, u64)> = self
+            .blocks
+            .places(id)
+            .iter()
+            .filter(|place| !place.excess)
+            .map(|place| {
+                let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
+                (self.storage(place.storage).node, own_id, facts.unit_len(place.unit))
+            })
+            .filter(|(node, ..)| self.leaving.tracked.contains_key(node))
+            .collect();
+        if places.is_empty() {
+            return;
+        }
+        let counted;
+        let tally = match tally {
+            Some(tally) => tally,
+            None => {
+                counted = self.tally(id, facts);
+                &counted
+            }
+        };
+        for (node, own_id, len) in places {
+            let enough = self.is_sufficient(facts, tally, self.node(node).admin);
+            let open = facts.state != BlockState::Complete;
+            let left = Left { len, only_leaving: tally.live == 0, open };
+            let Some(tracked) = self.leaving.tracked.get_mut(&node) else { continue };
+            if enough {
+                tracked.done(own_id);
+            } else {
+                tracked.insert(own_id, left);
+            }
+        }
+        if tally.live >= self.wanted_live(facts, tally) {
+            self.leaving.note_placed(id);
+        }
+    }
+
+    /// No file has the block any more: nobody waits for it.
+    pub(crate) fn forget_leaving_block(&mut self, id: BlockId) {
+        if self.leaving.tracked.is_empty() {
+            return;
+        }
+        self.leaving.note_placed(id);
+        for place in self.blocks.places(id) {
+            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
+            self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
+        }
+    }
+
+    /// Whether a node in that state may go as far as a block is concerned.
+    ///
+    /// That nodes in service have all there should be is enough, on however many racks. Deviation:
+    /// Hadoop waits for the spread over racks as well, which may never come. An open block needs only
+    /// what it could be read from.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeAdminManager#isSufficient`.
+    fn is_sufficient(&self, facts: &BlockFacts, tally: &Tally, admin: AdminState) -> bool {
+        if tally.live >= self.wanted_live(facts, tally) {
+            return true;
+        }
+        match admin {
+            AdminState::DecommissionInProgress if !facts.is_final() => {
+                tally.live >= self.min_units(facts)
+            }
+            AdminState::DecommissionInProgress if facts.state == BlockState::Committed => {
+                tally.live >= self.min_units(facts)
+            }
+            AdminState::DecommissionInProgress => {
+                !facts.layout.is_striped() && tally.live >= usize::from(self.config.replication)
+            }
+            AdminState::EnteringMaintenance => tally.live >= self.maintenance_min(facts),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Units of groups that only leaving nodes have: copied from there or decoded from the others.
+//!
+//! Which of the two is decided for each unit before targets are chosen, and targets are chosen for
+//! exactly those units. A leaving node copies as much as its streams allow; the rest is decoded, so that
+//! it is not the only source for all it holds. One that is stale serves as no source at all.
+//!
+//! Source: Hadoop 3.5.0 `ErasureCodingWork`, which has only the leaving node copy.
+
+use crate::block::{BlockFacts, BlockRef, Layout};
+use crate::cluster::Cluster;
+use crate::command::{Reconstruction, Transfer};
+use crate::node::{AdminState, NodeHandle};
+use crate::placement::PlacementRequest;
+use crate::storage::StorageHandle;
+use crate::{Dice, Now};
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Cluster {
+    /// Streams that a node has free for mending. One that leaves may use as many as there are for the
+    /// highest priority: no client writes to it.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
+    fn free_streams(&self, node: NodeHandle) -> usize {
+        let node = self.node(node);
+        let limit = match node.is_leaving() {
+            true => self.config.max_streams_hard,
+            false => self.config.max_streams,
+        };
+        let outbox = self.mending.outboxes.get(&node.handle);
+        let queued = outbox.map_or(0, |o| o.transfers.len() + o.reconstructions.len());
+        limit.saturating_sub(queued + usize::try_from(node.xmits).unwrap_or(usize::MAX))
+    }
+
+    /// Takes back copies and reconstructions that wait for nodes which are silent by now, so that others
+    /// do them before they count as failed. Returns the blocks.
+    pub(super) fn take_back_from_stale(&mut self, now: Now) -> BTreeSet<BlockId> {
+        let stale: Vec<NodeHandle> = self
+            .mending
+            .outboxes
+            .iter()
+            .filter(|(_, outbox)| {
+                !outbox.transfers.is_empty() || !outbox.reconstructions.is_empty()
+            })
+            .map(|(node, _)| *node)
+            .filter(|node| self.is_stale(self.node(*node), now))
+            .collect();
+        let mut freed = BTreeSet::new();
+        for node in stale {
+            let Some(outbox) = self.mending.outboxes.get_mut(&node) else { continue };
+            let transfers = std::mem::take(&mut outbox.transfers);
+            let works = std::mem::take(&mut outbox.reconstructions);
+            let copies = transfers.into_iter().flat_map(|transfer| {
+                let (id, unit) = (transfer.block.id.group(), transfer.block.id.unit());
+                transfer.targets.into_iter().map(move |target| (id, (target, unit)))
+            });
+            let decoded = works.into_iter().flat_map(|work| {
+                let id = work.group.id;
+                work.targets.into_iter().map(move |target| (id, target))
+            });
+            for (id, target) in copies.chain(decoded).collect::<Vec<_>>() {
+                self.mending.unexpect(id, target);
+                freed.insert(id);
+            }
+        }
+        freed
+    }
+
+    /// Schedules units that no node in service has. Returns what is on its way then.
+    pub(super) fn evacuate(
+        &mut self,
+        id: BlockId,
+        facts: &BlockFacts,
+        now: Now,
+        dice: Dice<'_>,
+    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
+        let units = self.units_to_evacuate(id, facts);
+        let mut streams: BTreeMap<NodeHandle, usize> = BTreeMap::new();
+        let (mut copied, mut decoded) = (Vec::new(), Vec::new());
+        for unit in units {
+            match self.copy_source(id, unit, &streams, now) {
+                Some(source) => {
+                    *streams.entry(self.storage(source).node).or_default() += 1;
+                    copied.push((unit, source));
+                }
+                None => decoded.push(unit),
+            }
+        }
+        let sources = self.decode_sources(id, &decoded, now);
+        if sources.len() < facts.data_units() {
+            decoded.clear();
+        }
+        if copied.is_empty() && decoded.is_empty() {
+            return None;
+        }
+        let chosen = self.evacuation_targets(id, facts, copied.len() + decoded.len(), now, dice);
+        let mut chosen = chosen.into_iter();
+        let mut work = Vec::new();
+        for ((unit, source), target) in copied.into_iter().zip(chosen.by_ref()) {
+            let len = facts.unit_len(unit);
+            let block = BlockRef { id: id.internal(unit), gs: facts.gs, len };
+            let outbox = self.mending.outboxes.entry(self.storage(source).node).or_default();
+            outbox.transfers.push(Transfer { block, targets: vec![target] });
+            work.push((target, unit));
+        }
+        let to_decode: Vec<(StorageHandle, UnitIndex)> = chosen.zip(decoded).collect();
+        work.extend(self.decode_away(id, facts, &sources, to_decode));
+        (!work.is_empty()).then_some(work)
+    }
+
+    /// Has the node of the first target that is free decode those units.
+    fn decode_away(
+        &mut self,
+        id: BlockId,
+        facts: &BlockFacts,
+        sources: &[(StorageHandle, UnitIndex)],
+        mut targets: Vec<(StorageHandle, UnitIndex)>,
+    ) -> Vec<(StorageHandle, UnitIndex)> {
+        let Layout::Striped { k, m, .. } = facts.layout else { return Vec::new() };
+        let is_free = |s: &StorageHandle| self.free_streams(self.storage(*s).node) > 0;
+        let Some(at) = targets.iter().position(|(storage, _)| is_free(storage)) else {
+            return Vec::new();
+        };
+        // The first one does the work.
+        targets.swap(0, at);
+        let named = |unit: &UnitIndex| {
+            let is_unit = |(_, other): &&(StorageHandle, UnitIndex)| other == unit;
+            sources.iter().chain(&targets).any(|entry| is_unit(&entry))
+        };
+        // Every other unit must be named as one to leave alone: Hadoop's DataNode takes what is neither
+        // a source nor left out for lost.
+        let all = (0..facts.data_units() as u8).chain(k..k + m).map(UnitIndex);
+        let excluded_units = all.filter(|unit| !named(unit)).collect();
+        let outbox = self.mending.outboxes.entry(self.storage(targets[0].0).node).or_default();
+        outbox.reconstructions.push(Reconstruction {
+            group: BlockRef { id, gs: facts.gs, len: facts.len },
+            layout: facts.layout,
+            sources: sources.to_vec(),
+            targets: targets.clone(),
+            excluded_units,
+        });
+        targets
+    }
+
+    /// Units with a good place, none of it on a node in service and none on its way: those on nodes that
+    /// go for good first, those in maintenance only as far as the group needs them.
+    fn units_to_evacuate(&self, id: BlockId, facts: &BlockFacts) -> Vec<UnitIndex> {
+        let tally = self.tally(id, facts);
+        let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
+        let coming: BTreeSet<UnitIndex> = pending.iter().map(|(_, unit)| *unit).collect();
+        let needed = self.wanted_live(facts, &tally).saturating_sub(tally.live + coming.len());
+        let mut settled = coming;
+        let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
+        for place in self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess) {
+            let node = self.node(self.storage(place.storage).node);
+            if !node.is_leaving() {
+                settled.insert(place.unit);
+            } else if node.is_maintenance() {
+                back_soon.insert(place.unit);
+            } else {
+                leaving.insert(place.unit);
+            }
+        }
+        let later = back_soon.difference(&leaving);
+        let units = leaving.iter().chain(later).filter(|unit| facts.has_bytes(**unit));
+        units.filter(|unit| !settled.contains(unit)).take(needed).copied().collect()
+    }
+
+    /// A place of a unit that can be copied from now, given the streams that `taken` are about to use.
+    fn copy_source(
+        &self,
+        id: BlockId,
+        unit: UnitIndex,
+        taken: &BTreeMap<NodeHandle, usize>,
+        now: Now,
+    ) -> Option<StorageHandle> {
+        let places = self.blocks.places(id).iter();
+        let good = places.filter(|place| place.unit == unit && !place.corrupt && !place.excess);
+        let mut free = good.map(|place| place.storage).filter(|storage| {
+            let node = self.node(self.storage(*storage).node);
+            let used = taken.get(&node.handle).copied().unwrap_or(0);
+            let serves = node.is_readable() && !self.is_stale(node, now);
+            serves && self.free_streams(node.handle) > used
+        });
+        free.next()
+    }
+
+    /// One place of each unit that can be read, without those to decode; units on nodes that leave only
+    /// as far as those have streams free.
+    fn decode_sources(
+        &self,
+        id: BlockId,
+        decoded: &[UnitIndex],
+        now: Now,
+    ) -> Vec<(StorageHandle, UnitIndex)> {
+        let mut sources: BTreeMap<UnitIndex, StorageHandle> = BTreeMap::new();
+        let places = self.blocks.places(id).iter();
+        for place in places.filter(|place| !place.corrupt && !place.excess) {
+            let node = self.node(self.storage(place.storage).node);
+            let busy = node.is_leaving()
+                && (self.free_streams(node.handle) == 0 || self.is_stale(node, now));
+            if node.is_readable() && !busy && !decoded.contains(&place.unit) {
+                sources.entry(place.unit).or_insert(place.storage);
+            }
+        }
+        sources.into_iter().map(|(unit, storage)| (storage, unit)).collect()
+    }
+
+    /// Distinct good units, or replicas, that can be read now.
+    pub(crate) fn readable_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
+        let places = self.blocks.places(id).iter().filter(|place| !place.corrupt);
+        let readable =
+            places.filter(|place| self.node(self.storage(place.storage).node).is_readable());
+        if facts.layout.is_striped() {
+            readable.map(|place| place.unit).collect::<BTreeSet<_>>().len()
+        } else {
+            readable.count()
+        }
+    }
+
+    /// Whether a unit that nodes in service lack can be read where it is.
+    pub(crate) fn can_copy_some(&self, id: BlockId) -> bool {
+        self.blocks.places(id).iter().any(|place| {
+            let node = self.node(self.storage(place.storage).node);
+            !place.corrupt && node.is_readable() && node.is_leaving()
+        })
+    }
+
+    /// Storages for `count` more units. Where the group has more units than there are nodes to serve,
+    /// dead ones counted, nodes that have one get another, up to as many as the group can lose.
+    fn evacuation_targets(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        count: usize,
+        now: Now,
+        dice: Dice<'_>,
+    ) -> Vec<StorageHandle> {
+        let mut chosen = self.targets(id, facts, count, false, now, &mut *dice);
+        let Layout::Striped { m, .. } = facts.layout else { return chosen };
+        let meant_to_serve = self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
+        if chosen.len() == count || meant_to_serve.count() >= facts.expected_units() {
+            return chosen;
+        }
+        let mut units: BTreeMap<NodeHandle, usize> = BTreeMap::new();
+        let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
+        let held = self.blocks.places(id).iter().map(|place| place.storage);
+        let coming = pending.iter().map(|(storage, _)| *storage);
+        for storage in held.chain(coming).chain(chosen.iter().copied()) {
+            *units.entry(self.storage(storage).node).or_default() += 1;
+        }
+        while chosen.len() < count {
+            let open = self.nodes().filter(|node| node.admin == AdminState::InService);
+            let of = |node: NodeHandle| units.get(&node).copied().unwrap_or(0);
+            let all: Vec<NodeHandle> = open.map(|node| node.handle).collect();
+            // The one with fewest that has room: a request for one level of fullness after the other.
+            let found = (0..usize::from(m)).find_map(|level| {
+                let excluded: Vec<NodeHandle> =
+                    all.iter().copied().filter(|node| of(*node) != level).collect();
+                let request = PlacementRequest {
+                    count: 1,
+                    block_len: facts.unit_len(UnitIndex(0)),
+                    excluded: &excluded,
+                    ..PlacementRequest::default()
+                };
+                self.choose_striped(&request, now, &mut *dice).first().copied()
+            });
+            let Some(storage) = found else { break };
+            *units.entry(self.storage(storage).node).or_default() += 1;
+            chosen.push(storage);
+        }
+        chosen
+    }
+
+    /// Whether some node could take another replica or unit of a block.
+    pub(crate) fn has_target(&self, id: BlockId, facts: &BlockFacts, now: Now) -> bool {
+        let mut dice = || 0;
+        let targets = if facts.layout.is_striped() {
+            self.evacuation_targets(id, facts, 1, now, &mut dice)
+        } else {
+            self.targets(id, facts, 1, false, now, &mut dice)
+        };
+        !targets.is_empty()
+    }
+}
