@@ -9,18 +9,25 @@ import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Random;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 
 /**
- * Hadoop's client for {@code bench/run}: one command a line on standard input, one line of seconds or an error back.
+ * Hadoop's client for the benchmarks: one command a line on standard input, one line back: the seconds it took, where
+ * nothing else is said, or an error.
  *
  * <pre>
  * ready URI COUNT          waits until COUNT DataNodes are live and safe mode is off
@@ -28,6 +35,9 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
  * put URI LOCAL PATH
  * get URI PATH LOCAL
  * delete URI PATH
+ * lost URI PATH            replicas and units that the files below a folder lack
+ * live URI                 DataNodes that are live
+ * preads URI PATH N LEN    reads at N random places: the median, 99th percentile and longest second
  * </pre>
  */
 public final class BenchClient {
@@ -43,8 +53,9 @@ public final class BenchClient {
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       long start = System.nanoTime();
       try {
-        client.command(line.split(" "));
-        System.out.printf("%.6f%n", (System.nanoTime() - start) / 1e9);
+        String answer = client.command(line.split(" "));
+        double seconds = (System.nanoTime() - start) / 1e9;
+        System.out.println(answer.isEmpty() ? "%.6f".formatted(seconds) : answer);
       } catch (IOException e) {
         System.out.println("error " + String.valueOf(e).replace('\n', ' '));
       }
@@ -64,7 +75,8 @@ public final class BenchClient {
     return fs;
   }
 
-  private void command(String[] w) throws IOException {
+  /** Does one command; returns what there is to say beside the time it took. */
+  private String command(String[] w) throws IOException {
     switch (w[0]) {
       case "ready" -> ready(w[1], Integer.parseInt(w[2]));
       case "folder" -> {
@@ -87,8 +99,50 @@ public final class BenchClient {
         }
       }
       case "delete" -> system(w[1]).delete(new Path(w[2]), true);
+      case "lost" -> {
+        return Long.toString(lost(system(w[1]), new Path(w[2])));
+      }
+      case "live" -> {
+        return Integer.toString(system(w[1]).getDataNodeStats(DatanodeReportType.LIVE).length);
+      }
+      case "preads" -> {
+        return preads(system(w[1]), new Path(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]));
+      }
       default -> throw new IOException("unknown command " + w[0]);
     }
+    return "";
+  }
+
+  private static long lost(DistributedFileSystem fs, Path folder) throws IOException {
+    long lost = 0;
+    for (FileStatus file : fs.listStatus(folder)) {
+      ErasureCodingPolicy policy = fs.getErasureCodingPolicy(file.getPath());
+      int wanted =
+          policy == null
+              ? file.getReplication()
+              : policy.getNumDataUnits() + policy.getNumParityUnits();
+      for (BlockLocation block : fs.getFileBlockLocations(file, 0, file.getLen())) {
+        lost += Math.max(0, wanted - block.getHosts().length);
+      }
+    }
+    return lost;
+  }
+
+  private static String preads(DistributedFileSystem fs, Path path, int count, int length)
+      throws IOException {
+    byte[] buffer = new byte[length];
+    double[] seconds = new double[count];
+    Random random = new Random(1);
+    try (FSDataInputStream in = fs.open(path)) {
+      long places = fs.getFileStatus(path).getLen() - length;
+      for (int i = 0; i < count; i++) {
+        long start = System.nanoTime();
+        in.readFully(random.nextLong(places), buffer);
+        seconds[i] = (System.nanoTime() - start) / 1e9;
+      }
+    }
+    Arrays.sort(seconds);
+    return "%.6f %.6f %.6f".formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1]);
   }
 
   private static void copy(InputStream in, OutputStream out) throws IOException {

@@ -1,0 +1,186 @@
+"""What the benchmarks share: a system under test as processes, and Hadoop's client in a long-lived JVM."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INTEROP = ROOT / "interop" / "hadoop" / "target"
+CLASSPATH = f"{INTEROP}/classes:{INTEROP}/lib/*"
+NODE_HEAP, NAME_HEAP, CLIENT_HEAP = "-Xmx512m", "-Xmx1g", "-Xmx2g"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def site(path, keys):
+    rows = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in keys.items())
+    path.write_text(f"<configuration>{rows}</configuration>\n")
+
+
+# Seconds in which DataNodes must have deleted what they were told to delete.
+DELETION_TIMEOUT = 60
+
+
+class Loopback:
+    """All processes on this machine's own address: each DataNode has ports of its own."""
+
+    name_address = "127.0.0.1"
+
+    def __init__(self, datanodes):
+        self.ports = [[free_port() for _ in range(3)] for _ in range(datanodes)]
+
+    def keys(self, index):
+        """Configuration that gives a DataNode its addresses."""
+        roles = ("dfs.datanode.address", "dfs.datanode.ipc.address", "dfs.datanode.http.address")
+        return {key: f"127.0.0.1:{port}" for key, port in zip(roles, self.ports[index])}
+
+    def on(self, index):
+        """What to put before a command so that it runs on a DataNode's host; None is the NameNode's and the clients'."""
+        return []
+
+
+class System:
+    """One system under test: its processes, and the commands of its own client."""
+
+    def __init__(self, name, work, datanodes, keys, node_keys, role, client, net=None):
+        self.name, self.work, self.role, self.client = name, work, role, client
+        self.node_keys, self.datanodes = node_keys, datanodes
+        self.net = net or Loopback(datanodes)
+        self.conf = work / "conf"
+        self.conf.mkdir(parents=True)
+        rpc = free_port()
+        self.uri = f"hdfs://{self.net.name_address}:{rpc}"
+        site(self.conf / "core-site.xml", {"fs.defaultFS": self.uri})
+        site(
+            self.conf / "hdfs-site.xml",
+            {
+                **keys,
+                "dfs.namenode.rpc-address": f"{self.net.name_address}:{rpc}",
+                "dfs.namenode.http-address": f"{self.net.name_address}:{free_port()}",
+            },
+        )
+        self.processes = []
+
+    def spawn(self, role, folder, heap, keys, host=None):
+        command = self.net.on(host) + self.role(role, heap) + ["--conf", str(self.conf), "--data", str(self.work / folder)]
+        for k, v in keys.items():
+            command += ["-D", f"{k}={v}"]
+        log = open(self.work / f"{folder}.log", "ab")
+        self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+
+    def start(self):
+        self.processes = []
+        self.spawn("namenode", "name", NAME_HEAP, {})
+        for i in range(self.datanodes):
+            self.spawn("datanode", f"dn{i}", NODE_HEAP, {**self.net.keys(i), **self.node_keys}, i)
+
+    def kill(self, index):
+        """Kills a DataNode without warning."""
+        self.processes[index + 1].kill()
+        self.processes[index + 1].wait()
+
+    def stop(self):
+        for p in self.processes:
+            p.terminate()
+        for p in self.processes:
+            try:
+                p.wait(20)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+
+    def peak_mib(self, index):
+        """Peak resident memory of one process: 0 is the NameNode, others are DataNodes."""
+        status = pathlib.Path(f"/proc/{self.processes[index].pid}/status").read_text()
+        return next(int(l.split()[1]) for l in status.splitlines() if l.startswith("VmHWM")) / 1024
+
+    def cpu_seconds(self):
+        """User and system time so far of all its processes that run."""
+        total = 0
+        for p in self.processes:
+            if p.poll() is not None:
+                continue
+            fields = pathlib.Path(f"/proc/{p.pid}/stat").read_text().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
+
+    def holds_blocks(self):
+        """Whether any DataNode has a block file."""
+        return any(True for _ in self.work.glob("dn*/current/BP-*/current/finalized/**/blk_*"))
+
+    def own(self, *words):
+        """Runs its own client as a command, start-up and all, and returns the seconds."""
+        start = time.monotonic()
+        command = self.net.on(None) + self.client(str(self.conf), words)
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{self.name}'s own client: {words}: {done.stderr}")
+        return time.monotonic() - start
+
+
+def java(heap, main, *args, conf=""):
+    return ["java", heap, "-Djava.net.preferIPv4Stack=true", "-Dlog4j.configuration=log4j-stderr.properties",
+            "-cp", f"{conf}:{CLASSPATH}" if conf else CLASSPATH, main, *args]
+
+
+def hadoop_client(conf, words):
+    """The command line of `hdfs dfs`, as its start script puts it together."""
+    if words[0] == "get":
+        words = ["get", "-f", *words[1:]]
+    return java(CLIENT_HEAP, "org.apache.hadoop.fs.FsShell", "-" + words[0], *map(str, words[1:]), conf=conf)
+
+
+class HadoopClient:
+    """Hadoop's client library in one long-lived JVM."""
+
+    def __init__(self, log, prefix=()):
+        self.p = subprocess.Popen([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient")], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def __call__(self, *words):
+        self.p.stdin.write(" ".join(str(w) for w in words) + "\n")
+        self.p.stdin.flush()
+        answer = self.p.stdout.readline().strip()
+        if not answer or answer.startswith("error"):
+            sys.exit(f"Hadoop's client: {' '.join(map(str, words))}: {answer or 'ended'}")
+        numbers = [float(word) for word in answer.split()]
+        return numbers[0] if len(numbers) == 1 else numbers
+
+    def close(self):
+        self.p.stdin.close()
+        self.p.wait()
+
+
+def prepare():
+    """Fetches Hadoop's jars and compiles the launcher where that has not happened yet."""
+    subprocess.run([ROOT / "interop" / "run", "-m", "cairn.interop.BenchClient"], check=True, stdin=subprocess.DEVNULL)
+
+
+def scratch(size):
+    """A folder in memory with room for a file and its copy, or else on disk."""
+    shm = pathlib.Path("/dev/shm")
+    room = shm.is_dir() and shutil.disk_usage(shm).free > 2.5 * size
+    return pathlib.Path(tempfile.mkdtemp(prefix="cairn-bench-", dir=shm if room else None))
+
+
+def same(a, b):
+    return subprocess.run(["cmp", "-s", a, b]).returncode == 0
+
+
+def settle(systems):
+    """Waits until deleted blocks are gone and writes back what is dirty, so that no run pays for another."""
+    until = time.monotonic() + DELETION_TIMEOUT
+    while any(s.holds_blocks() for s in systems):
+        if time.monotonic() > until:
+            sys.exit("deleted blocks are still there")
+        time.sleep(0.2)
+    os.sync()
