@@ -342,8 +342,7 @@ fn report_bad(
         is_cached: vec![false],
         storage_types: located.storage_types.get(index).copied().into_iter().collect(),
         storage_i_ds: vec![location.storage_id.clone()],
-        block_indices: None,
-        block_tokens: Vec::new(),
+        ..Default::default()
     };
     async move {
         let request = ReportBadBlocksRequestProto { blocks: vec![proto] };

@@ -110,6 +110,20 @@ pub struct DataNodeConfig {
     /// Bytes per second written by reconstruction, 0 for any:
     /// `dfs.datanode.ec.reconstruct.write.bandwidthPerSec`.
     pub reconstruction_write_bandwidth: u64,
+    /// Bytes per second that the block scanner reads of each volume, 0 for no scanner:
+    /// `dfs.block.scanner.volume.bytes.per.second`.
+    pub scan_bytes_per_second: u64,
+    /// Time in which the block scanner looks at every replica once, if its rate allows; zero for no scanner:
+    /// `dfs.datanode.scan.period.hours`.
+    pub scan_period: Duration,
+    /// Time between saves of the block scanner's place: `dfs.block.scanner.cursor.save.interval.ms`.
+    pub scan_cursor_save_interval: Duration,
+    /// Whether the block scanner passes replicas over that were read within the period:
+    /// `dfs.block.scanner.skip.recent.accessed`.
+    pub scan_skip_recently_accessed: bool,
+    /// Time between comparisons of the folders with what is known, zero for none:
+    /// `dfs.datanode.directoryscan.interval`.
+    pub directory_scan_interval: Duration,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
     pub connect_via_hostname: bool,
 }
@@ -146,6 +160,11 @@ impl Default for DataNodeConfig {
             reconstruction_xmits_weight: 0.5,
             reconstruction_read_bandwidth: 0,
             reconstruction_write_bandwidth: 0,
+            scan_bytes_per_second: 1 << 20,
+            scan_period: Duration::from_secs(504 * 3600),
+            scan_cursor_save_interval: Duration::from_secs(600),
+            scan_skip_recently_accessed: false,
+            directory_scan_interval: Duration::from_secs(21_600),
             connect_via_hostname: false,
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
 //! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
-//! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, the open
+//! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
+//! in `dataset/inspect.rs`, the open
 //! files of a replica in `dataset/{reader,writer}.rs`. Tested in `tests/it`.
 
+mod inspect;
 mod reader;
 mod recover;
 mod slot;
@@ -23,7 +25,7 @@ use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use slot::WriterSlot;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,6 +76,8 @@ pub(crate) struct Dataset {
     /// Why too few volumes are left.
     gave_up: watch::Sender<Option<String>>,
     map: Mutex<HashMap<BlockId, Entry>>,
+    /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
+    deleting: Mutex<HashSet<BlockId>>,
 }
 
 impl Dataset {
@@ -116,6 +120,7 @@ impl Dataset {
             closed: AtomicBool::new(false),
             gave_up: watch::channel(None).0,
             map: Mutex::default(),
+            deleting: Mutex::default(),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;
@@ -231,10 +236,18 @@ impl Dataset {
         self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn deleting(&self) -> MutexGuard<'_, HashSet<BlockId>> {
+        self.deleting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Fails unless `pool` is the one served here.
     pub(crate) fn check_pool(&self, pool: &str) -> Result<()> {
         match self.pool_id() {
-            Some(open) if open == pool && !self.closed.load(Ordering::Acquire) => Ok(()),
+            Some(open) if open == pool && !self.is_closed() => Ok(()),
             _ => Err(DataNodeError::UnknownPool(pool.into())),
         }
     }
@@ -268,7 +281,10 @@ impl Dataset {
         let entry = {
             let mut map = self.lock();
             match map.get(&id) {
-                Some(entry) if entry.replica.gs() == gs => map.remove(&id),
+                Some(entry) if entry.replica.gs() == gs => {
+                    self.deleting().insert(id);
+                    map.remove(&id)
+                }
                 _ => None,
             }
         };
@@ -277,7 +293,9 @@ impl Dataset {
         if let Some(slot) = &entry.writer {
             slot.stop();
         }
-        self.delete_files(&entry)?;
+        let deleted = self.delete_files(&entry);
+        self.deleting().remove(&id);
+        deleted?;
         Ok(entry.volume.storage_id().into())
     }
 

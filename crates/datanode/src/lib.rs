@@ -13,9 +13,11 @@ mod ops;
 mod protocol;
 mod recovery;
 mod run;
+mod scanner;
 mod server;
 mod volume;
 
 pub use config::{DataDir, DataNodeConfig, Durability, StorageType};
 pub use error::DataNodeError;
 pub use run::{DataNode, RunningDataNode};
+pub use scanner::VolumeScan;

@@ -5,6 +5,7 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::reconstruct::Reconstructions;
+use crate::scanner::Scanner;
 use crate::volume::Volume;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
@@ -56,6 +57,8 @@ pub(crate) struct Node {
     pub(crate) heartbeat_now: Notify,
     /// Block groups whose lost units are being rebuilt here.
     pub(crate) reconstructions: Reconstructions,
+    /// The block scanners of the volumes.
+    pub(crate) scanner: Scanner,
 }
 
 impl Node {
@@ -70,6 +73,7 @@ impl Node {
             ..RpcClientOptions::default()
         };
         Node {
+            scanner: Scanner::new(dataset.volumes()),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
             bad_blocks: BadBlocks::default(),

@@ -6,6 +6,7 @@ use crate::dataset::{Dataset, blocking};
 use crate::error::{Context, DataNodeError};
 use crate::node::{INTER_DATANODE, Node};
 use crate::protocol::{client, inter};
+use crate::scanner::{self, VolumeScan};
 use crate::server;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
 use cairn_wire::RemoteException;
@@ -39,6 +40,7 @@ impl DataNode {
         node.tasks.spawn(ipc.serve(service, std::future::pending()));
         node.tasks.spawn(actor::run(node.clone()));
         node.tasks.spawn(stop_without_volumes(node.clone()));
+        scanner::start(&node);
         tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
         Ok(RunningDataNode { node })
     }
@@ -68,6 +70,11 @@ impl RunningDataNode {
     /// Whether a NameNode has accepted this DataNode since its start.
     pub fn is_registered(&self) -> bool {
         self.node.registration().is_ok()
+    }
+
+    /// How far the block scanner of each volume has come.
+    pub fn volume_scans(&self) -> Vec<VolumeScan> {
+        self.node.scanner.status()
     }
 
     /// Completes when the DataNode has stopped by itself because more volumes failed than may, and says so. What

@@ -16,6 +16,7 @@ use crate::storage::{StorageHandle, StorageState, StorageType};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
+mod scan;
 #[cfg(test)]
 mod tests;
 

@@ -1,10 +1,11 @@
 //! A DataNode's settings from Hadoop's keys.
 
-use super::Configuration;
 use super::namenode::{address, authority, folder};
+use super::{Configuration, value};
 use anyhow::{Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability, StorageType};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
@@ -40,6 +41,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
     reconstruction(conf, &mut c)?;
+    scanners(conf, &mut c)?;
     timing(conf, &mut c)?;
     Ok(c)
 }
@@ -59,6 +61,25 @@ fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
         conf.bytes(&format!("dfs.datanode.ec.reconstruct.{way}.bandwidthPerSec"), bandwidth)?;
     }
     Ok(())
+}
+
+fn scanners(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    const RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
+    conf.bytes(RATE, &mut c.scan_bytes_per_second)?;
+    let period = |text: &str| match text.parse::<i64>()? {
+        0 => Ok(DataNodeConfig::default().scan_period),
+        hours => Ok(Duration::from_secs(u64::try_from(hours).unwrap_or(0).saturating_mul(3600))),
+    };
+    conf.read("dfs.datanode.scan.period.hours", period, &mut c.scan_period)?;
+    let save = "dfs.block.scanner.cursor.save.interval.ms";
+    conf.millis(save, &mut c.scan_cursor_save_interval)?;
+    let skip = "dfs.block.scanner.skip.recent.accessed";
+    conf.boolean(skip, &mut c.scan_skip_recently_accessed)?;
+    let interval = |text: &str| match text.starts_with('-') {
+        true => Ok(Duration::ZERO),
+        false => value::duration(text, Duration::from_secs(1)),
+    };
+    conf.read("dfs.datanode.directoryscan.interval", interval, &mut c.directory_scan_interval)
 }
 
 fn timing(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -103,7 +124,12 @@ mod tests {
         conf.set("dfs.heartbeat.interval", "1");
         conf.set("dfs.datanode.ec.reconstruction.stripedread.timeout.millis", "7000");
         conf.set("dfs.datanode.ec.reconstruct.write.bandwidthPerSec", "10m");
+        conf.set("dfs.datanode.scan.period.hours", "-1");
+        conf.set("dfs.block.scanner.volume.bytes.per.second", "2m");
+        conf.set("dfs.datanode.directoryscan.interval", "1h");
         let c = read(&conf).unwrap();
+        assert!(c.scan_period.is_zero());
+        assert_eq!((c.scan_bytes_per_second, c.directory_scan_interval.as_secs()), (2 << 20, 3600));
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);
         assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
         assert_eq!(c.name_node, "nn:9000");

@@ -173,6 +173,7 @@ impl FileSystem {
             offset,
             // Hadoop's NameNode reads it as a signed number.
             length: len.min(i64::MAX as u64 - offset.min(i64::MAX as u64)),
+            with_unit_crcs: None,
         };
         let response: GetBlockLocationsResponseProto =
             self.inner.namenode.call("getBlockLocations", &request).await?;

@@ -1,7 +1,7 @@
 //! Bad replicas that the NameNode is to be told of, until it has heard.
 //!
-//! Whoever finds one calls [`Node::report_bad_block`]; the actor sends them in one call, and again if the
-//! NameNode did not answer.
+//! Whoever finds one calls [`Node::report_bad_block`] or, for a replica of this DataNode,
+//! [`Node::report_own_bad_block`]; the actor sends them in one call, and again if the NameNode did not answer.
 //!
 //! Source: Hadoop 3.5.0 `ReportBadBlockAction`, `BPOfferService#reportBadBlocks`.
 
@@ -10,6 +10,7 @@ use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::protocol;
+use crate::volume::Volume;
 use cairn_wire::proto::datanode::{ReportBadBlocksRequestProto, ReportBadBlocksResponseProto};
 use cairn_wire::proto::hdfs::{DatanodeInfoProto, LocatedBlockProto};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,6 +53,20 @@ impl Node {
         let b = protocol::extended_block(block);
         let report = LocatedBlockProto { b, locs: vec![holder], ..Default::default() };
         self.bad_blocks.queue(report);
+    }
+
+    /// Tells the NameNode in the background that the replica of `block` on this DataNode's `volume` is bad.
+    pub(crate) fn report_own_bad_block(&self, block: &Block, volume: &Volume) {
+        // Before the first registration nobody knows of the replica.
+        let Ok(registration) = self.registration() else { return };
+        let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
+        self.bad_blocks.queue(LocatedBlockProto {
+            b: protocol::extended_block(block),
+            locs: vec![holder],
+            storage_types: vec![protocol::storage_type_number(volume.storage_type())],
+            storage_i_ds: vec![volume.storage_id().into()],
+            ..Default::default()
+        });
     }
 }
 

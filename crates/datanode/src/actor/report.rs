@@ -27,12 +27,17 @@ use tokio::sync::Notify;
 /// Source: Hadoop 3.5.0 `BlockListAsLongs#CHUNK_SIZE`.
 const BUFFER_LEN: usize = 64 << 10;
 
+/// Scanned replicas of a storage that may wait.
+const MAX_SCANNED: usize = 10_000;
+
 type Pending = HashMap<String, HashMap<BlockId, ReceivedDeletedBlockInfoProto>>;
 
 /// What happened to replicas since the last report; the latest event of each replica counts.
 #[derive(Default)]
 pub(crate) struct IncrementalReports {
     pending: Mutex<Pending>,
+    /// What the block scanner has found good, told with the next heartbeat.
+    scanned: Mutex<Pending>,
     urgent: Notify,
 }
 
@@ -57,37 +62,52 @@ impl IncrementalReports {
         self.put(storage_id, id, event(id, gs, 0, Status::Deleted));
     }
 
+    /// The block scanner has read a replica, whose bytes have the CRC in `good`. Told with the next heartbeat at the
+    /// latest; if too many wait for a NameNode that is away, this one is told after the next scan.
+    pub(crate) fn scanned(&self, good: &Finalized) {
+        if good.crc32c.is_none() {
+            return;
+        }
+        let mut event = event(good.id, good.gs, good.len, Status::Received);
+        event.crc32c = good.crc32c;
+        let mut scanned = lock(&self.scanned);
+        let events = scanned.entry(good.storage_id.clone()).or_default();
+        if events.len() < MAX_SCANNED {
+            events.insert(good.id, event);
+        }
+    }
+
     /// Completes when something should be told at once.
     pub(crate) async fn wait_urgent(&self) {
         self.urgent.notified().await;
     }
 
     fn put(&self, storage_id: &str, id: BlockId, event: ReceivedDeletedBlockInfoProto) {
-        let mut pending = self.lock();
+        let mut pending = lock(&self.pending);
         match pending.get_mut(storage_id) {
             Some(events) => events.insert(id, event),
             None => pending.entry(storage_id.into()).or_default().insert(id, event),
         };
     }
+}
 
-    fn take(&self) -> Pending {
-        std::mem::take(&mut *self.lock())
-    }
+fn take(from: &Mutex<Pending>) -> Pending {
+    std::mem::take(&mut *lock(from))
+}
 
-    /// Puts back what could not be told, unless something newer has happened.
-    fn put_back(&self, untold: Pending) {
-        let mut pending = self.lock();
-        for (storage_id, events) in untold {
-            let known = pending.entry(storage_id).or_default();
-            for (id, event) in events {
-                known.entry(id).or_insert(event);
-            }
+/// Puts back what could not be told, unless something newer has happened.
+fn put_back(to: &Mutex<Pending>, untold: Pending) {
+    let mut pending = lock(to);
+    for (storage_id, events) in untold {
+        let known = pending.entry(storage_id).or_default();
+        for (id, event) in events {
+            known.entry(id).or_insert(event);
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
+    pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn event(
@@ -111,8 +131,8 @@ pub(super) fn storage_proto(volume: &Volume) -> DatanodeStorageProto {
 
 /// Tells the NameNode of everything pending.
 pub(super) async fn send_incremental(node: &Node) -> Result<()> {
-    let pending = node.reports.take();
-    if pending.is_empty() {
+    let (pending, scanned) = (take(&node.reports.pending), take(&node.reports.scanned));
+    if pending.is_empty() && scanned.is_empty() {
         return Ok(());
     }
     let storage = |id: &str| {
@@ -130,6 +150,7 @@ pub(super) async fn send_incremental(node: &Node) -> Result<()> {
             registration: node.registration()?,
             block_pool_id: node.dataset.pool_id().unwrap_or_default().into(),
             blocks: pending.iter().map(per_storage).collect(),
+            scanned: scanned.iter().map(per_storage).collect(),
         };
         call::<_, BlockReceivedAndDeletedResponseProto>(node, "blockReceivedAndDeleted", &request)
             .await
@@ -138,7 +159,8 @@ pub(super) async fn send_incremental(node: &Node) -> Result<()> {
     match sent {
         Ok(_) => Ok(()),
         Err(error) => {
-            node.reports.put_back(pending);
+            put_back(&node.reports.pending, pending);
+            put_back(&node.reports.scanned, scanned);
             Err(error)
         }
     }
@@ -218,11 +240,11 @@ mod tests {
         let reports = IncrementalReports::default();
         let (id, gs) = (BlockId(5), GenerationStamp(9));
         reports.receiving(id, gs, 0, "DS-1");
-        let untold = reports.take();
+        let untold = take(&reports.pending);
         reports.deleted(id, gs, "DS-1");
-        reports.put_back(untold);
-        let events = reports.take();
+        put_back(&reports.pending, untold);
+        let events = take(&reports.pending);
         assert_eq!(events["DS-1"][&id].status, Status::Deleted as i32);
-        assert!(reports.take().is_empty());
+        assert!(take(&reports.pending).is_empty());
     }
 }

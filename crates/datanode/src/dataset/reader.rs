@@ -123,6 +123,22 @@ impl ReadView {
         self.data.read_exact_at(out, offset).at(&self.files.data)
     }
 
+    /// Fails if the files of a finalized replica have other lengths than its bytes and CRCs take.
+    pub(crate) fn check_lengths(&self) -> Result<()> {
+        let crcs =
+            self.end.div_ceil(self.checksum.chunk_len as u64) * self.checksum.kind.len() as u64;
+        let want = [self.end, meta_file::HEADER_LEN as u64 + crcs];
+        let files = [(&*self.data, &self.files.data), (&self.meta, &self.files.meta)];
+        for ((file, path), want) in files.into_iter().zip(want) {
+            let len = file.metadata().at(path)?.len();
+            if len != want {
+                let what = format!("{} has {len} bytes instead of {want}", path.display());
+                return Err(DataNodeError::Checksum(what));
+            }
+        }
+        Ok(())
+    }
+
     /// CRCs in the file.
     pub(crate) fn crc_count(&self) -> Result<u64> {
         let len = self.meta.metadata().at(&self.files.meta)?.len();

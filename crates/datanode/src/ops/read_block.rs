@@ -2,12 +2,12 @@
 
 use super::send::Range;
 use crate::dataset::ReadView;
-use crate::error::Result;
+use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::protocol;
 use crate::server::answer_error;
 use cairn_net::transfer_stream::TransferStream;
-use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto};
+use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use std::sync::Arc;
 
 /// Sends what was asked for, then reads the client's verdict.
@@ -29,12 +29,21 @@ pub(crate) async fn serve(
         Err(error) => return answer_error(stream, "opReadBlock", &error).await,
     };
     stream.writer.send_message(&range.answer()).await?;
-    range.send(&mut stream.writer, node.config.send_packet_len, None).await?;
+    let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
+    if let Err(error @ DataNodeError::Disk { .. }) = &sent {
+        node.suspect_block(block.id);
+        node.check_volume(error);
+    }
+    sent?;
     if request.caching_strategy.is_some_and(|hints| hints.drop_behind == Some(true)) {
         range.drop_behind();
     }
     // A client that has seen enough just closes.
-    Ok(stream.reader.read_message::<ClientReadStatusProto>("read status").await.is_ok())
+    let verdict = stream.reader.read_message::<ClientReadStatusProto>("read status").await;
+    if verdict.as_ref().is_ok_and(|verdict| verdict.status == Status::ErrorChecksum as i32) {
+        node.suspect_block(block.id);
+    }
+    Ok(verdict.is_ok())
 }
 
 fn range<'a>(view: &'a ReadView, request: &OpReadBlockProto) -> Result<Range<'a>> {

@@ -23,6 +23,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A block file, with its stamp and length.
 type Found = (BlockId, GenerationStamp, u64);
 
+/// A block file among the finalized ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OnDisk {
+    pub(crate) id: BlockId,
+    /// Of the newest meta file; 0 without one.
+    pub(crate) gs: GenerationStamp,
+    pub(crate) len: u64,
+}
+
+/// The block files among the finalized ones, while they may come and go.
+pub(crate) fn finalized_files(volume: &Volume) -> Result<Vec<OnDisk>> {
+    let mut all = Vec::new();
+    for dir in leaf_dirs(&volume.pool()?.finalized)? {
+        let (found, _) = scan_dir(&dir)?;
+        all.extend(found.into_iter().map(|(id, gs, len)| OnDisk { id, gs, len }));
+    }
+    Ok(all)
+}
+
 /// Threads that read folders of one volume.
 const SCAN_THREADS: usize = 4;
 

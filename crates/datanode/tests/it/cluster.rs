@@ -36,6 +36,8 @@ pub struct Record {
     pub transfers: HashMap<String, u32>,
     /// The most that any heartbeat told of.
     pub most_transfers: u32,
+    /// What block scanners have summed: id, CRC32C.
+    pub scanned: Vec<(i64, u32)>,
     /// Replicas reported to be bad: id, UUID of the DataNode.
     pub bad: Vec<(i64, String)>,
 }
@@ -90,6 +92,9 @@ impl Service for FakeNameNode {
                 let uuid = request.registration.datanode_id.datanode_uuid;
                 for event in request.blocks.into_iter().flat_map(|storage| storage.blocks) {
                     record.events.push((uuid.clone(), event));
+                }
+                for sum in request.scanned.into_iter().flat_map(|storage| storage.blocks) {
+                    record.scanned.push((sum.block.block_id as i64, sum.crc32c.unwrap()));
                 }
                 respond(&BlockReceivedAndDeletedResponseProto {})
             }
@@ -146,15 +151,22 @@ pub struct Cluster {
     name_node_addr: SocketAddr,
     serving: JoinHandle<()>,
     pub nodes: Vec<Option<RunningDataNode>>,
+    tune: fn(&mut DataNodeConfig),
     dirs: Vec<tempfile::TempDir>,
 }
 
 impl Cluster {
     pub async fn start(count: usize) -> Cluster {
+        Cluster::start_tuned(count, |_| {}).await
+    }
+
+    /// A cluster whose DataNodes have `tune` done to their configurations.
+    pub async fn start_tuned(count: usize, tune: fn(&mut DataNodeConfig)) -> Cluster {
         let name_node = Arc::new(FakeNameNode::default());
         let (name_node_addr, serving) = serve(&name_node, "127.0.0.1:0".parse().unwrap()).await;
         let dirs = (0..count).map(|_| tempfile::tempdir().unwrap()).collect();
-        let mut cluster = Cluster { name_node, name_node_addr, serving, nodes: Vec::new(), dirs };
+        let mut cluster =
+            Cluster { name_node, name_node_addr, serving, nodes: Vec::new(), tune, dirs };
         for index in 0..count {
             cluster.nodes.push(None);
             cluster.start_node(index).await;
@@ -163,7 +175,7 @@ impl Cluster {
     }
 
     pub async fn start_node(&mut self, index: usize) {
-        let config = DataNodeConfig {
+        let mut config = DataNodeConfig {
             data_dirs: vec![self.dirs[index].path().to_path_buf().into()],
             name_node: self.name_node_addr.to_string(),
             xfer_addr: "127.0.0.1:0".parse().unwrap(),
@@ -182,6 +194,7 @@ impl Cluster {
             reconstruction_buffer_len: 1,
             ..DataNodeConfig::default()
         };
+        (self.tune)(&mut config);
         self.nodes[index] = Some(DataNode::start(config).await.unwrap());
         let uuid = self.uuid(index);
         self.wait("registration and first report", |r| {

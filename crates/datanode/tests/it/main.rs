@@ -7,4 +7,5 @@ mod pipeline;
 mod reconstruct;
 mod recovery;
 mod restart;
+mod scanner;
 mod wire;

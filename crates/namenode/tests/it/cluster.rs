@@ -121,7 +121,12 @@ impl Client {
 
     pub async fn locations(&self, path: &str) -> pb::LocatedBlocksProto {
         let src = path.to_string();
-        let request = pb::GetBlockLocationsRequestProto { src, offset: 0, length: i64::MAX as u64 };
+        let request = pb::GetBlockLocationsRequestProto {
+            src,
+            offset: 0,
+            length: i64::MAX as u64,
+            ..Default::default()
+        };
         let answer: pb::GetBlockLocationsResponseProto =
             self.call("getBlockLocations", &request).await.unwrap();
         answer.locations.expect("a file has locations")
@@ -287,6 +292,7 @@ impl FakeDataNode {
                 blocks: vec![event],
                 storage: Some(self.storage_proto()),
             }],
+            ..Default::default()
         };
         let _: dn::BlockReceivedAndDeletedResponseProto =
             self.rpc.call("blockReceivedAndDeleted", &request).await.unwrap();

@@ -63,7 +63,8 @@ async fn a_restart_keeps_everything_and_waits_in_safe_mode_for_its_blocks() {
     assert_eq!(class, class::SAFE_MODE);
     assert_eq!(text, "Cannot create file/new. Name node is in safe mode.");
     let src = "/d/file".to_string();
-    let request = pb::GetBlockLocationsRequestProto { src, offset: 0, length: 1 << 30 };
+    let request =
+        pb::GetBlockLocationsRequestProto { src, offset: 0, length: 1 << 30, ..Default::default() };
     let (class, text) = client.refused("getBlockLocations", &request).await;
     assert_eq!(class, class::SAFE_MODE);
     assert!(text.starts_with("Zero blocklocations for /d/file"), "{text}");

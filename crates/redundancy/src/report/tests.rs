@@ -389,3 +389,34 @@ fn full_reports_need_leave_once_a_lease_was_asked_for() {
     assert!(world.cluster.use_report_lease(node, lease, true, now).is_err());
     assert!(world.cluster.use_report_lease(node, 0, true, now).is_ok());
 }
+
+#[test]
+fn a_scan_finds_what_was_altered_with_good_chunk_crcs() {
+    let mut world = World::new(6, 3);
+    let id = group(1);
+    world.store(id, rs(3, 2, 3000, BlockState::Complete), &[0, 1, 2, 3, 4]);
+    world.blocks.1.insert((id, UnitIndex(1)), 77);
+    let scan = |world: &mut World, node: usize, block: BlockRef, crc: u32| {
+        let handle = world.handle(node);
+        let changes =
+            world.cluster.scan_report(&world.blocks, handle, &storage_uuid(node), &[(block, crc)]);
+        assert!(changes.ready.is_empty() && changes.late_crcs.is_empty(), "nothing is recorded");
+        changes.altered
+    };
+    let corrupt = |world: &World| {
+        let places = world.cluster.locations(id).into_iter();
+        places.filter(|at| at.corrupt).map(|at| at.unit.0).collect::<Vec<u8>>()
+    };
+    let (recorded, unrecorded) = (world.good(id, 1), world.good(id, 0));
+    let stale = BlockRef { gs: GenerationStamp(1000), ..recorded };
+    let short = BlockRef { len: recorded.len - 1, ..recorded };
+    for (node, block, crc) in
+        [(1, recorded, 77), (0, unrecorded, 78), (1, stale, 78), (1, short, 78), (2, recorded, 78)]
+    {
+        assert_eq!(scan(&mut world, node, block, crc), [], "{node} {block:?} {crc}");
+    }
+    assert_eq!(corrupt(&world), []);
+    assert_eq!(scan(&mut world, 1, recorded, 78), [recorded]);
+    assert_eq!(corrupt(&world), [1]);
+    assert_eq!(scan(&mut world, 1, recorded, 78), [], "it is told once");
+}

@@ -65,6 +65,9 @@ pub struct BlockReceivedAndDeletedRequestProto {
     /// Field 3 `blocks`.
     #[prost(message, repeated, tag = "3")]
     pub blocks: ::std::vec::Vec<StorageReceivedDeletedBlocksProto>,
+    /// Field 1000 `scanned`.
+    #[prost(message, repeated, tag = "1000")]
+    pub scanned: ::std::vec::Vec<StorageReceivedDeletedBlocksProto>,
 }
 
 /// `hadoop.hdfs.datanode.BlockReceivedAndDeletedResponseProto`.

@@ -1652,6 +1652,9 @@ pub struct GetBlockLocationsRequestProto {
     /// Field 3 `length`.
     #[prost(uint64, required, tag = "3")]
     pub length: u64,
+    /// Field 1000 `withUnitCrcs`.
+    #[prost(bool, optional, tag = "1000")]
+    pub with_unit_crcs: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.GetBlockLocationsResponseProto`.
@@ -2603,6 +2606,12 @@ pub struct LocatedBlockProto {
     /// Field 10 `blockTokens`.
     #[prost(message, repeated, tag = "10")]
     pub block_tokens: ::std::vec::Vec<super::common::TokenProto>,
+    /// Field 1000 `unitCrcIndices`.
+    #[prost(bytes = "vec", optional, tag = "1000")]
+    pub unit_crc_indices: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1001 `unitCrc32cs`.
+    #[prost(fixed32, repeated, tag = "1001", packed = "true")]
+    pub unit_crc32cs: ::std::vec::Vec<u32>,
 }
 
 /// `hadoop.hdfs.LocatedBlocksProto`.

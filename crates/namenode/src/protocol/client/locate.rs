@@ -62,6 +62,7 @@ impl Locator<'_> {
             storage_i_ds: storages().map(|storage| storage.uuid.clone()).collect(),
             block_indices: striped.then(indices),
             block_tokens: vec![convert::no_token(); tokens],
+            ..Default::default()
         }
     }
 

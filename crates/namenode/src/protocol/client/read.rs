@@ -2,6 +2,7 @@
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, FileStatus};
+use cairn_namespace::{Block, BlockState};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader};
 use cairn_wire::exception::class;
@@ -44,7 +45,12 @@ pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
     let found = node
         .query(call, |store, caller| query::get_blocks(store, caller, path, offset, len, now_ms))
         .await?;
-    let located = with_locator(node, call, |locator| locator.located_blocks(&found));
+    let mut located = with_locator(node, call, |locator| locator.located_blocks(&found));
+    if request.with_unit_crcs() {
+        for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
+            (proto.unit_crc_indices, proto.unit_crc32cs) = unit_crcs(block);
+        }
+    }
     if located.blocks.iter().any(|block| block.locs.is_empty()) {
         node.check_safe_mode(|| format!("Zero blocklocations for {path}"))?;
     }
@@ -59,6 +65,14 @@ pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
         });
     }
     answer(&pb::GetBlockLocationsResponseProto { locations: Some(located) })
+}
+
+/// The CRCs recorded of a complete block's units: which units, and the CRC32C of each.
+fn unit_crcs(block: &Block) -> (Option<Vec<u8>>, Vec<u32>) {
+    let recorded = block.unit_crcs.iter().filter(|_| block.state == BlockState::Complete);
+    let known = (0u8..).zip(recorded).filter_map(|(unit, crc)| Some((unit, (*crc)?)));
+    let (units, crcs) = known.unzip();
+    (Some(units), crcs)
 }
 
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`: a superuser who asks below a file is told

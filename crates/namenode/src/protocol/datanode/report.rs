@@ -206,6 +206,13 @@ pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> 
         });
         act_on(node, changes).await?;
     }
+    for part in request.scanned {
+        let sums: Vec<(BlockRef, u32)> = part.blocks.iter().filter_map(sum).collect();
+        let changes = node.with_cluster(|cluster, lookup| {
+            cluster.scan_report(lookup, handle, &part.storage_uuid, &sums)
+        });
+        act_on(node, changes).await?;
+    }
     answer(&dn::BlockReceivedAndDeletedResponseProto {})
 }
 
@@ -229,6 +236,11 @@ fn event(info: dn::ReceivedDeletedBlockInfoProto) -> Option<ReplicaEvent> {
         _ => return None,
     };
     Some(ReplicaEvent { block: block_ref(&info.block), kind, crc32c: info.crc32c })
+}
+
+/// What a block scanner has summed.
+fn sum(info: &dn::ReceivedDeletedBlockInfoProto) -> Option<(BlockRef, u32)> {
+    info.crc32c.map(|crc32c| (block_ref(&info.block), crc32c))
 }
 
 /// Nothing is cached on DataNodes, so there is nothing to compare.

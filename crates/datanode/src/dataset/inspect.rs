@@ -1,0 +1,104 @@
+//! What the scanners ask of the replicas, and what they change when a disk was changed behind our back.
+
+use super::{Dataset, Entry, Finalized};
+use crate::error::Result;
+use crate::volume::{ReplicaFiles, Volume};
+use cairn_replica::{Replica, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+impl Dataset {
+    /// A replica's volume.
+    pub(crate) fn volume_of(&self, id: BlockId) -> Option<Arc<Volume>> {
+        self.lock().get(&id).map(|entry| entry.volume.clone())
+    }
+
+    /// A replica, if it is finalized and on this volume.
+    pub(crate) fn finalized_on(&self, id: BlockId, volume: &Volume) -> Option<Replica> {
+        self.lock()
+            .get(&id)
+            .filter(|entry| is_finalized_on(entry, volume))
+            .map(|e| e.replica.clone())
+    }
+
+    /// All finalized replicas of a volume.
+    pub(crate) fn all_finalized_on(&self, volume: &Volume) -> HashMap<BlockId, Replica> {
+        let map = self.lock();
+        let here = map.iter().filter(|(_, entry)| is_finalized_on(entry, volume));
+        here.map(|(id, entry)| (*id, entry.replica.clone())).collect()
+    }
+
+    /// Forgets a finalized replica whose block file has vanished. Returns its stamp; `None` if that is not so.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#checkAndUpdate`.
+    pub(crate) fn forget_vanished(
+        &self,
+        id: BlockId,
+        volume: &Volume,
+    ) -> Result<Option<GenerationStamp>> {
+        let mut map = self.lock();
+        let Some(entry) = map.get(&id).filter(|entry| is_finalized_on(entry, volume)) else {
+            return Ok(None);
+        };
+        let (gs, files) = (entry.replica.gs(), finalized_files(&entry.replica, volume)?);
+        if !is_missing(&files.data) {
+            return Ok(None);
+        }
+        map.remove(&id);
+        Ok(Some(gs))
+    }
+
+    /// Takes a replica in whose files have appeared. `None` if it is known, being deleted or not there.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#checkAndUpdate`.
+    pub(crate) fn adopt(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+        volume: &Arc<Volume>,
+    ) -> Result<Option<Finalized>> {
+        let mut map = self.lock();
+        if self.is_closed() || map.contains_key(&id) || self.deleting().contains(&id) {
+            return Ok(None);
+        }
+        let files = volume.files(id, gs, ReplicaState::Finalized)?;
+        let (Ok(data), Ok(meta)) = (fs::metadata(&files.data), fs::metadata(&files.meta)) else {
+            return Ok(None);
+        };
+        let replica = Replica::new(id, gs, ReplicaState::Finalized, data.len());
+        let entry = Entry { replica, volume: volume.clone(), last_crc: None, writer: None };
+        map.insert(id, entry);
+        volume.add_used(data.len() + meta.len());
+        let storage_id = volume.storage_id().into();
+        Ok(Some(Finalized { id, gs, len: data.len(), storage_id, crc32c: None }))
+    }
+
+    /// Whether a finalized replica lacks its meta file, or its block file has another length than it should.
+    pub(crate) fn is_misshapen(&self, id: BlockId, volume: &Volume) -> Result<bool> {
+        let map = self.lock();
+        let Some(entry) = map.get(&id).filter(|entry| is_finalized_on(entry, volume)) else {
+            return Ok(false);
+        };
+        let files = finalized_files(&entry.replica, volume)?;
+        let len = fs::metadata(&files.data).map(|meta| meta.len());
+        Ok(is_missing(&files.meta) || len.is_ok_and(|len| len != entry.replica.on_disk_len()))
+    }
+}
+
+fn is_finalized_on(entry: &Entry, volume: &Volume) -> bool {
+    let is_here = entry.volume.storage_id() == volume.storage_id();
+    is_here && entry.replica.state() == ReplicaState::Finalized
+}
+
+fn finalized_files(replica: &Replica, volume: &Volume) -> Result<ReplicaFiles> {
+    volume.files(replica.id(), replica.gs(), ReplicaState::Finalized)
+}
+
+/// Whether a file is surely not there; a disk that does not answer has not lost it.
+fn is_missing(path: &Path) -> bool {
+    matches!(fs::metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
+}
