@@ -368,13 +368,14 @@ pub(crate) fn close(store: &mut dyn StoreTxn, inode: &mut Inode, now_ms: u64) ->
     inode.mtime = now_ms;
     let id = inode.id;
     let Some(file) = inode.file_mut() else { return Ok(()) };
-    for index in (0..file.block_count as u32).rev() {
+    // A new block completes the one before the last, so more than two cannot be open; the last one may
+    // be complete before the other.
+    for index in (0..file.block_count as u32).rev().take(2) {
         let (_, mut block) = block::at(store, id, index)?;
-        if block.state == BlockState::Complete {
-            break;
+        if block.state != BlockState::Complete {
+            block.state = BlockState::Complete;
+            block::put(store, &block)?;
         }
-        block.state = BlockState::Complete;
-        block::put(store, &block)?;
     }
     if let Some(writer) = file.writer.take() {
         lease::remove(store, &writer.holder, id)?;

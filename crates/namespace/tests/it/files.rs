@@ -2,6 +2,7 @@
 
 use crate::support::{Fs, MIB, add_block, complete, create, root, said};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
+use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
@@ -52,6 +53,22 @@ fn a_file_grows_block_by_block() {
     assert_eq!(get(128 * MIB + 5, 100), []);
     let last = query::get_blocks(&fs.store, &root(), "/f", 0, 1, 0).unwrap().last.unwrap();
     assert_eq!((last.0, last.1.state), (128 * MIB, BlockState::Complete));
+}
+
+#[test]
+fn closing_a_file_completes_every_block_that_was_only_committed() {
+    let mut fs = Fs::new();
+    let file = fs.create("/f");
+    let first = fs.add_block("/f", None);
+    let first = BlockRef { len: 128 * MIB, ..first.reference() };
+    // The DataNodes have not reported the first block yet when the second is asked for.
+    let early = AddBlock { previous_min_replicated: false, ..add_block("/f", Some(first)) };
+    let Outcome::BlockAdded { block: second, .. } = fs.ok(early) else { panic!() };
+    assert_eq!(query::incomplete_blocks(&fs.store, file).unwrap().len(), 2);
+    fs.complete("/f", Some(BlockRef { len: 5, ..second.reference() }));
+    let found = query::get_blocks(&fs.store, &root(), "/f", 0, 200 * MIB, 0).unwrap();
+    let states: Vec<BlockState> = found.blocks.iter().map(|(_, block)| block.state).collect();
+    assert_eq!(states, [BlockState::Complete, BlockState::Complete]);
 }
 
 #[test]
