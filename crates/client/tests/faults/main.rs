@@ -1,0 +1,10 @@
+//! Faults: nodes, disks and bits fail at every stage of a file's life, while readers read.
+//!
+//! After each: every acknowledged byte reads back, every block is fully redundant and well placed
+//! again, and no wrong byte is in any replica. `CAIRN_FULL=1` (set by `./test --full`) runs the wide matrix.
+
+mod cluster;
+mod code;
+mod kills;
+mod readers;
+mod truth;
