@@ -2,7 +2,7 @@
 
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Block, BlockState as Written, query};
-use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Layout};
+use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Layout, StoragePolicy};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 
 /// One snapshot of the namespace, as the cluster asks it.
@@ -32,6 +32,12 @@ impl BlockLookup for Lookup<'_> {
         let infos = query::blocks_after(self.0, after, limit)
             .unwrap_or_else(|error| panic!("cannot scan the blocks of the store: {error}"));
         infos.iter().map(|info| (info.block.id, facts(&info.block, &info.redundancy))).collect()
+    }
+
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        let policy = query::storage_policy_of_block(self.0, id)
+            .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
+        StoragePolicy::by_id(policy)
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {

@@ -8,7 +8,7 @@ use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_stru
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::add_block::AddBlock;
-use crate::ops::counter;
+use crate::ops::{counter, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings;
@@ -83,12 +83,10 @@ impl FileStatus {
 
     pub(crate) fn of(store: &dyn StoreRead, at: &Resolved) -> Result<Option<FileStatus>> {
         let Some(inode) = at.target() else { return Ok(None) };
-        let storage_policy =
-            at.chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0);
         Ok(Some(FileStatus {
             inode: inode.clone(),
             policy: policy_admin::effective(store, at)?,
-            storage_policy: storage_policy.unwrap_or(0),
+            storage_policy: set_storage_policy::effective(&at.chain),
         }))
     }
 }
@@ -293,6 +291,23 @@ pub struct BlockInfo {
 pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>> {
     match block::get(store, id)? {
         Some(block) => with_file(store, block),
+        None => Ok(None),
+    }
+}
+
+/// The storage policy in force for the file of a block; 0 for the default, and for a block of no file.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
+pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8> {
+    let Some(block) = block::get(store, id)? else { return Ok(0) };
+    let at = path::of_inode(store, block.file)?;
+    Ok(at.map_or(0, |at| set_storage_policy::effective(&at.chain)))
+}
+
+/// The inode of the file that has a block.
+pub fn file_of_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<Inode>> {
+    match block::get(store, id)? {
+        Some(block) => inode::get(store, block.file),
         None => Ok(None),
     }
 }

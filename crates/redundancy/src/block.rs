@@ -2,6 +2,7 @@
 
 use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
+use crate::storage_policy::StoragePolicy;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy, UnitIndex};
 
@@ -141,6 +142,12 @@ pub trait BlockLookup {
     /// Up to `limit` blocks and groups in the order of their ids (as signed numbers), after `after`
     /// or from the first. For scans that must see blocks that no DataNode holds.
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)>;
+
+    /// The storage policy of the file that has the block.
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        let _ = id;
+        StoragePolicy::HOT
+    }
 
     /// CRC32C of a unit's bytes (unit 0: of the replica's) as first written with the block's current
     /// stamp, if it is recorded.

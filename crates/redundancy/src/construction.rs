@@ -336,7 +336,7 @@ impl Cluster {
             let len = if facts.is_final() { facts.unit_len(unit) } else { outcome.new_len };
             let block = BlockRef { id: block_id, gs: outcome.new_gs, len };
             let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
-            self.accept_finalized(id, &facts, storage, replica);
+            self.accept_finalized(lookup, id, &facts, storage, replica);
         }
         if facts.state == BlockState::Complete {
             self.block_completed(lookup, id);

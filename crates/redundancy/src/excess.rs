@@ -10,8 +10,9 @@ use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::node::DataNode;
 use crate::queue::Risk;
-use crate::storage::StorageHandle;
-use cairn_stripe::BlockId;
+use crate::storage::{StorageHandle, StorageType};
+use crate::storage_policy::StoragePolicy;
+use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a block or group has.
@@ -107,12 +108,17 @@ impl Cluster {
     /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
     pub(crate) fn check_redundancy(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
         if !self.safe_mode.is_starting() {
-            self.check_against(id, lookup.block(id));
+            self.check_against(lookup, id, lookup.block(id));
         }
     }
 
     /// The same when it was looked up already.
-    pub(crate) fn check_against(&mut self, id: BlockId, facts: Option<BlockFacts>) {
+    pub(crate) fn check_against(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        facts: Option<BlockFacts>,
+    ) {
         if self.safe_mode.is_starting() {
             return;
         }
@@ -133,7 +139,7 @@ impl Cluster {
         self.queue_by_need(id, &facts, &tally);
         self.note_leaving(id, &facts, Some(&tally));
         self.delete_bad(id, &facts, &tally);
-        self.delete_surplus(id, &facts, &tally);
+        self.delete_surplus(lookup, id, &facts, &tally);
     }
 
     fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
@@ -223,7 +229,13 @@ impl Cluster {
     }
 
     /// Source: Hadoop 3.5.0 `BlockManager#processExtraRedundancyBlock`.
-    fn delete_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
+    fn delete_surplus(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        facts: &BlockFacts,
+        tally: &Tally,
+    ) {
         let striped = facts.layout.is_striped();
         let expected = facts.expected_units();
         let too_many = if striped { tally.duplicates } else { tally.live.saturating_sub(expected) };
@@ -234,28 +246,32 @@ impl Cluster {
             self.mending.postpone(id);
             return;
         }
+        let policy = lookup.storage_policy(id);
         let hint = self.mending.take_hint(id);
         for _ in 0..too_many {
-            let Some(storage_and_unit) = self.surplus_place(id, striped, hint.as_deref()) else {
+            let Some((storage, unit)) = self.surplus_place(id, facts, &policy, hint.as_ref())
+            else {
                 return;
             };
-            let (storage, unit) = storage_and_unit;
             let own_id = if striped { id.internal(unit) } else { id };
             let len = facts.unit_len(unit);
             self.choose_for_deletion(storage, BlockRef { id: own_id, gs: facts.gs, len });
         }
     }
 
-    /// The place that can best be spared: on the hinted node if that costs no rack, else in the rack
-    /// that has most, there on the node with least room.
+    /// The place that can best be spared: one on a type of storage of which the policy has too many; of
+    /// these the hinted one, if deleting another copy of its unit would keep no more racks; else in
+    /// the rack that has most, there on the node with least room.
     ///
-    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`.
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`, `#useDelHint`. Deviation:
+    /// Hadoop takes the hint for a unit of a group whatever racks that costs.
     fn surplus_place(
         &self,
         id: BlockId,
-        striped: bool,
-        hint: Option<&str>,
-    ) -> Option<(StorageHandle, cairn_stripe::UnitIndex)> {
+        facts: &BlockFacts,
+        policy: &StoragePolicy,
+        hint: Option<&(UnitIndex, String)>,
+    ) -> Option<(StorageHandle, UnitIndex)> {
         let live: Vec<(&Place, &DataNode)> = self
             .blocks
             .places(id)
@@ -267,10 +283,20 @@ impl Cluster {
         for (_, node) in &live {
             *per_rack.entry(node.rack.as_str()).or_default() += 1;
         }
-        let spare = live.iter().filter(|(place, _)| {
-            let same_unit = live.iter().filter(|(other, _)| other.unit == place.unit).count();
-            !striped || same_unit > 1
-        });
+        let striped = facts.layout.is_striped();
+        let kind = |place: &Place| self.storage(place.storage).storage_type;
+        let types: Vec<StorageType> = live.iter().map(|(place, _)| kind(place)).collect();
+        let excess_types = policy.excess(facts.expected_units(), &types);
+        let mut spare: Vec<&(&Place, &DataNode)> = live
+            .iter()
+            .filter(|(place, _)| {
+                let same_unit = live.iter().filter(|(other, _)| other.unit == place.unit).count();
+                !striped || same_unit > 1
+            })
+            .collect();
+        if spare.iter().any(|(place, _)| excess_types.contains(&kind(place))) {
+            spare.retain(|(place, _)| excess_types.contains(&kind(place)));
+        }
         let shares_rack = |node: &DataNode| per_rack[node.rack.as_str()] > 1;
         let shares_domain = |node: &DataNode| {
             let own = node.upgrade_domain();
@@ -283,13 +309,15 @@ impl Cluster {
             true => 1 + u8::from(shares_rack(node)),
             false => 0,
         };
-        let least = if domains { spare.clone().map(|(_, n)| sharing(n)).max() } else { None };
-        let hinted = spare.clone().find(|(_, node)| {
-            let wanted = Some(node.uuid.as_str()) == hint && shares_rack(node);
-            wanted && least.is_none_or(|least| sharing(node) >= least.min(1))
+        let least = if domains { spare.iter().map(|(_, n)| sharing(n)).max() } else { None };
+        let hinted = spare.iter().find(|(place, node)| {
+            let named = hint.is_some_and(|(unit, uuid)| place.unit == *unit && node.uuid == *uuid);
+            let mut rivals = spare.iter().filter(|(other, _)| other.unit == place.unit);
+            let costs_no_rack = shares_rack(node) || rivals.all(|(_, other)| !shares_rack(other));
+            named && costs_no_rack && least.is_none_or(|least| sharing(node) >= least.min(1))
         });
         let fullest = || {
-            spare.clone().max_by_key(|(place, node)| {
+            spare.iter().max_by_key(|(place, node)| {
                 let room = self.storage(place.storage).usage.remaining;
                 (sharing(node), per_rack[node.rack.as_str()], std::cmp::Reverse(room))
             })

@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 
 /// The namespace of a test.
 #[derive(Clone, Debug, Default)]
-pub struct Blocks(pub BTreeMap<BlockId, BlockFacts>, pub BTreeMap<(BlockId, UnitIndex), u32>);
+pub struct Blocks(
+    pub BTreeMap<BlockId, BlockFacts>,
+    pub BTreeMap<(BlockId, UnitIndex), u32>,
+    pub BTreeMap<BlockId, StoragePolicy>,
+);
 
 impl BlockLookup for Blocks {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
@@ -21,6 +25,10 @@ impl BlockLookup for Blocks {
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
         self.1.get(&(id, unit)).copied()
+    }
+
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        self.2.get(&id).copied().unwrap_or_default()
     }
 
     fn is_future(&self, gs: GenerationStamp) -> bool {

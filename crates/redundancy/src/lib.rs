@@ -21,6 +21,7 @@ pub mod excess;
 pub mod inventory;
 pub mod leaving;
 pub mod mend;
+pub mod moves;
 pub mod node;
 pub mod ordering;
 pub mod placement;
@@ -29,6 +30,7 @@ pub mod report;
 pub mod safe_mode;
 pub mod stats;
 pub mod storage;
+pub mod storage_policy;
 pub mod verify;
 
 pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
@@ -40,6 +42,7 @@ pub use error::RedundancyError;
 pub use excess::Tally;
 pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
 pub use leaving::{AdminIntent, HeldBack, LeavingNode, NodeHeldBack};
+pub use moves::{MovableBlock, MoveQuery};
 pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
@@ -47,6 +50,7 @@ pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState,
 pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts};
 pub use storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
+pub use storage_policy::StoragePolicy;
 pub use verify::{TopologyVerdict, verify_policies};
 
 /// The time of an event, in milliseconds of two clocks.

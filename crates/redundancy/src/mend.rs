@@ -56,8 +56,8 @@ pub(crate) struct Mending {
     /// Blocks with replicas to delete that wait for a storage's first report.
     postponed: BTreeSet<BlockId>,
     recheck_postponed: bool,
-    /// Nodes (by UUID) to delete a surplus replica from.
-    hints: BTreeMap<BlockId, String>,
+    /// Nodes (by UUID) to delete a surplus replica or unit from.
+    hints: BTreeMap<BlockId, (UnitIndex, String)>,
     pub(crate) excess_count: u64,
     /// A walk over all blocks of the namespace, and where it is.
     scan: Option<Option<BlockId>>,
@@ -80,11 +80,11 @@ impl Mending {
         self.postponed.insert(id);
     }
 
-    pub(crate) fn hint_deletion(&mut self, id: BlockId, node_uuid: &str) {
-        self.hints.insert(id, node_uuid.to_string());
+    pub(crate) fn hint_deletion(&mut self, id: BlockId, unit: UnitIndex, node_uuid: &str) {
+        self.hints.insert(id, (unit, node_uuid.to_string()));
     }
 
-    pub(crate) fn take_hint(&mut self, id: BlockId) -> Option<String> {
+    pub(crate) fn take_hint(&mut self, id: BlockId) -> Option<(UnitIndex, String)> {
         self.hints.remove(&id)
     }
 

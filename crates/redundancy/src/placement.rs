@@ -8,7 +8,8 @@
 
 use crate::cluster::Cluster;
 use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageType};
+use crate::storage::StorageHandle;
+use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
 
 mod candidates;
@@ -35,9 +36,10 @@ pub struct PlacementRequest<'a> {
     pub favored: &'a [NodeHandle],
     /// Where the block is already: not chosen again, and counted for the spread over racks.
     pub existing: &'a [StorageHandle],
-    /// Storage types wanted, one for each replica, the last one repeated; empty for disks. A storage
-    /// policy turns into this list.
-    pub storage_types: &'a [StorageType],
+    /// Which types of storage are wanted.
+    pub storage_policy: StoragePolicy,
+    /// Take the policy's fallbacks for new blocks, not those for copies.
+    pub is_new: bool,
     /// Do not put the first replica on the writer's own host (`NO_LOCAL_WRITE`).
     pub avoid_local: bool,
 }

@@ -262,15 +262,15 @@ impl Cluster {
                 let Some(facts) = facts else { return };
                 self.record_construction(id, &facts, storage, replica);
                 if replica.state == ReplicaState::Finalized {
-                    self.accept_finalized(id, &facts, storage, replica);
+                    self.accept_finalized(lookup, id, &facts, storage, replica);
                 }
             }
             Verdict::Good => {
                 let Some(facts) = facts else { return };
-                if let Some(hint) = delete_hint {
-                    self.mending.hint_deletion(id, hint);
+                if let Some(node) = delete_hint {
+                    self.mending.hint_deletion(id, replica.block.id.unit(), node);
                 }
-                self.accept_finalized(id, &facts, storage, replica);
+                self.accept_finalized(lookup, id, &facts, storage, replica);
                 self.mending.take_hint(id);
                 self.note_good(id, &facts, &replica, changes);
             }
@@ -339,6 +339,7 @@ impl Cluster {
     /// Adds a finalized replica to what is known, or clears its mark of being bad.
     pub(crate) fn accept_finalized(
         &mut self,
+        lookup: &dyn BlockLookup,
         id: BlockId,
         facts: &BlockFacts,
         storage: StorageHandle,
@@ -369,7 +370,7 @@ impl Cluster {
         }
         // Surplus that is still there may be all that is left by now.
         if excess || is_new || healed {
-            self.check_against(id, Some(*facts));
+            self.check_against(lookup, id, Some(*facts));
         }
     }
 
@@ -390,7 +391,7 @@ impl Cluster {
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(group, facts));
         }
-        self.check_against(group, facts);
+        self.check_against(lookup, group, facts);
     }
 
     /// Forgets a place. `id` is an internal block's own id for a unit.
@@ -474,7 +475,7 @@ impl Cluster {
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(id, facts));
         }
-        self.check_against(id, facts);
+        self.check_against(lookup, id, facts);
     }
 
     /// After a block got its final length and stamp: marks the places that differ.

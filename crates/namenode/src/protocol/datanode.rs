@@ -15,6 +15,8 @@ mod register;
 mod report;
 mod synchronize;
 
+pub(super) use register::version_request;
+
 /// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
 pub const SOFTWARE_VERSION: &str = "3.5.0";
 
@@ -40,14 +42,6 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
 pub fn handle_lifeline(node: &NameNode, call: &Call) -> Answer {
     match call.method.as_str() {
         "sendLifeline" => report::send_lifeline(node, call),
-        _ => Err(call.unknown_method().into()),
-    }
-}
-
-/// Handles a call of `NamenodeProtocol`, of which there is only what says which file system this is.
-pub fn handle_namenode(node: &NameNode, call: &Call) -> Answer {
-    match call.method.as_str() {
-        "versionRequest" => register::version_request(node, call),
         _ => Err(call.unknown_method().into()),
     }
 }

@@ -7,6 +7,7 @@ pub mod client;
 pub mod convert;
 pub mod datanode;
 pub mod ha;
+pub mod namenode;
 pub mod refusal;
 pub mod storage_policy;
 pub mod user_mappings;
@@ -55,7 +56,7 @@ impl Service for Protocols {
             CLIENT => client::handle(node, &call).await,
             DATANODE => datanode::handle(node, &call).await,
             LIFELINE => datanode::handle_lifeline(node, &call),
-            NAMENODE => datanode::handle_namenode(node, &call),
+            NAMENODE => namenode::handle(node, &call).await,
             HA => ha::handle(node, &call).await,
             USER_MAPPINGS => user_mappings::get_user_mappings(node, &call).await,
             REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,

@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::counter::{self, Counter};
-use crate::ops::{self, Context};
+use crate::ops::{self, Context, set_storage_policy};
 use crate::path::Resolved;
 use crate::policy_admin;
 use crate::query::AddBlockPlan;
@@ -62,12 +62,11 @@ impl AddBlock {
         };
         let space = tree::block_space(store, file.redundancy, whole_len)? as i64;
         tree::verify_quota(store, &at.chain, Usage { names: 0, space })?;
-        let storage_policy = at.chain.iter().rev().map(|i| i.storage_policy).find(|id| *id != 0);
         Ok(AddBlockPlan::New {
             file: inode.id,
             block_size: file.block_size,
             redundancy,
-            storage_policy: storage_policy.unwrap_or(0),
+            storage_policy: set_storage_policy::effective(&at.chain),
             client_machine: file
                 .writer
                 .as_ref()

@@ -3,6 +3,7 @@
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
+use crate::inode::{FileRedundancy, Inode};
 use crate::ops::{self, Context};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
@@ -12,14 +13,34 @@ use crate::perm::{self, Access};
 /// Source: Hadoop 3.5.0 `HdfsConstants.StoragePolicy`.
 pub const POLICIES: [(&str, u8); 8] = [
     ("PROVIDED", 1),
-    ("COLD", 2),
+    ("COLD", COLD),
     ("WARM", 5),
-    ("HOT", 7),
+    ("HOT", HOT),
     ("ONE_SSD", 10),
-    ("ALL_SSD", 12),
+    ("ALL_SSD", ALL_SSD),
     ("ALL_NVDIMM", 14),
-    ("LAZY_PERSIST", 15),
+    ("LAZY_PERSIST", LAZY_PERSIST),
 ];
+
+/// Those that suit striped files; a striped file ignores the others.
+///
+/// Source: Hadoop 3.5.0 `ErasureCodingPolicyManager#checkStoragePolicySuitableForECStripedMode`.
+const SUITS_STRIPES: [u8; 3] = [HOT, COLD, ALL_SSD];
+const COLD: u8 = 2;
+const HOT: u8 = 7;
+const ALL_SSD: u8 = 12;
+/// It counts when a file is created only.
+const LAZY_PERSIST: u8 = 15;
+
+/// The storage policy in force for the last inode of a chain from the root; 0 for the default.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
+pub(crate) fn effective(chain: &[Inode]) -> u8 {
+    let set = chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0);
+    let file = chain.last().and_then(|inode| inode.file());
+    let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
+    set.filter(|id| !striped || SUITS_STRIPES.contains(id)).unwrap_or(0)
+}
 
 /// Sets or unsets a storage policy.
 ///
@@ -47,6 +68,20 @@ impl SetStoragePolicy {
                 at.path
             )));
         };
+        let lazy = |id| id == LAZY_PERSIST && !target.is_directory();
+        if lazy(id) {
+            return Err(NamespaceError::HadoopIllegalArgument(
+                "Policy BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], \
+                 creationFallbacks=[DISK], replicationFallbacks=[DISK]} cannot be set after file \
+                 creation."
+                    .to_string(),
+            ));
+        }
+        if id != 0 && lazy(target.storage_policy) {
+            return Err(NamespaceError::HadoopIllegalArgument(
+                "Existing policy LAZY_PERSIST cannot be changed after file creation.".to_string(),
+            ));
+        }
         let mut inode = target.clone();
         inode.storage_policy = id;
         ops::save(cx, &inode)

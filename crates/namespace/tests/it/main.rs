@@ -7,5 +7,6 @@ mod model;
 mod permissions;
 mod policies;
 mod replay;
+mod storage_policies;
 mod support;
 mod tree;

@@ -6,6 +6,7 @@ use crate::block::{BlockFacts, BlockLookup, BlockState};
 use crate::cluster::Cluster;
 use crate::node::{AdminState, NodeHandle};
 use crate::storage::StorageState;
+use crate::storage_policy::StoragePolicy;
 use cairn_stripe::BlockId;
 use std::fmt;
 
@@ -188,7 +189,8 @@ impl Cluster {
         told.blocks = some
             .into_iter()
             .filter_map(|id| {
-                Some((id, self.held_back(id.group(), &lookup.block(id.group())?, now)))
+                let (group, facts) = (id.group(), lookup.block(id.group())?);
+                Some((id, self.held_back(group, &facts, lookup.storage_policy(group), now)))
             })
             .collect();
         Some(told)
@@ -224,7 +226,13 @@ impl Cluster {
     }
 
     /// What keeps others from having a block.
-    fn held_back(&self, id: BlockId, facts: &BlockFacts, now: Now) -> HeldBack {
+    fn held_back(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        policy: StoragePolicy,
+        now: Now,
+    ) -> HeldBack {
         if facts.state != BlockState::Complete {
             return HeldBack::Open;
         }
@@ -237,7 +245,7 @@ impl Cluster {
         if readable < needed && !copies {
             return HeldBack::Unreadable { readable, needed };
         }
-        if self.has_target(id, facts, now) {
+        if self.has_target(id, facts, policy, now) {
             return HeldBack::Waiting;
         }
         let tally = self.tally(id, facts);

@@ -9,9 +9,11 @@
 use crate::block::{BlockFacts, BlockRef, Layout};
 use crate::cluster::Cluster;
 use crate::command::{Reconstruction, Transfer};
+use crate::mend::schedule::Wanted;
 use crate::node::{AdminState, NodeHandle};
 use crate::placement::PlacementRequest;
 use crate::storage::StorageHandle;
+use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +73,7 @@ impl Cluster {
         &mut self,
         id: BlockId,
         facts: &BlockFacts,
+        policy: StoragePolicy,
         now: Now,
         dice: Dice<'_>,
     ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
@@ -93,7 +96,8 @@ impl Cluster {
         if copied.is_empty() && decoded.is_empty() {
             return None;
         }
-        let chosen = self.evacuation_targets(id, facts, copied.len() + decoded.len(), now, dice);
+        let wanted = Wanted { count: copied.len() + decoded.len(), moving: false, policy };
+        let chosen = self.evacuation_targets(id, facts, wanted, now, dice);
         let mut chosen = chosen.into_iter();
         let mut work = Vec::new();
         for ((unit, source), target) in copied.into_iter().zip(chosen.by_ref()) {
@@ -226,17 +230,18 @@ impl Cluster {
         })
     }
 
-    /// Storages for `count` more units. Where the group has more units than there are nodes to serve,
+    /// Storages for more units. Where the group has more units than there are nodes to serve,
     /// dead ones counted, nodes that have one get another, up to as many as the group can lose.
     fn evacuation_targets(
         &self,
         id: BlockId,
         facts: &BlockFacts,
-        count: usize,
+        wanted: Wanted,
         now: Now,
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
-        let mut chosen = self.targets(id, facts, count, false, now, &mut *dice);
+        let count = wanted.count;
+        let mut chosen = self.targets(id, facts, wanted, now, &mut *dice);
         let Layout::Striped { m, .. } = facts.layout else { return chosen };
         let meant_to_serve = self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
         if chosen.len() == count || meant_to_serve.count() >= facts.expected_units() {
@@ -261,6 +266,7 @@ impl Cluster {
                     count: 1,
                     block_len: facts.unit_len(UnitIndex(0)),
                     excluded: &excluded,
+                    storage_policy: wanted.policy,
                     ..PlacementRequest::default()
                 };
                 self.choose_striped(&request, now, &mut *dice).first().copied()
@@ -273,12 +279,19 @@ impl Cluster {
     }
 
     /// Whether some node could take another replica or unit of a block.
-    pub(crate) fn has_target(&self, id: BlockId, facts: &BlockFacts, now: Now) -> bool {
+    pub(crate) fn has_target(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        policy: StoragePolicy,
+        now: Now,
+    ) -> bool {
         let mut dice = || 0;
+        let wanted = Wanted { count: 1, moving: false, policy };
         let targets = if facts.layout.is_striped() {
-            self.evacuation_targets(id, facts, 1, now, &mut dice)
+            self.evacuation_targets(id, facts, wanted, now, &mut dice)
         } else {
-            self.targets(id, facts, 1, false, now, &mut dice)
+            self.targets(id, facts, wanted, now, &mut dice)
         };
         !targets.is_empty()
     }

@@ -10,12 +10,24 @@ use crate::node::NodeHandle;
 use crate::placement::PlacementRequest;
 use crate::queue::Priority;
 use crate::storage::StorageHandle;
+use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
 
 /// Blocks that one tick of a walk over the namespace looks at.
 const SCAN_STEP: usize = 10_000;
+
+/// What targets are for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// How many more replicas or units.
+    pub count: usize,
+    /// On other racks only: the block is to be better spread.
+    pub moving: bool,
+    /// Of the file.
+    pub policy: StoragePolicy,
+}
 
 impl Cluster {
     /// One tick of mending.
@@ -91,13 +103,14 @@ impl Cluster {
             return;
         };
         // What it needs may have changed without a word on this block: racks that are left, say.
-        self.check_against(id, Some(facts));
+        self.check_against(lookup, id, Some(facts));
         if self.queues.priority(id).is_none() {
             return;
         }
+        let policy = lookup.storage_policy(id);
         let work = match facts.layout {
-            Layout::Replicated { .. } => self.copy_replica(id, &facts, level, now, dice),
-            Layout::Striped { .. } => self.mend_group(id, &facts, now, dice),
+            Layout::Replicated { .. } => self.copy_replica(policy, id, &facts, level, now, dice),
+            Layout::Striped { .. } => self.mend_group(policy, id, &facts, now, dice),
         };
         if let Some(targets) = work {
             self.leaving.note_placed(id);
@@ -124,6 +137,7 @@ impl Cluster {
 
     fn copy_replica(
         &mut self,
+        policy: StoragePolicy,
         id: BlockId,
         facts: &BlockFacts,
         level: Priority,
@@ -136,7 +150,7 @@ impl Cluster {
         let moving = have >= wanted;
         let count = if moving { 1 } else { wanted - have };
         let source = self.source(id, level, dice)?;
-        let targets = self.targets(id, facts, count, moving, now, dice);
+        let targets = self.targets(id, facts, Wanted { count, moving, policy }, now, dice);
         if targets.is_empty() {
             return None;
         }
@@ -165,14 +179,13 @@ impl Cluster {
         ranked.min().map(|(_, _, storage)| storage)
     }
 
-    /// Storages for `count` more replicas or units beside those that stay; on other racks only, if the block is `moving` to
-    /// be better spread.
+    /// Storages for more replicas or units beside those that stay, of the types that the file's storage
+    /// policy has or falls back to.
     pub(super) fn targets(
         &self,
         id: BlockId,
         facts: &BlockFacts,
-        count: usize,
-        moving: bool,
+        wanted: Wanted,
         now: Now,
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
@@ -193,17 +206,18 @@ impl Cluster {
             .collect();
         let mut excluded: Vec<NodeHandle> =
             places.iter().map(|place| node_of(&place.storage)).collect();
-        if moving {
+        if wanted.moving {
             let racks: BTreeSet<&str> =
                 existing.iter().map(|s| self.node(node_of(s)).rack.as_str()).collect();
             let crowded = self.nodes().filter(|node| racks.contains(node.rack.as_str()));
             excluded.extend(crowded.map(|node| node.handle));
         }
         let request = PlacementRequest {
-            count,
+            count: wanted.count,
             block_len: facts.unit_len(UnitIndex(0)),
             excluded: &excluded,
             existing: &existing,
+            storage_policy: wanted.policy,
             ..PlacementRequest::default()
         };
         if facts.layout.is_striped() {
@@ -217,6 +231,7 @@ impl Cluster {
     /// Moving units of a whole group for a better spread over racks is left to later.
     fn mend_group(
         &mut self,
+        policy: StoragePolicy,
         id: BlockId,
         facts: &BlockFacts,
         now: Now,
@@ -240,13 +255,14 @@ impl Cluster {
         let lost: Vec<UnitIndex> =
             wanted.iter().copied().filter(|unit| !good.iter().any(|(_, u)| u == unit)).collect();
         if !lost.is_empty() {
-            let chosen = self.targets(id, facts, lost.len(), false, now, &mut *dice);
+            let wanted = Wanted { count: lost.len(), moving: false, policy };
+            let chosen = self.targets(id, facts, wanted, now, &mut *dice);
             let work = self.decode(id, facts, &good, &lost, coming, chosen);
             if work.is_some() {
                 return work;
             }
         }
-        self.evacuate(id, facts, now, dice)
+        self.evacuate(id, facts, policy, now, dice)
     }
 
     /// One node, that of the first `chosen` storage, reads enough units and decodes all lost ones in one

@@ -14,17 +14,14 @@ pub(super) struct Strictness {
     pub fresh: bool,
     /// Not much busier than the average.
     pub idle: bool,
-    /// Of the storage types wanted, not merely of any that fit a block.
-    pub typed: bool,
 }
 
 impl Strictness {
     /// From all wishes to none.
-    pub const LEVELS: [Strictness; 4] = [
-        Strictness { fresh: true, idle: true, typed: true },
-        Strictness { fresh: false, idle: true, typed: true },
-        Strictness { fresh: false, idle: false, typed: true },
-        Strictness { fresh: false, idle: false, typed: false },
+    pub const LEVELS: [Strictness; 3] = [
+        Strictness { fresh: true, idle: true },
+        Strictness { fresh: false, idle: true },
+        Strictness { fresh: false, idle: false },
     ];
 }
 
@@ -41,6 +38,12 @@ pub(super) struct Choice<'a> {
     taken: Vec<NodeHandle>,
     /// So many replicas are to be in distinct upgrade domains.
     pub distinct_domains: usize,
+    /// Whether that is still insisted on.
+    spread_domains: bool,
+    /// The storage types of what is still to be chosen, in the order of preference.
+    needed: Vec<StorageType>,
+    /// Types that were looked for in vain.
+    unavailable: Vec<StorageType>,
 }
 
 impl<'a> Choice<'a> {
@@ -55,7 +58,11 @@ impl<'a> Choice<'a> {
             per_rack: BTreeMap::new(),
             taken: Vec::new(),
             distinct_domains: 0,
+            spread_domains: true,
+            needed: Vec::new(),
+            unavailable: Vec::new(),
         };
+        choice.needed = choice.missing_types();
         for storage in request.existing {
             let node = cluster.node(cluster.storage(*storage).node);
             if !choice.taken.contains(&node.handle) {
@@ -66,20 +73,53 @@ impl<'a> Choice<'a> {
         choice
     }
 
-    /// Runs `step` at each level of strictness until all that is wanted is chosen.
+    /// Runs `step` at each level of strictness until all that is wanted is chosen, then again with the
+    /// fallbacks of the storage types that could not be had.
     pub fn relax(mut self, mut step: impl FnMut(&mut Choice<'a>)) -> Vec<StorageHandle> {
-        let stale_matters = self.avoid_stale();
-        for level in Strictness::LEVELS {
-            if level.fresh && !stale_matters {
-                continue;
-            }
-            self.strictness = level;
-            step(&mut self);
-            if self.is_done() {
-                break;
-            }
+        self.try_all_types(&mut step);
+        if !self.is_done() && self.distinct_domains > 0 {
+            self.spread_domains = false;
+            self.unavailable.clear();
+            self.needed = self.missing_types();
+            self.try_all_types(&mut step);
         }
         self.chosen
+    }
+
+    fn try_all_types(&mut self, step: &mut impl FnMut(&mut Choice<'a>)) {
+        let stale_matters = self.avoid_stale();
+        while !self.needed.is_empty() {
+            for level in Strictness::LEVELS {
+                if level.fresh && !stale_matters {
+                    continue;
+                }
+                self.strictness = level;
+                step(self);
+                if self.is_done() {
+                    return;
+                }
+            }
+            let before = self.unavailable.len();
+            for kind in &self.needed {
+                if !self.unavailable.contains(kind) {
+                    self.unavailable.push(*kind);
+                }
+            }
+            if self.unavailable.len() == before {
+                return;
+            }
+            self.needed = self.missing_types();
+        }
+    }
+
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseTarget`.
+    fn missing_types(&self) -> Vec<StorageType> {
+        let existing = self.request.existing;
+        let kind = |storage: &StorageHandle| self.cluster.storage(*storage).storage_type;
+        let present: Vec<StorageType> = existing.iter().chain(&self.chosen).map(kind).collect();
+        let copies = existing.len() + self.request.count;
+        let policy = self.request.storage_policy;
+        policy.missing(copies, &present, &self.unavailable, self.request.is_new)
     }
 
     /// Whether so few nodes are stale that writers can do without them.
@@ -107,14 +147,16 @@ impl<'a> Choice<'a> {
 
     /// Takes `node` if it can take a block.
     pub fn take(&mut self, node: &'a DataNode) -> bool {
-        let Some(storage) = self.storage_on(node) else { return false };
+        let Some((rank, storage)) = self.storage_on(node) else { return false };
+        self.needed.remove(rank);
         self.chosen.push(storage);
         self.taken.push(node.handle);
         *self.per_rack.entry(node.rack.as_str()).or_default() += 1;
         true
     }
 
-    /// Takes one of the nodes that `wanted` lets through, at random. Returns it.
+    /// Takes one of the nodes that `wanted` lets through, at random among those with a storage of the
+    /// type that comes first. Returns it.
     pub fn take_random(
         &mut self,
         wanted: impl Fn(&DataNode) -> bool,
@@ -123,14 +165,18 @@ impl<'a> Choice<'a> {
         if self.is_done() {
             return None;
         }
-        let open: Vec<&DataNode> = self.open_nodes().into_iter().filter(|n| wanted(n)).collect();
-        let node = *pick(&open, dice)?;
+        let offer = |node: &'a DataNode| Some((self.storage_on(node)?.0, node));
+        let nodes = self.cluster.nodes().filter(|node| wanted(node));
+        let mut offers: Vec<(usize, &DataNode)> = nodes.filter_map(offer).collect();
+        let best = offers.iter().map(|(rank, _)| *rank).min();
+        offers.retain(|(rank, _)| Some(*rank) == best);
+        let (_, node) = *pick(&offers, dice)?;
         self.take(node).then_some(node)
     }
 
-    /// The storage that a node would give, if it can be chosen at all: of the wanted type if it has
-    /// one, else the one with most room.
-    fn storage_on(&self, node: &DataNode) -> Option<StorageHandle> {
+    /// The storage that a node would give, if it can be chosen at all: of the first type needed that it
+    /// has room on, the one with most; with the place of that type among those needed.
+    fn storage_on(&self, node: &DataNode) -> Option<(usize, StorageHandle)> {
         let usable = node.alive
             && node.heartbeat_seen
             && node.admin == AdminState::InService
@@ -139,14 +185,17 @@ impl<'a> Choice<'a> {
         if !usable || self.is_unwelcome(node) || self.shares_domain(node) {
             return None;
         }
-        let fitting = node.storages.iter().map(|s| self.cluster.storage(*s)).filter(|storage| {
-            let wanted = !self.strictness.typed || storage.storage_type == self.wanted_type();
-            // Nothing is put on these unless it is asked for by its type.
-            let special =
-                matches!(storage.storage_type, StorageType::RamDisk | StorageType::Provided);
-            wanted && (self.strictness.typed || !special) && self.has_room(storage)
-        });
-        fitting.max_by_key(|storage| storage.usage.remaining).map(|storage| storage.handle)
+        let fitting = || {
+            let storages = node.storages.iter().map(|s| self.cluster.storage(*s));
+            storages.filter(|storage| self.has_room(storage))
+        };
+        let of_type = |kind: StorageType| {
+            let storages = fitting().filter(|storage| storage.storage_type == kind);
+            storages.max_by_key(|storage| storage.usage.remaining)
+        };
+        let ranked = self.needed.iter().enumerate();
+        let mut found = ranked.filter_map(|(rank, kind)| Some((rank, of_type(*kind)?.handle)));
+        found.next()
     }
 
     fn is_unwelcome(&self, node: &DataNode) -> bool {
@@ -163,17 +212,11 @@ impl<'a> Choice<'a> {
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain#isGoodDatanode`.
     fn shares_domain(&self, node: &DataNode) -> bool {
         let (have, wanted) = (self.taken.len(), self.distinct_domains);
-        if have == 0 || have >= wanted || !self.strictness.typed {
+        if have == 0 || have >= wanted || !self.spread_domains {
             return false;
         }
         let own = node.upgrade_domain();
         self.taken.iter().any(|other| self.cluster.node(*other).upgrade_domain() == own)
-    }
-
-    fn wanted_type(&self) -> StorageType {
-        let at = self.request.existing.len() + self.chosen.len();
-        let types = self.request.storage_types;
-        types.get(at).or(types.last()).copied().unwrap_or_default()
     }
 
     /// Room for the block and for those that were sent there since its last heartbeat.

@@ -190,8 +190,8 @@ fn storages_of_the_wanted_type_are_taken() {
         world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
     }
     for seed in 0..SEEDS {
-        let types = [StorageType::Ssd, StorageType::Disk];
-        let one_ssd = PlacementRequest { storage_types: &types, ..request(3) };
+        let storage_policy = StoragePolicy::by_name("ONE_SSD").unwrap();
+        let one_ssd = PlacementRequest { storage_policy, ..request(3) };
         let chosen = world.cluster.choose_replicated(&one_ssd, world.now, &mut dice(seed));
         let got: BTreeSet<bool> = nodes(&world, &chosen).iter().map(|node| *node < 3).collect();
         assert_eq!((chosen.len(), got.len()), (3, 2), "seed {seed}");

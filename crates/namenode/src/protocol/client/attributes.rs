@@ -5,11 +5,12 @@ use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::perm::Access;
 use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
+use cairn_redundancy::StoragePolicy;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
-use super::super::storage_policy::{ALL, StoragePolicy};
+use super::super::storage_policy::to_proto;
 use crate::NameNode;
 
 /// The sticky bit of a mode.
@@ -41,14 +42,14 @@ pub async fn get_storage_policy(node: &NameNode, call: &Call) -> Answer {
         let message = format!("File/Directory does not exist: {path}");
         return Err(Refusal::new(class::FILE_NOT_FOUND, message));
     };
-    let storage_policy = StoragePolicy::by_id(status.storage_policy).to_proto();
+    let storage_policy = to_proto(StoragePolicy::by_id(status.storage_policy));
     answer(&pb::GetStoragePolicyResponseProto { storage_policy })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getStoragePolicies`.
 pub async fn get_storage_policies(_node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetStoragePoliciesRequestProto = call.decode()?;
-    let policies = ALL.into_iter().map(StoragePolicy::to_proto).collect();
+    let policies = StoragePolicy::ALL.into_iter().map(to_proto).collect();
     answer(&pb::GetStoragePoliciesResponseProto { policies })
 }
 

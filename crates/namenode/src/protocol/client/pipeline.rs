@@ -9,14 +9,13 @@ use cairn_namespace::{Block, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockState, Cluster, NodeHandle, PlacementRequest, Reader, StorageHandle,
-    StorageType,
+    StoragePolicy,
 };
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::super::storage_policy::StoragePolicy;
 use super::locate::{Locator, Places};
 use super::write::{block_ref, file_id};
 use crate::NameNode;
@@ -71,32 +70,23 @@ fn choose_targets(
     let rack = node.topology.rack_of_client(writer);
     let excluded = nodes_of(cluster, &request.exclude_nodes);
     let favored = favored_nodes(cluster, &request.favored_nodes);
-    let policy = StoragePolicy::by_id(wanted.storage_policy);
-    let place = |types: &[StorageType]| {
-        let request = PlacementRequest {
-            count: wanted.redundancy.width(),
-            writer,
-            writer_rack: rack.as_deref(),
-            // A unit of a group can be as long as a block.
-            block_len: wanted.block_size,
-            excluded: &excluded,
-            favored: &favored,
-            existing: &[],
-            storage_types: types,
-            avoid_local: flagged(pb::AddBlockFlagProto::NoLocalWrite),
-        };
-        match wanted.redundancy {
-            Redundancy::Replicated(_) => cluster.choose_replicated(&request, node.now(), &mut dice),
-            Redundancy::Striped(_) => cluster.choose_striped(&request, node.now(), &mut dice),
-        }
+    let placement = PlacementRequest {
+        count: wanted.redundancy.width(),
+        writer,
+        writer_rack: rack.as_deref(),
+        // A unit of a group can be as long as a block.
+        block_len: wanted.block_size,
+        excluded: &excluded,
+        favored: &favored,
+        existing: &[],
+        storage_policy: StoragePolicy::by_id(wanted.storage_policy),
+        is_new: true,
+        avoid_local: flagged(pb::AddBlockFlagProto::NoLocalWrite),
     };
-    let mut chosen = place(policy.creation_types());
-    if chosen.len() < wanted.redundancy.width() && !policy.creation_fallback_types().is_empty() {
-        let fallback = place(policy.creation_fallback_types());
-        if fallback.len() > chosen.len() {
-            chosen = fallback;
-        }
-    }
+    let chosen = match wanted.redundancy {
+        Redundancy::Replicated(_) => cluster.choose_replicated(&placement, node.now(), &mut dice),
+        Redundancy::Striped(_) => cluster.choose_striped(&placement, node.now(), &mut dice),
+    };
     let (min, what) = match &wanted.redundancy {
         Redundancy::Replicated(_) => {
             (usize::from(node.config.min_replication), "minReplication nodes".to_string())
@@ -272,7 +262,6 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
         let writer = status.inode.file().and_then(|file| file.writer.as_ref());
         let writer = writer.map_or("", |writer| writer.client_machine.as_str());
         let rack = node.topology.rack_of_client(writer);
-        let policy = StoragePolicy::by_id(status.storage_policy);
         let placement = PlacementRequest {
             count: request.num_additional_nodes as usize,
             writer,
@@ -281,7 +270,8 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
             excluded: &excluded,
             favored: &[],
             existing: &existing,
-            storage_types: policy.creation_types(),
+            storage_policy: StoragePolicy::by_id(status.storage_policy),
+            is_new: existing.is_empty(),
             avoid_local: false,
         };
         let added = cluster.choose_replicated(&placement, node.now(), &mut dice);

@@ -4,12 +4,11 @@ use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, FileStatus};
 use cairn_namespace::{Block, BlockState};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{Cluster, Reader};
+use cairn_redundancy::{Cluster, Reader, StoragePolicy};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
-use super::super::storage_policy::HOT;
 use super::locate::{self, Locator};
 use crate::NameNode;
 use crate::config::ChecksumType;
@@ -261,7 +260,7 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
             checksum_type: Some(checksum_type as i32),
             // An empty address tells clients that there is no key provider, so they do not ask.
             key_provider_uri: Some(String::new()),
-            policy_id: Some(HOT.id.into()),
+            policy_id: Some(StoragePolicy::HOT.id.into()),
             snapshot_trash_root_enabled: Some(false),
         },
     })

@@ -31,7 +31,7 @@ fn storage_info(node: &NameNode) -> pb::StorageInfoProto {
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getNamespaceInfo`.
-pub(super) fn version_request(node: &NameNode, call: &Call) -> Answer {
+pub(crate) fn version_request(node: &NameNode, call: &Call) -> Answer {
     call.decode::<pb::VersionRequestProto>()?;
     answer(&pb::VersionResponseProto {
         info: pb::NamespaceInfoProto {

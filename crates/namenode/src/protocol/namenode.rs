@@ -1,0 +1,129 @@
+//! `NamenodeProtocol`: what a balancer asks of the NameNode.
+//!
+//! What it has for standby NameNodes (checkpoints, edit logs) is not served: there are none.
+//! Source: Hadoop 3.5.0 `NameNodeRpcServer`, `NamenodeProtocolServerSideTranslatorPB`.
+
+use cairn_namespace::query;
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{Layout, MovableBlock, MoveQuery};
+use cairn_stripe::BlockId;
+use cairn_wire::exception::class;
+use cairn_wire::proto::{hdfs as pb, namenode as nn};
+
+use super::convert;
+use super::datanode;
+use super::refusal::{Answer, Refusal, answer};
+use crate::NameNode;
+use crate::lookup::Lookup;
+use crate::node::dice;
+
+/// Handles a call of this protocol.
+pub async fn handle(node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "versionRequest" => datanode::version_request(node, call),
+        "getBlocks" => get_blocks(node, call).await,
+        "getBlockKeys" => get_block_keys(node, call).await,
+        "isUpgradeFinalized" => is_upgrade_finalized(node, call).await,
+        "isRollingUpgrade" => is_rolling_upgrade(node, call).await,
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// Some of the blocks that a DataNode holds, with all their places.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getBlocks`, `BlockManager#getBlocksWithLocations`.
+async fn get_blocks(node: &NameNode, call: &Call) -> Answer {
+    let request: nn::GetBlocksRequestProto = call.decode()?;
+    // Java reads both as signed.
+    let (size, min_block_len) = (request.size as i64, request.min_block_size() as i64);
+    if size <= 0 || min_block_len < 0 {
+        let message = format!("Unexpected not positive size: {size}");
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
+    node.check_superuser(call).await?;
+    node.check_safe_mode(|| "Cannot execute getBlocks".to_string())?;
+    let storage_type = request.storage_type.map(convert::parse_storage_type);
+    let read_since = match request.time_interval() {
+        0 => u64::MAX,
+        interval => node.now().wall_ms.saturating_sub(interval),
+    };
+    let uuid = &request.datanode.datanode_uuid;
+    let blocks = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
+        let Some(from) = cluster.node_by_uuid(uuid) else {
+            let id = &request.datanode;
+            let name = format!("{}:{}", id.ip_addr, id.xfer_port);
+            let message = format!("Datanode {name} not found.");
+            return Err(Refusal::new(class::HADOOP_ILLEGAL_ARGUMENT, message));
+        };
+        let asked = MoveQuery {
+            node: from.handle,
+            size: size as u64,
+            min_block_len: min_block_len as u64,
+            storage_type,
+        };
+        let is_hot = |id| read_since != u64::MAX && is_hot(lookup, id, read_since);
+        let found = cluster.movable_blocks(lookup, &asked, dice(), &is_hot);
+        Ok(found.iter().map(|block| located(cluster, block)).collect())
+    })?;
+    answer(&nn::GetBlocksResponseProto { blocks: pb::BlocksWithLocationsProto { blocks } })
+}
+
+/// Whether the file of a block is being written, or was read since then.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#isHotBlock`.
+fn is_hot(lookup: &Lookup<'_>, id: BlockId, since_ms: u64) -> bool {
+    match query::file_of_block(lookup.0, id) {
+        Ok(Some(file)) => {
+            file.atime > since_ms || file.file().is_some_and(|file| file.writer.is_some())
+        }
+        Ok(None) | Err(_) => false,
+    }
+}
+
+fn located(
+    cluster: &cairn_redundancy::Cluster,
+    block: &MovableBlock,
+) -> pb::BlockWithLocationsProto {
+    let places = || block.places.iter().map(|place| cluster.storage(place.storage));
+    let (data_block_num, cell_size) = match block.facts.layout {
+        Layout::Replicated { .. } => (None, None),
+        Layout::Striped { k, cell_len, .. } => (Some(u32::from(k)), Some(cell_len)),
+    };
+    let striped = block.facts.layout.is_striped();
+    pb::BlockWithLocationsProto {
+        block: pb::BlockProto {
+            block_id: block.id.0 as u64,
+            gen_stamp: block.facts.gs.0,
+            num_bytes: Some(block.facts.len),
+        },
+        datanode_uuids: places().map(|storage| cluster.node(storage.node).uuid.clone()).collect(),
+        storage_uuids: places().map(|storage| storage.uuid.clone()).collect(),
+        storage_types: places().map(|s| convert::storage_type(s.storage_type)).collect(),
+        indices: striped.then(|| block.places.iter().map(|place| place.unit.0).collect()),
+        data_block_num,
+        cell_size,
+    }
+}
+
+/// That there are none: blocks are served without tokens.
+///
+/// Source: Hadoop 3.5.0 `BlockManager#getBlockKeys`, `ExportedBlockKeys.DUMMY_KEYS`.
+async fn get_block_keys(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<nn::GetBlockKeysRequestProto>()?;
+    node.check_superuser(call).await?;
+    answer(&nn::GetBlockKeysResponseProto { keys: Some(pb::ExportedBlockKeysProto::default()) })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
+async fn is_upgrade_finalized(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<nn::IsUpgradeFinalizedRequestProto>()?;
+    node.check_superuser(call).await?;
+    answer(&nn::IsUpgradeFinalizedResponseProto { is_upgrade_finalized: true })
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#isRollingUpgrade`.
+async fn is_rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<nn::IsRollingUpgradeRequestProto>()?;
+    node.check_superuser(call).await?;
+    answer(&nn::IsRollingUpgradeResponseProto { is_rolling_upgrade: false })
+}

@@ -1,0 +1,72 @@
+//! Storage policies: which one is in force, and which cannot be set.
+
+use crate::support::{Fs, create, said};
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::query;
+use cairn_stripe::BlockId;
+
+fn set(path: &str, policy: &str) -> SetStoragePolicy {
+    SetStoragePolicy { path: path.into(), policy: Some(policy.into()) }
+}
+
+fn in_force(fs: &Fs, path: &str) -> u8 {
+    fs.status(path).unwrap().storage_policy
+}
+
+#[test]
+fn the_nearest_policy_above_is_in_force() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/a/b");
+    fs.write("/a/b/f", &[10]);
+    assert_eq!(in_force(&fs, "/a/b/f"), 0);
+    fs.ok(set("/a", "cold"));
+    assert_eq!((in_force(&fs, "/a"), in_force(&fs, "/a/b/f")), (2, 2));
+    fs.ok(set("/a/b/f", "ONE_SSD"));
+    assert_eq!(in_force(&fs, "/a/b/f"), 10);
+    fs.ok(SetStoragePolicy { path: "/a/b/f".into(), policy: None });
+    assert_eq!(in_force(&fs, "/a/b/f"), 2);
+}
+
+#[test]
+fn a_striped_file_ignores_policies_that_do_not_suit_stripes() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/ec");
+    fs.set_policy("/ec", "RS-3-2-1024k");
+    fs.create("/ec/f");
+    let block = fs.add_block("/ec/f", None);
+    for (policy, id) in [
+        ("PROVIDED", 0),
+        ("COLD", 2),
+        ("WARM", 0),
+        ("HOT", 7),
+        ("ONE_SSD", 0),
+        ("ALL_SSD", 12),
+        ("ALL_NVDIMM", 0),
+        ("LAZY_PERSIST", 0),
+    ] {
+        fs.ok(set("/ec", policy));
+        assert_eq!(in_force(&fs, "/ec/f"), id, "{policy}");
+        assert_eq!(query::storage_policy_of_block(&fs.store, block.id).unwrap(), id, "{policy}");
+        assert_ne!(in_force(&fs, "/ec"), 0, "the directory has it: {policy}");
+    }
+    assert_eq!(query::storage_policy_of_block(&fs.store, BlockId(1)).unwrap(), 0, "of no file");
+}
+
+#[test]
+fn lazy_persist_counts_at_creation_only() {
+    let mut fs = Fs::new();
+    fs.write("/f", &[]);
+    let lazy = "BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], \
+                creationFallbacks=[DISK], replicationFallbacks=[DISK]}";
+    let class = "HadoopIllegalArgumentException".to_string();
+    assert_eq!(
+        said(&fs.err(set("/f", "LAZY_PERSIST"))),
+        (class.clone(), format!("Policy {lazy} cannot be set after file creation."))
+    );
+    fs.ok(Create { storage_policy: Some("LAZY_PERSIST".into()), ..create("/lazy") });
+    assert_eq!(
+        said(&fs.err(set("/lazy", "HOT"))),
+        (class, "Existing policy LAZY_PERSIST cannot be changed after file creation.".into())
+    );
+}
