@@ -59,6 +59,10 @@ pub(super) async fn block_checksum(
 ) -> Result<OpBlockChecksumResponseProto> {
     let view = node.dataset.open_read(block, 0).await?;
     let len = block.len;
+    if len > view.end {
+        let (id, end) = (block.id, view.end);
+        return Err(DataNodeError::peer(format!("{id} has {end} bytes, {len} are to be summed")));
+    }
     blocking(move || {
         let bytes = match checksum_type(options.as_ref()) {
             BlockChecksumTypeProto::Md5crc => md5_of_crcs(&view, len)?,

@@ -1,4 +1,5 @@
-//! BLOCK_GROUP_CHECKSUM: asks the DataNodes of the data units for their checksums and joins them.
+//! BLOCK_GROUP_CHECKSUM: asks the DataNodes of the data units for their checksums and joins them. A unit that none of
+//! them can answer for is decoded from the others.
 //!
 //! Source: Hadoop 3.5.0 `BlockChecksumHelper.BlockGroupNonStripedChecksumComputer`.
 
@@ -6,6 +7,7 @@ use super::checksum::{answer, be_u32, checksum_type};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
+use crate::ops::reconstruct::decoded_checksum;
 use crate::protocol;
 use crate::server::answer_error;
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
@@ -56,21 +58,19 @@ async fn group_checksum(
         return Err(DataNodeError::peer(format!("{} is not a block group", group.id)));
     }
     let mut parts: Vec<OpBlockChecksumResponseProto> = Vec::new();
-    let mut covered = 0;
+    let (mut covered, mut failed) = (0, Vec::new());
     for unit in 0..geometry.k() {
         let index = UnitIndex(unit as u8);
         let len = geometry.internal_block_len(request.requested_num_bytes, index);
         let block = Block { id: group.id.internal(index), len, ..group.clone() };
-        let holder = request.block_indices.iter().position(|i| *i as usize == unit);
-        let holder =
-            holder.and_then(|at| request.datanodes.datanodes.get(at)).ok_or_else(|| {
-                // Rebuilding the unit belongs to reconstruction, which this DataNode does not do yet.
-                DataNodeError::peer(format!(
-                    "no DataNode has {}, whose checksum is needed",
-                    block.id
-                ))
-            })?;
-        parts.push(ask(node, holder, &block, options.clone()).await?);
+        parts.push(match ask_holders(node, request, &block, index, &options).await {
+            Some(checksum) => checksum,
+            None => {
+                let decoded = decoded_checksum(node, request, index, len, &failed).await?;
+                failed.push(index);
+                decoded
+            }
+        });
         covered += len;
         if covered >= request.requested_num_bytes {
             break;
@@ -101,6 +101,27 @@ pub(crate) fn geometry(policy: &ErasureCodingPolicyProto) -> Result<Geometry> {
         )));
     }
     Ok(Geometry::new(k, m, cell_len.into()))
+}
+
+/// The checksum of a unit from the first DataNode that gives it.
+async fn ask_holders(
+    node: &Arc<Node>,
+    request: &OpBlockGroupChecksumProto,
+    block: &Block,
+    unit: UnitIndex,
+    options: &Option<BlockChecksumOptionsProto>,
+) -> Option<OpBlockChecksumResponseProto> {
+    let places = request.block_indices.iter().zip(&request.datanodes.datanodes);
+    for (_, holder) in places.filter(|(index, _)| **index == u32::from(unit.0)) {
+        match ask(node, holder, block, options.clone()).await {
+            Ok(checksum) => return Some(checksum),
+            Err(error) => {
+                let name = protocol::xfer_name(holder);
+                tracing::warn!(block = %block.id, holder = %name, %error, "no checksum of a unit");
+            }
+        }
+    }
+    None
 }
 
 async fn ask(

@@ -10,11 +10,14 @@
 //! Source: Hadoop 3.5.0 `ErasureCodingWorker`, `StripedBlockReconstructor`.
 
 mod budget;
+mod checksum;
 mod gather;
 mod plan;
 mod rebuild;
 mod source;
 mod target;
+
+pub(crate) use checksum::decoded_checksum;
 
 use crate::config::DataNodeConfig;
 use crate::error::{DataNodeError, Result};

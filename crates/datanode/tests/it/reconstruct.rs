@@ -17,19 +17,19 @@ use cairn_wire::proto::hdfs::{
 use std::time::Duration;
 
 /// A cell that neither divides a step nor is divided by one.
-const CELL: u64 = 24 << 10;
+pub const CELL: u64 = 24 << 10;
 const GS: u64 = 1001;
 
 /// A block group with its units' bytes.
-struct Group {
-    id: BlockId,
+pub struct Group {
+    pub id: BlockId,
     geometry: Geometry,
-    len: u64,
-    units: Vec<Vec<u8>>,
+    pub len: u64,
+    pub units: Vec<Vec<u8>>,
 }
 
 impl Group {
-    fn new(number: i64, (k, m): (usize, usize), len: u64) -> Group {
+    pub fn new(number: i64, (k, m): (usize, usize), len: u64) -> Group {
         let geometry = Geometry::new(k, m, CELL);
         let data = bytes(len as usize);
         let mut units = vec![Vec::new(); k + m];
@@ -61,12 +61,12 @@ impl Group {
     }
 
     /// Units that have bytes.
-    fn real(&self) -> Vec<usize> {
+    pub fn real(&self) -> Vec<usize> {
         (0..self.units.len()).filter(|unit| !self.units[*unit].is_empty()).collect()
     }
 
     /// Writes unit `i` to DataNode `i`, but for the lost ones.
-    async fn write(&self, cluster: &Cluster, lost: &[usize]) {
+    pub async fn write(&self, cluster: &Cluster, lost: &[usize]) {
         for unit in self.real().into_iter().filter(|unit| !lost.contains(unit)) {
             write_block(cluster, &[unit], self.unit_id(unit), GS, &self.units[unit]).await;
         }

@@ -12,6 +12,7 @@ use cairn_stripe::read::UnitHealth;
 use cairn_stripe::{CodecName, Geometry, Policy, UnitIndex};
 use cairn_wire::proto::hdfs::{
     BlockECReconstructionInfoProto, DatanodeInfoProto, ErasureCodingPolicyProto,
+    OpBlockGroupChecksumProto,
 };
 
 /// Lost units of one group, who has the others, and where the rebuilt ones go.
@@ -58,7 +59,8 @@ impl Plan {
         let geometry = group_checksum::geometry(&info.ec_policy)?;
         let codec = Codec::new(codec_kind(&info.ec_policy)?, geometry.k(), geometry.m())
             .map_err(|error| DataNodeError::peer(error.to_string()))?;
-        let holders = holders(&geometry, &info)?;
+        let holders =
+            holders(&geometry, &info.live_block_indices, &info.source_dn_infos.datanodes)?;
         let targets = targets(&geometry, group.len, &info)?;
         let recorded = recorded(&geometry, &info)?;
         let plan = Plan { group, geometry, codec, holders, targets, recorded };
@@ -68,6 +70,22 @@ impl Plan {
             return refuse(format!("{readable} sources are named where {needed} are needed"));
         }
         Ok(plan)
+    }
+
+    /// What a group's checksum needs to decode units: nothing is written.
+    pub(super) fn for_checksum(request: &OpBlockGroupChecksumProto) -> Result<Plan> {
+        let group = protocol::block(&request.header.block);
+        let geometry = group_checksum::geometry(&request.ec_policy)?;
+        let codec = Codec::new(codec_kind(&request.ec_policy)?, geometry.k(), geometry.m())
+            .map_err(|error| DataNodeError::peer(error.to_string()))?;
+        let units: Vec<u8> = request
+            .block_indices
+            .iter()
+            .map(|unit| u8::try_from(*unit).unwrap_or(u8::MAX))
+            .collect();
+        let holders = holders(&geometry, &units, &request.datanodes.datanodes)?;
+        let recorded = vec![None; geometry.units()];
+        Ok(Plan { group, geometry, codec, holders, targets: Vec::new(), recorded })
     }
 
     /// The internal block of a unit.
@@ -136,10 +154,10 @@ fn indices(geometry: &Geometry, bytes: &[u8]) -> Result<Vec<UnitIndex>> {
 
 fn holders(
     geometry: &Geometry,
-    info: &BlockECReconstructionInfoProto,
+    units: &[u8],
+    nodes: &[DatanodeInfoProto],
 ) -> Result<Vec<Vec<DatanodeInfoProto>>> {
-    let units = indices(geometry, &info.live_block_indices)?;
-    let nodes = &info.source_dn_infos.datanodes;
+    let units = indices(geometry, units)?;
     if units.len() != nodes.len() {
         return refuse(format!("{} indices for {} sources", units.len(), nodes.len()));
     }

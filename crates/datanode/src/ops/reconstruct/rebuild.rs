@@ -98,7 +98,7 @@ fn checksum(gathered: &Gathered, step_len: u64) -> Checksum {
 }
 
 /// The lost units' bytes, in the order of `gathered.decode.lost`, all of one length.
-fn decode(plan: &Plan, gathered: &Gathered) -> Result<Vec<Vec<u8>>> {
+pub(super) fn decode(plan: &Plan, gathered: &Gathered) -> Result<Vec<Vec<u8>>> {
     if gathered.decode.lost.is_empty() {
         return Ok(Vec::new());
     }
