@@ -119,6 +119,16 @@ impl BlockFacts {
         }
     }
 
+    /// The units of a group that have bytes, or 0 for a replica.
+    pub fn units(&self) -> Vec<UnitIndex> {
+        match self.layout {
+            Layout::Replicated { .. } => vec![UnitIndex(0)],
+            Layout::Striped { k, m, .. } => {
+                (0..self.data_units() as u8).chain(k..k + m).map(UnitIndex).collect()
+            }
+        }
+    }
+
     /// Data units that hold bytes; 1 for a replicated block.
     ///
     /// Source: Hadoop 3.5.0 `BlockInfoStriped#getRealDataBlockNum`.

@@ -83,6 +83,7 @@ impl Cluster {
     pub fn set_config(&mut self, config: Config) {
         self.config = config;
         self.leaving.judge_anew();
+        self.queues.wake_all();
     }
 
     /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.
@@ -228,7 +229,7 @@ impl Cluster {
             let late = construction.unreported(&facts);
             let alive = |s: &StorageHandle| self.node(self.storage(*s).node).alive;
             let late = late.into_iter().filter(|(storage, _)| alive(storage)).collect();
-            self.mending.expect(id, late, self.last_event);
+            self.mending.expect(id, late, None, self.last_event);
         }
         self.settle_replicas(lookup, id, &facts);
         if facts.state == BlockState::Complete {

@@ -60,4 +60,6 @@ pub struct Reconstruction {
     pub targets: Vec<(StorageHandle, UnitIndex)>,
     /// Units that are missing too but must not be decoded now (they are being rebuilt elsewhere).
     pub excluded_units: Vec<UnitIndex>,
+    /// Another loss would cost data: it does not wait for other work.
+    pub is_urgent: bool,
 }

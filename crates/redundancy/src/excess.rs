@@ -81,7 +81,7 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
     /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
-    fn wanted_racks(&self, facts: &BlockFacts) -> usize {
+    pub(crate) fn wanted_racks(&self, facts: &BlockFacts) -> usize {
         let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
         most.min(facts.expected_units()).min(self.rack_count)
     }
@@ -143,15 +143,36 @@ impl Cluster {
     }
 
     fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
-        let coming = self.mending.coming(id);
+        let coming = self.units_to_come(id, facts);
         let enough = tally.live + coming >= self.wanted_live(facts, tally);
-        let spread = coming > 0 || tally.racks >= self.wanted_racks(facts);
-        if enough && spread {
+        let is_moving = !self.mending.coming(id).is_empty();
+        if enough && (is_moving || tally.racks >= self.wanted_racks(facts)) {
             self.queues.remove(id);
             return;
         }
         let risk = self.risk(facts, tally);
         self.queues.put(id, &risk);
+    }
+
+    /// Replicas on their way, or units on their way that are not there: one that moves to another rack
+    /// adds nothing.
+    pub(crate) fn units_to_come(&self, id: BlockId, facts: &BlockFacts) -> usize {
+        let coming = self.mending.coming(id);
+        if !facts.layout.is_striped() || coming.is_empty() {
+            return coming.len();
+        }
+        let is_there = |unit: UnitIndex| {
+            let mut places = self.blocks.places(id).iter();
+            places.any(|place| place.unit == unit && self.is_live(place))
+        };
+        let units: BTreeSet<UnitIndex> = coming.iter().map(|task| task.unit).collect();
+        units.into_iter().filter(|unit| !is_there(*unit)).count()
+    }
+
+    /// Whether a place counts: good, to be kept, on a node in service.
+    pub(crate) fn is_live(&self, place: &Place) -> bool {
+        let node = self.node(self.storage(place.storage).node);
+        !place.corrupt && !place.excess && !node.is_leaving()
     }
 
     fn risk(&self, facts: &BlockFacts, tally: &Tally) -> Risk {
@@ -201,12 +222,8 @@ impl Cluster {
     fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> bool {
         let striped = facts.layout.is_striped();
         let places = self.blocks.places(id).to_vec();
-        let is_live = |place: &Place| {
-            let node = self.node(self.storage(place.storage).node);
-            !place.corrupt && !place.excess && !node.is_leaving()
-        };
         let live_units: BTreeSet<u8> =
-            places.iter().filter(|p| is_live(p)).map(|p| p.unit.0).collect();
+            places.iter().filter(|p| self.is_live(p)).map(|p| p.unit.0).collect();
         let mut kept = 0;
         for place in places.iter().filter(|place| place.excess && !place.corrupt) {
             let needed = if striped {

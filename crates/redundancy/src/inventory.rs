@@ -163,10 +163,15 @@ impl Cluster {
         };
         let wants_lease = heartbeat.wants_report_lease;
         self.take_figures(lookup, handle, heartbeat, now);
-        self.nodes[handle.0 as usize].heartbeat_seen = true;
+        let seen_before =
+            std::mem::replace(&mut self.nodes[handle.0 as usize].heartbeat_seen, true);
+        if !seen_before {
+            // It can take what nobody could.
+            self.queues.wake_all();
+        }
         let report_lease =
             if wants_lease { self.leases.request(handle, &self.config, now) } else { None };
-        let commands = self.take_commands(handle);
+        let commands = self.take_commands(lookup, handle, now);
         HeartbeatAnswer { commands, report_lease }
     }
 

@@ -251,6 +251,7 @@ impl Cluster {
         self.leaving.untrack(handle);
         // What others hold now counts for less, or for more: what was settled may not be.
         self.leaving.judge_anew();
+        self.queues.wake_all();
         if was_maintenance && !maintenance && !alive {
             // Nothing is counted on a dead node's account any more.
             for storage in self.nodes[handle.0 as usize].storages.clone() {
@@ -284,10 +285,18 @@ impl Cluster {
         }
     }
 
-    /// Racks with live nodes in service: those that blocks can be spread over.
+    /// Racks with live nodes in service: those that blocks can be spread over. With one more, all
+    /// blocks are looked at, since they can be better spread than they are.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#checkIfClusterIsNowMultiRack`. Deviation: Hadoop does so
+    /// only when the second rack comes.
     pub(crate) fn count_racks(&mut self) {
+        let before = self.rack_count;
         let serving = self.nodes().filter(|node| node.alive && !node.is_leaving());
         self.rack_count = serving.map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
+        if self.rack_count > before.max(1) {
+            self.mending.scan_again();
+        }
     }
 
     /// One tick: goes on with the walks and, when it is time, lets nodes go that nothing needs. Returns

@@ -42,6 +42,7 @@ pub use error::RedundancyError;
 pub use excess::Tally;
 pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
 pub use leaving::{AdminIntent, HeldBack, LeavingNode, NodeHeldBack};
+pub use mend::failure::FailedWork;
 pub use moves::{MovableBlock, MoveQuery};
 pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 pub use ordering::Reader;

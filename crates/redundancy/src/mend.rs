@@ -2,22 +2,29 @@
 //!
 //! Replicas are copied (`Command::Transfer`), lost units of groups decoded (`Command::Reconstruct`),
 //! surplus and bad ones deleted (`Command::Invalidate`). Nothing is handed out in safe mode. What to
-//! mend next is chosen in `schedule`; tested in `mend/tests.rs`.
+//! mend next is chosen in `schedule`, looked at once more and handed out in `dispatch`; what becomes of
+//! work that fails is in `failure`. Tested in `mend/tests.rs`.
 
 use crate::Now;
 use crate::block::BlockRef;
 use crate::cluster::Cluster;
-use crate::command::{BlockRecovery, Command, Reconstruction, Transfer};
+use crate::command::{BlockRecovery, Reconstruction, Transfer};
 use crate::node::NodeHandle;
 use crate::stats::ClusterStats;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
 use deletions::Deletions;
+use pending::{Pending, Task};
+use setback::Setbacks;
 use std::collections::{BTreeMap, BTreeSet};
 
 mod deletions;
+mod dispatch;
 mod evacuate;
+pub mod failure;
+mod pending;
 mod schedule;
+mod setback;
 
 #[cfg(test)]
 mod tests;
@@ -30,20 +37,22 @@ pub(crate) struct Bad {
     pub stale: bool,
 }
 
+/// Work of one kind that waits, and whether another loss would cost data.
+#[derive(Clone, Debug)]
+struct Waiting<T> {
+    is_urgent: bool,
+    work: T,
+}
+
 /// Work for one node until its next heartbeat.
 #[derive(Clone, Debug, Default)]
 struct Outbox {
-    transfers: Vec<Transfer>,
-    reconstructions: Vec<Reconstruction>,
+    transfers: Vec<Waiting<Transfer>>,
+    reconstructions: Vec<Waiting<Reconstruction>>,
     recoveries: Vec<BlockRecovery>,
     bandwidth: Option<u64>,
-}
-
-/// Work that was handed out and is not reported done.
-#[derive(Clone, Debug, Default)]
-struct Pending {
-    targets: Vec<(StorageHandle, UnitIndex)>,
-    since_ms: u64,
+    /// Urgent work that it was told of and that is not reported done.
+    urgent: BTreeSet<BlockId>,
 }
 
 /// All work that waits or is under way.
@@ -52,7 +61,10 @@ pub(crate) struct Mending {
     outboxes: BTreeMap<NodeHandle, Outbox>,
     invalid: Deletions,
     bad: BTreeMap<BlockId, Vec<(StorageHandle, Bad)>>,
-    pending: BTreeMap<BlockId, Pending>,
+    pending: Pending,
+    setbacks: Setbacks,
+    /// Reads for reconstructions that a node was chosen for since its last heartbeat.
+    lent: BTreeMap<NodeHandle, u32>,
     /// Blocks with replicas to delete that wait for a storage's first report.
     postponed: BTreeSet<BlockId>,
     recheck_postponed: bool,
@@ -61,6 +73,8 @@ pub(crate) struct Mending {
     pub(crate) excess_count: u64,
     /// A walk over all blocks of the namespace, and where it is.
     scan: Option<Option<BlockId>>,
+    /// Another walk is to follow.
+    scan_again: bool,
     /// Where the last round stopped in each queue.
     cursors: [Option<BlockId>; 5],
     last_round_ms: Option<u64>,
@@ -70,6 +84,11 @@ impl Mending {
     pub(crate) fn start_scan(&mut self) {
         self.scan = Some(None);
         self.last_round_ms = None;
+    }
+
+    /// Has all blocks looked at, after the walk that may be under way: there is a new rack.
+    pub(crate) fn scan_again(&mut self) {
+        self.scan_again = true;
     }
 
     pub(crate) fn recheck_postponed(&mut self) {
@@ -89,8 +108,8 @@ impl Mending {
     }
 
     /// Replicas or units that are on their way.
-    pub(crate) fn coming(&self, id: BlockId) -> usize {
-        self.pending.get(&id).map_or(0, |pending| pending.targets.len())
+    pub(crate) fn coming(&self, id: BlockId) -> &[Task] {
+        self.pending.of(id)
     }
 
     /// Blocks and groups with replicas or units on their way.
@@ -98,28 +117,22 @@ impl Mending {
         self.pending.len() as u64
     }
 
-    /// Counts replicas or units as being on their way.
+    /// Counts replicas or units as being on their way, brought by `worker` if the NameNode ordered them.
     pub(crate) fn expect(
         &mut self,
         id: BlockId,
         targets: Vec<(StorageHandle, UnitIndex)>,
+        worker: Option<NodeHandle>,
         now: Now,
     ) {
-        if targets.is_empty() {
-            return;
-        }
-        let pending = self.pending.entry(id).or_default();
-        pending.since_ms = now.mono_ms;
-        pending.targets.extend(targets);
+        let since_ms = now.mono_ms;
+        let task = |(storage, unit)| Task { storage, unit, worker, since_ms, is_sent: false };
+        self.pending.add(id, targets.into_iter().map(task));
     }
 
-    /// One of them will not come.
+    /// One of them, of which no node was told, will not come.
     fn unexpect(&mut self, id: BlockId, target: (StorageHandle, UnitIndex)) {
-        let Some(pending) = self.pending.get_mut(&id) else { return };
-        pending.targets.retain(|other| *other != target);
-        if pending.targets.is_empty() {
-            self.pending.remove(&id);
-        }
+        self.pending.take(id, |task| !task.is_sent && (task.storage, task.unit) == target);
     }
 
     pub(crate) fn bad_of(&self, id: BlockId) -> &[(StorageHandle, Bad)] {
@@ -165,7 +178,8 @@ impl Mending {
     }
 
     pub(crate) fn forget_block(&mut self, id: BlockId) -> Vec<(StorageHandle, Bad)> {
-        self.pending.remove(&id);
+        self.pending.forget(id);
+        self.setbacks.forget(id);
         self.postponed.remove(&id);
         self.hints.remove(&id);
         self.drop_work_on(id);
@@ -180,8 +194,8 @@ impl Mending {
     /// Takes back work on a block that no node was told of yet.
     fn drop_work_on(&mut self, id: BlockId) {
         for outbox in self.outboxes.values_mut() {
-            outbox.transfers.retain(|transfer| transfer.block.id.group() != id);
-            outbox.reconstructions.retain(|work| work.group.id != id);
+            outbox.transfers.retain(|waiting| waiting.work.block.id.group() != id);
+            outbox.reconstructions.retain(|waiting| waiting.work.group.id != id);
             outbox.recoveries.retain(|recovery| recovery.block.id != id);
         }
     }
@@ -212,73 +226,25 @@ impl Cluster {
     pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) {
         let node = self.storage(storage).node;
         let (group, unit) = (id.group(), id.unit());
-        let Some(pending) = self.mending.pending.get_mut(&group) else { return };
         let storages = &self.storages;
-        pending.targets.retain(|(s, u)| *u != unit || storages[s.0 as usize].node != node);
-        if pending.targets.is_empty() {
-            self.mending.pending.remove(&group);
+        let is_it = |t: &Task| t.unit == unit && storages[t.storage.0 as usize].node == node;
+        let done = self.mending.pending.take(group, is_it);
+        if !done.is_empty() && self.mending.pending.of(group).is_empty() {
+            self.mending.setbacks.forget(group);
         }
     }
 
-    /// A node starts anew or is gone: it knows nothing of what it was told, and nothing will arrive.
-    /// Returns the blocks whose work was lost.
+    /// A node starts anew or is gone: it knows nothing of what it was told, and what was to go there or
+    /// to be brought by it will not arrive. Returns the blocks whose work was lost.
     pub(crate) fn drop_commands(&mut self, node: NodeHandle) -> Vec<BlockId> {
         self.mending.outboxes.remove(&node);
         let storages = &self.storages;
-        let mut lost = Vec::new();
-        self.mending.pending.retain(|id, pending| {
-            let before = pending.targets.len();
-            pending.targets.retain(|(s, _)| storages[s.0 as usize].node != node);
-            if pending.targets.len() < before {
-                lost.push(*id);
-            }
-            !pending.targets.is_empty()
-        });
+        let concerns =
+            |t: &Task| t.worker == Some(node) || storages[t.storage.0 as usize].node == node;
+        let lost = self.mending.pending.take_all(concerns);
+        let mut lost: Vec<BlockId> = lost.into_iter().map(|(id, _)| id).collect();
+        lost.dedup();
         lost
-    }
-
-    /// What a node is told with its heartbeat.
-    ///
-    /// Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`.
-    pub(crate) fn take_commands(&mut self, handle: NodeHandle) -> Vec<Command> {
-        if self.safe_mode.is_on() {
-            return Vec::new();
-        }
-        let node = self.node(handle);
-        let streams =
-            if node.is_leaving() { self.config.max_streams_hard } else { self.config.max_streams };
-        let room = streams.saturating_sub(usize::try_from(node.xmits).unwrap_or(usize::MAX));
-        let mut commands = Vec::new();
-        if let Some(outbox) = self.mending.outboxes.get_mut(&handle) {
-            let recoveries = std::mem::take(&mut outbox.recoveries);
-            if !recoveries.is_empty() {
-                commands.push(Command::Recover(recoveries));
-            }
-            let transfers = outbox.transfers.len().min(room);
-            if transfers > 0 {
-                commands.push(Command::Transfer(outbox.transfers.drain(..transfers).collect()));
-            }
-            let decodes = outbox.reconstructions.len().min(room - transfers);
-            if decodes > 0 {
-                let work = outbox.reconstructions.drain(..decodes).collect();
-                commands.push(Command::Reconstruct(work));
-            }
-            commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
-        }
-        let invalid = self.take_invalidations(handle);
-        if !invalid.is_empty() {
-            commands.push(Command::Invalidate(invalid));
-        }
-        commands
-    }
-
-    fn take_invalidations(&mut self, handle: NodeHandle) -> Vec<BlockRef> {
-        let mut taken = Vec::new();
-        for storage in self.node(handle).storages.clone() {
-            let room = self.config.invalidate_limit.saturating_sub(taken.len());
-            taken.extend(self.mending.invalid.take(storage, room));
-        }
-        taken
     }
 
     /// Adds the figures of blocks to those of nodes.
@@ -318,15 +284,18 @@ impl Cluster {
         }
     }
 
+    /// Takes back work whose time is over, and leaves out for a while who was to do it.
     fn expired_work(&mut self, now: Now) -> Vec<BlockId> {
         let timeout = u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
-        let old = |pending: &Pending| now.mono_ms.saturating_sub(pending.since_ms) >= timeout;
-        let pending = self.mending.pending.iter();
-        let expired: Vec<BlockId> = pending.filter(|(_, p)| old(p)).map(|(id, _)| *id).collect();
-        for id in &expired {
-            self.mending.pending.remove(id);
-            self.mending.drop_work_on(*id);
+        let old = |task: &Task| now.mono_ms.saturating_sub(task.since_ms) >= timeout;
+        let expired = self.mending.pending.take_all(old);
+        for (id, task) in &expired {
+            if task.is_sent {
+                self.mending.setbacks.note(*id, task.worker, &self.config, now);
+            }
         }
-        expired
+        let mut ids: Vec<BlockId> = expired.into_iter().map(|(id, _)| id).collect();
+        ids.dedup();
+        ids
     }
 }

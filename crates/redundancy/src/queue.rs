@@ -1,6 +1,10 @@
 //! Blocks with too little redundancy, those nearest to loss first.
 //!
-//! Source: Hadoop 3.5.0 `LowRedundancyBlocks`.
+//! A block for which nothing can be done now is put aside: it is queued and counted, but not looked at
+//! until its time comes, its own state changes, or the cluster does. So it costs nothing and holds no
+//! other up.
+//!
+//! Source: Hadoop 3.5.0 `LowRedundancyBlocks`. Deviation: Hadoop looks at such blocks in every round.
 
 use crate::stats::{BlockCounts, GroupCounts};
 use cairn_stripe::BlockId;
@@ -71,43 +75,97 @@ impl Risk {
     }
 }
 
+/// A block in the queues.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    risk: Risk,
+    /// When to look at it again, if it was put aside.
+    wake_ms: Option<u64>,
+    /// How often it was put aside in a row.
+    naps: u32,
+}
+
+impl Queued {
+    fn level(&self) -> usize {
+        self.risk.priority() as usize
+    }
+}
+
 /// The queues, each in the order of block ids.
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
     levels: [BTreeSet<BlockId>; 5],
-    /// The level of each queued block, and whether it is meant to have one copy only.
-    places: BTreeMap<BlockId, (Priority, bool)>,
+    /// Those of each level that were not put aside.
+    awake: [BTreeSet<BlockId>; 5],
+    /// Those that were, by the time to look at them again.
+    aside: BTreeSet<(u64, BlockId)>,
+    places: BTreeMap<BlockId, Queued>,
 }
 
 impl Queues {
-    /// Puts a block where its risk wants it, taking it from where it was.
+    /// Puts a block where its risk wants it, taking it from where it was. It is looked at with the next
+    /// round, also if it was put aside.
     pub fn put(&mut self, id: BlockId, risk: &Risk) {
-        let priority = risk.priority();
-        let one_copy = risk.striped_data_units.is_none() && risk.expected == 1;
-        if let Some((old, _)) = self.places.insert(id, (priority, one_copy)) {
-            self.levels[old as usize].remove(&id);
-        }
-        self.levels[priority as usize].insert(id);
+        let naps = self.places.get(&id).filter(|queued| queued.risk == *risk).map_or(0, |q| q.naps);
+        self.remove(id);
+        self.places.insert(id, Queued { risk: *risk, wake_ms: None, naps });
+        let level = risk.priority() as usize;
+        self.levels[level].insert(id);
+        self.awake[level].insert(id);
     }
 
     /// Takes a block out. Returns whether it was queued.
     pub fn remove(&mut self, id: BlockId) -> bool {
-        match self.places.remove(&id) {
-            Some((priority, _)) => self.levels[priority as usize].remove(&id),
-            None => false,
+        let Some(queued) = self.places.remove(&id) else { return false };
+        self.awake[queued.level()].remove(&id);
+        if let Some(wake_ms) = queued.wake_ms {
+            self.aside.remove(&(wake_ms, id));
         }
+        self.levels[queued.level()].remove(&id)
     }
 
     /// Where a block is queued.
     pub fn priority(&self, id: BlockId) -> Option<Priority> {
-        self.places.get(&id).map(|(priority, _)| *priority)
+        self.places.get(&id).map(|queued| queued.risk.priority())
     }
 
-    /// Up to `limit` blocks of a level with ids after `after`, in order.
+    /// Puts a block aside until `wake_ms`, a time of the monotonic clock.
+    pub(crate) fn put_aside(&mut self, id: BlockId, wake_ms: u64) {
+        let Some(queued) = self.places.get_mut(&id) else { return };
+        if let Some(before) = queued.wake_ms.replace(wake_ms) {
+            self.aside.remove(&(before, id));
+        }
+        queued.naps = queued.naps.saturating_add(1);
+        self.awake[queued.level()].remove(&id);
+        self.aside.insert((wake_ms, id));
+    }
+
+    /// How often a block was put aside in a row.
+    pub(crate) fn naps(&self, id: BlockId) -> u32 {
+        self.places.get(&id).map_or(0, |queued| queued.naps)
+    }
+
+    /// Takes back those that were put aside until `now_ms` or before.
+    pub(crate) fn wake(&mut self, now_ms: u64) {
+        while let Some((_, id)) = self.aside.first().copied().filter(|(ms, _)| *ms <= now_ms) {
+            self.aside.pop_first();
+            if let Some(queued) = self.places.get_mut(&id) {
+                queued.wake_ms = None;
+                self.awake[queued.level()].insert(id);
+            }
+        }
+    }
+
+    /// Takes back all that were put aside: the cluster has changed.
+    pub(crate) fn wake_all(&mut self) {
+        self.wake(u64::MAX);
+    }
+
+    /// Up to `limit` blocks of a level with ids after `after`, in order, without those put aside.
     pub fn after(&self, level: Priority, after: Option<BlockId>, limit: usize) -> Vec<BlockId> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = after.map_or(Unbounded, Excluded);
-        self.levels[level as usize].range((from, Unbounded)).take(limit).copied().collect()
+        self.awake[level as usize].range((from, Unbounded)).take(limit).copied().collect()
     }
 
     /// The blocks of a level, in order.
@@ -127,7 +185,9 @@ impl Queues {
 
     /// Adds what is queued to the figures of the cluster.
     pub(crate) fn count(&self, blocks: &mut BlockCounts, groups: &mut GroupCounts) {
-        for (id, (priority, one_copy)) in &self.places {
+        for (id, Queued { risk, .. }) in &self.places {
+            let priority = risk.priority();
+            let one_copy = risk.striped_data_units.is_none() && risk.expected == 1;
             let (low, missing, highest, spread) = if id.is_striped() {
                 let GroupCounts { low_redundancy, missing, highest_priority, .. } = groups;
                 (low_redundancy, missing, highest_priority, &mut groups.badly_distributed)
@@ -142,7 +202,7 @@ impl Queues {
             match priority {
                 Priority::Highest => *highest += 1,
                 Priority::BadlyDistributed => *spread += 1,
-                Priority::Corrupt if *one_copy => blocks.missing_one_copy += 1,
+                Priority::Corrupt if one_copy => blocks.missing_one_copy += 1,
                 _ => {}
             }
         }

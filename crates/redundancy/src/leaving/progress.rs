@@ -236,7 +236,7 @@ impl Cluster {
         if facts.state != BlockState::Complete {
             return HeldBack::Open;
         }
-        if self.mending.coming(id) > 0 {
+        if !self.mending.coming(id).is_empty() {
             return HeldBack::UnderWay;
         }
         let readable = self.readable_units(id, facts);

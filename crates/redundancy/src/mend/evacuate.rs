@@ -6,12 +6,12 @@
 //!
 //! Source: Hadoop 3.5.0 `ErasureCodingWork`, which has only the leaving node copy.
 
-use crate::block::{BlockFacts, BlockRef, Layout};
+use super::schedule::{Job, Obstacle, Scheduled, Targets, copy_of_unit};
+use crate::block::{BlockFacts, Layout};
 use crate::cluster::Cluster;
-use crate::command::{Reconstruction, Transfer};
-use crate::mend::schedule::Wanted;
 use crate::node::{AdminState, NodeHandle};
 use crate::placement::PlacementRequest;
+use crate::queue::Priority;
 use crate::storage::StorageHandle;
 use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
@@ -23,7 +23,7 @@ impl Cluster {
     /// highest priority: no client writes to it.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
-    fn free_streams(&self, node: NodeHandle) -> usize {
+    pub(super) fn free_streams(&self, node: NodeHandle) -> usize {
         let node = self.node(node);
         let limit = match node.is_leaving() {
             true => self.config.max_streams_hard,
@@ -52,11 +52,11 @@ impl Cluster {
             let Some(outbox) = self.mending.outboxes.get_mut(&node) else { continue };
             let transfers = std::mem::take(&mut outbox.transfers);
             let works = std::mem::take(&mut outbox.reconstructions);
-            let copies = transfers.into_iter().flat_map(|transfer| {
+            let copies = transfers.into_iter().map(|waiting| waiting.work).flat_map(|transfer| {
                 let (id, unit) = (transfer.block.id.group(), transfer.block.id.unit());
                 transfer.targets.into_iter().map(move |target| (id, (target, unit)))
             });
-            let decoded = works.into_iter().flat_map(|work| {
+            let decoded = works.into_iter().map(|waiting| waiting.work).flat_map(|work| {
                 let id = work.group.id;
                 work.targets.into_iter().map(move |target| (id, target))
             });
@@ -68,16 +68,14 @@ impl Cluster {
         freed
     }
 
-    /// Schedules units that no node in service has. Returns what is on its way then.
-    pub(super) fn evacuate(
-        &mut self,
-        id: BlockId,
-        facts: &BlockFacts,
-        policy: StoragePolicy,
-        now: Now,
-        dice: Dice<'_>,
-    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
-        let units = self.units_to_evacuate(id, facts);
+    /// Schedules units that no node in service has; nothing if there is none.
+    pub(super) fn evacuate(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
+        let units = self.units_to_evacuate(job.id, job.facts);
+        (!units.is_empty()).then(|| self.evacuate_units(job, units, dice))
+    }
+
+    fn evacuate_units(&mut self, job: Job<'_>, units: Vec<UnitIndex>, dice: Dice<'_>) -> Scheduled {
+        let Job { id, facts, level, now, .. } = job;
         let mut streams: BTreeMap<NodeHandle, usize> = BTreeMap::new();
         let (mut copied, mut decoded) = (Vec::new(), Vec::new());
         for unit in units {
@@ -94,64 +92,46 @@ impl Cluster {
             decoded.clear();
         }
         if copied.is_empty() && decoded.is_empty() {
-            return None;
+            return Err(Obstacle::Busy);
         }
-        let wanted = Wanted { count: copied.len() + decoded.len(), moving: false, policy };
-        let chosen = self.evacuation_targets(id, facts, wanted, now, dice);
+        let chosen = self.evacuation_targets(job, copied.len() + decoded.len(), dice);
+        if chosen.is_empty() {
+            return Err(Obstacle::Stuck);
+        }
         let mut chosen = chosen.into_iter();
         let mut work = Vec::new();
         for ((unit, source), target) in copied.into_iter().zip(chosen.by_ref()) {
-            let len = facts.unit_len(unit);
-            let block = BlockRef { id: id.internal(unit), gs: facts.gs, len };
-            let outbox = self.mending.outboxes.entry(self.storage(source).node).or_default();
-            outbox.transfers.push(Transfer { block, targets: vec![target] });
-            work.push((target, unit));
+            let worker = self.storage(source).node;
+            self.queue_transfer(worker, level, copy_of_unit(id, facts, unit, target));
+            work.push((worker, vec![(target, unit)]));
         }
-        let to_decode: Vec<(StorageHandle, UnitIndex)> = chosen.zip(decoded).collect();
-        work.extend(self.decode_away(id, facts, &sources, to_decode));
-        (!work.is_empty()).then_some(work)
+        let to_decode: Targets = chosen.zip(decoded).collect();
+        work.extend(self.decode_away(job, sources, to_decode));
+        if work.is_empty() { Err(Obstacle::Busy) } else { Ok(work) }
     }
 
     /// Has the node of the first target that is free decode those units.
     fn decode_away(
         &mut self,
-        id: BlockId,
-        facts: &BlockFacts,
-        sources: &[(StorageHandle, UnitIndex)],
-        mut targets: Vec<(StorageHandle, UnitIndex)>,
-    ) -> Vec<(StorageHandle, UnitIndex)> {
-        let Layout::Striped { k, m, .. } = facts.layout else { return Vec::new() };
+        job: Job<'_>,
+        sources: Targets,
+        mut targets: Targets,
+    ) -> Option<(NodeHandle, Targets)> {
         let is_free = |s: &StorageHandle| self.free_streams(self.storage(*s).node) > 0;
-        let Some(at) = targets.iter().position(|(storage, _)| is_free(storage)) else {
-            return Vec::new();
-        };
+        let at = targets.iter().position(|(storage, _)| is_free(storage))?;
         // The first one does the work.
         targets.swap(0, at);
-        let named = |unit: &UnitIndex| {
-            let is_unit = |(_, other): &&(StorageHandle, UnitIndex)| other == unit;
-            sources.iter().chain(&targets).any(|entry| is_unit(&entry))
-        };
-        // Every other unit must be named as one to leave alone: Hadoop's DataNode takes what is neither
-        // a source nor left out for lost.
-        let all = (0..facts.data_units() as u8).chain(k..k + m).map(UnitIndex);
-        let excluded_units = all.filter(|unit| !named(unit)).collect();
-        let outbox = self.mending.outboxes.entry(self.storage(targets[0].0).node).or_default();
-        outbox.reconstructions.push(Reconstruction {
-            group: BlockRef { id, gs: facts.gs, len: facts.len },
-            layout: facts.layout,
-            sources: sources.to_vec(),
-            targets: targets.clone(),
-            excluded_units,
-        });
-        targets
+        let worker = self.storage(targets[0].0).node;
+        self.queue_decode(worker, job, sources, targets.clone());
+        Some((worker, targets))
     }
 
     /// Units with a good place, none of it on a node in service and none on its way: those on nodes that
     /// go for good first, those in maintenance only as far as the group needs them.
     fn units_to_evacuate(&self, id: BlockId, facts: &BlockFacts) -> Vec<UnitIndex> {
         let tally = self.tally(id, facts);
-        let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
-        let coming: BTreeSet<UnitIndex> = pending.iter().map(|(_, unit)| *unit).collect();
+        let coming: BTreeSet<UnitIndex> =
+            self.mending.coming(id).iter().map(|task| task.unit).collect();
         let needed = self.wanted_live(facts, &tally).saturating_sub(tally.live + coming.len());
         let mut settled = coming;
         let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
@@ -232,25 +212,17 @@ impl Cluster {
 
     /// Storages for more units. Where the group has more units than there are nodes to serve,
     /// dead ones counted, nodes that have one get another, up to as many as the group can lose.
-    fn evacuation_targets(
-        &self,
-        id: BlockId,
-        facts: &BlockFacts,
-        wanted: Wanted,
-        now: Now,
-        dice: Dice<'_>,
-    ) -> Vec<StorageHandle> {
-        let count = wanted.count;
-        let mut chosen = self.targets(id, facts, wanted, now, &mut *dice);
+    fn evacuation_targets(&self, job: Job<'_>, count: usize, dice: Dice<'_>) -> Vec<StorageHandle> {
+        let Job { id, facts, policy, now, .. } = job;
+        let mut chosen = self.targets(job, count, false, &mut *dice);
         let Layout::Striped { m, .. } = facts.layout else { return chosen };
         let meant_to_serve = self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
         if chosen.len() == count || meant_to_serve.count() >= facts.expected_units() {
             return chosen;
         }
         let mut units: BTreeMap<NodeHandle, usize> = BTreeMap::new();
-        let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
         let held = self.blocks.places(id).iter().map(|place| place.storage);
-        let coming = pending.iter().map(|(storage, _)| *storage);
+        let coming = self.mending.coming(id).iter().map(|task| task.storage);
         for storage in held.chain(coming).chain(chosen.iter().copied()) {
             *units.entry(self.storage(storage).node).or_default() += 1;
         }
@@ -266,7 +238,7 @@ impl Cluster {
                     count: 1,
                     block_len: facts.unit_len(UnitIndex(0)),
                     excluded: &excluded,
-                    storage_policy: wanted.policy,
+                    storage_policy: policy,
                     ..PlacementRequest::default()
                 };
                 self.choose_striped(&request, now, &mut *dice).first().copied()
@@ -287,11 +259,11 @@ impl Cluster {
         now: Now,
     ) -> bool {
         let mut dice = || 0;
-        let wanted = Wanted { count: 1, moving: false, policy };
+        let job = Job { id, facts, policy, level: Priority::Low, now };
         let targets = if facts.layout.is_striped() {
-            self.evacuation_targets(id, facts, wanted, now, &mut dice)
+            self.evacuation_targets(job, 1, &mut dice)
         } else {
-            self.targets(id, facts, wanted, now, &mut dice)
+            self.targets(job, 1, false, &mut dice)
         };
         !targets.is_empty()
     }

@@ -1,9 +1,15 @@
 //! Rounds of mending: which blocks next, from where, to where.
 //!
+//! Each round goes through the levels of risk, the highest first, and looks at a bounded number of
+//! blocks in each: a level full of blocks that nothing can be done for does not keep the round from the
+//! next one. Such blocks are put aside (`queue.rs`).
+//!
 //! Source: Hadoop 3.5.0 `BlockManager#computeBlockReconstructionWork`, `ReplicationWork`,
 //! `ErasureCodingWork`.
 
+use super::Waiting;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout};
+use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::command::{Reconstruction, Transfer};
 use crate::node::NodeHandle;
@@ -13,20 +19,42 @@ use crate::storage::StorageHandle;
 use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, UnitIndex};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks that one tick of a walk over the namespace looks at.
 const SCAN_STEP: usize = 10_000;
+/// Blocks that a round looks at in each level, for each one that it may schedule.
+const LOOKS: usize = 8;
+/// Reconstructions that may wait for one node, for each stream that it may have.
+const BACKLOG: usize = 8;
+/// Rounds for which a block that nothing can be done for is put aside the first time; twice as many
+/// each further time.
+const ROUNDS_ASIDE: u64 = 4;
+/// Doublings of that, at most.
+const MOST_DOUBLINGS: u32 = 4;
 
-/// What targets are for.
+/// Why nothing was scheduled for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// Those who could do it have enough to do: another time.
+    Busy,
+    /// Nobody can do it.
+    Stuck,
+}
+
+/// Units (or replicas) that one node brings, and where.
+pub(super) type Targets = Vec<(StorageHandle, UnitIndex)>;
+pub(super) type Scheduled = Result<Vec<(NodeHandle, Targets)>, Obstacle>;
+
+/// What is to be scheduled.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    /// How many more replicas or units.
-    pub count: usize,
-    /// On other racks only: the block is to be better spread.
-    pub moving: bool,
+pub(super) struct Job<'a> {
+    pub id: BlockId,
+    pub facts: &'a BlockFacts,
     /// Of the file.
     pub policy: StoragePolicy,
+    pub level: Priority,
+    pub now: Now,
 }
 
 impl Cluster {
@@ -53,11 +81,16 @@ impl Cluster {
         let last = *self.mending.last_round_ms.get_or_insert(now.mono_ms);
         if now.mono_ms.saturating_sub(last) >= interval {
             self.mending.last_round_ms = Some(now.mono_ms);
+            self.mending.setbacks.expire(now);
+            self.queues.wake(now.mono_ms);
             self.round(lookup, now, dice);
         }
     }
 
     fn scan_step(&mut self, lookup: &dyn BlockLookup) {
+        if self.mending.scan.is_none() && std::mem::take(&mut self.mending.scan_again) {
+            self.mending.scan = Some(None);
+        }
         let Some(after) = self.mending.scan else { return };
         let blocks = lookup.blocks_after(after, SCAN_STEP);
         self.mending.scan = blocks.last().map(|(id, _)| Some(*id));
@@ -69,24 +102,39 @@ impl Cluster {
     fn round(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) {
         const LEVELS: [Priority; 4] =
             [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::BadlyDistributed];
-        let mut budget = self.live_count() * self.config.work_multiplier;
+        let whole_budget = self.live_count() * self.config.work_multiplier;
+        let mut budget = whole_budget;
         for level in LEVELS {
-            let cursor = self.mending.cursors[level as usize];
-            let mut ids = self.queues.after(level, cursor, budget);
-            if ids.len() < budget && cursor.is_some() {
-                let rest = budget - ids.len();
-                let wrapped = self.queues.after(level, None, rest);
-                ids.extend(wrapped.into_iter().filter(|id| Some(*id) <= cursor));
-            }
-            budget -= ids.len().min(budget);
-            self.mending.cursors[level as usize] = ids.last().copied();
-            for id in ids {
-                self.schedule(lookup, id, level, now, dice);
-            }
-            if budget == 0 {
-                return;
+            for id in self.next_of(level, whole_budget * LOOKS) {
+                if budget == 0 {
+                    return;
+                }
+                self.mending.cursors[level as usize] = Some(id);
+                match self.schedule(lookup, id, level, now, dice) {
+                    Ok(()) => budget -= 1,
+                    Err(Obstacle::Busy) => {}
+                    Err(Obstacle::Stuck) => self.put_aside(id, now),
+                }
             }
         }
+    }
+
+    /// The blocks of a level to look at, from where the last round stopped.
+    fn next_of(&self, level: Priority, limit: usize) -> Vec<BlockId> {
+        let cursor = self.mending.cursors[level as usize];
+        let mut ids = self.queues.after(level, cursor, limit);
+        if ids.len() < limit && cursor.is_some() {
+            let wrapped = self.queues.after(level, None, limit - ids.len());
+            ids.extend(wrapped.into_iter().filter(|id| Some(*id) <= cursor));
+        }
+        ids
+    }
+
+    /// Nothing can be done for a block now.
+    fn put_aside(&mut self, id: BlockId, now: Now) {
+        let round = u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
+        let factor = ROUNDS_ASIDE << self.queues.naps(id).min(MOST_DOUBLINGS);
+        self.queues.put_aside(id, now.mono_ms.saturating_add(round.saturating_mul(factor)));
     }
 
     fn schedule(
@@ -96,128 +144,161 @@ impl Cluster {
         level: Priority,
         now: Now,
         dice: Dice<'_>,
-    ) {
+    ) -> Result<(), Obstacle> {
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
         let Some(facts) = facts else {
             self.queues.remove(id);
-            return;
+            return Err(Obstacle::Busy);
         };
         // What it needs may have changed without a word on this block: racks that are left, say.
         self.check_against(lookup, id, Some(facts));
         if self.queues.priority(id).is_none() {
-            return;
+            return Err(Obstacle::Busy);
+        }
+        if let Some(until) = self.mending.setbacks.wait_of(id, now) {
+            self.queues.put_aside(id, until);
+            return Err(Obstacle::Busy);
         }
         let policy = lookup.storage_policy(id);
-        let work = match facts.layout {
-            Layout::Replicated { .. } => self.copy_replica(policy, id, &facts, level, now, dice),
-            Layout::Striped { .. } => self.mend_group(policy, id, &facts, now, dice),
+        let job = Job { id, facts: &facts, policy, level, now };
+        let scheduled = match facts.layout {
+            Layout::Replicated { .. } => self.copy_replica(job, dice),
+            Layout::Striped { .. } => self.mend_group(job, dice),
         };
-        if let Some(targets) = work {
-            self.leaving.note_placed(id);
+        let scheduled = scheduled.inspect_err(|_| self.leaving.note_unplaced(id))?;
+        self.leaving.note_placed(id);
+        for (worker, targets) in scheduled {
             for (storage, _) in &targets {
                 self.count_scheduled(*storage, 1);
             }
-            self.mending.expect(id, targets, now);
-            self.check_redundancy(lookup, id);
-        } else {
-            self.leaving.note_unplaced(id);
+            self.mending.expect(id, targets, Some(worker), now);
+        }
+        self.check_redundancy(lookup, id);
+        Ok(())
+    }
+
+    /// Whether a node has streams left for copies that it was not told of yet.
+    fn is_free(&self, node: NodeHandle, level: Priority) -> bool {
+        let queued = self.mending.outboxes.get(&node).map_or(0, |o| o.transfers.len());
+        let is_leaving = self.node(node).is_leaving();
+        queued < if is_leaving { self.config.max_streams_hard } else { self.streams(level) }
+    }
+
+    fn streams(&self, level: Priority) -> usize {
+        match level {
+            Priority::Highest => self.config.max_streams_hard,
+            _ => self.config.max_streams,
         }
     }
 
-    /// Copies that a node has been told of or will be.
-    fn is_free(&self, node: NodeHandle, level: Priority) -> bool {
-        let queued = self.mending.outboxes.get(&node).map_or(0, |o| o.transfers.len());
-        let limit = match level {
-            Priority::Highest => self.config.max_streams_hard,
-            _ if self.node(node).is_leaving() => self.config.max_streams_hard,
-            _ => self.config.max_streams,
-        };
-        queued < limit
+    pub(super) fn queue_transfer(&mut self, worker: NodeHandle, level: Priority, work: Transfer) {
+        let waiting = Waiting { is_urgent: level == Priority::Highest, work };
+        self.mending.outboxes.entry(worker).or_default().transfers.push(waiting);
     }
 
-    fn copy_replica(
-        &mut self,
-        policy: StoragePolicy,
-        id: BlockId,
-        facts: &BlockFacts,
-        level: Priority,
-        now: Now,
-        dice: Dice<'_>,
-    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
+    fn copy_replica(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
+        let Job { id, facts, level, .. } = job;
         let tally = self.tally(id, facts);
-        let have = tally.live + self.mending.coming(id);
+        let have = tally.live + self.mending.coming(id).len();
         let wanted = self.wanted_live(facts, &tally);
         let moving = have >= wanted;
         let count = if moving { 1 } else { wanted - have };
-        let source = self.source(id, level, dice)?;
-        let targets = self.targets(id, facts, Wanted { count, moving, policy }, now, dice);
+        let source = self.source(job, None, dice)?;
+        let targets = self.targets(job, count, moving, dice);
         if targets.is_empty() {
-            return None;
+            return Err(Obstacle::Stuck);
         }
         let block = BlockRef { id, gs: facts.gs, len: facts.len };
-        let node = self.storage(source).node;
-        let outbox = self.mending.outboxes.entry(node).or_default();
-        outbox.transfers.push(Transfer { block, targets: targets.clone() });
-        Some(targets.into_iter().map(|storage| (storage, UnitIndex(0))).collect())
+        let worker = self.storage(source).node;
+        self.queue_transfer(worker, level, Transfer { block, targets: targets.clone() });
+        Ok(vec![(worker, targets.into_iter().map(|storage| (storage, UnitIndex(0))).collect())])
     }
 
-    /// A good replica on a node that has room for one more copy; on a leaving node if there is one,
-    /// since nothing is written there.
+    /// A good replica (or the good `unit`) on a node that has room for one more copy; on a leaving
+    /// node if there is one, since nothing is written there; on one through which it failed of late
+    /// only if there is no other.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
-    fn source(&self, id: BlockId, level: Priority, dice: Dice<'_>) -> Option<StorageHandle> {
-        let good = self.blocks.places(id).iter().filter(|place| {
+    fn source(
+        &self,
+        job: Job<'_>,
+        unit: Option<UnitIndex>,
+        dice: Dice<'_>,
+    ) -> Result<StorageHandle, Obstacle> {
+        let suspects = self.mending.setbacks.suspects(job.id, job.now);
+        let mut obstacle = Obstacle::Stuck;
+        let mut ranked = Vec::new();
+        for place in self.blocks.places(job.id) {
             let node = self.node(self.storage(place.storage).node);
+            let wanted = unit.is_none_or(|unit| place.unit == unit);
             // A surplus replica may be gone before the copy starts.
-            let good = !place.corrupt && !place.excess;
-            good && node.is_readable() && self.is_free(node.handle, level)
-        });
-        let ranked = good.map(|place| {
-            let leaving = self.node(self.storage(place.storage).node).is_leaving();
-            (!leaving, dice(), place.storage)
-        });
-        ranked.min().map(|(_, _, storage)| storage)
+            if !wanted || place.corrupt || place.excess || !node.is_readable() {
+                continue;
+            }
+            if !self.is_free(node.handle, job.level) {
+                obstacle = Obstacle::Busy;
+                continue;
+            }
+            let suspected = suspects.contains(&node.handle);
+            ranked.push((suspected, !node.is_leaving(), dice(), place.storage));
+        }
+        ranked.into_iter().min().map(|(.., storage)| storage).ok_or(obstacle)
     }
 
-    /// Storages for more replicas or units beside those that stay, of the types that the file's storage
-    /// policy has or falls back to.
+    /// Storages for `count` more replicas or units beside those that stay, of the types that the file's
+    /// storage policy has or falls back to; on other racks only, if the block is `moving` to be better
+    /// spread. Nodes through which it failed of late are taken only if there are no others.
     pub(super) fn targets(
         &self,
-        id: BlockId,
-        facts: &BlockFacts,
-        wanted: Wanted,
-        now: Now,
+        job: Job<'_>,
+        count: usize,
+        moving: bool,
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
+        let suspects = self.mending.setbacks.suspects(job.id, job.now);
+        let chosen = self.targets_without(job, count, moving, &suspects, dice);
+        if chosen.len() >= count || suspects.is_empty() {
+            return chosen;
+        }
+        self.targets_without(job, count, moving, &[], dice)
+    }
+
+    fn targets_without(
+        &self,
+        job: Job<'_>,
+        count: usize,
+        moving: bool,
+        suspects: &[NodeHandle],
+        dice: Dice<'_>,
+    ) -> Vec<StorageHandle> {
+        let Job { id, facts, policy, now, .. } = job;
         let places = self.blocks.places(id);
-        let pending = self.mending.pending.get(&id).map_or(&[][..], |p| p.targets.as_slice());
+        let coming = self.mending.coming(id);
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
         // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get
         // another one.
-        let counted = |place: &&crate::block_map::Place| {
-            let leaving = self.node(node_of(&place.storage)).is_leaving();
-            !place.corrupt && !place.excess && !leaving
-        };
+        let counted = |place: &&Place| self.is_live(place);
         let existing: Vec<StorageHandle> = places
             .iter()
             .filter(counted)
             .map(|place| place.storage)
-            .chain(pending.iter().map(|(storage, _)| *storage))
+            .chain(coming.iter().map(|task| task.storage))
             .collect();
         let mut excluded: Vec<NodeHandle> =
             places.iter().map(|place| node_of(&place.storage)).collect();
-        if wanted.moving {
+        excluded.extend(suspects);
+        if moving {
             let racks: BTreeSet<&str> =
                 existing.iter().map(|s| self.node(node_of(s)).rack.as_str()).collect();
             let crowded = self.nodes().filter(|node| racks.contains(node.rack.as_str()));
             excluded.extend(crowded.map(|node| node.handle));
         }
         let request = PlacementRequest {
-            count: wanted.count,
+            count,
             block_len: facts.unit_len(UnitIndex(0)),
             excluded: &excluded,
             existing: &existing,
-            storage_policy: wanted.policy,
+            storage_policy: policy,
             ..PlacementRequest::default()
         };
         if facts.layout.is_striped() {
@@ -227,81 +308,197 @@ impl Cluster {
         }
     }
 
-    /// Decodes what is lost; where nothing is, or it cannot be, sees to what is on leaving nodes only.
-    /// Moving units of a whole group for a better spread over racks is left to later.
-    fn mend_group(
-        &mut self,
-        policy: StoragePolicy,
-        id: BlockId,
-        facts: &BlockFacts,
-        now: Now,
-        dice: Dice<'_>,
-    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
-        let Layout::Striped { k, m, .. } = facts.layout else { return None };
-        let units = (0..facts.data_units() as u8).chain(k..k + m).map(UnitIndex);
-        let good: Vec<(StorageHandle, UnitIndex)> = self
-            .blocks
-            .places(id)
-            .iter()
-            .filter(|place| !place.corrupt && !place.excess)
-            .map(|place| (place.storage, place.unit))
-            .collect();
-        let coming: Vec<UnitIndex> = self
-            .mending
-            .pending
-            .get(&id)
-            .map_or_else(Vec::new, |pending| pending.targets.iter().map(|(_, u)| *u).collect());
-        let wanted: Vec<UnitIndex> = units.filter(|unit| !coming.contains(unit)).collect();
-        let lost: Vec<UnitIndex> =
-            wanted.iter().copied().filter(|unit| !good.iter().any(|(_, u)| u == unit)).collect();
+    /// Decodes what is lost; where nothing is, or it cannot be, sees to what is on leaving nodes only;
+    /// with nothing of that either, moves units from crowded racks to racks that have none.
+    fn mend_group(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
+        let Job { id, facts, .. } = job;
+        let coming: Vec<UnitIndex> = self.mending.coming(id).iter().map(|task| task.unit).collect();
+        let is_there = |unit: &UnitIndex| {
+            let mut good = self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess);
+            good.any(|place| place.unit == *unit)
+        };
+        let mut lost = facts.units();
+        lost.retain(|unit| !coming.contains(unit) && !is_there(unit));
+        let mut obstacles = Vec::new();
         if !lost.is_empty() {
-            let wanted = Wanted { count: lost.len(), moving: false, policy };
-            let chosen = self.targets(id, facts, wanted, now, &mut *dice);
-            let work = self.decode(id, facts, &good, &lost, coming, chosen);
-            if work.is_some() {
-                return work;
+            let chosen = self.targets(job, lost.len(), false, &mut *dice);
+            match self.decode(job, &lost, chosen) {
+                Err(obstacle) => obstacles.push(obstacle),
+                scheduled => return scheduled,
             }
         }
-        self.evacuate(id, facts, policy, now, dice)
+        match self.evacuate(job, &mut *dice) {
+            Some(Err(obstacle)) => obstacles.push(obstacle),
+            Some(scheduled) => return scheduled,
+            None if obstacles.is_empty() => return self.spread(job, dice),
+            None => {}
+        }
+        let is_busy = obstacles.contains(&Obstacle::Busy);
+        Err(if is_busy { Obstacle::Busy } else { Obstacle::Stuck })
     }
 
-    /// One node, that of the first `chosen` storage, reads enough units and decodes all lost ones in one
-    /// pass.
+    /// Copies units from the racks that have most to racks that have none. When a copy is there, the
+    /// unit on the crowded rack is surplus: it is deleted then, not before.
+    ///
+    /// Source: Hadoop 3.5.0 `ErasureCodingWork#addTaskToDatanode` (`createReplicationWork`).
+    fn spread(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
+        let Job { id, facts, level, .. } = job;
+        let rack_of = |storage: StorageHandle| self.node(self.storage(storage).node).rack.clone();
+        let mut per_rack: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
+        for place in self.blocks.places(id).iter().filter(|place| self.is_live(place)) {
+            per_rack.entry(rack_of(place.storage)).or_default().push(place.unit);
+        }
+        for task in self.mending.coming(id) {
+            per_rack.entry(rack_of(task.storage)).or_default();
+        }
+        let count = self.wanted_racks(facts).saturating_sub(per_rack.len());
+        if count == 0 {
+            return Err(Obstacle::Stuck);
+        }
+        let (mut moves, mut obstacle) = (Vec::new(), Obstacle::Stuck);
+        for target in self.targets(job, count, true, dice) {
+            if per_rack.contains_key(&rack_of(target)) {
+                continue;
+            }
+            // The last unit of a rack stays.
+            let crowded = per_rack.values_mut().filter(|units| units.len() > 1);
+            let Some(units) = crowded.max_by_key(|units| units.len()) else { break };
+            let free = units.iter().enumerate().find_map(|(at, unit)| {
+                match self.source(job, Some(*unit), dice) {
+                    Ok(source) => Some((at, source)),
+                    Err(why) => {
+                        obstacle = if why == Obstacle::Busy { why } else { obstacle };
+                        None
+                    }
+                }
+            });
+            let Some((at, source)) = free else { break };
+            moves.push((self.storage(source).node, target, units.remove(at)));
+            per_rack.entry(rack_of(target)).or_default();
+        }
+        if moves.is_empty() {
+            return Err(obstacle);
+        }
+        for (worker, target, unit) in &moves {
+            self.queue_transfer(*worker, level, copy_of_unit(id, facts, *unit, *target));
+        }
+        Ok(moves.into_iter().map(|(worker, target, unit)| (worker, vec![(target, unit)])).collect())
+    }
+
+    /// One node, that of the `chosen` storages for which least waits, reads enough units and decodes all
+    /// lost ones in one pass.
     fn decode(
         &mut self,
-        id: BlockId,
-        facts: &BlockFacts,
-        good: &[(StorageHandle, UnitIndex)],
+        job: Job<'_>,
         lost: &[UnitIndex],
-        coming: Vec<UnitIndex>,
-        chosen: Vec<StorageHandle>,
-    ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
-        let mut sources: Vec<(StorageHandle, UnitIndex)> = Vec::new();
-        for (storage, unit) in good {
-            let readable = self.node(self.storage(*storage).node).is_readable();
-            if readable && !sources.iter().any(|(_, u)| u == unit) {
-                sources.push((*storage, *unit));
-            }
+        mut chosen: Vec<StorageHandle>,
+    ) -> Scheduled {
+        let Job { id, facts, level, now, .. } = job;
+        let waiting = |storage: &StorageHandle| {
+            let outbox = self.mending.outboxes.get(&self.storage(*storage).node);
+            outbox.map_or(0, |outbox| outbox.reconstructions.len())
+        };
+        let first = (0..chosen.len()).min_by_key(|at| waiting(&chosen[*at]));
+        let first = first.ok_or(Obstacle::Stuck)?;
+        if waiting(&chosen[first]) >= self.streams(level).saturating_mul(BACKLOG) {
+            return Err(Obstacle::Busy);
         }
+        chosen.swap(0, first);
+        let worker = self.storage(chosen[0]).node;
+        let targets: Targets = chosen.into_iter().zip(lost.iter().copied()).collect();
+        let sources = self.sources_of(id, facts, worker, &targets, now);
         if sources.len() < facts.data_units() {
-            return None;
+            return Err(Obstacle::Stuck);
         }
-        // Units in maintenance are not lost, but cannot be read now.
-        let away = good.iter().map(|(_, unit)| *unit);
-        let away = away.filter(|unit| !sources.iter().any(|(_, other)| other == unit));
-        let mut excluded_units = coming;
-        excluded_units.extend(away);
-        let first = self.storage(*chosen.first()?).node;
-        let targets: Vec<(StorageHandle, UnitIndex)> =
-            chosen.into_iter().zip(lost.iter().copied()).collect();
-        let outbox = self.mending.outboxes.entry(first).or_default();
-        outbox.reconstructions.push(Reconstruction {
+        self.queue_decode(worker, job, sources, targets.clone());
+        Ok(vec![(worker, targets)])
+    }
+
+    pub(super) fn queue_decode(
+        &mut self,
+        worker: NodeHandle,
+        job: Job<'_>,
+        sources: Targets,
+        targets: Targets,
+    ) {
+        let Job { id, facts, level, .. } = job;
+        let work = Reconstruction {
             group: BlockRef { id, gs: facts.gs, len: facts.len },
             layout: facts.layout,
+            excluded_units: left_alone(facts, &sources, &targets),
             sources,
-            targets: targets.clone(),
-            excluded_units,
-        });
-        Some(targets)
+            targets,
+            is_urgent: level == Priority::Highest,
+        };
+        let waiting = Waiting { is_urgent: work.is_urgent, work };
+        self.mending.outboxes.entry(worker).or_default().reconstructions.push(waiting);
     }
+
+    /// A good place of each unit of a group but those to rebuild, the best to read from first: Hadoop's
+    /// DataNodes read the first ones, ours begin with them. Nodes through which it failed of late, stale
+    /// ones, and leaving ones without a stream come in only where they are needed; among the others, those
+    /// with less to do come first, then those near to `worker`.
+    pub(super) fn sources_of(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        worker: NodeHandle,
+        targets: &[(StorageHandle, UnitIndex)],
+        now: Now,
+    ) -> Targets {
+        /// Transfers that make no difference yet.
+        const FEW: u32 = 4;
+        let suspects = self.mending.setbacks.suspects(id, now);
+        let own_rack = self.node(worker).rack.as_str();
+        let mut ranked = Vec::new();
+        for place in self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess) {
+            let node = self.node(self.storage(place.storage).node);
+            if !node.is_readable() || targets.iter().any(|(_, unit)| *unit == place.unit) {
+                continue;
+            }
+            let lent = self.mending.lent.get(&node.handle).copied().unwrap_or(0);
+            let load = node.xceivers.saturating_add(node.xmits).saturating_add(lent);
+            let distance = match node.handle == worker {
+                true => 0,
+                false if node.rack == own_rack => 1,
+                false => 2,
+            };
+            let is_doubtful = suspects.contains(&node.handle)
+                || self.is_stale(node, now)
+                || node.is_leaving() && self.free_streams(node.handle) == 0;
+            let rank = (is_doubtful, load / FEW, distance, load, place.unit, place.storage);
+            ranked.push((rank, place));
+        }
+        ranked.sort_unstable_by_key(|(rank, _)| *rank);
+        let mut sources: Targets = Vec::new();
+        for ((is_doubtful, ..), place) in ranked {
+            let enough = sources.len() >= facts.data_units();
+            if !(is_doubtful && enough || sources.iter().any(|(_, unit)| *unit == place.unit)) {
+                sources.push((place.storage, place.unit));
+            }
+        }
+        sources
+    }
+}
+
+/// Units that are neither read nor rebuilt: each must be named, as Hadoop's DataNode takes for lost what
+/// is not.
+pub(super) fn left_alone(
+    facts: &BlockFacts,
+    sources: &[(StorageHandle, UnitIndex)],
+    targets: &[(StorageHandle, UnitIndex)],
+) -> Vec<UnitIndex> {
+    let mut units = facts.units();
+    units.retain(|unit| !sources.iter().chain(targets).any(|(_, named)| named == unit));
+    units
+}
+
+pub(super) fn copy_of_unit(
+    id: BlockId,
+    facts: &BlockFacts,
+    unit: UnitIndex,
+    target: StorageHandle,
+) -> Transfer {
+    let block = BlockRef { id: id.internal(unit), gs: facts.gs, len: facts.unit_len(unit) };
+    Transfer { block, targets: vec![target] }
 }

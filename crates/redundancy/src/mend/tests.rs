@@ -6,6 +6,9 @@ use crate::*;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeMap;
 
+mod failure;
+mod spread;
+
 const LIVE: BlockState = BlockState::Complete;
 
 fn transfers(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, Transfer)> {
@@ -397,19 +400,25 @@ fn replicas_in_one_rack_are_spread_when_a_second_rack_comes() {
     assert!(deleted.len() == 1 && deleted[0].0 < 3, "{deleted:?}");
 }
 
+/// Replicas that are the last ones do not wait for the soft limit.
 #[test]
 fn sources_are_not_overloaded() {
-    let mut world = World::new(4, 1);
-    for number in 0..40 {
-        world.store(block(number), replicated(2, 100, LIVE), &[0, 1]);
+    for (copies, streams) in
+        [(3, Config::default().max_streams), (2, Config::default().max_streams_hard)]
+    {
+        let mut world = World::new(6, 1);
+        for number in 0..40 {
+            let nodes = &[0, 1, 2][..copies];
+            world.store(block(number), replicated(copies as u16, 100, LIVE), nodes);
+        }
+        die(&mut world, 1);
+        for _ in 0..2 {
+            world.now = at(world.now.mono_ms + 3000);
+            world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
+        }
+        let commands = BTreeMap::from([(0, world.heartbeat(0))]);
+        assert_eq!(transfers(&commands).len(), streams);
     }
-    die(&mut world, 1);
-    for _ in 0..2 {
-        world.now = at(world.now.mono_ms + 3000);
-        world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
-    }
-    let commands = BTreeMap::from([(0, world.heartbeat(0))]);
-    assert_eq!(transfers(&commands).len(), 2, "as many as dfs.namenode.replication.max-streams");
 }
 
 #[test]

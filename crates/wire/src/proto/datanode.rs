@@ -243,6 +243,23 @@ pub struct ErrorReportRequestProto {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ErrorReportResponseProto {}
 
+/// `hadoop.hdfs.datanode.FailedWorkProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FailedWorkProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::BlockProto,
+    /// Field 1001 `targetUuid`.
+    #[prost(string, required, tag = "1001")]
+    pub target_uuid: ::std::string::String,
+    /// Field 1002 `suspectUuid`.
+    #[prost(string, optional, tag = "1002")]
+    pub suspect_uuid: ::core::option::Option<::std::string::String>,
+    /// Field 1003 `reason`.
+    #[prost(string, optional, tag = "1003")]
+    pub reason: ::core::option::Option<::std::string::String>,
+}
+
 /// `hadoop.hdfs.datanode.FinalizeCommandProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FinalizeCommandProto {
@@ -287,6 +304,9 @@ pub struct HeartbeatRequestProto {
     /// Field 11 `slowDisks`.
     #[prost(message, repeated, tag = "11")]
     pub slow_disks: ::std::vec::Vec<SlowDiskReportProto>,
+    /// Field 1000 `failedWork`.
+    #[prost(message, repeated, tag = "1000")]
+    pub failed_work: ::std::vec::Vec<FailedWorkProto>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatResponseProto`.

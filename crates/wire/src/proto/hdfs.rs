@@ -290,6 +290,9 @@ pub struct BlockECReconstructionInfoProto {
     /// Field 1002 `unitCrc32cs`.
     #[prost(fixed32, repeated, tag = "1002", packed = "true")]
     pub unit_crc32cs: ::std::vec::Vec<u32>,
+    /// Field 1003 `isUrgent`.
+    #[prost(bool, optional, tag = "1003")]
+    pub is_urgent: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.BlockKeyProto`.

@@ -141,6 +141,7 @@ impl Encoder<'_> {
             exclude_reconstructed_indices: Some(indices(work.excluded_units.iter().copied())),
             target_block_indices: Some(indices(work.targets.iter().map(|(_, unit)| *unit))),
             unit_crc_indices: Some(indices(crcs.iter().map(|(unit, _)| *unit))),
+            is_urgent: Some(work.is_urgent),
             unit_crc32cs: crcs.into_iter().map(|(_, crc)| crc).collect(),
         }
     }

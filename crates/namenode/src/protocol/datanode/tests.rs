@@ -248,6 +248,7 @@ async fn commands_carry_what_hadoops_datanodes_read() {
                 sources: pairs(&[(0, 3), (1, 1)]),
                 targets: pairs(&[(2, 2)]),
                 excluded_units: vec![UnitIndex(4)],
+                is_urgent: true,
             }]),
             Command::BalancerBandwidth(77),
         ];

@@ -1,0 +1,308 @@
+//! What a node is told with its heartbeat. Work is looked at once more when it is handed out: since it
+//! was queued, the unit may have come back, a source may have gone bad, a target may have died.
+//!
+//! Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`. Deviation: Hadoop hands out what was right
+//! when it was queued; urgent work has streams of its own, which other copies do not use up.
+
+use super::schedule::left_alone;
+use super::{Outbox, Task, Waiting};
+use crate::Now;
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
+use crate::block_map::Place;
+use crate::cluster::Cluster;
+use crate::command::{Command, Reconstruction, Transfer};
+use crate::node::NodeHandle;
+use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, UnitIndex};
+
+/// Streams that a node has left for work.
+#[derive(Clone, Copy)]
+struct Room {
+    ordinary: usize,
+    urgent: usize,
+}
+
+impl Room {
+    /// Takes a stream, if there is one for such work. Urgent work does not wait for ordinary work, but
+    /// ordinary work waits for both.
+    fn take(&mut self, is_urgent: bool) -> bool {
+        let taken = self.ordinary > 0 || is_urgent && self.urgent > 0;
+        self.ordinary = self.ordinary.saturating_sub(1);
+        self.urgent = self.urgent.saturating_sub(usize::from(is_urgent));
+        taken
+    }
+}
+
+/// A heartbeat that is answered.
+#[derive(Clone, Copy)]
+struct Beat<'a> {
+    lookup: &'a dyn BlockLookup,
+    worker: NodeHandle,
+    now: Now,
+}
+
+/// Where units or replicas do not go any more.
+type Dropped = Vec<(BlockId, Vec<(StorageHandle, UnitIndex)>)>;
+
+impl Cluster {
+    /// The commands for a node's heartbeat.
+    pub(crate) fn take_commands(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        handle: NodeHandle,
+        now: Now,
+    ) -> Vec<Command> {
+        if self.safe_mode.is_on() {
+            return Vec::new();
+        }
+        let beat = Beat { lookup, worker: handle, now };
+        self.mending.lent.remove(&handle);
+        let mut commands = Vec::new();
+        if let Some(mut outbox) = self.mending.outboxes.remove(&handle) {
+            let recoveries = std::mem::take(&mut outbox.recoveries);
+            if !recoveries.is_empty() {
+                commands.push(Command::Recover(recoveries));
+            }
+            let mut dropped = Vec::new();
+            let mut room = self.room(handle, &mut outbox);
+            let transfers = self.take_transfers(beat, &mut outbox, &mut room, &mut dropped);
+            let decodes = self.take_decodes(beat, &mut outbox, &mut room, &mut dropped);
+            self.note_lenders(lookup, &decodes);
+            for (id, targets) in transfers
+                .iter()
+                .map(|work| (work.block.id, units_of(work)))
+                .chain(decodes.iter().map(|work| (work.group.id, work.targets.clone())))
+            {
+                self.note_sent(id.group(), &targets, now);
+            }
+            if !transfers.is_empty() {
+                commands.push(Command::Transfer(transfers));
+            }
+            if !decodes.is_empty() {
+                commands.push(Command::Reconstruct(decodes));
+            }
+            commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
+            if !outbox.is_empty() {
+                self.mending.outboxes.insert(handle, outbox);
+            }
+            for (id, targets) in dropped {
+                self.mending
+                    .pending
+                    .take(id, |task| !task.is_sent && targets.contains(&(task.storage, task.unit)));
+                self.check_redundancy(lookup, id);
+            }
+        }
+        let invalid = self.take_invalidations(handle);
+        if !invalid.is_empty() {
+            commands.push(Command::Invalidate(invalid));
+        }
+        commands
+    }
+
+    fn room(&self, handle: NodeHandle, outbox: &mut Outbox) -> Room {
+        let node = self.node(handle);
+        let hard = self.config.max_streams_hard;
+        let streams = if node.is_leaving() { hard } else { self.config.max_streams };
+        let is_running = |id: &BlockId| {
+            let tasks = self.mending.pending.of(*id);
+            tasks.iter().any(|task| task.worker == Some(handle) && task.is_sent)
+        };
+        outbox.urgent.retain(is_running);
+        Room {
+            ordinary: streams.saturating_sub(usize::try_from(node.xmits).unwrap_or(usize::MAX)),
+            urgent: hard.saturating_sub(outbox.urgent.len()),
+        }
+    }
+
+    fn note_sent(&mut self, id: BlockId, targets: &[(StorageHandle, UnitIndex)], now: Now) {
+        for task in self.mending.pending.of_mut(id) {
+            if targets.contains(&(task.storage, task.unit)) {
+                // Its time begins now: waiting in the queue is not the worker's fault.
+                (task.is_sent, task.since_ms) = (true, now.mono_ms);
+            }
+        }
+    }
+
+    /// Counts the reads that reconstructions will do, so that the next ones read elsewhere.
+    fn note_lenders(&mut self, lookup: &dyn BlockLookup, works: &[Reconstruction]) {
+        for work in works {
+            let read = lookup.block(work.group.id).map_or(0, |facts| facts.data_units());
+            for (storage, _) in work.sources.iter().take(read) {
+                *self.mending.lent.entry(self.storage(*storage).node).or_default() += 1;
+            }
+        }
+    }
+
+    fn take_transfers(
+        &self,
+        beat: Beat<'_>,
+        outbox: &mut Outbox,
+        room: &mut Room,
+        dropped: &mut Dropped,
+    ) -> Vec<Transfer> {
+        let mut taken = Vec::new();
+        let urgent = &mut outbox.urgent;
+        take_waiting(&mut outbox.transfers, room, |waiting| {
+            let id = waiting.work.block.id.group();
+            let work = self.still_to_copy(beat, &waiting.work);
+            let lost: Vec<_> = units_of(&waiting.work)
+                .into_iter()
+                .filter(|(s, _)| work.as_ref().is_none_or(|work| !work.targets.contains(s)))
+                .collect();
+            if !lost.is_empty() {
+                dropped.push((id, lost));
+            }
+            let Some(work) = work else { return false };
+            if waiting.is_urgent {
+                urgent.insert(id);
+            }
+            taken.push(work);
+            true
+        });
+        taken
+    }
+
+    fn take_decodes(
+        &self,
+        beat: Beat<'_>,
+        outbox: &mut Outbox,
+        room: &mut Room,
+        dropped: &mut Dropped,
+    ) -> Vec<Reconstruction> {
+        let mut taken = Vec::new();
+        let urgent = &mut outbox.urgent;
+        take_waiting(&mut outbox.reconstructions, room, |waiting| {
+            let id = waiting.work.group.id;
+            let work = self.still_to_decode(beat, &waiting.work);
+            let mut lost = waiting.work.targets.clone();
+            lost.retain(|t| work.as_ref().is_none_or(|work| !work.targets.contains(t)));
+            if !lost.is_empty() {
+                dropped.push((id, lost));
+            }
+            let Some(work) = work else { return false };
+            if waiting.is_urgent {
+                urgent.insert(id);
+            }
+            taken.push(work);
+            true
+        });
+        taken
+    }
+
+    fn facts_of_order(&self, lookup: &dyn BlockLookup, order: &BlockRef) -> Option<BlockFacts> {
+        let facts = lookup.block(order.id.group())?;
+        (facts.state == BlockState::Complete && facts.gs == order.gs).then_some(facts)
+    }
+
+    /// Whether a target still waits for it, and lives.
+    fn is_awaited(
+        &self,
+        worker: NodeHandle,
+        id: BlockId,
+        target: (StorageHandle, UnitIndex),
+    ) -> bool {
+        let is_task = |task: &Task| {
+            (task.storage, task.unit) == target && task.worker == Some(worker) && !task.is_sent
+        };
+        self.node(self.storage(target.0).node).alive
+            && self.mending.pending.of(id).iter().any(is_task)
+    }
+
+    /// The copy as it should be by now, if at all.
+    fn still_to_copy(&self, beat: Beat<'_>, work: &Transfer) -> Option<Transfer> {
+        let Beat { lookup, worker, .. } = beat;
+        let (id, unit) = (work.block.id.group(), work.block.id.unit());
+        let facts = self.facts_of_order(lookup, &work.block)?;
+        let is_source = |place: &Place| {
+            let own = self.storage(place.storage).node == worker;
+            own && place.unit == unit && !place.corrupt && !place.excess
+        };
+        let is_there = self.blocks.places(id).iter().any(is_source);
+        if !is_there || !self.is_wanted(id, &facts, unit) {
+            return None;
+        }
+        let awaited = |s: &StorageHandle| self.is_awaited(worker, id, (*s, unit));
+        let targets: Vec<StorageHandle> = work.targets.iter().copied().filter(awaited).collect();
+        (!targets.is_empty()).then(|| Transfer { targets, ..work.clone() })
+    }
+
+    /// The reconstruction as it should be by now, if at all.
+    fn still_to_decode(&self, beat: Beat<'_>, work: &Reconstruction) -> Option<Reconstruction> {
+        let Beat { lookup, worker, now } = beat;
+        let id = work.group.id;
+        let facts = self.facts_of_order(lookup, &work.group)?;
+        let is_there = |unit: UnitIndex| {
+            let mut places = self.blocks.places(id).iter();
+            places.any(|place| place.unit == unit && self.is_live(place))
+        };
+        let mut targets = work.targets.clone();
+        targets.retain(|(storage, unit)| {
+            self.is_awaited(worker, id, (*storage, *unit)) && !is_there(*unit)
+        });
+        let sources = self.sources_of(id, &facts, worker, &targets, now);
+        let possible = sources.len() >= facts.data_units() && !targets.is_empty();
+        possible.then(|| Reconstruction {
+            excluded_units: left_alone(&facts, &sources, &targets),
+            sources,
+            targets,
+            ..*work
+        })
+    }
+
+    /// Whether one more good copy of this would do any good.
+    fn is_wanted(&self, id: BlockId, facts: &BlockFacts, unit: UnitIndex) -> bool {
+        let tally = self.tally(id, facts);
+        if tally.racks < self.wanted_racks(facts) {
+            return true;
+        }
+        let mut places = self.blocks.places(id).iter();
+        match facts.layout.is_striped() {
+            true => !places.any(|place| place.unit == unit && self.is_live(place)),
+            false => tally.live < self.wanted_live(facts, &tally),
+        }
+    }
+
+    fn take_invalidations(&mut self, handle: NodeHandle) -> Vec<BlockRef> {
+        let mut taken = Vec::new();
+        for storage in self.node(handle).storages.clone() {
+            let room = self.config.invalidate_limit.saturating_sub(taken.len());
+            taken.extend(self.mending.invalid.take(storage, room));
+        }
+        taken
+    }
+}
+
+/// Hands out what there is room for, urgent work first; `take` says whether it was still to be done.
+fn take_waiting<T>(
+    queue: &mut Vec<Waiting<T>>,
+    room: &mut Room,
+    mut take: impl FnMut(&Waiting<T>) -> bool,
+) {
+    queue.sort_by_key(|waiting| !waiting.is_urgent);
+    queue.retain(|waiting| {
+        let before = *room;
+        if !room.take(waiting.is_urgent) {
+            return true;
+        }
+        if !take(waiting) {
+            *room = before;
+        }
+        false
+    });
+}
+
+/// Where a copy goes, with its unit.
+fn units_of(work: &Transfer) -> Vec<(StorageHandle, UnitIndex)> {
+    let unit = work.block.id.unit();
+    work.targets.iter().map(|storage| (*storage, unit)).collect()
+}
+
+impl Outbox {
+    fn is_empty(&self) -> bool {
+        self.transfers.is_empty()
+            && self.reconstructions.is_empty()
+            && self.recoveries.is_empty()
+            && self.bandwidth.is_none()
+            && self.urgent.is_empty()
+    }
+}

@@ -1,0 +1,58 @@
+//! Work that its DataNode says has failed: what is queued again, and whom it is not given to.
+//!
+//! Hadoop's DataNodes say nothing of a copy or reconstruction that fails: its NameNode waits until
+//! `dfs.namenode.reconstruction.pending.timeout-sec` is over.
+
+use super::pending::Task;
+use crate::Now;
+use crate::block::BlockLookup;
+use crate::cluster::Cluster;
+use crate::node::NodeHandle;
+use cairn_stripe::{BlockId, GenerationStamp};
+
+/// A replica or unit that will not arrive where it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedWork {
+    /// The block, or the unit's own id.
+    pub block: BlockId,
+    /// The stamp of the order.
+    pub gs: GenerationStamp,
+    /// The node where it was to arrive.
+    pub target: NodeHandle,
+    /// The node through which it failed, if that is known: left out for a while.
+    pub suspect: Option<NodeHandle>,
+}
+
+impl Cluster {
+    /// Takes what a node tells of work that has failed, as its worker or on its target: it is queued
+    /// again at once. Returns whether anything was on its way there.
+    pub fn work_failed(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        reporter: NodeHandle,
+        failed: &FailedWork,
+        now: Now,
+    ) -> bool {
+        let (id, unit) = (failed.block.group(), failed.block.unit());
+        if lookup.block(id).is_none_or(|facts| facts.gs != failed.gs) {
+            return false;
+        }
+        let storages = &self.storages;
+        let node_of = |task: &Task| storages[task.storage.0 as usize].node;
+        let takes_part = |task: &Task| {
+            task.is_sent && (task.worker == Some(reporter) || node_of(task) == reporter)
+        };
+        // One that has no part in it cannot know.
+        if !self.mending.pending.of(id).iter().any(takes_part) {
+            return false;
+        }
+        let is_it =
+            |task: &Task| task.is_sent && task.unit == unit && node_of(task) == failed.target;
+        if self.mending.pending.take(id, is_it).is_empty() {
+            return false;
+        }
+        self.mending.setbacks.note(id, failed.suspect, &self.config, now);
+        self.check_redundancy(lookup, id);
+        true
+    }
+}

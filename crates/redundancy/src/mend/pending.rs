@@ -1,0 +1,72 @@
+//! Replicas and units that are on their way: who brings what where, and since when.
+
+use crate::node::NodeHandle;
+use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::BTreeMap;
+
+/// One replica or unit that is to arrive on a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Task {
+    pub storage: StorageHandle,
+    /// 0 for a replica.
+    pub unit: UnitIndex,
+    /// The node that was or will be told to bring it; none for the rest of a client's pipeline.
+    pub worker: Option<NodeHandle>,
+    /// When its worker was told of it or, before that, when it was scheduled.
+    pub since_ms: u64,
+    /// Whether its worker was told.
+    pub is_sent: bool,
+}
+
+/// All tasks, by block or group. Tasks are looked for by node when one dies, which is rare.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pending {
+    tasks: BTreeMap<BlockId, Vec<Task>>,
+}
+
+impl Pending {
+    pub(super) fn of(&self, id: BlockId) -> &[Task] {
+        self.tasks.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn of_mut(&mut self, id: BlockId) -> &mut [Task] {
+        self.tasks.get_mut(&id).map_or(&mut [], Vec::as_mut_slice)
+    }
+
+    /// Blocks and groups that have tasks.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(super) fn add(&mut self, id: BlockId, tasks: impl IntoIterator<Item = Task>) {
+        let mut tasks = tasks.into_iter().peekable();
+        if tasks.peek().is_some() {
+            self.tasks.entry(id).or_default().extend(tasks);
+        }
+    }
+
+    pub(super) fn forget(&mut self, id: BlockId) {
+        self.tasks.remove(&id);
+    }
+
+    /// Takes out the tasks of a block that `is_over` picks.
+    pub(super) fn take(&mut self, id: BlockId, is_over: impl Fn(&Task) -> bool) -> Vec<Task> {
+        let Some(tasks) = self.tasks.get_mut(&id) else { return Vec::new() };
+        let taken = tasks.extract_if(.., |task| is_over(task)).collect();
+        if tasks.is_empty() {
+            self.tasks.remove(&id);
+        }
+        taken
+    }
+
+    /// The same for all blocks.
+    pub(super) fn take_all(&mut self, is_over: impl Fn(&Task) -> bool) -> Vec<(BlockId, Task)> {
+        let mut taken = Vec::new();
+        self.tasks.retain(|id, tasks| {
+            taken.extend(tasks.extract_if(.., |task| is_over(task)).map(|task| (*id, task)));
+            !tasks.is_empty()
+        });
+        taken
+    }
+}
