@@ -44,8 +44,14 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates the file. `cache_len` bounds redb's cache, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
-        let database =
+        let mut database =
             Database::builder().set_cache_size(cache_len).create(path).map_err(backend)?;
+        if !database.check_integrity().map_err(backend)? {
+            return Err(StoreError::Corrupt {
+                what: "namespace store",
+                reason: "its pages do not have the checksums they were written with".to_string(),
+            });
+        }
         let store = Store { database };
         // Readers need every table to exist.
         let batch = store.begin()?;

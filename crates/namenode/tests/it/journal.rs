@@ -340,3 +340,39 @@ async fn a_namespace_that_is_closed_has_not_failed() {
     let quiet = tokio::time::timeout(Duration::from_millis(50), namesystem.failed()).await;
     assert!(quiet.is_err(), "{quiet:?}");
 }
+
+/// Opens and reads all of a namespace: its content, or `None` where the damage was noticed.
+fn read_all(dir: &Path) -> Option<Vec<(Table, Vec<u8>, Vec<u8>)>> {
+    std::panic::catch_unwind(|| Some(dump(&*Namesystem::open(dir, options()).ok()?))).ok()?
+}
+
+#[test]
+fn a_flipped_bit_in_the_store_is_noticed_or_has_no_effect() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    for number in 0..400 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    namesystem.close();
+    drop(namesystem);
+    let want = read_all(dir.path()).unwrap();
+    let mut noticed = 0;
+    let mut state = 7_u64;
+    for _ in 0..200 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let image = copy(dir.path());
+        let path = image.path().join("namespace.redb");
+        let mut bytes = fs::read(&path).unwrap();
+        let (at, bit) = ((state >> 20) as usize % bytes.len(), state >> 60 & 7);
+        bytes[at] ^= 1 << bit;
+        fs::write(&path, bytes).unwrap();
+        // A second start must not take for good what the first one refused.
+        for start in ["first", "second"] {
+            match read_all(image.path()) {
+                None => noticed += 1,
+                Some(all) => assert!(all == want, "bit {bit} of byte {at}, {start} start"),
+            }
+        }
+    }
+    assert!(noticed > 20, "{noticed}");
+}
