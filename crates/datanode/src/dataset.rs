@@ -305,7 +305,12 @@ impl Dataset {
         let mut freed = 0;
         for path in [&files.data, &files.meta] {
             freed += fs::metadata(path).map_or(0, |meta| meta.len());
-            match fs::remove_file(path) {
+            let removed = match fs::remove_file(path) {
+                // Whoever put a folder there: Java's `File#delete`, which Hadoop calls, takes an empty one too.
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path),
+                removed => removed,
+            };
+            match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(error).at(path);
                 }

@@ -1,7 +1,8 @@
 //! A NameNode and DataNodes on racks in this process, which notice a dead DataNode within two seconds.
 //! DataNodes can be killed and come back on their disks.
 
-use crate::code::BLOCK;
+use crate::code::{BLOCK, Code};
+use crate::truth::Written;
 use cairn_client::{ClientConfig, FileSystem};
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::config::{Durability as LogDurability, RackSource};
@@ -73,6 +74,9 @@ impl Cluster {
             reconstruction_read_timeout: Duration::from_millis(500),
             block_len_estimate: BLOCK,
             failed_volumes_tolerated: volumes - 1,
+            scan_bytes_per_second: 64 << 20,
+            scan_period: Duration::from_millis(400),
+            directory_scan_interval: Duration::from_millis(400),
             ..DataNodeConfig::default()
         };
         let fs = FileSystem::connect(client_config(&namenode)).await.unwrap();
@@ -107,6 +111,14 @@ impl Cluster {
         FileSystem::connect(client_config(&self.namenode)).await.unwrap()
     }
 
+    /// Writes and closes a file.
+    pub async fn write(&self, code: &Code, path: &str, data: Vec<u8>) -> Written {
+        let mut writer = self.fs.create(path, &code.options()).await.unwrap();
+        writer.write(&data).await.unwrap();
+        writer.close().await.unwrap();
+        Written { path: path.to_string(), data }
+    }
+
     /// The folders of a DataNode's volumes.
     pub fn folders(&self, node: usize) -> Vec<PathBuf> {
         let folder = |volume| self.dir.path().join(format!("node{node}-volume{volume}"));
@@ -122,13 +134,19 @@ impl Cluster {
 
     /// Starts a DataNode on its disks, at new ports.
     pub async fn restart(&mut self, node: usize) {
+        self.restart_with(node, |_| {}).await;
+    }
+
+    /// The same with another configuration.
+    pub async fn restart_with(&mut self, node: usize, change: impl FnOnce(&mut DataNodeConfig)) {
         let folders = self.folders(node);
         folders.iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
-        let config = DataNodeConfig {
+        let mut config = DataNodeConfig {
             data_dirs: folders.into_iter().map(Into::into).collect(),
             hostname: Some(host(node)),
             ..self.data_config.clone()
         };
+        change(&mut config);
         let start = Instant::now();
         // What was killed lets go of its folders when its last task has noticed.
         let running = loop {

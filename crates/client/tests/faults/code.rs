@@ -7,6 +7,11 @@ pub const CELL: u32 = 4096;
 /// Bytes of a replica, and of each unit of a full group: two stripes.
 pub const BLOCK: u64 = 2 * CELL as u64;
 
+/// Whether the wide matrix is wanted.
+pub fn is_full() -> bool {
+    std::env::var_os("CAIRN_FULL").is_some()
+}
+
 /// How a file is kept.
 #[derive(Clone, Debug)]
 pub enum Code {

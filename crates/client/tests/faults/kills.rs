@@ -1,7 +1,7 @@
 //! The matrix: any `m` DataNodes of a block die at each stage of its life.
 
 use crate::cluster::Cluster;
-use crate::code::Code;
+use crate::code::{Code, is_full};
 use crate::readers::{Dice, Reading};
 use crate::truth::{self, Written};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ async fn run_case(case: Case) {
     code.enable(&cluster.fs).await;
     let reading = Reading::start(cluster.another_client().await, seed);
 
-    let old = write(&cluster, &code, "/old", dice.bytes(code.block_len() * 2 + 5000)).await;
+    let old = cluster.write(&code, "/old", dice.bytes(code.block_len() * 2 + 5000)).await;
     reading.acknowledged(old);
     let data = dice.bytes(code.block_len() * 2 + dice.clone().below(code.block_len()) + 1);
     let new = Written { path: "/new".to_string(), data };
@@ -81,13 +81,6 @@ async fn run_case(case: Case) {
     }
     truth::check(&cluster, &code, &files, &format!("{what}, all returned")).await;
     reading.stop().await;
-}
-
-async fn write(cluster: &Cluster, code: &Code, path: &str, data: Vec<u8>) -> Written {
-    let mut writer = cluster.fs.create(path, &code.options()).await.unwrap();
-    writer.write(&data).await.unwrap();
-    writer.close().await.unwrap();
-    Written { path: path.to_string(), data }
 }
 
 /// Writes a file while DataNodes die, if the stage is one of writing. The write must succeed.
@@ -165,10 +158,6 @@ fn combinations(end: usize, count: usize) -> Vec<Vec<usize>> {
         })
     };
     (0..end).flat_map(with_last).collect()
-}
-
-fn is_full() -> bool {
-    std::env::var_os("CAIRN_FULL").is_some()
 }
 
 /// Every set of victims at every stage.

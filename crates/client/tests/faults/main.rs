@@ -5,6 +5,7 @@
 
 mod cluster;
 mod code;
+mod disks;
 mod kills;
 mod readers;
 mod truth;

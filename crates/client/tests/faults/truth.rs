@@ -18,17 +18,37 @@ pub struct Written {
     pub data: Vec<u8>,
 }
 
+/// What a wrong byte in a finalized replica means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongBytes {
+    /// Somebody stored it: nobody may, not for a moment.
+    AreAFault,
+    /// The test put it there: it goes in time.
+    Vanish,
+}
+
 /// A replica that must be: its bytes, by its own id.
 type Units = BTreeMap<i64, Vec<u8>>;
 
 /// Checks, after quiet time, that the files read back, that every unit is once on a DataNode of its
 /// own, and that no finalized replica has a wrong byte.
 pub async fn check(cluster: &Cluster, code: &Code, files: &[Written], what: &str) {
+    check_with(cluster, code, files, WrongBytes::AreAFault, what).await;
+}
+
+/// As [`check`], where wrong bytes may have been put on disk by the test itself.
+pub async fn check_with(
+    cluster: &Cluster,
+    code: &Code,
+    files: &[Written],
+    wrong: WrongBytes,
+    what: &str,
+) {
     let start = Instant::now();
     // The NameNode may learn only later of what is not quite there: quiet is what lasts.
     loop {
         cluster.wait_quiet().await;
-        let faults = faults(cluster, code, files).await;
+        let faults = faults(cluster, code, files, wrong).await;
         if faults.is_empty() {
             break;
         }
@@ -47,8 +67,13 @@ pub async fn check(cluster: &Cluster, code: &Code, files: &[Written], what: &str
     }
 }
 
-/// What is missing, too much, or badly placed. A wrong byte is not waited for: it fails at once.
-async fn faults(cluster: &Cluster, code: &Code, files: &[Written]) -> Vec<String> {
+/// What is missing, too much, or badly placed. A wrong byte that is a fault is not waited for.
+async fn faults(
+    cluster: &Cluster,
+    code: &Code,
+    files: &[Written],
+    wrong: WrongBytes,
+) -> Vec<String> {
     let mut faults = Vec::new();
     let mut wanted: Units = BTreeMap::new();
     for file in files {
@@ -67,7 +92,7 @@ async fn faults(cluster: &Cluster, code: &Code, files: &[Written]) -> Vec<String
         for path in cluster.finalized_files(node) {
             let Some(id) = block_id(&path) else { continue };
             match wanted.get(&id) {
-                Some(unit) => match check_replica(&path, unit) {
+                Some(unit) => match check_replica(&path, unit, wrong) {
                     Ok(()) => *found.entry(id).or_default() += 1,
                     Err(fault) => faults.push(format!("node {node}: {fault}")),
                 },
@@ -175,7 +200,7 @@ pub fn block_id(path: &Path) -> Option<i64> {
 }
 
 /// A finalized replica that is as long as it should be has the right bytes, and CRCs that agree.
-fn check_replica(path: &Path, unit: &[u8]) -> Result<(), String> {
+fn check_replica(path: &Path, unit: &[u8], wrong: WrongBytes) -> Result<(), String> {
     let Ok(bytes) = std::fs::read(path) else {
         return Err(format!("{} is gone or unreadable", path.display()));
     };
@@ -183,12 +208,19 @@ fn check_replica(path: &Path, unit: &[u8]) -> Result<(), String> {
         return Err(format!("{} has {} bytes, {} wanted", path.display(), bytes.len(), unit.len()));
     }
     let differs = bytes.iter().zip(unit).position(|(a, b)| a != b);
-    assert!(differs.is_none(), "wrong byte {differs:?} in {}", path.display());
+    if let Some(at) = differs {
+        let fault = format!("wrong byte {at} in {}", path.display());
+        assert_eq!(wrong, WrongBytes::Vanish, "{fault}");
+        return Err(fault);
+    }
     let Some(meta) = meta_of(path) else {
         return Err(format!("{} has no meta file", path.display()));
     };
     const HEADER: usize = 7;
     let crcs = meta.get(HEADER..).unwrap_or_default();
+    if crcs.len() != ChecksumKind::Crc32c.total_len(512, bytes.len()) {
+        return Err(format!("{} has {} bytes of CRCs", path.display(), crcs.len()));
+    }
     match verify_chunks(ChecksumKind::Crc32c, 512, &bytes, crcs) {
         Ok(()) => Ok(()),
         Err(error) => Err(format!("{}: {error}", path.display())),

@@ -69,7 +69,10 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
             let dataset = deleter.dataset.clone();
             match blocking(move || dataset.invalidate(block.id, block.gs)).await {
                 Ok(storage_id) => deleter.reports.deleted(block.id, block.gs, &storage_id),
-                Err(error) => tracing::warn!(%error, "cannot delete a replica"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot delete a replica");
+                    deleter.check_volume(&error);
+                }
             }
         }
     });

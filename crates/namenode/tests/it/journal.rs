@@ -76,8 +76,11 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Keys and values of all tables.
+type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
+
 /// All tables, for comparing stores.
-fn dump(namesystem: &Namesystem) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+fn dump(namesystem: &Namesystem) -> Records {
     let mut all = Vec::new();
     namesystem.read(|now| {
         for table in Table::ALL {
@@ -342,7 +345,7 @@ async fn a_namespace_that_is_closed_has_not_failed() {
 }
 
 /// Opens and reads all of a namespace: its content, or `None` where the damage was noticed.
-fn read_all(dir: &Path) -> Option<Vec<(Table, Vec<u8>, Vec<u8>)>> {
+fn read_all(dir: &Path) -> Option<Records> {
     std::panic::catch_unwind(|| Some(dump(&*Namesystem::open(dir, options()).ok()?))).ok()?
 }
 
