@@ -61,6 +61,8 @@ enum Command {
     Ec(ec::Args),
     /// Show the state and the space of the cluster
     Report(report::Args),
+    /// Read every replica and unit of files, and name or repair those that are not what they should be
+    Scrub(commands::scrub::Args),
 }
 
 impl Command {
@@ -101,6 +103,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Ec(args) => ec::run(&settings, args).await,
             Command::Report(args) => report::run(&settings, args).await,
+            Command::Scrub(args) => commands::scrub::run(&settings, args).await,
         }
     });
     // Work that a stopped role left on blocking threads must not hold the process back.

@@ -244,7 +244,11 @@ impl OpenedFile {
         self.bad_set().insert((block.id, location.addr.uuid.clone()));
         if matches!(error, ClientError::Checksum { .. }) {
             let report = report_bad(self.fs.clone(), block, located, index);
-            tokio::spawn(report);
+            tokio::spawn(async move {
+                if let Err(error) = report.await {
+                    tracing::warn!(%error, "could not report a bad block");
+                }
+            });
         }
     }
 
@@ -326,12 +330,12 @@ async fn visible_tail(fs: &FileSystem, last: &Located) -> Result<u64> {
 }
 
 /// Tells the NameNode of a replica with bad bytes.
-fn report_bad(
+pub(crate) fn report_bad(
     fs: FileSystem,
     block: Block,
     located: &Located,
     index: usize,
-) -> impl Future<Output = ()> + use<> {
+) -> impl Future<Output = Result<()>> + use<> {
     let location = &located.block.locations[index];
     let proto = LocatedBlockProto {
         b: convert::block_proto(&block),
@@ -348,8 +352,6 @@ fn report_bad(
         let request = ReportBadBlocksRequestProto { blocks: vec![proto] };
         let reported: Result<ReportBadBlocksResponseProto> =
             fs.inner.namenode.call("reportBadBlocks", &request).await;
-        if let Err(error) = reported {
-            tracing::warn!(%error, "could not report a bad block");
-        }
+        reported.map(|_| ())
     }
 }

@@ -7,3 +7,4 @@ pub mod fs;
 pub mod namenode;
 pub mod quickstart;
 pub mod report;
+pub mod scrub;

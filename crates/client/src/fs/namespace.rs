@@ -181,6 +181,22 @@ impl FileSystem {
         convert::located_file(proto.ok_or_else(|| ClientError::NotFound { path: path.into() })?)
     }
 
+    /// All blocks of a file with the CRCs recorded of their units, as far as the NameNode tells them.
+    pub(crate) async fn located_with_crcs(&self, path: &str) -> Result<convert::LocatedWithCrcs> {
+        let request = GetBlockLocationsRequestProto {
+            src: path.to_string(),
+            length: i64::MAX as u64,
+            with_unit_crcs: Some(true),
+            ..Default::default()
+        };
+        let response: GetBlockLocationsResponseProto =
+            self.inner.namenode.call("getBlockLocations", &request).await?;
+        let proto =
+            response.locations.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
+        let unit_crcs = proto.blocks.iter().map(convert::unit_crcs).collect::<Result<_>>()?;
+        Ok(convert::LocatedWithCrcs { file: convert::located_file(proto)?, unit_crcs })
+    }
+
     /// Ends another client's writing of a file, so that it can be read or written again. True when
     /// the file is closed; false while its last block is being recovered.
     pub async fn recover_lease(&self, path: &str) -> Result<bool> {

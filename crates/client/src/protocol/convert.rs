@@ -128,6 +128,27 @@ pub(crate) fn located(proto: LocatedBlockProto) -> Result<Located> {
     })
 }
 
+/// A file's blocks, and of each the CRC32C recorded of its units, by unit (of a replicated block: the first).
+#[derive(Clone, Debug)]
+pub(crate) struct LocatedWithCrcs {
+    pub file: LocatedFile,
+    pub unit_crcs: Vec<Vec<Option<u32>>>,
+}
+
+/// What a located block says of its units' CRCs.
+pub(crate) fn unit_crcs(proto: &LocatedBlockProto) -> Result<Vec<Option<u32>>> {
+    let units = proto.unit_crc_indices.as_deref().unwrap_or_default();
+    if units.len() != proto.unit_crc32cs.len() {
+        return Err(ClientError::Protocol("CRCs that do not fit their units".to_string()));
+    }
+    let count = units.iter().max().map_or(0, |unit| usize::from(*unit) + 1);
+    let mut crcs = vec![None; count];
+    for (unit, crc) in units.iter().zip(&proto.unit_crc32cs) {
+        crcs[usize::from(*unit)] = Some(*crc);
+    }
+    Ok(crcs)
+}
+
 /// A file's blocks with what the data path needs.
 #[derive(Clone, Debug)]
 pub(crate) struct LocatedFile {

@@ -5,6 +5,7 @@ use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::config::Durability as LogDurability;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -27,18 +28,11 @@ impl Cluster {
 
     /// A cluster that notices a dead DataNode after seconds and mends at once.
     pub async fn start_mending(count: usize) -> Cluster {
-        let tune = |namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig| {
-            namenode.heartbeat_interval = Duration::from_millis(200);
-            namenode.heartbeat_recheck_interval = Duration::from_millis(200);
-            namenode.redundancy_interval = Duration::from_millis(200);
-            namenode.pending_timeout = Duration::from_secs(5);
-            datanode.heartbeat_interval = Duration::from_millis(200);
-            datanode.reconstruction_read_timeout = Duration::from_secs(1);
-        };
-        Cluster::start_tuned(count, tune, |_| {}).await
+        Cluster::start_tuned(count, mends_at_once, |_| {}).await
     }
 
-    async fn start_tuned(
+    /// A cluster whose servers have `tune`, and whose clients have `change` made to their configurations.
+    pub async fn start_tuned(
         count: usize,
         tune: impl Fn(&mut NameNodeConfig, &mut DataNodeConfig),
         change: impl FnOnce(&mut ClientConfig),
@@ -137,11 +131,42 @@ impl Cluster {
         panic!("no block file");
     }
 
+    /// The block file and the meta file of a replica or unit, on each DataNode that has it.
+    pub fn block_files(&self, id: i64) -> Vec<(PathBuf, PathBuf)> {
+        let (mut found, mut folders) = (Vec::new(), vec![self.dir.path().to_path_buf()]);
+        while let Some(folder) = folders.pop() {
+            let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            let (sub_folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+            folders.extend(sub_folders);
+            let data =
+                files.iter().find(|path| path.file_name().unwrap() == format!("blk_{id}").as_str());
+            if let Some(data) = data {
+                let prefix = format!("blk_{id}_");
+                let is_meta = |path: &&PathBuf| {
+                    path.file_name().unwrap().to_str().unwrap().starts_with(&prefix)
+                };
+                found.push((data.clone(), files.iter().find(is_meta).unwrap().clone()));
+            }
+        }
+        found.sort();
+        found
+    }
+
     /// Stops a DataNode at once.
     pub fn kill(&mut self, uuid: &str) {
         let index = self.datanodes.iter().position(|node| node.uuid() == uuid).unwrap();
         self.datanodes.remove(index).kill();
     }
+}
+
+/// Notices a dead DataNode after seconds and mends at once.
+pub fn mends_at_once(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
+    namenode.heartbeat_interval = Duration::from_millis(200);
+    namenode.heartbeat_recheck_interval = Duration::from_millis(200);
+    namenode.redundancy_interval = Duration::from_millis(200);
+    namenode.pending_timeout = Duration::from_secs(5);
+    datanode.heartbeat_interval = Duration::from_millis(200);
+    datanode.reconstruction_read_timeout = Duration::from_secs(1);
 }
 
 /// Bytes that differ from place to place, and from seed to seed.

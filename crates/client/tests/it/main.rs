@@ -1,6 +1,7 @@
 //! The client against a NameNode and DataNodes in this process.
 
 mod cluster;
+mod integrity;
 mod lost_units;
 mod mending;
 mod ops;

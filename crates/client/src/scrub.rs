@@ -1,0 +1,216 @@
+//! Scrubbing: reads every replica and every unit of a file, and names those that are not what they should be.
+//!
+//! Each is checked chunk by chunk, against the CRC recorded when it was written, and against the others: parity
+//! must be what encoding the data gives, replicas must be equal. `scrub/group.rs` compares units, `scrub/agree.rs`
+//! finds the one that does not fit the others, `scrub/copies.rs` compares replicas. Nothing is changed here but that
+//! bad ones are reported, for the NameNode to have them rebuilt.
+//!
+//! Not covered: a file's last block while it is being written; of two places of one unit, the second.
+
+mod agree;
+mod copies;
+mod group;
+
+use crate::error::{ClientError, Result};
+use crate::fs::FileSystem;
+use crate::protocol::convert::Located;
+use crate::read::report_bad;
+use crate::types::{Block, BlockLocation};
+use cairn_stripe::UnitIndex;
+use cairn_stripe::geometry::Geometry;
+use std::time::{Duration, Instant};
+
+/// How often to look whether what was reported is whole again.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How a scrub is to be done.
+#[derive(Clone, Debug, Default)]
+pub struct ScrubOptions {
+    /// Bytes per second that are read at most; 0 for any.
+    pub bytes_per_second: u64,
+    /// Whether bad replicas and units are reported to the NameNode, which has them rebuilt.
+    pub report: bool,
+}
+
+/// What is wrong with a replica or unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// No DataNode is known to have a good one.
+    Missing,
+    /// Its DataNode does not give it.
+    Unreadable(String),
+    /// A chunk does not have its CRC. From this byte on it was not compared with others.
+    BadChunk {
+        /// The chunk's offset in the replica or unit.
+        offset: u64,
+    },
+    /// Its bytes are not those that were recorded when it was written.
+    NotAsWritten {
+        /// CRC32C recorded.
+        recorded: u32,
+        /// CRC32C of what is there.
+        found: u32,
+    },
+    /// All others agree, without it.
+    OddOneOut,
+    /// It and the others disagree, and which one is wrong is not known.
+    Disagrees,
+}
+
+/// A replica or unit, or a group as a whole, that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScrubFault {
+    /// The block or group.
+    pub block: Block,
+    /// The unit; `None` for a replica, or if it is not known which.
+    pub unit: Option<UnitIndex>,
+    /// Where it is, if that is known.
+    pub location: Option<BlockLocation>,
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// Whether the NameNode was told that it is bad.
+    pub reported: bool,
+}
+
+/// What came of scrubbing a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileScrub {
+    /// Blocks and groups that were read.
+    pub blocks: u64,
+    /// Bytes read of replicas and units.
+    pub bytes: u64,
+    /// Replicas and units whose CRC was compared with the recorded one.
+    pub compared_with_record: u64,
+    /// Groups whose parity was compared with their data at every byte.
+    pub parity_checked: u64,
+    /// What is wrong.
+    pub faults: Vec<ScrubFault>,
+}
+
+/// A file that is being scrubbed.
+struct Scrub<'a> {
+    fs: &'a FileSystem,
+    options: &'a ScrubOptions,
+    progress: &'a (dyn Fn(u64) + Sync),
+    started: Instant,
+    result: FileScrub,
+}
+
+/// A fault found, before it is reported: index of the location, unit, kind.
+type Found = (Option<usize>, Option<UnitIndex>, FaultKind);
+
+impl FileSystem {
+    /// Reads all replicas or units of a file and compares them. `progress` is told of bytes as they are read.
+    ///
+    /// Fails when the NameNode does; what DataNodes do wrong is among the faults.
+    pub async fn scrub(
+        &self,
+        path: &str,
+        options: &ScrubOptions,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<FileScrub> {
+        let file = self.located_with_crcs(path).await?;
+        let started = Instant::now();
+        let result = FileScrub::default();
+        let mut scrub = Scrub { fs: self, options, progress, started, result };
+        for (at, (located, crcs)) in file.file.blocks.iter().zip(&file.unit_crcs).enumerate() {
+            let is_open = at + 1 == file.file.blocks.len() && !file.file.last_block_complete;
+            if is_open {
+                continue;
+            }
+            let found = match &file.file.policy {
+                Some(policy) => scrub.group(policy, located, crcs).await?,
+                None => scrub.copies(located, crcs.first().copied().flatten()).await?,
+            };
+            scrub.result.blocks += 1;
+            scrub.take(located, found).await;
+        }
+        Ok(scrub.result)
+    }
+
+    /// Waits until every replica or unit that `faults` names as reported or missing is elsewhere, and the blocks of
+    /// the file have as many as they should. False if that takes longer than `patience`.
+    pub async fn wait_repaired(
+        &self,
+        path: &str,
+        faults: &[ScrubFault],
+        patience: Duration,
+    ) -> Result<bool> {
+        let copies = usize::from(self.require(path).await?.replication);
+        let start = Instant::now();
+        loop {
+            let file = self.located(path, 0, u64::MAX).await?;
+            let is_whole = |located: &Located| match &file.policy {
+                Some(policy) => {
+                    let (geometry, len) = (Geometry::from(policy), located.block.block.len);
+                    (0..geometry.units() as u8).map(UnitIndex).all(|unit| {
+                        geometry.internal_block_len(len, unit) == 0
+                            || located.block.locations.iter().any(|at| at.unit == unit)
+                    })
+                }
+                None => located.block.locations.len() >= copies,
+            };
+            let is_gone = |fault: &ScrubFault| {
+                let Some(bad) = &fault.location else { return true };
+                let block = file.blocks.iter().find(|b| b.block.block.id == fault.block.id);
+                let is_it =
+                    |at: &BlockLocation| at.unit == bad.unit && at.storage_id == bad.storage_id;
+                !fault.reported || !block.is_some_and(|b| b.block.locations.iter().any(is_it))
+            };
+            let touched = |located: &&Located| {
+                faults.iter().any(|fault| fault.block.id == located.block.block.id)
+            };
+            if file.blocks.iter().filter(touched).all(is_whole) && faults.iter().all(is_gone) {
+                return Ok(true);
+            }
+            if start.elapsed() >= patience {
+                return Ok(false);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+impl Scrub<'_> {
+    /// Keeps what was found, and reports those that are surely bad.
+    async fn take(&mut self, located: &Located, found: Vec<Found>) {
+        for (index, unit, kind) in found {
+            let location = index.map(|index| located.block.locations[index].clone());
+            let is_bad = !matches!(
+                kind,
+                FaultKind::Missing | FaultKind::Unreadable(_) | FaultKind::Disagrees
+            );
+            let reported = match index.filter(|_| is_bad && self.options.report) {
+                Some(index) => {
+                    let mut block = located.block.block.clone();
+                    block.id = unit.map_or(block.id, |unit| block.id.internal(unit));
+                    let told = report_bad(self.fs.clone(), block, located, index).await;
+                    told.inspect_err(|error| tracing::warn!(%error, "cannot report a bad block"))
+                        .is_ok()
+                }
+                None => false,
+            };
+            let block = located.block.block.clone();
+            self.result.faults.push(ScrubFault { block, unit, location, kind, reported });
+        }
+    }
+
+    /// Counts bytes that were read, and waits until more may be.
+    async fn pace(&mut self, bytes: u64) {
+        self.result.bytes += bytes;
+        (self.progress)(bytes);
+        if self.options.bytes_per_second > 0 {
+            let due = self.result.bytes as f64 / self.options.bytes_per_second as f64;
+            let wait = Duration::from_secs_f64(due).saturating_sub(self.started.elapsed());
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// The fault that a failed read shows.
+fn read_fault(error: ClientError) -> FaultKind {
+    match error {
+        ClientError::Checksum { offset, .. } => FaultKind::BadChunk { offset },
+        other => FaultKind::Unreadable(other.to_string()),
+    }
+}

@@ -1,0 +1,266 @@
+//! Files on disks change behind everybody's back: it is noticed, no wrong byte is read, and it is repaired.
+
+use crate::cluster::*;
+use cairn_client::{
+    ChecksumKind, ClientConfig, CreateOptions, FaultKind, FileBlock, FileSystem, ScrubOptions,
+};
+use cairn_codec::crc::chunk_crcs;
+use cairn_datanode::DataNodeConfig;
+use cairn_namenode::NameNodeConfig;
+use cairn_stripe::UnitIndex;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const POLICY: &str = "RS-3-2-1024k";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Mends at once, and reads every block again and again.
+fn scans_always(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
+    mends_at_once(namenode, datanode);
+    datanode.scan_bytes_per_second = 1 << 30;
+    datanode.scan_period = Duration::from_millis(200);
+}
+
+/// Mends at once what others find.
+fn scans_never(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
+    mends_at_once(namenode, datanode);
+    datanode.scan_bytes_per_second = 0;
+}
+
+/// Chunks with CRC32, of which no record is kept.
+fn without_records(client: &mut ClientConfig) {
+    client.checksum = ChecksumKind::Crc32;
+}
+
+fn copies(count: u16) -> CreateOptions {
+    CreateOptions { overwrite: true, replication: Some(count), ..CreateOptions::default() }
+}
+
+fn flip(path: &Path, bit: u64) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let bit = (bit % (bytes.len() as u64 * 8)) as usize;
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Changes a byte of a block file, and its CRC to fit.
+fn forge((data, meta): &(std::path::PathBuf, std::path::PathBuf), at: usize) {
+    let (mut bytes, mut crcs) = (std::fs::read(data).unwrap(), std::fs::read(meta).unwrap());
+    bytes[at] ^= 0x55;
+    let kind = ChecksumKind::from_id(crcs[2]).unwrap();
+    chunk_crcs(kind, 512, &bytes, &mut crcs[7..]);
+    std::fs::write(data, bytes).unwrap();
+    std::fs::write(meta, crcs).unwrap();
+}
+
+async fn first_block(fs: &FileSystem, path: &str) -> FileBlock {
+    fs.block_locations(path, 0, 1).await.unwrap().blocks.swap_remove(0)
+}
+
+/// Storages that hold a unit (unit 0: a replica) of a file's first block.
+async fn storages(fs: &FileSystem, path: &str, unit: u8) -> Vec<String> {
+    let block = first_block(fs, path).await;
+    let here = block.locations.iter().filter(|at| at.unit.0 == unit);
+    here.map(|at| at.storage_id.clone()).collect()
+}
+
+/// Waits until there are as many good places of a unit as there were, the one that `bad` names not among them.
+async fn wait_replaced(fs: &FileSystem, path: &str, unit: u8, before: &[String], bad: &str) {
+    let start = Instant::now();
+    loop {
+        let now = storages(fs, path, unit).await;
+        if now.len() >= before.len() && !now.iter().any(|storage| storage == bad) {
+            return;
+        }
+        assert!(
+            start.elapsed() < PATIENCE,
+            "{path} unit {unit} is not repaired: {now:?} after {before:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The storage whose folder a file lies in.
+fn storage_of(path: &Path) -> String {
+    let version = path.ancestors().find_map(|dir| {
+        let is_root = dir.file_name()?.to_str()?.starts_with("data");
+        std::fs::read_to_string(dir.join("current/VERSION")).ok().filter(|_| is_root)
+    });
+    let version = version.unwrap();
+    version.lines().find_map(|line| line.strip_prefix("storageID=")).unwrap().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flipped_bits_are_found_by_scanners_and_repaired_while_reads_stay_right() {
+    let cluster = Cluster::start_tuned(7, scans_always, |_| {}).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    let mut seed = 0x5eed_u64;
+    let mut work = Vec::new();
+    for number in 0..8u8 {
+        let path = format!("/{number}");
+        let data = bytes(number.into(), (2 << 20) + 4097 * usize::from(number));
+        let options = if number % 2 == 0 { striped(POLICY, 2 << 20) } else { copies(3) };
+        put(&fs, &path, &data, &options).await.unwrap();
+        work.push((path, data));
+    }
+    let mut flipped = Vec::new();
+    for (number, (path, _)) in work.iter().enumerate() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let block = first_block(&fs, path).await.block;
+        let unit = if number % 2 == 0 { (seed >> 20) as u8 % 5 } else { 0 };
+        let id = if number % 2 == 0 { block.id.internal(UnitIndex(unit)).0 } else { block.id.0 };
+        let files = cluster.block_files(id);
+        let before = storages(&fs, path, unit).await;
+        assert_eq!(files.len(), before.len());
+        let (data, meta) = &files[(seed >> 24) as usize % files.len()];
+        flip([data, meta][number / 2 % 2], seed >> 28);
+        flipped.push((path, unit, before, storage_of(data)));
+    }
+    for (path, unit, before, bad) in flipped {
+        for (path, data) in &work {
+            assert_same(&get(&fs, path).await.unwrap(), data, path);
+        }
+        wait_replaced(&fs, path, unit, &before, &bad).await;
+    }
+    for (path, data) in &work {
+        assert_same(&get(&fs, path).await.unwrap(), data, path);
+        let scrub = fs.scrub(path, &ScrubOptions::default(), &|_| ()).await.unwrap();
+        assert_eq!(scrub.faults, [], "{path}");
+    }
+}
+
+/// FIELD-NOTES row 6: good checksums of wrong bytes prove nothing; the record does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_6_bytes_replaced_with_their_checksums_are_found_by_scanners() {
+    let mut cluster = Cluster::start_tuned(7, scans_always, |_| {}).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    let data = bytes(6, (5 << 20) + 77);
+    put(&fs, "/group", &data, &striped(POLICY, 2 << 20)).await.unwrap();
+    put(&fs, "/copies", &data, &copies(3)).await.unwrap();
+    let unit = first_block(&fs, "/group").await.block.id.internal(UnitIndex(1)).0;
+    let copy = first_block(&fs, "/copies").await.block.id.0;
+    for (path, number, id) in [("/group", 1, unit), ("/copies", 0, copy)] {
+        let before = storages(&fs, path, number).await;
+        let files = cluster.block_files(id).swap_remove(0);
+        forge(&files, 1000);
+        wait_replaced(&fs, path, number, &before, &storage_of(&files.0)).await;
+        assert_same(&get(&fs, path).await.unwrap(), &data, path);
+    }
+    cluster.kill_units("/group", &[0, 3]).await;
+    assert_same(&get(&fs, "/group").await.unwrap(), &data, "from the rebuilt unit");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_a_reader_finds_to_be_corrupt_is_replaced() {
+    let cluster = Cluster::start_tuned(5, scans_never, |_| {}).await;
+    let fs = cluster.fs.clone();
+    let data = bytes(9, 1 << 20);
+    put(&fs, "/f", &data, &copies(3)).await.unwrap();
+    let id = first_block(&fs, "/f").await.block.id.0;
+    let before = storages(&fs, "/f", 0).await;
+    let bad = cluster.block_files(id).swap_remove(0).0;
+    flip(&bad, 77_777);
+    let storage = storage_of(&bad);
+    let start = Instant::now();
+    // Which replica a reader takes first is left to chance.
+    while storages(&fs, "/f", 0).await.contains(&storage) {
+        assert!(start.elapsed() < PATIENCE, "no reader has reported it");
+        assert_same(&get(&fs, "/f").await.unwrap(), &data, "with a corrupt replica");
+    }
+    wait_replaced(&fs, "/f", 0, &before, &storage).await;
+    while bad.exists() {
+        assert!(start.elapsed() < PATIENCE, "the bad replica is not deleted");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// One wrong unit or replica in a file of its own for each; what the scrub must call it.
+async fn scrub_and_repair(
+    cluster: &Cluster,
+    path: &str,
+    data: &[u8],
+    unit: Option<u8>,
+    harm: impl Fn(&(std::path::PathBuf, std::path::PathBuf)),
+    is_it: impl Fn(&FaultKind) -> bool,
+) {
+    let fs = &cluster.fs;
+    let options = ScrubOptions { report: true, ..ScrubOptions::default() };
+    let clean = fs.scrub(path, &options, &|_| ()).await.unwrap();
+    assert_eq!((&clean.faults[..], clean.blocks), (&[][..], 1), "{path}");
+    let group = first_block(fs, path).await.block.id;
+    let id = unit.map_or(group, |unit| group.internal(UnitIndex(unit)));
+    let files = cluster.block_files(id.0).swap_remove(0);
+    harm(&files);
+    let found = fs.scrub(path, &options, &|_| ()).await.unwrap();
+    let [fault] = &found.faults[..] else { panic!("{path}: {:?}", found.faults) };
+    assert!(is_it(&fault.kind), "{path}: {fault:?}");
+    assert_eq!((fault.unit.map(|unit| unit.0), fault.reported), (unit, true), "{path}");
+    let place = fault.location.as_ref().map(|at| at.storage_id.clone());
+    assert_eq!(place, Some(storage_of(&files.0)), "{path}");
+    assert!(fs.wait_repaired(path, &found.faults, PATIENCE).await.unwrap(), "{path}");
+    assert_eq!(fs.scrub(path, &options, &|_| ()).await.unwrap().faults, [], "{path}");
+    assert_same(&get(fs, path).await.unwrap(), data, path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_names_what_differs_from_the_record_and_has_it_rebuilt() {
+    let cluster = Cluster::start_tuned(7, scans_never, |_| {}).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    let data = bytes(3, (4 << 20) + 5);
+    for path in ["/forged", "/flipped"] {
+        put(&fs, path, &data, &striped(POLICY, 2 << 20)).await.unwrap();
+    }
+    put(&fs, "/copy", &data, &copies(3)).await.unwrap();
+    let is_forged = |kind: &FaultKind| matches!(kind, FaultKind::NotAsWritten { .. });
+    scrub_and_repair(&cluster, "/forged", &data, Some(4), |f| forge(f, 700_000), is_forged).await;
+    scrub_and_repair(&cluster, "/copy", &data, None, |f| forge(f, 3), is_forged).await;
+    let is_flipped = |kind: &FaultKind| *kind == FaultKind::BadChunk { offset: 512 };
+    scrub_and_repair(&cluster, "/flipped", &data, Some(0), |f| flip(&f.0, 5000), is_flipped).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_finds_the_odd_one_out_where_there_is_no_record() {
+    let cluster = Cluster::start_tuned(7, scans_never, without_records).await;
+    let fs = cluster.fs.clone();
+    for policy in [POLICY, "XOR-2-1-1024k"] {
+        fs.enable_policy(policy).await.unwrap();
+    }
+    let is_odd = |kind: &FaultKind| *kind == FaultKind::OddOneOut;
+    // A full group; one whose last stripe is short; one of less than a stripe, where a data unit is empty.
+    for (number, len) in [3 << 20, (4 << 20) + 5, (1 << 20) + 900].into_iter().enumerate() {
+        let (path, data) = (format!("/{number}"), bytes(number as u64, len));
+        put(&fs, &path, &data, &striped(POLICY, 2 << 20)).await.unwrap();
+        let unit = [2, 3, 1][number];
+        scrub_and_repair(&cluster, &path, &data, Some(unit), |f| forge(f, 500), is_odd).await;
+    }
+    let data = bytes(3, 1 << 20);
+    put(&fs, "/copy", &data, &copies(3)).await.unwrap();
+    scrub_and_repair(&cluster, "/copy", &data, None, |f| forge(f, 3), is_odd).await;
+    // One spare unit tells that something is wrong, but not what.
+    put(&fs, "/xor", &data, &striped("XOR-2-1-1024k", 2 << 20)).await.unwrap();
+    let id = first_block(&fs, "/xor").await.block.id.internal(UnitIndex(0)).0;
+    forge(&cluster.block_files(id)[0], 9);
+    let options = ScrubOptions { report: true, ..ScrubOptions::default() };
+    let scrub = fs.scrub("/xor", &options, &|_| ()).await.unwrap();
+    assert_eq!(scrub.faults.len(), 1);
+    let fault = &scrub.faults[0];
+    assert_eq!((&fault.kind, fault.unit, fault.reported), (&FaultKind::Disagrees, None, false));
+    assert_eq!((scrub.compared_with_record, scrub.parity_checked), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrub_of_a_group_with_a_lost_unit_compares_the_others() {
+    let mut cluster = Cluster::start_tuned(5, scans_never, without_records).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    put(&fs, "/f", &bytes(4, 5 << 20), &striped(POLICY, 2 << 20)).await.unwrap();
+    cluster.kill_units("/f", &[1]).await;
+    let scrub = fs.scrub("/f", &ScrubOptions::default(), &|_| ()).await.unwrap();
+    let [fault] = &scrub.faults[..] else { panic!("{:?}", scrub.faults) };
+    let kind_fits = matches!(fault.kind, FaultKind::Missing | FaultKind::Unreadable(_));
+    assert!(kind_fits && fault.unit == Some(UnitIndex(1)) && !fault.reported, "{fault:?}");
+    assert_eq!(scrub.parity_checked, 1);
+}
