@@ -167,6 +167,35 @@ pub struct DataNodeInfo {
     pub last_block_report_ms: u64,
     /// Replicas it holds.
     pub block_count: u32,
+    /// DataNodes with the same one may be restarted together.
+    pub upgrade_domain: Option<String>,
+    /// How far it is, where it leaves and the NameNode tells (Hadoop's does not).
+    pub leaving: Option<LeavingStatus>,
+}
+
+/// How far a DataNode has got that is being decommissioned or about to be in maintenance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeavingStatus {
+    /// Whether all it holds was looked at; until then what is left is what was found so far.
+    pub counted: bool,
+    /// Replicas and units that others do not have yet.
+    pub blocks_left: u64,
+    /// Their bytes.
+    pub bytes_left: u64,
+    /// Replicas and units that others have by now.
+    pub blocks_done: u64,
+    /// Their bytes.
+    pub bytes_done: u64,
+    /// Bytes that others get in a second.
+    pub bytes_per_second: u64,
+    /// When it is through at this rate; `None` while nothing moves.
+    pub seconds_left: Option<u64>,
+    /// Milliseconds since it was told to leave.
+    pub age_ms: u64,
+    /// What holds the DataNode itself back.
+    pub held_back: Option<String>,
+    /// Some of the blocks left, and what holds each back.
+    pub blocks: Vec<(BlockId, String)>,
 }
 
 /// One place of a block.

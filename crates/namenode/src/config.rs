@@ -33,6 +33,17 @@ pub enum RackSource {
     Fixed(Vec<(String, String)>),
 }
 
+/// What `dfs.hosts` names. Key `dfs.namenode.hosts.provider.classname`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HostsFormat {
+    /// A list of those who may serve, with `dfs.hosts.exclude` for those to be decommissioned
+    /// (`HostFileManager`).
+    #[default]
+    Lists,
+    /// One JSON file with states, maintenance and upgrade domains (`CombinedHostFileManager`).
+    Combined,
+}
+
 /// The type of checksums that clients are told to use. Key `dfs.checksum.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ChecksumType {
@@ -154,8 +165,19 @@ pub struct NameNodeConfig {
     /// DataNodes that may register, one `host`, `address` or `address:port` a line; all when `None`.
     /// Key `dfs.hosts`.
     pub hosts_file: Option<PathBuf>,
-    /// DataNodes that may not serve. Key `dfs.hosts.exclude`.
+    /// DataNodes that are to be decommissioned. Key `dfs.hosts.exclude`.
     pub hosts_exclude_file: Option<PathBuf>,
+    /// What `hosts_file` is. Key `dfs.namenode.hosts.provider.classname`.
+    pub hosts_format: HostsFormat,
+    /// Key `dfs.namenode.decommission.interval`.
+    pub decommission_interval: Duration,
+    /// Key `dfs.namenode.decommission.max.concurrent.tracked.nodes`; 0 for no limit.
+    pub max_tracked_nodes: usize,
+    /// Key `dfs.namenode.maintenance.replication.min`.
+    pub maintenance_min_replication: u16,
+    /// Replicas that are to be in distinct upgrade domains, if these count. Keys
+    /// `dfs.block.replicator.classname` and `dfs.namenode.upgrade.domain.factor`.
+    pub upgrade_domain_factor: Option<usize>,
 
     /// Share of blocks that must be found before safe mode ends. Key
     /// `dfs.namenode.safemode.threshold-pct`.
@@ -231,6 +253,11 @@ impl Default for NameNodeConfig {
             racks: RackSource::Default,
             hosts_file: None,
             hosts_exclude_file: None,
+            hosts_format: HostsFormat::Lists,
+            decommission_interval: Duration::from_secs(30),
+            max_tracked_nodes: 100,
+            maintenance_min_replication: 1,
+            upgrade_domain_factor: None,
             safe_mode_threshold: 0.999,
             safe_mode_min_datanodes: 0,
             safe_mode_extension: Duration::from_secs(30),

@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod groups;
+pub mod hosts;
 pub mod http;
 pub mod journal;
 mod leases;

@@ -11,13 +11,14 @@ use cairn_namespace::apply::RemovedBlock;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{AdminState, BlockLookup, Cluster, Now};
+use cairn_redundancy::{BlockLookup, Cluster, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
 
 use crate::config::NameNodeConfig;
 use crate::groups::Groups;
+use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
 use crate::protocol::refusal::Refusal;
@@ -238,28 +239,25 @@ impl NameNode {
         })
     }
 
-    /// Reads racks and lists of DataNodes again and acts on them: nodes that are excluded begin to be
-    /// decommissioned, nodes that are not any more serve again, nodes that are not listed are dropped.
+    /// Reads racks and lists of DataNodes again and acts on them: each node is told what is wanted of it,
+    /// and nodes that may not serve any more are dropped.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`.
     pub async fn refresh_nodes(&self) -> Result<(), Refusal> {
-        self.topology.refresh().map_err(|error| Refusal::io(error.to_string()))?;
+        let config = self.config.clone();
+        let read = tokio::task::spawn_blocking(move || Hosts::read(&config)).await;
+        let hosts = read.map_err(|_| Refusal::io("refreshNodes was interrupted"))?;
+        self.topology.refresh(hosts.map_err(|error| Refusal::io(error.to_string()))?);
+        let (hosts, now) = (self.topology.hosts(), self.now());
         self.with_cluster(|cluster, lookup| {
-            let known: Vec<_> =
-                cluster.nodes().map(|n| (n.handle, n.address.clone(), n.admin)).collect();
-            for (handle, address, admin) in known {
-                let leaves = matches!(
-                    admin,
-                    AdminState::DecommissionInProgress | AdminState::Decommissioned
-                );
-                if !self.topology.is_included(&address) {
-                    cluster.node_died(lookup, handle);
-                } else if self.topology.is_excluded(&address) && !leaves {
-                    let state = AdminState::DecommissionInProgress;
-                    cluster.set_admin_state(lookup, handle, state);
-                } else if !self.topology.is_excluded(&address) && leaves {
-                    cluster.set_admin_state(lookup, handle, AdminState::InService);
+            let known: Vec<_> = cluster.nodes().map(|n| (n.handle, n.address.clone())).collect();
+            for (handle, address) in known {
+                if hosts.is_included(&address) {
+                    cluster.set_admin_intent(lookup, handle, hosts.intent(&address), now);
+                } else {
+                    cluster.disallow_node(lookup, handle);
                 }
+                cluster.set_upgrade_domain(handle, hosts.upgrade_domain(&address));
             }
         });
         Ok(())

@@ -1,4 +1,5 @@
-//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health` and `/prom` for monitors.
+//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health`, `/leaving` and `/prom` for
+//! monitors.
 //!
 //! The beans are those of Hadoop that dashboards poll, with its names.
 //!
@@ -7,11 +8,13 @@
 use std::fmt::Write as _;
 
 use cairn_namespace::query::{self, Totals};
-use cairn_redundancy::{ClusterStats, DataNode};
+use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
 use serde_json::{Map, Value, json};
 
 use crate::http::{Request, Response};
 use crate::node::NameNode;
+
+mod leaving;
 
 const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -24,6 +27,7 @@ pub fn page(node: &NameNode, request: &Request) -> Response {
         "/jmx" => Response::ok(JSON, jmx(node, request)),
         "/conf" => Response::ok(JSON, conf(node)),
         "/health" => health(node),
+        "/leaving" => Response::ok(JSON, leaving::page(node, request)),
         "/prom" => Response::ok(METRICS, metrics(node)),
         _ => Response::error(404, "not found"),
     }
@@ -45,7 +49,11 @@ fn view(node: &NameNode) -> View {
     View {
         stats: cluster.stats(now),
         totals,
-        nodes: cluster.nodes().map(|n| (n.clone(), cluster.block_count(n))).collect(),
+        nodes: cluster
+            .datanode_report(ReportKind::All)
+            .into_iter()
+            .map(|n| (n.clone(), cluster.block_count(n)))
+            .collect(),
         safe_mode: cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now)),
         mono_ms: now.mono_ms,
     }
@@ -117,6 +125,7 @@ fn name_node_info(node: &NameNode, view: &View) -> Value {
         Value::Object(beans.collect::<Map<String, Value>>()).to_string()
     };
     let version = env!("CARGO_PKG_VERSION");
+    let (decommissioning, entering_maintenance) = leaving::attributes(node);
     json!({
         "name": "Hadoop:service=NameNode,name=NameNodeInfo",
         "modelerType": "cairn.NameNode",
@@ -140,8 +149,8 @@ fn name_node_info(node: &NameNode, view: &View) -> Value {
         "NumberOfMissingBlocksWithReplicationFactorOne": view.stats.replicated.missing_one_copy,
         "LiveNodes": of_nodes(true),
         "DeadNodes": of_nodes(false),
-        "DecomNodes": "{}",
-        "EnteringMaintenanceNodes": "{}",
+        "DecomNodes": decommissioning,
+        "EnteringMaintenanceNodes": entering_maintenance,
         "BlockPoolId": identity.block_pool_id,
         "ClusterId": identity.cluster_id,
         "NameDirStatuses": json!({"active": {node.config.name_dir.display().to_string():
@@ -164,7 +173,9 @@ fn datanode_bean(node: &DataNode, blocks: usize, view: &View) -> Value {
         "uuid": node.uuid,
         "lastContact": view.mono_ms.saturating_sub(node.last_update_mono_ms) / 1000,
         "usedSpace": usage.dfs_used,
-        "adminState": if node.is_leaving() { "Leaving" } else { "In Service" },
+        "adminState": node.admin.to_string(),
+        "decommissioned": node.admin == AdminState::Decommissioned,
+        "upgradeDomain": node.upgrade_domain,
         "nonDfsUsedSpace": usage.non_dfs_used,
         "capacity": usage.capacity,
         "numBlocks": blocks,
@@ -196,7 +207,11 @@ fn file_system_state(view: &View) -> Value {
         "NumLiveDataNodes": stats.live_nodes,
         "NumDeadDataNodes": stats.dead_nodes,
         "NumDecomLiveDataNodes": stats.decommissioned_live_nodes,
+        "NumDecomDeadDataNodes": stats.decommissioned_dead_nodes,
         "NumDecommissioningDataNodes": stats.decommissioning_nodes,
+        "NumInMaintenanceLiveDataNodes": stats.in_maintenance_live_nodes,
+        "NumInMaintenanceDeadDataNodes": stats.in_maintenance_dead_nodes,
+        "NumEnteringMaintenanceDataNodes": stats.entering_maintenance_nodes,
         "VolumeFailuresTotal": stats.failed_volumes,
         "NumStaleDataNodes": stats.stale_nodes,
     })
@@ -279,6 +294,11 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+fn state(node: &DataNode) -> String {
+    let life = if node.alive { "live" } else { "dead" };
+    if node.is_leaving() { format!("{life}, {}", node.admin) } else { life.to_string() }
+}
+
 fn status_page(node: &NameNode) -> String {
     let view = view(node);
     let (stats, usage) = (&view.stats, &view.stats.usage);
@@ -319,7 +339,7 @@ fn status_page(node: &NameNode) -> String {
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{blocks}</td></tr>",
             escape(&datanode.name()),
             escape(&datanode.rack),
-            if datanode.alive { "live" } else { "dead" },
+            state(datanode),
             datanode.usage.dfs_used,
             datanode.usage.remaining,
         );

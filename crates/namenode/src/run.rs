@@ -114,7 +114,9 @@ impl NameNode {
                 .unwrap_or_else(|| "root".to_string()),
         };
         let ns = open_namespace(&config, &superuser).await?;
-        let topology = Topology::open(&config)?;
+        let lists = config.clone();
+        let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
+        let topology = topology.await.map_err(|_| StartError::Interrupted)??;
         let rpc = RpcServer::bind(config.rpc_addr, rpc_options(&config))
             .await
             .map_err(|source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source })?;
@@ -263,6 +265,11 @@ fn cluster_config(config: &NameNodeConfig) -> Config {
         pending_timeout: config.pending_timeout,
         consider_load: config.consider_load,
         load_factor: config.load_factor,
+        replication: config.replication,
+        maintenance_replication_min: config.maintenance_min_replication,
+        decommission_interval: config.decommission_interval,
+        max_tracked_nodes: config.max_tracked_nodes,
+        upgrade_domain_factor: config.upgrade_domain_factor,
         ..Config::default()
     }
 }
@@ -320,6 +327,11 @@ async fn tick_cluster(node: Arc<NameNode>) {
         for handle in tick.died {
             let cluster = node.cluster();
             tracing::warn!(datanode = %cluster.node(handle).address, "DataNode is dead");
+        }
+        for handle in tick.admin {
+            let cluster = node.cluster();
+            let datanode = cluster.node(handle);
+            tracing::info!(datanode = %datanode.address, state = %datanode.admin, "a DataNode changes");
         }
         if tick.left_safe_mode {
             tracing::info!("safe mode is off");

@@ -2,19 +2,20 @@
 //!
 //! Racks come from a table, from a program, or from the configuration; what none of them knows is in
 //! `/default-rack`. A DataNode is looked up by `address:port`, `name:port`, address, then name, so that
-//! many DataNodes of one host can be in different racks.
+//! many DataNodes of one host can be in different racks. Who may serve is in [`Hosts`].
 //!
-//! Source: Hadoop 3.5.0 `TableMapping`, `ScriptBasedMapping`, `HostFileManager`.
+//! Source: Hadoop 3.5.0 `TableMapping`, `ScriptBasedMapping`.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use cairn_redundancy::NodeAddress;
 use tracing::warn;
 
 use crate::config::{NameNodeConfig, RackSource};
+use crate::hosts::Hosts;
 
 #[cfg(test)]
 mod tests;
@@ -38,14 +39,20 @@ pub enum TopologyError {
         /// Why.
         source: io::Error,
     },
+    /// A file of hosts makes no sense.
+    #[error("{path} is no file of hosts: {reason}")]
+    Hosts {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Racks and the lists of DataNodes that may serve.
 #[derive(Debug)]
 pub struct Topology {
     source: RackSource,
-    hosts_file: Option<PathBuf>,
-    exclude_file: Option<PathBuf>,
     state: RwLock<State>,
 }
 
@@ -53,39 +60,22 @@ pub struct Topology {
 struct State {
     /// Name, address, `name:port` or `address:port` to rack: the table, or a program's answers.
     racks: BTreeMap<String, String>,
-    included: Option<Vec<String>>,
-    excluded: Vec<String>,
+    hosts: Arc<Hosts>,
 }
 
 impl Topology {
     /// Reads what the settings name. A rack table that cannot be read is warned of and taken as
-    /// empty, as Hadoop does; an unreadable host list is an error.
+    /// empty, as Hadoop does; an unreadable list of hosts is an error. May ask for addresses of names.
     pub fn open(config: &NameNodeConfig) -> Result<Topology, TopologyError> {
-        let topology = Topology {
-            source: config.racks.clone(),
-            hosts_file: config.hosts_file.clone(),
-            exclude_file: config.hosts_exclude_file.clone(),
-            state: RwLock::default(),
-        };
-        topology.refresh()?;
+        let topology = Topology { source: config.racks.clone(), state: RwLock::default() };
+        topology.refresh(Hosts::read(config)?);
         Ok(topology)
     }
 
-    /// Reads tables and lists again (`refreshNodes`), and forgets a program's answers.
-    pub fn refresh(&self) -> Result<(), TopologyError> {
-        let state = State {
-            racks: self.read_racks(),
-            included: match &self.hosts_file {
-                Some(path) => Some(read_hosts(path)?).filter(|hosts| !hosts.is_empty()),
-                None => None,
-            },
-            excluded: match &self.exclude_file {
-                Some(path) => read_hosts(path)?,
-                None => Vec::new(),
-            },
-        };
+    /// Takes other lists of hosts, reads racks again (`refreshNodes`), and forgets a program's answers.
+    pub fn refresh(&self, hosts: Hosts) {
+        let state = State { racks: self.read_racks(), hosts: Arc::new(hosts) };
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
-        Ok(())
     }
 
     fn read_racks(&self) -> BTreeMap<String, String> {
@@ -144,27 +134,10 @@ impl Topology {
         }
     }
 
-    /// Whether a DataNode may register: it is on the list, or there is none.
-    pub fn is_included(&self, address: &NodeAddress) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.included.as_ref().is_none_or(|hosts| is_listed(hosts, address))
+    /// Which DataNodes may serve, and what is wanted of each.
+    pub fn hosts(&self) -> Arc<Hosts> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).hosts)
     }
-
-    /// Whether a DataNode is to be decommissioned.
-    pub fn is_excluded(&self, address: &NodeAddress) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        is_listed(&state.excluded, address)
-    }
-}
-
-fn is_listed(hosts: &[String], address: &NodeAddress) -> bool {
-    let port = address.xfer_port;
-    hosts.iter().any(|host| match host.rsplit_once(':') {
-        Some((name, listed_port)) if listed_port.parse() == Ok(port) => {
-            name == address.ip || name == address.host
-        }
-        _ => *host == address.ip || *host == address.host,
-    })
 }
 
 /// A path that starts with one slash and ends with none.
@@ -190,7 +163,8 @@ fn parse_table(text: &str) -> BTreeMap<String, String> {
     racks
 }
 
-fn read_text(path: &Path) -> Result<String, TopologyError> {
+/// The text of a file, of its first part where it is longer than any list.
+pub(crate) fn read_text(path: &Path) -> Result<String, TopologyError> {
     use std::io::Read;
     let read = || {
         let mut text = String::new();
@@ -198,15 +172,6 @@ fn read_text(path: &Path) -> Result<String, TopologyError> {
         Ok(text)
     };
     read().map_err(|source| TopologyError::Read { path: path.to_path_buf(), source })
-}
-
-/// The hosts of a list: words, with `#` before comments. Source: Hadoop 3.5.0 `HostsFileReader`.
-fn read_hosts(path: &Path) -> Result<Vec<String>, TopologyError> {
-    let text = read_text(path)?;
-    let words = text
-        .lines()
-        .flat_map(|line| line.split_whitespace().take_while(|word| !word.starts_with('#')));
-    Ok(words.map(str::to_string).collect())
 }
 
 /// Runs `path ip` and reads the rack that it prints.

@@ -47,6 +47,19 @@ pub enum AdminState {
     InMaintenance,
 }
 
+impl fmt::Display for AdminState {
+    /// As Hadoop writes them for people and in its beans.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AdminState::InService => "In Service",
+            AdminState::DecommissionInProgress => "Decommission In Progress",
+            AdminState::Decommissioned => "Decommissioned",
+            AdminState::EnteringMaintenance => "Entering Maintenance",
+            AdminState::InMaintenance => "In Maintenance",
+        })
+    }
+}
+
 /// Volumes that a node has lost. Source: Hadoop 3.5.0 `VolumeFailureSummary`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumeFailures {

@@ -2,7 +2,10 @@
 
 use crate::{Settings, config, output};
 use anyhow::Result;
-use cairn_client::{DataNodeFilter, DataNodeInfo, FileSystem, FsStats, SafeModeAction};
+use cairn_client::{
+    DataNodeFilter, DataNodeInfo, FileSystem, FsStats, LeavingStatus, SafeModeAction,
+};
+use cairn_stripe::BlockId;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -58,7 +61,65 @@ fn node_json(node: &DataNodeInfo) -> Value {
         "remaining": node.remaining,
         "blocks": node.block_count,
         "last_heartbeat_ms": node.last_heartbeat_ms,
+        "upgrade_domain": node.upgrade_domain,
+        "leaving": node.leaving.as_ref().map(leaving_json),
     })
+}
+
+fn leaving_json(leaving: &LeavingStatus) -> Value {
+    let blocks = leaving.blocks.iter();
+    let blocks = blocks.map(|(id, why)| json!({"block": id.to_string(), "held_back": why}));
+    json!({
+        "counted": leaving.counted,
+        "blocks_left": leaving.blocks_left,
+        "bytes_left": leaving.bytes_left,
+        "blocks_done": leaving.blocks_done,
+        "bytes_done": leaving.bytes_done,
+        "bytes_per_second": leaving.bytes_per_second,
+        "seconds_left": leaving.seconds_left,
+        "age_ms": leaving.age_ms,
+        "held_back": leaving.held_back,
+        "blocks": blocks.collect::<Vec<Value>>(),
+    })
+}
+
+/// A paragraph for each DataNode that leaves: how far it is, and what holds it back.
+fn leaving_text<'a>(nodes: impl Iterator<Item = &'a DataNodeInfo>) -> String {
+    let mut text = String::new();
+    for node in nodes {
+        let Some(leaving) = &node.leaving else { continue };
+        let more = if leaving.counted { "" } else { " or more" };
+        let left = match leaving.seconds_left {
+            Some(seconds) => format!("about {seconds} s left"),
+            None => "nothing moves now".to_string(),
+        };
+        text.push_str(&format!(
+            "\n{} ({}) leaves: {} blocks{more} ({}) left, {} ({}) done, {}/s, {left}\n",
+            node.addr.xfer_addr(),
+            node.addr.host,
+            leaving.blocks_left,
+            output::size(leaving.bytes_left),
+            leaving.blocks_done,
+            output::size(leaving.bytes_done),
+            output::size(leaving.bytes_per_second),
+        ));
+        if let Some(why) = &leaving.held_back {
+            text.push_str(&format!("  held back: {why}\n"));
+        }
+        // One line for each reason, with how many of the blocks told of it holds and one of these.
+        let mut reasons: Vec<(&str, usize, &BlockId)> = Vec::new();
+        for (id, why) in &leaving.blocks {
+            match reasons.iter_mut().find(|(reason, ..)| reason == why) {
+                Some((_, count, _)) => *count += 1,
+                None => reasons.push((why.as_str(), 1, id)),
+            }
+        }
+        for (why, count, id) in reasons {
+            let of = leaving.blocks.len();
+            text.push_str(&format!("  {count} of the first {of} blocks, such as {id}: {why}\n"));
+        }
+    }
+    text
 }
 
 fn as_text(
@@ -82,7 +143,8 @@ fn as_text(
     let mut nodes = vec![head.map(str::to_string).to_vec()];
     nodes.extend(live.iter().map(|node| node_row(node, &format!("{:?}", node.admin_state))));
     nodes.extend(dead.iter().map(|node| node_row(node, "Dead")));
-    format!("{}\n{}", output::table(&totals), output::table(&nodes))
+    let leaving = leaving_text(live.iter().chain(dead));
+    format!("{}\n{}{leaving}", output::table(&totals), output::table(&nodes))
 }
 
 fn node_row(node: &DataNodeInfo, state: &str) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::Configuration;
 use anyhow::{Context, Result, bail};
-use cairn_namenode::config::{ChecksumType, Durability, NameNodeConfig, RackSource};
+use cairn_namenode::config::{ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -147,9 +147,39 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let path = |text: &str| Ok(Some(PathBuf::from(text)));
     conf.read("dfs.hosts", path, &mut c.hosts_file)?;
     conf.read("dfs.hosts.exclude", path, &mut c.hosts_exclude_file)?;
+    leaving(conf, c)?;
     conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
     conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
     conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)
+}
+
+/// What a class name of Hadoop's ends with.
+fn class(text: &str) -> &str {
+    text.rsplit(['.', '$']).next().unwrap_or(text)
+}
+
+fn leaving(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    let provider = |text: &str| match class(text) {
+        "HostFileManager" => Ok(HostsFormat::Lists),
+        "CombinedHostFileManager" => Ok(HostsFormat::Combined),
+        _ => bail!("it takes HostFileManager or CombinedHostFileManager"),
+    };
+    conf.read("dfs.namenode.hosts.provider.classname", provider, &mut c.hosts_format)?;
+    conf.seconds("dfs.namenode.decommission.interval", &mut c.decommission_interval)?;
+    let tracked = "dfs.namenode.decommission.max.concurrent.tracked.nodes";
+    conf.number(tracked, &mut c.max_tracked_nodes)?;
+    let maintenance = "dfs.namenode.maintenance.replication.min";
+    conf.number(maintenance, &mut c.maintenance_min_replication)?;
+    if c.maintenance_min_replication > c.replication {
+        bail!("{maintenance} is greater than dfs.replication");
+    }
+    let policy = conf.get("dfs.block.replicator.classname").unwrap_or_default();
+    if class(&policy) == "BlockPlacementPolicyWithUpgradeDomain" {
+        let mut factor = 3;
+        conf.number("dfs.namenode.upgrade.domain.factor", &mut factor)?;
+        c.upgrade_domain_factor = Some(factor);
+    }
+    Ok(())
 }
 
 fn racks(conf: &Configuration) -> Result<RackSource> {
@@ -179,6 +209,18 @@ mod tests {
         assert_eq!(c.name_dir, PathBuf::from("/data/nn"));
         assert_eq!((c.block_len, c.durability), (1 << 20, Durability::PageCache));
         assert_eq!(c.static_groups[1], ("ann".into(), vec!["a".into(), "b".into()]));
+        let package = "org.apache.hadoop.hdfs.server.blockmanagement";
+        let provider = "dfs.namenode.hosts.provider.classname";
+        conf.set(provider, format!("{package}.CombinedHostFileManager"));
+        let policy = format!("{package}.BlockPlacementPolicyWithUpgradeDomain");
+        conf.set("dfs.block.replicator.classname", policy);
+        conf.set("dfs.namenode.decommission.interval", "2");
+        let c = read(&conf).unwrap();
+        assert_eq!((c.hosts_format, c.upgrade_domain_factor), (HostsFormat::Combined, Some(3)));
+        assert_eq!(c.decommission_interval, std::time::Duration::from_secs(2));
+        conf.set("dfs.namenode.maintenance.replication.min", "4");
+        assert!(read(&conf).is_err(), "more than there are copies");
+        conf.set("dfs.namenode.maintenance.replication.min", "1");
         conf.set("dfs.checksum.type", "MD4");
         assert!(read(&conf).is_err());
     }

@@ -113,7 +113,15 @@ impl FileSystem {
         let request = GetDatanodeReportRequestProto { r#type: kind as i32 };
         let response: GetDatanodeReportResponseProto =
             self.inner.namenode.call("getDatanodeReport", &request).await?;
-        Ok(response.di.into_iter().map(convert::datanode_info).collect())
+        Ok(convert::datanode_report(response))
+    }
+
+    /// Has the NameNode read its lists of hosts again.
+    pub async fn refresh_nodes(&self) -> Result<()> {
+        let request = RefreshNodesRequestProto {};
+        let _: RefreshNodesResponseProto =
+            self.inner.namenode.call("refreshNodes", &request).await?;
+        Ok(())
     }
 
     /// Enters, leaves or asks for safe mode. Returns whether it is on.

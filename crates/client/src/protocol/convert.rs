@@ -95,7 +95,33 @@ pub(crate) fn datanode_info(proto: DatanodeInfoProto) -> DataNodeInfo {
         last_heartbeat_ms: proto.last_update.unwrap_or(0),
         last_block_report_ms: proto.last_block_report_time.unwrap_or(0),
         block_count: proto.num_blocks.unwrap_or(0),
+        upgrade_domain: proto.upgrade_domain,
+        leaving: None,
     }
+}
+
+/// DataNodes with how far each is that leaves.
+pub(crate) fn datanode_report(report: GetDatanodeReportResponseProto) -> Vec<DataNodeInfo> {
+    let mut nodes: Vec<DataNodeInfo> = report.di.into_iter().map(datanode_info).collect();
+    for told in report.leaving {
+        let Some(node) = nodes.iter_mut().find(|n| n.addr.uuid == told.datanode_uuid) else {
+            continue;
+        };
+        let blocks = told.blocks.into_iter().map(|b| (BlockId(b.block_id), b.held_back));
+        node.leaving = Some(LeavingStatus {
+            counted: told.counted,
+            blocks_left: told.blocks_left,
+            bytes_left: told.bytes_left,
+            blocks_done: told.blocks_done,
+            bytes_done: told.bytes_done,
+            bytes_per_second: told.bytes_per_second,
+            seconds_left: told.seconds_left,
+            age_ms: told.age_ms,
+            held_back: told.held_back,
+            blocks: blocks.collect(),
+        });
+    }
+    nodes
 }
 
 /// A located block. Fails when its unit indices do not match its locations.

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod integrity;
+mod leaving;
 mod lost_units;
 mod mending;
 mod ops;

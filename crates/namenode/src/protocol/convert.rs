@@ -2,10 +2,15 @@
 //!
 //! Source: Hadoop 3.5.0 `PBHelperClient`.
 
-use cairn_redundancy::{AdminState, DataNode, Storage, StorageState, StorageType, StorageUsage};
+use cairn_redundancy::{
+    AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageType,
+    StorageUsage,
+};
 use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs as pb;
+
+use crate::topology::DEFAULT_RACK;
 
 /// The name that Hadoop has for the schema and policy of whole replicas.
 pub const REPLICATION_NAME: &str = "replication";
@@ -67,11 +72,54 @@ pub fn datanode_info(node: &DataNode, num_blocks: usize) -> pb::DatanodeInfoProt
         cache_capacity: Some(node.cache_capacity),
         cache_used: Some(node.cache_used),
         last_update_monotonic: Some(node.last_update_mono_ms),
-        upgrade_domain: None,
+        upgrade_domain: node.upgrade_domain.clone(),
         last_block_report_time: Some(node.last_report_wall_ms),
         last_block_report_monotonic: Some(node.last_report_mono_ms),
         num_blocks: Some(u32::try_from(num_blocks).unwrap_or(u32::MAX)),
         software_version: Some(node.software_version.clone()),
+    }
+}
+
+/// A DataNode that a list of hosts names and that never came: dead, with nothing to tell.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#getDatanodeListForReport`.
+pub fn unseen_datanode(address: &NodeAddress, decommissioned: bool) -> pb::DatanodeInfoProto {
+    let state = if decommissioned { AdminState::Decommissioned } else { AdminState::InService };
+    pb::DatanodeInfoProto {
+        id: pb::DatanodeIDProto {
+            ip_addr: address.ip.clone(),
+            host_name: address.host.clone(),
+            datanode_uuid: String::new(),
+            xfer_port: address.xfer_port.into(),
+            info_port: address.info_port.into(),
+            ipc_port: address.ipc_port.into(),
+            info_secure_port: Some(address.info_secure_port.into()),
+        },
+        location: Some(DEFAULT_RACK.to_string()),
+        last_update: Some(0),
+        admin_state: Some(admin_state(state)),
+        ..pb::DatanodeInfoProto::default()
+    }
+}
+
+/// How far a leaving DataNode has got.
+pub fn leaving(uuid: &str, told: &LeavingNode) -> pb::LeavingDatanodeProto {
+    let blocks = told
+        .blocks
+        .iter()
+        .map(|(id, why)| pb::HeldBackBlockProto { block_id: id.0, held_back: why.to_string() });
+    pb::LeavingDatanodeProto {
+        datanode_uuid: uuid.to_string(),
+        counted: told.counted,
+        blocks_left: told.blocks_left,
+        bytes_left: told.bytes_left,
+        blocks_done: told.blocks_done,
+        bytes_done: told.bytes_done,
+        bytes_per_second: told.bytes_per_second,
+        seconds_left: told.seconds_left,
+        age_ms: told.age_ms,
+        held_back: told.held_back.map(|why| why.to_string()),
+        blocks: blocks.collect(),
     }
 }
 

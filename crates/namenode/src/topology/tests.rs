@@ -1,4 +1,4 @@
-//! Racks from tables and programs; host lists.
+//! Racks from tables and programs.
 
 use super::*;
 
@@ -31,7 +31,7 @@ async fn a_table_is_read_again_on_refresh() {
     let topology = with(RackSource::Table(table.clone()));
     assert_eq!(topology.rack_of_node(&address("10.0.0.2", "x", 1)).await, "/b");
     std::fs::write(&table, "10.0.0.2 /c\n").unwrap();
-    topology.refresh().unwrap();
+    topology.refresh(Hosts::default());
     assert_eq!(topology.rack_of_node(&address("10.0.0.2", "x", 1)).await, "/c");
     assert_eq!(topology.rack_of_node(&address("10.0.0.1", "x", 1)).await, DEFAULT_RACK);
 }
@@ -53,25 +53,4 @@ async fn a_program_is_asked_once_for_each_host() {
     }
     assert_eq!(topology.rack_of_node(&address("10.0.0.9", "x", 1)).await, DEFAULT_RACK);
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "10.0.0.1\n10.0.0.9\n");
-}
-
-#[test]
-fn lists_name_hosts_with_or_without_port() {
-    let dir = tempfile::tempdir().unwrap();
-    let (hosts, exclude) = (dir.path().join("hosts"), dir.path().join("exclude"));
-    std::fs::write(&hosts, "10.0.0.1:1001 host2 # others\n").unwrap();
-    std::fs::write(&exclude, "host2\n").unwrap();
-    let config = NameNodeConfig {
-        hosts_file: Some(hosts.clone()),
-        hosts_exclude_file: Some(exclude),
-        ..NameNodeConfig::default()
-    };
-    let topology = Topology::open(&config).unwrap();
-    assert!(topology.is_included(&address("10.0.0.1", "x", 1001)));
-    assert!(!topology.is_included(&address("10.0.0.1", "x", 1002)));
-    assert!(topology.is_included(&address("10.0.0.5", "host2", 7)));
-    assert!(topology.is_excluded(&address("10.0.0.5", "host2", 7)));
-    std::fs::remove_file(&hosts).unwrap();
-    assert!(topology.refresh().is_err());
-    assert!(topology.is_included(&address("10.0.0.5", "host2", 7)), "the old list still holds");
 }

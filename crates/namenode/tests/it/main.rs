@@ -3,6 +3,7 @@
 mod balancer;
 mod cluster;
 mod journal;
+mod leaving;
 mod lifecycle;
 mod refusals;
 mod safety;

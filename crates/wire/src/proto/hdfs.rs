@@ -1734,6 +1734,9 @@ pub struct GetDatanodeReportResponseProto {
     /// Field 1 `di`.
     #[prost(message, repeated, tag = "1")]
     pub di: ::std::vec::Vec<DatanodeInfoProto>,
+    /// Field 1000 `leaving`.
+    #[prost(message, repeated, tag = "1000")]
+    pub leaving: ::std::vec::Vec<LeavingDatanodeProto>,
 }
 
 /// `hadoop.hdfs.GetDatanodeStorageReportRequestProto`.
@@ -2384,6 +2387,17 @@ pub struct HdfsPathHandleProto {
     pub path: ::core::option::Option<::std::string::String>,
 }
 
+/// `hadoop.hdfs.HeldBackBlockProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeldBackBlockProto {
+    /// Field 1000 `blockId`.
+    #[prost(sfixed64, required, tag = "1000")]
+    pub block_id: i64,
+    /// Field 1001 `heldBack`.
+    #[prost(string, required, tag = "1001")]
+    pub held_back: ::std::string::String,
+}
+
 /// `hadoop.hdfs.InitReplicaRecoveryRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct InitReplicaRecoveryRequestProto {
@@ -2420,6 +2434,44 @@ pub struct IsFileClosedResponseProto {
     /// Field 1 `result`.
     #[prost(bool, required, tag = "1")]
     pub result: bool,
+}
+
+/// `hadoop.hdfs.LeavingDatanodeProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LeavingDatanodeProto {
+    /// Field 1000 `datanodeUuid`.
+    #[prost(string, required, tag = "1000")]
+    pub datanode_uuid: ::std::string::String,
+    /// Field 1001 `counted`.
+    #[prost(bool, required, tag = "1001")]
+    pub counted: bool,
+    /// Field 1002 `blocksLeft`.
+    #[prost(uint64, required, tag = "1002")]
+    pub blocks_left: u64,
+    /// Field 1003 `bytesLeft`.
+    #[prost(uint64, required, tag = "1003")]
+    pub bytes_left: u64,
+    /// Field 1004 `blocksDone`.
+    #[prost(uint64, required, tag = "1004")]
+    pub blocks_done: u64,
+    /// Field 1005 `bytesDone`.
+    #[prost(uint64, required, tag = "1005")]
+    pub bytes_done: u64,
+    /// Field 1006 `bytesPerSecond`.
+    #[prost(uint64, required, tag = "1006")]
+    pub bytes_per_second: u64,
+    /// Field 1007 `secondsLeft`.
+    #[prost(uint64, optional, tag = "1007")]
+    pub seconds_left: ::core::option::Option<u64>,
+    /// Field 1008 `ageMs`.
+    #[prost(uint64, required, tag = "1008")]
+    pub age_ms: u64,
+    /// Field 1009 `heldBack`.
+    #[prost(string, optional, tag = "1009")]
+    pub held_back: ::core::option::Option<::std::string::String>,
+    /// Field 1010 `blocks`.
+    #[prost(message, repeated, tag = "1010")]
+    pub blocks: ::std::vec::Vec<HeldBackBlockProto>,
 }
 
 /// `hadoop.hdfs.ListCacheDirectivesRequestProto`.

@@ -13,6 +13,8 @@ use crate::NameNode;
 
 /// Most bytes a second that `setBalancerBandwidth` takes (`HdfsServerConstants`).
 const MAX_BALANCER_BANDWIDTH: i64 = 1 << 40;
+/// Blocks of each leaving DataNode that a report tells of.
+const LEAVING_BLOCKS: usize = 20;
 /// Longest name that `metaSave` takes, bytes.
 const MAX_META_SAVE_NAME: usize = 200;
 
@@ -104,10 +106,25 @@ pub async fn get_datanode_report(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetDatanodeReportRequestProto = call.decode()?;
     node.check_superuser(call).await?;
     let kind = report_kind(request.r#type)?;
-    let cluster = node.cluster();
-    let nodes = cluster.datanode_report(kind).into_iter();
-    let di = nodes.map(|node| convert::datanode_info(node, cluster.block_count(node))).collect();
-    answer(&pb::GetDatanodeReportResponseProto { di })
+    let (hosts, now) = (node.topology.hosts(), node.now());
+    let (mut di, leaving) = node.with_cluster(|cluster, lookup| {
+        let nodes = cluster.datanode_report(kind);
+        let leaving: Vec<_> = nodes
+            .iter()
+            .filter_map(|n| cluster.leaving_node(lookup, n.handle, LEAVING_BLOCKS, now))
+            .map(|told| convert::leaving(&cluster.node(told.node).uuid, &told))
+            .collect();
+        let infos = nodes.iter().map(|n| convert::datanode_info(n, cluster.block_count(n)));
+        let mut di: Vec<_> = infos.collect();
+        if matches!(kind, ReportKind::All | ReportKind::Dead) {
+            let known: Vec<_> = cluster.nodes().map(|node| node.address.clone()).collect();
+            let unseen = hosts.unseen(&known).into_iter();
+            di.extend(unseen.map(|(address, gone)| convert::unseen_datanode(&address, gone)));
+        }
+        (di, leaving)
+    });
+    di.sort_by_cached_key(|info| format!("{}:{}", info.id.ip_addr, info.id.xfer_port));
+    answer(&pb::GetDatanodeReportResponseProto { di, leaving })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getDatanodeStorageReport`.

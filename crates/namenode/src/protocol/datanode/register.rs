@@ -2,7 +2,7 @@
 //! is of a DataNode of this file system.
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{AdminState, NodeAddress, Registration};
+use cairn_redundancy::{AdminIntent, NodeAddress, Registration};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{info, warn};
@@ -120,6 +120,16 @@ fn address(call: &Call, id: &pb::DatanodeIDProto) -> Result<NodeAddress, Refusal
     })
 }
 
+/// The refusal of a DataNode that may not serve. Source: Hadoop 3.5.0 `DisallowedDatanodeException`.
+pub(super) fn disallow(registration: &dn::DatanodeRegistrationProto) -> Refusal {
+    let who = describe(registration);
+    let message = format!(
+        "Datanode denied communication with namenode because the host is not in the include-list: \
+         {who}"
+    );
+    Refusal::new(class::DISALLOWED_DATANODE, message)
+}
+
 /// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
 pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     let request: dn::RegisterDatanodeRequestProto = call.decode()?;
@@ -128,18 +138,14 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     verify(node, &registration)?;
     let address = address(call, &registration.datanode_id)?;
     registration.datanode_id.ip_addr = address.ip.clone();
-    if !node.topology.is_included(&address) {
+    let hosts = node.topology.hosts();
+    if !hosts.is_included(&address) {
         let id = &registration.datanode_id;
-        let who = describe(&registration);
         warn!(ip = id.ip_addr, host = id.host_name, "a DataNode is not on the list of hosts");
-        let message = format!(
-            "Datanode denied communication with namenode because the host is not in the \
-             include-list: {who}"
-        );
-        return Err(Refusal::new(class::DISALLOWED_DATANODE, message));
+        return Err(disallow(&registration));
     }
     let rack = node.topology.rack_of_node(&address).await;
-    let excluded = node.topology.is_excluded(&address);
+    let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
     info!(%address, rack, uuid = registration.datanode_id.datanode_uuid, "a DataNode registers");
     let now = node.now();
     node.with_cluster(|cluster, lookup| {
@@ -147,8 +153,11 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
         let software_version = registration.software_version.clone();
         let known = Registration { uuid, address, rack, software_version };
         let handle = cluster.register(lookup, known, now);
-        if excluded && cluster.node(handle).admin == AdminState::InService {
-            cluster.set_admin_state(lookup, handle, AdminState::DecommissionInProgress);
+        cluster.set_upgrade_domain(handle, domain);
+        // Nobody is put back into service by registering. Source: Hadoop 3.5.0
+        // `DatanodeManager#startAdminOperationIfNecessary`.
+        if intent != AdminIntent::InService {
+            cluster.set_admin_intent(lookup, handle, intent, now);
         }
     });
     registration.keys = pb::ExportedBlockKeysProto::default();

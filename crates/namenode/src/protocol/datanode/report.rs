@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 
 use super::block_list::{decode_buffers, decode_longs};
 use super::commands;
-use super::register::verify;
+use super::register::{disallow, verify};
 use crate::NameNode;
 use crate::protocol::convert::parse_storage_type;
 use crate::protocol::refusal::{Answer, Refusal, answer};
@@ -27,6 +27,10 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     let request: dn::HeartbeatRequestProto = call.decode()?;
     verify(node, &request.registration)?;
     let uuid = request.registration.datanode_id.datanode_uuid.clone();
+    let disallowed = node.cluster().node_by_uuid(&uuid).is_some_and(|known| known.disallowed);
+    if disallowed {
+        return Err(disallow(&request.registration));
+    }
     let heartbeat = heartbeat(request);
     let now = node.now();
     let (cmds, lease) = node.with_cluster(|cluster, lookup| {
