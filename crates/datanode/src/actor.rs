@@ -6,10 +6,12 @@
 
 mod bad_blocks;
 mod command;
+mod failed_work;
 mod register;
 mod report;
 
 pub(crate) use bad_blocks::BadBlocks;
+pub(crate) use failed_work::FailedWork;
 pub(crate) use report::IncrementalReports;
 
 use crate::error::{DataNodeError, Result};
@@ -120,6 +122,7 @@ async fn take_turn(
 }
 
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
+    let failed_work = node.failed_work.take();
     let failed = node.dataset.volumes().iter().filter(|volume| volume.is_failed()).count();
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
@@ -130,9 +133,14 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         cache_capacity: Some(0),
         cache_used: Some(0),
         request_full_block_report_lease: Some(wants_lease),
+        failed_work,
         ..Default::default()
     };
-    call(node, "sendHeartbeat", &request).await
+    let answer = call(node, "sendHeartbeat", &request).await;
+    if answer.is_err() {
+        node.failed_work.put_back(request.failed_work);
+    }
+    answer
 }
 
 fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {

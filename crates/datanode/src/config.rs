@@ -89,6 +89,9 @@ pub struct DataNodeConfig {
     pub max_moves: usize,
     /// Bytes per second for balancing: `dfs.datanode.balance.bandwidthPerSec`.
     pub balance_bandwidth: u64,
+    /// Bytes per second of all copies that the NameNode orders, 0 for any:
+    /// `dfs.datanode.data.transfer.bandwidthPerSec`.
+    pub transfer_bandwidth: u64,
     /// Space asked of a volume for a block whose length is not known: `dfs.blocksize`.
     pub block_len_estimate: u64,
     /// Data bytes of a packet that this DataNode sends to readers.
@@ -152,6 +155,7 @@ impl Default for DataNodeConfig {
             max_connections: 4096,
             max_moves: 100,
             balance_bandwidth: 100 << 20,
+            transfer_bandwidth: 0,
             block_len_estimate: 128 << 20,
             send_packet_len: 256 << 10,
             reconstruction_threads: 8,

@@ -1,10 +1,12 @@
 //! What all parts of a running DataNode share.
 
-use crate::actor::{BadBlocks, IncrementalReports};
+use crate::actor::{BadBlocks, FailedWork, IncrementalReports};
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
+use crate::ops::budget::Budget;
 use crate::ops::reconstruct::Reconstructions;
+use crate::ops::transfer::Copies;
 use crate::scanner::Scanner;
 use crate::volume::Volume;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -36,6 +38,10 @@ pub(crate) struct Node {
     pub(crate) reports: IncrementalReports,
     /// Bad replicas to tell the NameNode of.
     pub(crate) bad_blocks: BadBlocks,
+    pub(crate) failed_work: FailedWork,
+    pub(crate) copies: Copies,
+    /// Bytes per second of copies that the NameNode orders.
+    pub(crate) transfer_budget: Budget,
     pub(crate) name_node: RpcClient,
     pub(crate) xfer_addr: SocketAddr,
     pub(crate) ipc_addr: SocketAddr,
@@ -77,6 +83,9 @@ impl Node {
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
             bad_blocks: BadBlocks::default(),
+            failed_work: FailedWork::default(),
+            copies: Copies::default(),
+            transfer_budget: Budget::new(config.transfer_bandwidth),
             name_node: RpcClient::new(
                 config.name_node.clone(),
                 DATANODE,
@@ -227,7 +236,9 @@ pub(crate) fn transfer_error(
 ) -> DataNodeError {
     use cairn_net::transfer_stream::TransferError;
     match error {
-        TransferError::Io(source) => DataNodeError::Io { what, source },
+        TransferError::Io(source) | TransferError::File(source) => {
+            DataNodeError::Io { what, source }
+        }
         TransferError::Wire(error) => DataNodeError::Wire(error),
         error @ TransferError::Timeout { .. } => DataNodeError::Io {
             what,

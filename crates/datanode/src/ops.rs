@@ -1,9 +1,11 @@
 //! The data transfer operations, one file each.
 
 pub(crate) mod balance;
+pub(crate) mod budget;
 pub(crate) mod checksum;
 pub(crate) mod group_checksum;
 pub(crate) mod read_block;
+mod read_error;
 pub(crate) mod reconstruct;
 pub(crate) mod send;
 pub(crate) mod transfer;

@@ -27,6 +27,9 @@ pub enum TransferError {
     /// The socket failed, or ended within a message or packet (`UnexpectedEof`).
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The file that was to be sent cannot be read, or ends too early (`UnexpectedEof`).
+    #[error("the file that is sent: {0}")]
+    File(#[source] io::Error),
     /// The peer sent what the protocol does not allow.
     #[error(transparent)]
     Wire(#[from] WireError),

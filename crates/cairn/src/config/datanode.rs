@@ -40,6 +40,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.max.transfer.threads", &mut c.max_connections)?;
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
+    conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;
     timing(conf, &mut c)?;

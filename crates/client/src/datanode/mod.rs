@@ -50,7 +50,7 @@ pub(crate) async fn connect(
 /// A failure of the connection to a DataNode.
 pub(crate) fn failure(addr: &DataNodeAddr, error: TransferError) -> ClientError {
     let source = match error {
-        TransferError::Io(source) => source,
+        TransferError::Io(source) | TransferError::File(source) => source,
         timeout @ TransferError::Timeout { .. } => {
             io::Error::new(io::ErrorKind::TimedOut, timeout.to_string())
         }

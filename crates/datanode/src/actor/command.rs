@@ -12,7 +12,6 @@ use cairn_wire::proto::datanode::{
     BlockCommandProto, BlockCommandProtoAction as Action, DatanodeCommandProto,
     DatanodeCommandProtoType as Type,
 };
-use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -88,17 +87,7 @@ fn transfer(node: &Arc<Node>, command: BlockCommandProto) {
             storage_types: types.next().map(|list| list.storage_types).unwrap_or_default(),
             storage_ids: ids.next().map(|list| list.storage_uuids).unwrap_or_default(),
         };
-        let sender = node.clone();
-        node.tasks.spawn(async move {
-            let len = sender.dataset.get(block.id).map_or(0, |replica| replica.on_disk_len());
-            let whole = Block { len, ..block };
-            if let Err(error) =
-                transfer::copy(&sender, &whole, targets, String::new(), Stage::PipelineSetupCreate)
-                    .await
-            {
-                tracing::warn!(block = %whole.id, %error, "cannot copy a replica");
-            }
-        });
+        node.tasks.spawn(transfer::obey(node.clone(), block, targets));
     }
 }
 

@@ -118,6 +118,11 @@ impl ReadView {
         Ok(())
     }
 
+    /// The error of a data file that cannot be read.
+    pub(crate) fn damaged(&self, source: std::io::Error) -> DataNodeError {
+        DataNodeError::Disk { path: self.files.data.clone(), source }
+    }
+
     /// Reads data bytes at `offset`.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.data.read_exact_at(out, offset).at(&self.files.data)

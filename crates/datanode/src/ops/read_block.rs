@@ -2,7 +2,7 @@
 
 use super::send::Range;
 use crate::dataset::ReadView;
-use crate::error::{DataNodeError, Result};
+use crate::error::Result;
 use crate::node::Node;
 use crate::protocol;
 use crate::server::answer_error;
@@ -22,7 +22,10 @@ pub(crate) async fn serve(
     let view =
         match node.dataset.open_read(&block, request.offset.saturating_add(request.len)).await {
             Ok(view) => view,
-            Err(error) => return answer_error(stream, "opReadBlock", &error).await,
+            Err(error) => {
+                node.note_read_error(&block, &error);
+                return answer_error(stream, "opReadBlock", &error).await;
+            }
         };
     let range = match range(&view, &request) {
         Ok(range) => range,
@@ -30,11 +33,7 @@ pub(crate) async fn serve(
     };
     stream.writer.send_message(&range.answer()).await?;
     let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
-    if let Err(error @ DataNodeError::Disk { .. }) = &sent {
-        node.suspect_block(block.id);
-        node.check_volume(error);
-    }
-    sent?;
+    sent.inspect_err(|error| node.note_read_error(&block, error))?;
     if request.caching_strategy.is_some_and(|hints| hints.drop_behind == Some(true)) {
         range.drop_behind();
     }

@@ -9,9 +9,9 @@
 //!
 //! Source: Hadoop 3.5.0 `ErasureCodingWorker`, `StripedBlockReconstructor`.
 
-mod budget;
 mod checksum;
 mod gather;
+mod pace;
 mod plan;
 mod rebuild;
 mod source;
@@ -22,37 +22,69 @@ pub(crate) use checksum::decoded_checksum;
 use crate::config::DataNodeConfig;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use budget::Budget;
-use cairn_stripe::BlockId;
+use crate::ops::budget::Budget;
+use crate::protocol;
+use cairn_stripe::id::MAX_UNITS_PER_GROUP;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::hdfs::BlockECReconstructionInfoProto;
-use plan::Plan;
-use rebuild::Failure;
+use pace::Paces;
+use plan::{Plan, Target};
+use rebuild::{Ended, Failure};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Units that may wait for their turn; the NameNode hands further ones to others.
 const MAX_UNITS: usize = 1024;
 
+/// Bounds on the bytes per second of reconstructions.
+pub(crate) struct Budgets {
+    pub(crate) read: Budget,
+    pub(crate) write: Budget,
+}
+
+impl Budgets {
+    fn new(config: &DataNodeConfig) -> Budgets {
+        Budgets {
+            read: Budget::new(config.reconstruction_read_bandwidth),
+            write: Budget::new(config.reconstruction_write_bandwidth),
+        }
+    }
+}
+
 /// What the reconstructions of a DataNode share.
+///
+/// Groups that another loss would cost data have threads and bandwidth of their own, each as much as all
+/// others together, so that they wait for none of these.
 pub(crate) struct Reconstructions {
-    permits: Semaphore,
+    permits: [Semaphore; 2],
+    budgets: [Budgets; 2],
     /// Units being rebuilt or waiting for their turn.
     units: Mutex<HashSet<BlockId>>,
-    read_budget: Budget,
-    write_budget: Budget,
+    paces: Paces,
 }
 
 impl Reconstructions {
     pub(crate) fn new(config: &DataNodeConfig) -> Reconstructions {
+        let permits = || Semaphore::new(config.reconstruction_threads.max(1));
         Reconstructions {
-            permits: Semaphore::new(config.reconstruction_threads.max(1)),
+            permits: [permits(), permits()],
+            budgets: [Budgets::new(config), Budgets::new(config)],
             units: Mutex::default(),
-            read_budget: Budget::new(config.reconstruction_read_bandwidth),
-            write_budget: Budget::new(config.reconstruction_write_bandwidth),
+            paces: Paces::default(),
         }
+    }
+
+    /// The bounds for work that is urgent or not.
+    pub(crate) fn budgets(&self, is_urgent: bool) -> &Budgets {
+        &self.budgets[usize::from(is_urgent)]
+    }
+
+    async fn permit(&self, is_urgent: bool) -> Option<SemaphorePermit<'_>> {
+        // The semaphores are never closed.
+        self.permits[usize::from(is_urgent)].acquire().await.ok()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<BlockId>> {
@@ -67,17 +99,25 @@ struct Claim {
     transfers: u32,
 }
 
+/// Why a command is not obeyed.
+enum Refusal {
+    /// The same is being done already.
+    Busy(BlockId),
+    Failed(DataNodeError),
+}
+
 impl Claim {
     /// Fails if one of the units is being rebuilt here already, or too many are.
-    fn new(node: &Arc<Node>, plan: &Plan) -> Result<Claim> {
+    fn new(node: &Arc<Node>, plan: &Plan) -> Result<Claim, Refusal> {
         let units: Vec<BlockId> =
             plan.targets.iter().map(|target| plan.group.id.internal(target.unit)).collect();
         let mut busy = node.reconstructions.lock();
         if let Some(unit) = units.iter().find(|unit| busy.contains(unit)) {
-            return Err(DataNodeError::peer(format!("{unit} is being rebuilt already")));
+            return Err(Refusal::Busy(*unit));
         }
         if busy.len() + units.len() > MAX_UNITS {
-            return Err(DataNodeError::peer("too many reconstructions are waiting"));
+            let error = DataNodeError::peer("too many reconstructions are waiting");
+            return Err(Refusal::Failed(error));
         }
         busy.extend(&units);
         let transfers = plan.transfers(node.config.reconstruction_xmits_weight);
@@ -98,44 +138,75 @@ impl Drop for Claim {
     }
 }
 
-/// Starts a reconstruction in the background, as soon as few enough others run.
+/// Starts a reconstruction in the background, as soon as few enough others run. The NameNode is told of units
+/// that will not come.
 pub(crate) fn start(node: &Arc<Node>, info: BlockECReconstructionInfoProto) {
     let group = BlockId(info.block.block_id as i64);
+    let ordered = ordered(&info);
     let planned = node
         .dataset
         .check_pool(&info.block.pool_id)
         .and_then(|()| Plan::decode(info))
+        .map_err(Refusal::Failed)
         .and_then(|plan| Claim::new(node, &plan).map(|claim| (plan, claim)));
     match planned {
         Ok((plan, claim)) => node.tasks.spawn(run(node.clone(), plan, claim)),
-        Err(error) => tracing::warn!(%group, %error, "refused a reconstruction"),
+        Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),
+        Err(Refusal::Failed(error)) => {
+            tracing::warn!(%group, %error, "refused a reconstruction");
+            for (unit, target) in ordered {
+                node.report_failed_work(unit, &target, Some(node.dataset.uuid()), &error);
+            }
+        }
     }
+}
+
+/// The units that a command names, with their stamp, and the DataNode that each is to go to. Hadoop's NameNode
+/// names none, and would not hear of them.
+fn ordered(info: &BlockECReconstructionInfoProto) -> Vec<((BlockId, GenerationStamp), String)> {
+    let group = protocol::block(&info.block);
+    let units = info.target_block_indices.as_deref().unwrap_or_default().iter();
+    let is_unit = |unit: &&u8| group.id.is_striped() && usize::from(**unit) < MAX_UNITS_PER_GROUP;
+    let units = units.filter(is_unit).map(|unit| group.id.internal(UnitIndex(*unit)));
+    let targets = info.target_dn_infos.datanodes.iter().map(|node| node.id.datanode_uuid.clone());
+    units.map(|unit| (unit, group.gs)).zip(targets).collect()
 }
 
 async fn run(node: Arc<Node>, plan: Plan, _claim: Claim) {
-    // The semaphore is never closed.
-    let Ok(_permit) = node.reconstructions.permits.acquire().await else { return };
+    let Some(_permit) = node.reconstructions.permit(plan.is_urgent).await else { return };
     let started = Instant::now();
+    let (group, gs) = (plan.group.id, plan.group.gs);
     match reconstruct(&node, &plan).await {
-        Ok(units) => {
+        Ok(ended) => {
+            for (at, error) in ended.failed {
+                let Target { unit, node: target, .. } = &plan.targets[at];
+                let uuid = &target.id.datanode_uuid;
+                node.report_failed_work((group.internal(*unit), gs), uuid, Some(uuid), &error);
+            }
             let bytes: u64 = plan.targets.iter().map(|target| plan.len(target.unit)).sum();
             let ms = started.elapsed().as_millis() as u64;
-            tracing::info!(group = %plan.group.id, units, bytes, ms, "rebuilt lost units");
+            tracing::info!(%group, units = ended.committed, bytes, ms, "rebuilt lost units");
         }
         Err(error) => {
-            tracing::error!(group = %plan.group.id, %error, "cannot rebuild lost units");
+            tracing::error!(%group, %error, "cannot rebuild lost units");
+            for Target { unit, node: target, .. } in &plan.targets {
+                let unit = (group.internal(*unit), gs);
+                node.report_failed_work(unit, &target.id.datanode_uuid, None, &error);
+            }
         }
     }
 }
 
-/// Rebuilds until the units are proven, with other sources after each result that is not. Returns how many
-/// units have become replicas.
-async fn reconstruct(node: &Arc<Node>, plan: &Plan) -> Result<usize> {
-    let mut health = plan.health();
+/// Rebuilds until the units are proven, with other sources after each result that is not. Returns what has
+/// become replicas.
+async fn reconstruct(node: &Arc<Node>, plan: &Plan) -> Result<Ended> {
+    let now = Instant::now();
+    let mut health = plan.preferred(|uuid| node.reconstructions.paces.is_slow(uuid, now));
     let mut suspects = Suspects::default();
     loop {
         let (unproven, used) = match rebuild::attempt(node, plan, &mut health).await {
             Ok(committed) => return Ok(committed),
+            Err(Failure::NoTarget(ended)) => return Ok(ended),
             Err(Failure::Failed(error)) => return Err(error),
             Err(Failure::Unproven { why, used }) => (why, used),
         };

@@ -5,9 +5,10 @@
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
+use crate::ops::budget::Budget;
 use crate::volume::sys;
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::transfer_stream::TransferWriter;
+use cairn_net::transfer_stream::{TransferError, TransferWriter};
 use cairn_wire::proto::hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status};
 use cairn_wire::transfer::PacketHeader;
 use rustix::fs::Advice;
@@ -93,7 +94,11 @@ impl<'a> Range<'a> {
                 self.view.crcs(offset, end, &mut crcs)?;
             }
             let header = self.header(offset, seqno, (end - offset) as u32);
-            out.send_packet_from_file(&header, &crcs, &self.view.data, offset).await?;
+            let sent = out.send_packet_from_file(&header, &crcs, &self.view.data, offset).await;
+            sent.map_err(|error| match error {
+                TransferError::File(source) => self.view.damaged(source),
+                error => error.into(),
+            })?;
             if let Some(throttle) = throttle {
                 throttle.pass(end - offset).await;
             }
@@ -120,16 +125,24 @@ impl<'a> Range<'a> {
 }
 
 /// Keeps a stream of bytes below a bandwidth that may change at any time.
-pub(crate) struct Throttle<'a> {
-    bandwidth: &'a AtomicU64,
-    start: Instant,
-    passed: AtomicU64,
+pub(crate) enum Throttle<'a> {
+    /// A stream with a bandwidth of its own.
+    Own {
+        /// Bytes per second.
+        bandwidth: &'a AtomicU64,
+        /// When the stream started.
+        start: Instant,
+        /// Bytes so far.
+        passed: AtomicU64,
+    },
+    /// A stream that shares its bandwidth with others.
+    Shared(&'a Budget),
 }
 
 impl<'a> Throttle<'a> {
     /// A stream that starts now, below the node's balancing bandwidth.
     pub(crate) fn for_balance(node: &'a Node) -> Throttle<'a> {
-        Throttle {
+        Throttle::Own {
             bandwidth: &node.balance_bandwidth,
             start: Instant::now(),
             passed: AtomicU64::new(0),
@@ -138,9 +151,14 @@ impl<'a> Throttle<'a> {
 
     /// Waits until `bytes` more are due.
     pub(crate) async fn pass(&self, bytes: u64) {
-        let passed = self.passed.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let bandwidth = self.bandwidth.load(Ordering::Relaxed).max(1);
-        let due = Duration::from_secs_f64(passed as f64 / bandwidth as f64);
-        tokio::time::sleep(due.saturating_sub(self.start.elapsed())).await;
+        match self {
+            Throttle::Shared(budget) => budget.pass(bytes).await,
+            Throttle::Own { bandwidth, start, passed } => {
+                let passed = passed.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                let bandwidth = bandwidth.load(Ordering::Relaxed).max(1);
+                let due = Duration::from_secs_f64(passed as f64 / bandwidth as f64);
+                tokio::time::sleep(due.saturating_sub(start.elapsed())).await;
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! TRANSFER_BLOCK, and the copy to another DataNode that it shares with the NameNode's commands.
 
-use super::send::Range;
+use super::send::{Range, Throttle};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::{Counted, Node, transfer_error};
@@ -8,6 +8,7 @@ use crate::protocol;
 use crate::server::{answer_error, answer_success};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::ReplicaState;
+use cairn_stripe::BlockId;
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, DatanodeInfoProto,
@@ -15,7 +16,8 @@ use cairn_wire::proto::hdfs::{
     Status,
 };
 use cairn_wire::transfer::Op;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where a copy goes; the three lists are of one length, or the last two are empty.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +58,70 @@ async fn copy_for_pipeline(
         _ => Stage::TransferFinalized,
     };
     let len = node.dataset.visible_len(block)?;
-    copy(node, &Block { len, ..block.clone() }, targets, client, stage).await
+    copy(node, &Block { len, ..block.clone() }, targets, client, stage).await.map_err(Failed::into)
+}
+
+/// A copy that did not succeed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    error: DataNodeError,
+    /// Through the replica or disk here, not through the target.
+    is_ours: bool,
+}
+
+impl From<Failed> for DataNodeError {
+    fn from(failed: Failed) -> DataNodeError {
+        failed.error
+    }
+}
+
+impl From<DataNodeError> for Failed {
+    fn from(error: DataNodeError) -> Failed {
+        let is_ours = matches!(
+            error,
+            DataNodeError::Replica(_)
+                | DataNodeError::Disk { .. }
+                | DataNodeError::Checksum(_)
+                | DataNodeError::UnknownPool(_)
+        );
+        Failed { error, is_ours }
+    }
+}
+
+/// Copies that the NameNode has ordered and that are not done: the block and the first target's UUID.
+#[derive(Default)]
+pub(crate) struct Copies(Mutex<HashSet<(BlockId, String)>>);
+
+impl Copies {
+    fn lock(&self) -> MutexGuard<'_, HashSet<(BlockId, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies a replica as the NameNode orders, once for each target at a time; it is told if that fails.
+pub(crate) async fn obey(node: Arc<Node>, block: Block, targets: Targets) {
+    let Some(first) = targets.nodes.first().map(|node| node.id.datanode_uuid.clone()) else {
+        return;
+    };
+    let task = (block.id, first.clone());
+    if !node.copies.lock().insert(task.clone()) {
+        tracing::info!(block = %block.id, target = first, "this copy is under way already");
+        return;
+    }
+    let uuids: Vec<String> =
+        targets.nodes.iter().map(|node| node.id.datanode_uuid.clone()).collect();
+    let len = node.dataset.get(block.id).map_or(0, |replica| replica.on_disk_len());
+    let whole = Block { len, ..block };
+    let copied = copy(&node, &whole, targets, String::new(), Stage::PipelineSetupCreate).await;
+    node.copies.lock().remove(&task);
+    if let Err(Failed { error, is_ours }) = copied {
+        tracing::warn!(block = %whole.id, %error, "cannot copy a replica");
+        node.note_read_error(&whole, &error);
+        let suspect = if is_ours { node.dataset.uuid() } else { first.as_str() };
+        for target in &uuids {
+            node.report_failed_work((whole.id, whole.gs), target, Some(suspect), &error);
+        }
+    }
 }
 
 /// Copies the first `block.len` bytes of a replica to the first target, which passes them on to the others.
@@ -68,12 +133,12 @@ pub(crate) async fn copy(
     targets: Targets,
     client: String,
     stage: Stage,
-) -> Result<()> {
+) -> Result<(), Failed> {
     let _count = Counted::new(&node.transfers);
     let first = targets.nodes.first().ok_or_else(|| DataNodeError::peer("no target to copy to"))?;
     let view = node.dataset.open_read(block, block.len).await?;
     let len = block.len.min(view.visible);
-    let range = Range::new(&view, 0, len, true)?;
+    let range = Range::new(&view, 0, len, true).map_err(|error| Failed { error, is_ours: true })?;
     if len < view.end
         && stage == Stage::TransferRbw
         && !len.is_multiple_of(view.checksum.chunk_len as u64)
@@ -109,7 +174,10 @@ pub(crate) async fn copy(
     let name = protocol::xfer_name(first);
     let failed = |error| transfer_error(format!("copying {} to {name}", block.id), error);
     peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
-    range.send(&mut peer.writer, node.config.send_packet_len, None).await?;
+    // A client that waits for its pipeline is not held up.
+    let throttle = Throttle::Shared(&node.transfer_budget);
+    let throttle = if has_ack { None } else { Some(&throttle) };
+    range.send(&mut peer.writer, node.config.send_packet_len, throttle).await?;
     if has_ack {
         let ack: BlockOpResponseProto =
             peer.reader.read_message("transfer acknowledgement").await.map_err(failed)?;
@@ -117,7 +185,8 @@ pub(crate) async fn copy(
             return Err(DataNodeError::peer(format!(
                 "Bad connect ack, target={name} status={}",
                 ack.status
-            )));
+            ))
+            .into());
         }
     } else {
         // Nothing is answered; a closed connection says that all was read.

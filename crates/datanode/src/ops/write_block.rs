@@ -98,7 +98,33 @@ pub(crate) async fn serve(
 ) -> Result<bool> {
     let request = Request::decode(message)?;
     let served = serve_request(node, stream, &request).await;
-    served.inspect_err(|error| node.check_volume(error))
+    served.inspect_err(|error| {
+        node.check_volume(error);
+        if !request.is_client() {
+            report_failed_copy(node, &request, error);
+        }
+    })
+}
+
+/// A copy that the NameNode has ordered has failed here. The sender is not answered, and so cannot tell; what
+/// it can tell, that the connection broke, it tells itself.
+fn report_failed_copy(node: &Arc<Node>, request: &Request, error: &DataNodeError) {
+    let (block, own) = (&request.block, node.dataset.uuid());
+    let suspect = match error {
+        DataNodeError::Checksum(_) => {
+            let Some(source) = &request.message.source else { return };
+            // Source: Hadoop 3.5.0 `BlockReceiver#verifyChunks`.
+            node.report_bad_block(block, source.clone());
+            source.id.datanode_uuid.as_str()
+        }
+        DataNodeError::Disk { .. }
+        | DataNodeError::Unsynced { .. }
+        | DataNodeError::NoSpace { .. }
+        | DataNodeError::Storage { .. }
+        | DataNodeError::Replica(_) => own,
+        _ => return,
+    };
+    node.report_failed_work((block.id, block.gs), own, Some(suspect), error);
 }
 
 async fn serve_request(
@@ -187,7 +213,15 @@ async fn connect_mirror(
                 stream.writer.send_message(&answer).await?;
                 return Err(error);
             }
-            Err(error) => tracing::info!(%error, "continuing without the mirror"),
+            Err(error) => {
+                tracing::info!(%error, "continuing without the mirror");
+                let block = (request.block.id, request.block.gs);
+                let suspect = target.id.datanode_uuid.as_str();
+                for lost in &request.message.targets {
+                    let lost = lost.id.datanode_uuid.as_str();
+                    node.report_failed_work(block, lost, Some(suspect), &error);
+                }
+            }
         }
     }
     if wants_answer {

@@ -40,6 +40,8 @@ pub struct Record {
     pub scanned: Vec<(i64, u32)>,
     /// Replicas reported to be bad: id, UUID of the DataNode.
     pub bad: Vec<(i64, String)>,
+    /// Work reported to have failed: id, UUID of the target, UUID of the suspect.
+    pub failed: Vec<(i64, String, Option<String>)>,
 }
 
 #[derive(Default)]
@@ -63,6 +65,10 @@ impl Service for FakeNameNode {
             "sendHeartbeat" => {
                 let request: HeartbeatRequestProto = call.decode()?;
                 let transfers = request.xmits_in_progress();
+                for failed in request.failed_work {
+                    let id = failed.block.block_id as i64;
+                    record.failed.push((id, failed.target_uuid, failed.suspect_uuid));
+                }
                 let uuid = request.registration.datanode_id.datanode_uuid;
                 record.heartbeats += 1;
                 record.transfers.insert(uuid.clone(), transfers);

@@ -3,6 +3,7 @@
 mod balance;
 mod checksum;
 mod cluster;
+mod failed_work;
 mod pipeline;
 mod reconstruct;
 mod recovery;

@@ -14,6 +14,8 @@ use cairn_wire::proto::hdfs::{
     BlockECReconstructionInfoProto, DatanodeInfoProto, DatanodeInfosProto, ECSchemaProto,
     ErasureCodingPolicyProto, StorageTypesProto, StorageUuidsProto,
 };
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A cell that neither divides a step nor is divided by one.
@@ -56,7 +58,7 @@ impl Group {
         Group { id: BlockId(i64::MIN + 16 * number), geometry, len, units }
     }
 
-    fn unit_id(&self, unit: usize) -> i64 {
+    pub fn unit_id(&self, unit: usize) -> i64 {
         self.id.internal(UnitIndex(unit as u8)).0
     }
 
@@ -108,7 +110,7 @@ impl Group {
     }
 
     /// As [`Group::command`], with what Cairn's NameNode adds.
-    fn exact_command(
+    pub fn exact_command(
         &self,
         cluster: &Cluster,
         lost: &[usize],
@@ -123,7 +125,7 @@ impl Group {
     }
 
     /// Waits until the lost units are on their targets, with the right bytes.
-    async fn check(&self, cluster: &Cluster, lost: &[usize], targets: &[usize]) {
+    pub async fn check(&self, cluster: &Cluster, lost: &[usize], targets: &[usize]) {
         for (unit, target) in lost.iter().zip(targets) {
             let (id, want) = (self.unit_id(*unit), &self.units[*unit]);
             let event = cluster.wait_event(*target, id, Received).await;
@@ -137,7 +139,7 @@ impl Group {
     }
 }
 
-fn order(info: BlockECReconstructionInfoProto) -> DatanodeCommandProto {
+pub fn order(info: BlockECReconstructionInfoProto) -> DatanodeCommandProto {
     DatanodeCommandProto {
         blk_ec_reconstruction_cmd: Some(BlockECReconstructionCommandProto {
             block_ec_reconstructioninfo: vec![info],
@@ -227,18 +229,26 @@ async fn a_source_with_bad_bytes_is_reported_and_passed_over() {
 
 /// A DataNode that takes connections and never says a word.
 async fn mute() -> DatanodeInfoProto {
+    mute_counted().await.0
+}
+
+/// The same, with the number of its connections.
+pub async fn mute_counted() -> (DatanodeInfoProto, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut info = DatanodeInfoProto::default();
     info.id.ip_addr = "127.0.0.1".into();
     info.id.datanode_uuid = "mute".into();
     info.id.xfer_port = listener.local_addr().unwrap().port().into();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
     tokio::spawn(async move {
         let mut held = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::Relaxed);
             held.push(stream);
         }
     });
-    info
+    (info, connections)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

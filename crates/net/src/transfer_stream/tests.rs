@@ -319,7 +319,7 @@ async fn a_file_that_is_too_short_is_an_error() {
         let sent = b.writer.send_packet_from_file(&header(0, 4), &[], &file, 0).await;
         let error = sent.expect_err("one byte is missing");
         let kind = io::ErrorKind::UnexpectedEof;
-        assert!(matches!(&error, TransferError::Io(error) if error.kind() == kind), "{error}");
+        assert!(matches!(&error, TransferError::File(error) if error.kind() == kind), "{error}");
         drop(b);
         let mut received = Vec::new();
         raw.read_to_end(&mut received).await.expect("the end");

@@ -93,7 +93,7 @@ impl TransferWriter {
         if !self.send_file || is_cold() {
             let mut data = std::mem::take(&mut self.buffer);
             data.resize(len, 0);
-            file_read::read_exact_at(file, &mut data, offset)?;
+            file_read::read_exact_at(file, &mut data, offset).map_err(TransferError::File)?;
             let sent = self.send_packet(header, checksums, &data).await;
             self.buffer = data;
             return sent;
@@ -158,9 +158,16 @@ impl TransferWriter {
             let sent = self.when_writable(|stream| {
                 Ok(rustix::fs::sendfile(stream, file.as_fd(), Some(&mut offset), len)?)
             });
-            match sent.await? {
-                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                sent => len -= sent,
+            match sent.await {
+                Ok(0) => return Err(TransferError::File(io::ErrorKind::UnexpectedEof.into())),
+                Ok(sent) => len -= sent,
+                // A socket gives others.
+                Err(TransferError::Io(error))
+                    if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) =>
+                {
+                    return Err(TransferError::File(error));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -143,7 +143,12 @@ impl<'a> Gather<'a> {
     }
 
     fn next_deadline(&self) -> Instant {
-        Instant::now() + self.node.config.reconstruction_read_timeout
+        let shared = &self.node.reconstructions;
+        // What waits for bandwidth is not slow.
+        let throttled = shared.budgets(self.plan.is_urgent).read.backlog();
+        Instant::now()
+            + throttled
+            + shared.paces.bound(self.node.config.reconstruction_read_timeout)
     }
 
     fn take(&mut self, step: &mut Step, answer: Answer) -> Result<()> {
@@ -180,6 +185,10 @@ impl<'a> Gather<'a> {
                 let group = self.plan.group.id;
                 tracing::warn!(%group, %unit, "a source is slow, asking another");
                 self.health[unit.as_usize()] = UnitHealth::Slow;
+                if let Some(holder) = self.plan.holders[unit.as_usize()].first() {
+                    let paces = &self.node.reconstructions.paces;
+                    paces.overran(&holder.id.datanode_uuid, std::time::Instant::now());
+                }
                 step.read.late(unit);
             }
         }

@@ -27,6 +27,11 @@ pub(super) struct Plan {
     pub(super) targets: Vec<Target>,
     /// CRC32C of each unit as first written, where the NameNode knows it.
     pub(super) recorded: Vec<Option<u32>>,
+    /// Units in the order in which the NameNode names their sources; Cairn's has the best first.
+    pub(super) named: Vec<UnitIndex>,
+    pub(super) is_ours: bool,
+    /// Another loss would cost data: it does not wait for others.
+    pub(super) is_urgent: bool,
 }
 
 /// Where a rebuilt unit goes.
@@ -63,7 +68,10 @@ impl Plan {
             holders(&geometry, &info.live_block_indices, &info.source_dn_infos.datanodes)?;
         let targets = targets(&geometry, group.len, &info)?;
         let recorded = recorded(&geometry, &info)?;
-        let plan = Plan { group, geometry, codec, holders, targets, recorded };
+        let named = indices(&geometry, &info.live_block_indices)?;
+        let (is_ours, is_urgent) = (info.target_block_indices.is_some(), info.is_urgent());
+        let plan =
+            Plan { group, geometry, codec, holders, targets, recorded, named, is_ours, is_urgent };
         let readable = plan.health().iter().filter(|health| **health == UnitHealth::Good).count();
         if readable < plan.needed() {
             let needed = plan.needed();
@@ -85,7 +93,17 @@ impl Plan {
             .collect();
         let holders = holders(&geometry, &units, &request.datanodes.datanodes)?;
         let recorded = vec![None; geometry.units()];
-        Ok(Plan { group, geometry, codec, holders, targets: Vec::new(), recorded })
+        Ok(Plan {
+            group,
+            geometry,
+            codec,
+            holders,
+            targets: Vec::new(),
+            recorded,
+            named: Vec::new(),
+            is_ours: false,
+            is_urgent: false,
+        })
     }
 
     /// The internal block of a unit.
@@ -111,6 +129,32 @@ impl Plan {
             false => UnitHealth::Good,
         };
         self.holders.iter().map(health).collect()
+    }
+
+    /// The same with those to begin with: as many as are needed. `is_slow` picks those to ask last; Hadoop's
+    /// NameNode names sources in no order, so that those with less to do are taken, then those on the
+    /// target's rack.
+    ///
+    /// Deviation: Hadoop's DataNode reads the first ones that are named.
+    pub(super) fn preferred(&self, is_slow: impl Fn(&str) -> bool) -> Vec<UnitHealth> {
+        /// Transfers that make no difference yet.
+        const FEW: u32 = 4;
+        let own_rack = self.targets.first().and_then(|target| target.node.location.as_deref());
+        let rank = |(at, unit): (usize, &UnitIndex)| {
+            let holder = self.holders[unit.as_usize()].first();
+            let slow = holder.is_some_and(|holder| is_slow(&holder.id.datanode_uuid));
+            let load = holder.map_or(0, |holder| holder.xceiver_count() / FEW);
+            let far = holder.is_some_and(|holder| holder.location.as_deref() != own_rack);
+            let order = if self.is_ours { (0, false, at) } else { (load, far, at) };
+            (slow, order, *unit)
+        };
+        let mut ranked: Vec<_> = self.named.iter().enumerate().map(rank).collect();
+        ranked.sort_unstable();
+        let mut health = self.health();
+        for (_, _, unit) in ranked.iter().skip(self.needed()) {
+            health[unit.as_usize()] = UnitHealth::Slow;
+        }
+        health
     }
 
     /// How many transfers the NameNode should count this as.

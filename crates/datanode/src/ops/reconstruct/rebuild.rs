@@ -23,8 +23,10 @@ const DEFAULT_CHECKSUM: Checksum = Checksum { kind: ChecksumKind::Crc32c, chunk_
 
 /// Why an attempt ended without replicas.
 pub(super) enum Failure {
-    /// Sources or targets are missing.
+    /// Sources are missing.
     Failed(DataNodeError),
+    /// All targets have failed.
+    NoTarget(Ended),
     /// What was decoded is not what was written.
     Unproven {
         /// What differs.
@@ -40,13 +42,21 @@ impl From<DataNodeError> for Failure {
     }
 }
 
-/// Rebuilds all lost units in one pass; returns how many have become replicas. Units that turn out to be bad
+/// What has become of the targets of an attempt.
+pub(super) struct Ended {
+    /// How many have replicas.
+    pub(super) committed: usize,
+    /// The others, by their place in the plan.
+    pub(super) failed: Vec<(usize, DataNodeError)>,
+}
+
+/// Rebuilds all lost units in one pass; returns which have become replicas. Units that turn out to be bad
 /// or slow are marked in `health`. Nothing stays on the targets unless all is proven.
 pub(super) async fn attempt(
     node: &Arc<Node>,
     plan: &Plan,
     health: &mut [UnitHealth],
-) -> Result<usize, Failure> {
+) -> Result<Ended, Failure> {
     let step_len = node.config.reconstruction_buffer_len.clamp(1, MAX_STEP);
     let step_len = step_len.next_multiple_of(STEP_UNIT);
     let len = plan.targets.iter().map(|target| plan.len(target.unit)).max().unwrap_or(0);
@@ -72,7 +82,10 @@ pub(super) async fn attempt(
         {
             break Err(why);
         }
-        lost = outputs.write(plan, start, &gathered.decode.lost, rebuilt).await?;
+        lost = outputs.write(plan, start, &gathered.decode.lost, rebuilt).await;
+        if lost.is_empty() {
+            break Ok(());
+        }
         match next {
             Some(next) => (step, start) = (next, end),
             None => break gather.check_sources().and_then(|()| outputs.prove(plan)),
@@ -80,7 +93,10 @@ pub(super) async fn attempt(
     };
     let outputs = outputs.ok_or(DataNodeError::Stopped)?;
     match proven {
-        Ok(()) => Ok(outputs.commit(plan).await?),
+        Ok(()) => match outputs.commit(plan).await {
+            ended @ Ended { committed: 0, .. } => Err(Failure::NoTarget(ended)),
+            ended => Ok(ended),
+        },
         Err(why) => {
             outputs.discard().await;
             Err(Failure::Unproven { why, used: gather.used() })
@@ -186,14 +202,14 @@ impl Outputs {
     }
 
     /// Writes the rebuilt `units`' bytes from `start` on, each up to its end. Returns the units whose targets
-    /// still take them; fails when there is none.
+    /// still take them. When there is none, all have told why.
     async fn write(
         &mut self,
         plan: &Plan,
         start: u64,
         units: &[UnitIndex],
         rebuilt: Vec<Vec<u8>>,
-    ) -> Result<Vec<UnitIndex>> {
+    ) -> Vec<UnitIndex> {
         for (unit, mut bytes) in units.iter().zip(rebuilt) {
             let target = plan.targets.iter().position(|target| target.unit == *unit);
             let Some(at) = target else { continue };
@@ -206,14 +222,7 @@ impl Outputs {
             }
         }
         let alive = plan.targets.iter().zip(&self.orders).filter(|(_, orders)| orders.is_some());
-        let alive: Vec<UnitIndex> = alive.map(|(target, _)| target.unit).collect();
-        if !alive.is_empty() {
-            return Ok(alive);
-        }
-        Err(match self.tasks.join_next().await {
-            Some(Ok((_, Err(error)))) => error,
-            _ => DataNodeError::peer("all targets have failed"),
-        })
+        alive.map(|(target, _)| target.unit).collect()
     }
 
     /// Compares what was written with what is recorded of it.
@@ -231,28 +240,25 @@ impl Outputs {
         Ok(())
     }
 
-    /// Makes replicas of the units; returns of how many. Fails when of none.
-    async fn commit(mut self, plan: &Plan) -> Result<usize> {
+    /// Makes replicas of the units whose targets still stand; returns of how many.
+    async fn commit(mut self, plan: &Plan) -> Ended {
         for orders in self.orders.drain(..).flatten() {
             // A target that has failed says so below.
             let _ = orders.send(Order::Commit).await;
         }
-        let (mut committed, mut last_error) = (0, None);
+        let (mut committed, mut failed) = (0, Vec::new());
         while let Some(ended) = self.tasks.join_next().await {
             match ended {
                 Ok((_, Ok(()))) => committed += 1,
                 Ok((at, Err(error))) => {
                     let block = plan.block(plan.targets[at].unit).id;
                     tracing::warn!(%block, %error, "cannot write a rebuilt unit");
-                    last_error = Some(error);
+                    failed.push((at, error));
                 }
                 Err(error) => tracing::error!(%error, "a writer has ended"),
             }
         }
-        match last_error {
-            Some(error) if committed == 0 => Err(error),
-            _ => Ok(committed),
-        }
+        Ended { committed, failed }
     }
 
     /// Drops what was written, and waits until the targets have.

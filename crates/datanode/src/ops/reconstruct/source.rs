@@ -21,7 +21,7 @@ use cairn_wire::proto::hdfs::{
 use cairn_wire::transfer::Op;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Reads that one unit has to do: it is asked once for each step, and steps end one after the other.
@@ -70,6 +70,7 @@ pub(super) fn start(
         holders: plan.holders[unit.as_usize()].clone().into_iter(),
         open: None,
         crc: Some((0, 0)),
+        is_urgent: plan.is_urgent,
     };
     tasks.spawn(async move {
         while let Some(Ask { step, range }) = asks.recv().await {
@@ -91,6 +92,7 @@ struct UnitReader {
     open: Option<(DatanodeInfoProto, Source)>,
     /// CRC32C of the first bytes, and how many.
     crc: Option<(u32, u64)>,
+    is_urgent: bool,
 }
 
 enum Source {
@@ -102,14 +104,16 @@ impl UnitReader {
     /// Reads from the first holder that can.
     async fn read(&mut self, range: Range<u64>) -> Result<Piece> {
         let len = range.end - range.start;
-        self.node.reconstructions.read_budget.pass(len).await;
+        self.node.reconstructions.budgets(self.is_urgent).read.pass(len).await;
         let mut last_error = DataNodeError::peer("no DataNode has it");
         loop {
             let Some((holder, mut source)) = self.open.take().or_else(|| self.next_holder()) else {
                 return Err(last_error);
             };
+            let asked = Instant::now();
             match source.read(&self.node, &holder, &self.block, range.clone()).await {
                 Ok((data, checksum)) => {
+                    self.node.reconstructions.paces.answered(asked.elapsed());
                     self.open = Some((holder, source));
                     let crc32c = self.sum(&range, &data);
                     return Ok(Piece { data, checksum, crc32c });

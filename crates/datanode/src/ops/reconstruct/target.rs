@@ -44,8 +44,16 @@ pub(super) fn start(
     let (sender, orders) = mpsc::channel(MAX_WAITING);
     let (node, target) = (node.clone(), plan.targets[at].clone());
     let block = plan.block(target.unit);
-    tasks.spawn(async move { (at, write(&node, &block, &target, checksum, orders).await) });
+    let is_urgent = plan.is_urgent;
+    let budgeted = Budgeted { orders, is_urgent };
+    tasks.spawn(async move { (at, write(&node, &block, &target, checksum, budgeted).await) });
     sender
+}
+
+/// Orders, and whose budget they use.
+struct Budgeted {
+    orders: mpsc::Receiver<Order>,
+    is_urgent: bool,
 }
 
 async fn write(
@@ -53,13 +61,13 @@ async fn write(
     block: &Block,
     target: &Target,
     checksum: Checksum,
-    mut orders: mpsc::Receiver<Order>,
+    Budgeted { mut orders, is_urgent }: Budgeted,
 ) -> Result<()> {
     let mut sink = Sink::open(node, block, target, checksum).await?;
     let mut crcs = Vec::new();
     while let Some(order) = orders.recv().await {
         let Order::Write(data) = order else { return sink.commit(node).await };
-        node.reconstructions.write_budget.pass(data.len() as u64).await;
+        node.reconstructions.budgets(is_urgent).write.pass(data.len() as u64).await;
         // Each packet is whole chunks, but for the unit's last.
         let step = (node.config.send_packet_len / checksum.chunk_len).max(1) * checksum.chunk_len;
         for packet in data.chunks(step) {

@@ -3,8 +3,8 @@
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
-    BlockRef, Changes, Heartbeat, NodeHandle, ReplicaEvent, ReplicaEventKind, ReportedReplica,
-    StorageReport, StorageState, StorageUsage, VolumeFailures,
+    BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now, ReplicaEvent,
+    ReplicaEventKind, ReportedReplica, StorageReport, StorageState, StorageUsage, VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
@@ -24,16 +24,20 @@ const FATAL_DISK_ERROR: u32 = 3;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleHeartbeat`.
 pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
-    let request: dn::HeartbeatRequestProto = call.decode()?;
+    let mut request: dn::HeartbeatRequestProto = call.decode()?;
     verify(node, &request.registration)?;
     let uuid = request.registration.datanode_id.datanode_uuid.clone();
     let disallowed = node.cluster().node_by_uuid(&uuid).is_some_and(|known| known.disallowed);
     if disallowed {
         return Err(disallow(&request.registration));
     }
+    let failed_work = std::mem::take(&mut request.failed_work);
     let heartbeat = heartbeat(request);
     let now = node.now();
     let (cmds, lease) = node.with_cluster(|cluster, lookup| {
+        if let Ok(reporter) = cluster.registered(&uuid) {
+            take_failed_work(cluster, lookup, reporter, &failed_work, now);
+        }
         let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
         let pool = &node.ns.identity().block_pool_id;
         let cmds = commands::encode(cluster, lookup, pool, answer.commands);
@@ -50,6 +54,31 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         full_block_report_lease_id: Some(lease.unwrap_or(0)),
         is_slownode: Some(false),
     })
+}
+
+/// Has work that a DataNode could not do given to others.
+fn take_failed_work(
+    cluster: &mut Cluster,
+    lookup: &dyn BlockLookup,
+    reporter: NodeHandle,
+    failures: &[dn::FailedWorkProto],
+    now: Now,
+) {
+    let handle = |cluster: &Cluster, uuid: &str| cluster.node_by_uuid(uuid).map(|node| node.handle);
+    for failure in failures {
+        let Some(target) = handle(cluster, &failure.target_uuid) else { continue };
+        let suspect = failure.suspect_uuid.as_deref();
+        let failed = FailedWork {
+            block: BlockId(failure.block.block_id as i64),
+            gs: GenerationStamp(failure.block.gen_stamp),
+            target,
+            suspect: suspect.and_then(|uuid| handle(cluster, uuid)),
+        };
+        if cluster.work_failed(lookup, reporter, &failed, now) {
+            let (target, reason) = (&failure.target_uuid, failure.reason());
+            info!(block = %failed.block, target, suspect, reason, "a copy has failed, it is queued again");
+        }
+    }
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleLifeline`.

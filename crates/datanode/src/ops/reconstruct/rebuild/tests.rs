@@ -19,6 +19,9 @@ fn plan(k: usize, m: usize, len: u64) -> Plan {
         codec: Codec::new(CodecKind::Rs, k, m).unwrap(),
         holders: vec![Vec::new(); k + m],
         targets: Vec::new(),
+        named: Vec::new(),
+        is_ours: true,
+        is_urgent: false,
         recorded: vec![None; k + m],
     }
 }

@@ -1,0 +1,40 @@
+//! What follows from a replica that cannot be read: the NameNode is told, and the volume checked.
+//!
+//! Source: Hadoop 3.5.0 `BlockSender` (`DataNode#handleBadBlock`), `FsDatasetImpl#invalidateMissingBlock`.
+//! Deviation: a missing block file is reported as a bad replica, not as a deleted one, so that fsck names it.
+
+use crate::dataset::Block;
+use crate::error::DataNodeError;
+use crate::node::Node;
+use cairn_replica::ReplicaState;
+use cairn_wire::proto::hdfs::DatanodeInfoProto;
+
+impl Node {
+    /// Looks at why a replica here could not be read. A replica whose files are missing, too short, or give
+    /// errors is reported to be bad; peers that hang up and replicas that went away meanwhile are not.
+    pub(crate) fn note_read_error(&self, block: &Block, error: &DataNodeError) {
+        let is_damage = match error {
+            DataNodeError::Disk { source, .. } => {
+                // Such an error says nothing of the replica.
+                !crate::volume::sys::is_out_of_descriptors(source)
+            }
+            DataNodeError::Checksum(_) => true,
+            _ => false,
+        };
+        let replica = self.dataset.get(block.id);
+        let is_there = replica.is_some_and(|replica| {
+            replica.state() == ReplicaState::Finalized && replica.gs() == block.gs
+        });
+        if !is_damage || !is_there {
+            return;
+        }
+        tracing::warn!(block = %block.id, %error, "a replica cannot be read");
+        if !error.is_missing_file() {
+            self.check_volume(error);
+        }
+        if let Ok(registration) = self.registration() {
+            let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
+            self.report_bad_block(block, holder);
+        }
+    }
+}
