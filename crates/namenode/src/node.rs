@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cairn_namespace::apply::RemovedBlock;
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockLookup, Cluster, Now};
+use cairn_redundancy::{BlockLookup, Cluster, LateCrc, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
@@ -219,11 +220,23 @@ impl NameNode {
         if blocks.is_empty() {
             return;
         }
-        self.with_cluster(|cluster, lookup| {
-            for id in blocks {
-                if lookup.block(*id).is_some_and(|facts| facts.is_final()) {
-                    cluster.block_completed(lookup, *id);
-                }
+        let late = self.with_cluster(|cluster, lookup| {
+            let finals =
+                blocks.iter().filter(|id| lookup.block(**id).is_some_and(|facts| facts.is_final()));
+            finals.flat_map(|id| cluster.block_completed(lookup, *id)).collect()
+        });
+        self.record_late(late);
+    }
+
+    /// Records CRCs that came too late for the command that has completed their blocks. Nobody waits for it.
+    pub(crate) fn record_late(&self, late: Vec<LateCrc>) {
+        if late.is_empty() {
+            return;
+        }
+        let (ns, entry) = (Arc::clone(&self.ns), self.own_entry(late_command(late)));
+        tokio::spawn(async move {
+            if let Err(error) = ns.submit(entry).await {
+                tracing::warn!(%error, "CRCs of units are not recorded");
             }
         });
     }
@@ -282,4 +295,21 @@ pub(crate) fn wall_ms() -> u64 {
 pub(crate) fn dice() -> u64 {
     // Without randomness choices are still right, only not spread.
     getrandom::u64().unwrap_or(0)
+}
+
+/// The command that records CRCs, block by block.
+pub(crate) fn late_command(all: Vec<LateCrc>) -> RecordUnitCrcs {
+    let mut blocks: Vec<BlockCrcs> = Vec::new();
+    for late in all {
+        let at = blocks.iter().position(|block| block.id == late.id).unwrap_or_else(|| {
+            blocks.push(BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() });
+            blocks.len() - 1
+        });
+        let units = &mut blocks[at].units;
+        if units.len() <= late.unit.as_usize() {
+            units.resize(late.unit.as_usize() + 1, None);
+        }
+        units[late.unit.as_usize()] = Some(late.crc32c);
+    }
+    RecordUnitCrcs { blocks }
 }

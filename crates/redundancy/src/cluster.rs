@@ -13,6 +13,7 @@ use crate::leaving::Leaving;
 use crate::mend::Mending;
 use crate::node::{DataNode, NodeHandle};
 use crate::queue::Queues;
+use crate::report::LateCrc;
 use crate::safe_mode::SafeMode;
 use crate::storage::{Storage, StorageHandle};
 use crate::{Dice, Now};
@@ -220,9 +221,13 @@ impl Cluster {
     /// on, and its redundancy is looked after. Replicas and units of the pipeline that are not
     /// reported yet count as coming for a while. To be called for every block that became complete.
     ///
+    /// Returns the CRCs that were reported between the command's look at them and its coming into force, and so
+    /// are not recorded yet.
+    ///
     /// Source: Hadoop 3.5.0 `BlockManager#completeBlock`, `#addExpectedReplicasToPending`.
-    pub fn block_completed(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
-        let Some(facts) = lookup.block(id) else { return };
+    pub fn block_completed(&mut self, lookup: &dyn BlockLookup, id: BlockId) -> Vec<LateCrc> {
+        let Some(facts) = lookup.block(id) else { return Vec::new() };
+        let mut late_crcs = Vec::new();
         if facts.state == BlockState::Complete
             && let Some(construction) = self.constructions.get(&id)
         {
@@ -233,9 +238,14 @@ impl Cluster {
         }
         self.settle_replicas(lookup, id, &facts);
         if facts.state == BlockState::Complete {
+            for (unit, crc32c) in (0u8..).map(UnitIndex).zip(self.unit_crcs(id, &facts)) {
+                let new = crc32c.filter(|_| lookup.unit_crc(id, unit).is_none());
+                late_crcs.extend(new.map(|crc32c| LateCrc { id, gs: facts.gs, unit, crc32c }));
+            }
             self.constructions.remove(&id);
         }
         self.check_redundancy(lookup, id);
+        late_crcs
     }
 
     /// Tells that something else of a block has changed (its number of copies, say).

@@ -285,8 +285,12 @@ fn a_committed_block_is_ready_when_enough_units_are_there() {
     let crcs = world.cluster.unit_crcs(id, &facts);
     assert_eq!(crcs, [Some(10), None, Some(12), None, Some(14)]);
 
+    // The command that completes it has seen unit 0 only; the others came while it was on its way.
+    world.blocks.1.insert((id, UnitIndex(0)), 10);
     world.blocks.0.insert(id, BlockFacts { state: BlockState::Complete, ..facts });
-    world.cluster.block_completed(&world.blocks, id);
+    let late = world.cluster.block_completed(&world.blocks, id);
+    let late: Vec<(u8, u32)> = late.iter().map(|late| (late.unit.0, late.crc32c)).collect();
+    assert_eq!(late, [(2, 12), (4, 14)]);
     let corrupt: Vec<usize> = world
         .cluster
         .locations(id)

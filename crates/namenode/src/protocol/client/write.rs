@@ -211,11 +211,10 @@ pub async fn complete(node: &NameNode, call: &Call) -> Answer {
         min_replicated: open.ready,
     };
     let outcome = node.submit(call, command).await?;
-    node.with_cluster(|cluster, lookup| {
-        for id in open.ids {
-            cluster.block_completed(lookup, id);
-        }
+    let late = node.with_cluster(|cluster, lookup| {
+        open.ids.into_iter().flat_map(|id| cluster.block_completed(lookup, id)).collect()
     });
+    node.record_late(late);
     match outcome {
         Outcome::Flag(result) => answer(&pb::CompleteResponseProto { result }),
         other => Err(unexpected(&other)),

@@ -1,6 +1,5 @@
 //! What a DataNode tells: heartbeats, block reports, errors, bad blocks.
 
-use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now, ReplicaEvent,
@@ -16,6 +15,7 @@ use super::block_list::{decode_buffers, decode_longs};
 use super::commands;
 use super::register::{disallow, verify};
 use crate::NameNode;
+use crate::node::late_command;
 use crate::protocol::convert::parse_storage_type;
 use crate::protocol::refusal::{Answer, Refusal, answer};
 
@@ -203,19 +203,7 @@ async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
     if changes.late_crcs.is_empty() {
         return Ok(());
     }
-    let mut blocks: Vec<BlockCrcs> = Vec::new();
-    for late in changes.late_crcs {
-        let at = blocks.iter().position(|block| block.id == late.id).unwrap_or_else(|| {
-            blocks.push(BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() });
-            blocks.len() - 1
-        });
-        let units = &mut blocks[at].units;
-        if units.len() <= late.unit.as_usize() {
-            units.resize(late.unit.as_usize() + 1, None);
-        }
-        units[late.unit.as_usize()] = Some(late.crc32c);
-    }
-    node.submit_own(RecordUnitCrcs { blocks }).await?;
+    node.submit_own(late_command(changes.late_crcs)).await?;
     Ok(())
 }
 
