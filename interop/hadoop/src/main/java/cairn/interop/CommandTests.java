@@ -1,9 +1,13 @@
 package cairn.interop;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** The shell and admin commands, compared with what Hadoop printed: one test for each part of {@code cases/*.txt}. */
 final class CommandTests {
@@ -14,30 +18,53 @@ final class CommandTests {
     Arrays.sort(files);
     List<File> large = new ArrayList<>();
     List<File> small = new ArrayList<>();
+    List<File> leaving = new ArrayList<>();
     for (File file : files) {
       boolean wanted =
           new Transcript(file).cases.stream().anyMatch(c -> x.runner().wants(name(file, c)));
       if (wanted) {
-        (file.getName().startsWith("small") ? small : large).add(file);
+        String group = file.getName().replaceAll("[-.].*", "");
+        switch (group) {
+          case "small" -> small.add(file);
+          case "leaving" -> leaving.add(file);
+          default -> large.add(file);
+        }
       }
     }
-    run(x, "commands", 15, 5, large);
-    run(x, "commands-small", 4, 1, small);
+    run(x, "commands", 15, 5, large, x.keys());
+    run(x, "commands-small", 4, 1, small, x.keys());
+    Map<String, String> keys = x.keys();
+    File hosts = new File(x.work(), "hosts.json");
+    String manager = "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager";
+    keys.put("dfs.namenode.hosts.provider.classname", manager);
+    keys.put("dfs.hosts", hosts.getPath());
+    keys.put("dfs.namenode.decommission.interval", "1");
+    keys.put("dfs.namenode.maintenance.replication.min", "2");
+    Files.writeString(hosts.toPath(), "");
+    run(x, "commands-leaving", 3, 1, leaving, keys);
   }
 
-  private static void run(Main.Context x, String data, int nodes, int racks, List<File> files)
+  private static void run(
+      Main.Context x, String data, int nodes, int racks, List<File> files, Map<String, String> keys)
       throws Exception {
     if (files.isEmpty()) {
       return;
     }
     try (ClusterProcess cluster =
-        new ClusterProcess(x.target(), new File(x.work(), data), nodes, racks, x.keys())) {
+        new ClusterProcess(x.target(), new File(x.work(), data), nodes, racks, keys)) {
+      Map<String, String> words = new HashMap<>();
+      words.put("HOSTS", keys.getOrDefault("dfs.hosts", ""));
+      for (JsonNode node : cluster.describe().path("datanodes")) {
+        words.put("PORT" + node.path("index").asInt(), node.path("xfer").asText().split(":")[1]);
+      }
       for (File file : files) {
         Transcript t = new Transcript(file);
         for (Transcript.Case c : t.cases) {
           File local = new File(x.work(), "local/" + name(file, c).replace(' ', '-'));
           x.runner()
-              .test(name(file, c), () -> Transcript.run(c, x.target(), cluster.conf(), local, x.record()));
+              .test(
+                  name(file, c),
+                  () -> Transcript.run(c, x.target(), cluster.conf(), local, x.record(), words));
         }
         if (x.record()) {
           t.save();

@@ -7,6 +7,8 @@ import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.InetSocketAddress;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -87,6 +89,19 @@ public final class Daemons {
     return conf;
   }
 
+  /** Puts the keys where {@code refreshNodes} looks for them: in a file on the class path of all threads to come. */
+  private void publish(File site) throws Exception {
+    site.mkdirs();
+    Configuration own = new Configuration(false);
+    keys.forEach(own::set);
+    try (OutputStream out = new FileOutputStream(new File(site, "hdfs-site.xml"))) {
+      own.writeXml(out);
+    }
+    ClassLoader parent = Thread.currentThread().getContextClassLoader();
+    URL[] path = {site.toURI().toURL()};
+    Thread.currentThread().setContextClassLoader(new URLClassLoader(path, parent));
+  }
+
   private static NameNode nameNode(Configuration conf, File dir) throws Exception {
     conf.set("dfs.namenode.name.dir", dir.toURI().toString());
     if (!new File(dir, "current/VERSION").exists()) {
@@ -123,6 +138,7 @@ public final class Daemons {
     File data = new File(flags.get("--data")).getAbsoluteFile();
     String fs = "hdfs://127.0.0.1:" + flags.get("--rpc-port");
     String http = "127.0.0.1:" + flags.get("--http-port");
+    publish(new File(data, "site"));
     Configuration conf = base();
     conf.set("fs.defaultFS", fs);
     conf.set("dfs.namenode.http-address", http);

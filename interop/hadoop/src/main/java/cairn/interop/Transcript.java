@@ -12,10 +12,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 
 /**
  * A file of commands with the output that Hadoop 3.5.0 gave to them.
@@ -30,7 +34,8 @@ import org.apache.hadoop.fs.FileSystem;
  * </pre>
  *
  * {@code @user} before a command runs it as that user, {@code shape} before both reduces numbers to {@code N} and drops
- * repeated paragraphs, {@code < FILE} feeds standard input, and quotes keep blanks. {@code ${L}} is a local scratch folder.
+ * repeated paragraphs, {@code < FILE} feeds standard input, and quotes keep blanks. {@code ${L}} is a local scratch folder;
+ * {@code until PORT STATE} waits until the DataNode at a port of data transfer is in that state of administration.
  * Times, ports, block names and the user's name are replaced by words before comparing.
  */
 final class Transcript {
@@ -79,12 +84,28 @@ final class Transcript {
    */
   static void run(Case c, Target target, Configuration conf, File local, boolean record)
       throws Exception {
+    run(c, target, conf, local, record, Map.of());
+  }
+
+  /** The same, with words that stand for what is known only when the cluster runs. */
+  static void run(
+      Case c,
+      Target target,
+      Configuration conf,
+      File local,
+      boolean record,
+      Map<String, String> words)
+      throws Exception {
     local.mkdirs();
     List<String> differences = new ArrayList<>();
     for (Step step : c.steps) {
       List<String> seen;
       try {
-        seen = perform(step.command, conf, local);
+        String command = step.command;
+        for (Map.Entry<String, String> word : words.entrySet()) {
+          command = command.replace("${" + word.getKey() + "}", word.getValue());
+        }
+        seen = perform(command, conf, local);
       } catch (IOException e) {
         seen = List.of("! " + normal(e.toString(), local));
       }
@@ -173,6 +194,10 @@ final class Transcript {
           result = new Shell.Result(0, Data.digest(in).getBytes(StandardCharsets.UTF_8), "");
         }
       }
+      case "until" -> {
+        until(conf, Integer.parseInt(args[0]), args[1]);
+        result = new Shell.Result(0, new byte[0], "");
+      }
       case "show" ->
           result = new Shell.Result(0, Files.readAllBytes(Path.of(args[0])), "");
       default -> {
@@ -188,6 +213,23 @@ final class Transcript {
       }
     }
     return lines(result, local, shape);
+  }
+
+  private static void until(Configuration conf, int port, String state) throws Exception {
+    DistributedFileSystem fs = (DistributedFileSystem) FileSystem.get(conf);
+    long end = System.nanoTime() + 30_000_000_000L;
+    while (true) {
+      DatanodeInfo[] nodes = fs.getDataNodeStats(DatanodeReportType.ALL);
+      for (DatanodeInfo node : nodes) {
+        if (node.getXferPort() == port && node.getAdminState().name().equals(state)) {
+          return;
+        }
+      }
+      if (System.nanoTime() > end) {
+        throw new IOException("the DataNode is not " + state + " after 30 s");
+      }
+      Thread.sleep(50);
+    }
   }
 
   private static Shell.Result make(String[] args) throws Exception {
