@@ -59,7 +59,7 @@ async fn run_case(case: Case) {
     let what = format!("{code:?} {stage:?} without {victims:?}, seed {seed}");
     println!("{what}");
     let mut dice = Dice::new(seed);
-    let mut cluster = Cluster::start(code.width() + code.tolerance() + 2, 1).await;
+    let mut cluster = Cluster::start(code.width() + code.tolerance() + 2, 3).await;
     code.enable(&cluster.fs).await;
     let reading = Reading::start(cluster.another_client().await, seed);
 
