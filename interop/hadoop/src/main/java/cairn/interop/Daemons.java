@@ -6,6 +6,7 @@ import java.io.File;
 import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
+import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.URL;
 import java.net.URLClassLoader;
@@ -14,6 +15,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
@@ -30,6 +33,7 @@ import org.apache.hadoop.net.DNSToSwitchMapping;
  * cluster  --datanodes N --racks R --data DIR --rpc-port P --http-port H [-D key=value]...
  * namenode --conf DIR --data DIR [-D key=value]...
  * datanode --conf DIR --data DIR [-D key=value]...
+ * datanodes --conf DIR --data DIR[,DIR]... [-D key=value]...
  * </pre>
  */
 public final class Daemons {
@@ -75,6 +79,7 @@ public final class Daemons {
       case "cluster" -> d.cluster();
       case "namenode" -> d.role(true);
       case "datanode" -> d.role(false);
+      case "datanodes" -> d.dataNodes();
       default -> throw new IllegalArgumentException("unknown role " + args[0]);
     }
   }
@@ -173,6 +178,37 @@ public final class Daemons {
     control();
   }
 
+  /** DataNodes of somebody else's NameNode, one for each folder. */
+  private void dataNodes() throws Exception {
+    String[] folders = flags.get("--data").split(",");
+    nodes = new DataNode[folders.length];
+    nodeConfs = new Configuration[folders.length];
+    List<Map<String, Object>> described = new ArrayList<>();
+    for (int i = 0; i < folders.length; i++) {
+      Configuration own = base();
+      own.set("dfs.datanode.data.dir", new File(folders[i]).toURI().toString());
+      own.set("dfs.datanode.address", "127.0.0.1:0");
+      own.set("dfs.datanode.ipc.address", "127.0.0.1:0");
+      own.set("dfs.datanode.http.address", "127.0.0.1:0");
+      nodeConfs[i] = own;
+      start(i);
+      described.add(describe(i, "/default-rack", new File(folders[i])));
+    }
+    System.out.println(JSON.writeValueAsString(Map.of("datanodes", described)));
+    control();
+  }
+
+  /** Block groups that the DataNodes of this process have been told to rebuild units of, since their start. */
+  private static long reconstructions() throws Exception {
+    MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+    long sum = 0;
+    for (ObjectName name :
+        server.queryNames(new ObjectName("Hadoop:service=DataNode,name=DataNodeActivity*"), null)) {
+      sum += ((Number) server.getAttribute(name, "EcReconstructionTasks")).longValue();
+    }
+    return sum;
+  }
+
   private void start(int i) throws Exception {
     nodes[i] = DataNode.createDataNode(new String[0], new HdfsConfiguration(nodeConfs[i]));
     // A restarted node comes back where it was.
@@ -213,7 +249,10 @@ public final class Daemons {
     return site;
   }
 
-  /** Obeys {@code kill-datanode I}, {@code start-datanode I} and {@code stop}; the end of input changes nothing. */
+  /**
+   * Obeys {@code kill-datanode I}, {@code start-datanode I}, {@code reconstructions} and {@code stop}; the end of
+   * input changes nothing.
+   */
   private void control() throws Exception {
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -222,6 +261,10 @@ public final class Daemons {
       switch (words[0]) {
         case "kill-datanode" -> nodes[Integer.parseInt(words[1])].shutdown();
         case "start-datanode" -> start(Integer.parseInt(words[1]));
+        case "reconstructions" -> {
+          System.out.println("{\"ok\":true,\"count\":" + reconstructions() + "}");
+          continue;
+        }
         case "stop" -> {
           System.out.println("{\"ok\":true}");
           Runtime.getRuntime().halt(0);

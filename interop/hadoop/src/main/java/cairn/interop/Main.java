@@ -72,6 +72,7 @@ public final class Main {
     BadInputTests.run(context);
     CrossTests.run(context);
     RoleTests.run(context);
+    MixedTests.run(context);
     boolean good = runner.finish();
     if (good && !flags.containsKey("--keep")) {
       FileUtil.fullyDelete(work);

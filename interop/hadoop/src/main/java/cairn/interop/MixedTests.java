@@ -1,0 +1,254 @@
+package cairn.interop;
+
+import static cairn.interop.Runner.check;
+import static cairn.interop.Runner.equal;
+
+import cairn.interop.Mixed.Node;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
+import org.apache.hadoop.hdfs.tools.DFSck;
+
+/**
+ * DataNodes of Cairn and of Hadoop under one NameNode, of either: a lost DataNode's units are rebuilt by both, from
+ * sources of both, and disks change hands.
+ */
+final class MixedTests {
+  private static final long MIB = 1 << 20;
+
+  private final Main.Context x;
+  private final Runner runner;
+  private final Mixed mixed;
+  private final String group;
+  private final boolean byCairn;
+
+  private MixedTests(Main.Context x, Mixed mixed, String group, boolean byCairn) {
+    this.x = x;
+    this.runner = x.runner();
+    this.mixed = mixed;
+    this.group = group;
+    this.byCairn = byCairn;
+  }
+
+  static void run(Main.Context x) throws Exception {
+    if (x.cairn() == null) {
+      return;
+    }
+    for (boolean byCairn : new boolean[] {true, false}) {
+      String group = "mixed/" + (byCairn ? "Cairn" : "Hadoop") + "'s NameNode/";
+      if (!x.runner().wantsGroup(group)) {
+        continue;
+      }
+      // Wide enough for the widest group and one node more, where a lost unit has to go.
+      int ofEach = x.full() ? 5 : 3;
+      File folder = new File(x.work(), byCairn ? "mixed-c" : "mixed-h");
+      try (Mixed mixed =
+          new Mixed(byCairn, x.cairn(), folder, ofEach, Mixed.hasty(x.keys()))) {
+        MixedTests t = new MixedTests(x, mixed, group, byCairn);
+        t.rebuild();
+        t.disks(false);
+        t.disks(true);
+      }
+    }
+  }
+
+  /** A file and what is known of it. */
+  private record Stored(Path path, String sha, int spare) {}
+
+  private Stored store(String redundancy, int number, int spare) throws Exception {
+    Path path = new Path("/" + redundancy, "f" + number);
+    // Odd, and two stripes at least, so that every unit has bytes.
+    String sha = FileTests.store(mixed.fs(), path, number, 7 * MIB + 4097L * number, 128 * MIB);
+    return new Stored(path, sha, spare);
+  }
+
+  /** The DataNodes of the first block of a file, by unit; replicas in their order. */
+  private Map<Integer, Node> places(Path path) throws IOException {
+    LocatedBlock block =
+        mixed.fs().getClient().getLocatedBlocks(path.toUri().getPath(), 0, 1).get(0);
+    Map<Integer, Node> places = new TreeMap<>();
+    DatanodeInfo[] locations = block.getLocations();
+    for (int i = 0; i < locations.length; i++) {
+      int unit = block instanceof LocatedStripedBlock s ? s.getBlockIndices()[i] : i;
+      Node node = mixed.nodeOf(locations[i]);
+      if (node != null) {
+        places.put(unit, node);
+      }
+    }
+    return places;
+  }
+
+  private String digest(Path path) throws IOException {
+    // A client of its own: nothing is known from before.
+    try (FileSystem fs = FileSystem.newInstance(mixed.conf());
+        FSDataInputStream in = fs.open(path)) {
+      return Data.digest(in);
+    }
+  }
+
+  private String fsck() throws Exception {
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    Configuration conf = mixed.conf();
+    new DFSck(conf, new PrintStream(out, true, StandardCharsets.UTF_8))
+        .run(new String[] {"/", "-files", "-blocks", "-locations"});
+    return out.toString(StandardCharsets.UTF_8);
+  }
+
+  private void rebuild() {
+    runner.test(
+        group + "a lost DataNode's units are rebuilt by both, from sources of both",
+        () -> {
+          DistributedFileSystem fs = mixed.fs();
+          Map<String, Integer> spare = new LinkedHashMap<>(Map.of("RS-3-2-1024k", 2, "XOR-2-1-1024k", 1));
+          if (x.full()) {
+            spare.put("RS-6-3-1024k", 3);
+          }
+          for (String policy : spare.keySet()) {
+            fs.enableErasureCodingPolicy(policy);
+            fs.mkdirs(new Path("/" + policy));
+            fs.setErasureCodingPolicy(new Path("/" + policy), policy);
+          }
+          fs.mkdirs(new Path("/3x"));
+          spare.put("3x", 2);
+          List<Stored> files = new ArrayList<>();
+          for (Map.Entry<String, Integer> e : spare.entrySet()) {
+            for (int i = 0; i < 6; i++) {
+              files.add(store(e.getKey(), i, e.getValue()));
+            }
+          }
+          long before = mixed.reconstructionsByHadoop();
+          // One of each implementation, one after the other: what is left has to take their units.
+          Map<Boolean, Integer> rebuilt = new TreeMap<>(Map.of(true, 0, false, 0));
+          boolean sourcesCross = false;
+          for (boolean cairnDies : new boolean[] {true, false}) {
+            Node victim = mixed.running().stream().filter(n -> n.byCairn == cairnDies).findFirst().get();
+            Map<Path, Map<Integer, Node>> old = new LinkedHashMap<>();
+            for (Stored file : files) {
+              old.put(file.path, places(file.path));
+            }
+            mixed.kill(victim);
+            awaitWhole(files, old, victim);
+            for (Stored file : files) {
+              for (Map.Entry<Integer, Node> now : places(file.path).entrySet()) {
+                Map<Integer, Node> then = old.get(file.path);
+                boolean isStriped = !file.path.toString().contains("3x");
+                if (isStriped && then.get(now.getKey()) == victim) {
+                  Node by = now.getValue();
+                  rebuilt.merge(by.byCairn, 1, Integer::sum);
+                  sourcesCross |=
+                      then.values().stream().anyMatch(n -> n != victim && n.byCairn != by.byCairn);
+                }
+              }
+              equal(file.sha, digest(file.path), "SHA-256 of " + file.path + " without " + victim);
+            }
+            // It comes back: there is room for the next one's units, and a surplus to remove.
+            revive(victim);
+          }
+          check(rebuilt.get(true) > 0, "Cairn's DataNodes rebuilt nothing: " + rebuilt);
+          check(rebuilt.get(false) > 0, "Hadoop's DataNodes rebuilt nothing: " + rebuilt);
+          check(sourcesCross, "no unit was rebuilt from the other implementation's units");
+          check(mixed.reconstructionsByHadoop() > before, "Hadoop counts no reconstruction");
+          if (!byCairn) {
+            String fsck = fsck();
+            check(fsck.contains("is HEALTHY"), fsck);
+          }
+          // What was rebuilt has to serve: as many nodes go as each file may lose, of both kinds.
+          List<Node> gone = new ArrayList<>();
+          for (boolean cairnDies : new boolean[] {false, true}) {
+            Node next = mixed.running().stream().filter(n -> n.byCairn == cairnDies).skip(1).findFirst().get();
+            mixed.kill(next);
+            gone.add(next);
+            for (Stored file : files) {
+              if (file.spare >= gone.size()) {
+                equal(file.sha, digest(file.path), "SHA-256 of " + file.path + " without " + gone);
+              }
+            }
+          }
+          for (Node node : gone) {
+            revive(node);
+          }
+        });
+  }
+
+  private void revive(Node node) throws Exception {
+    start(node, node.byCairn);
+  }
+
+  private void start(Node node, boolean asCairn) throws Exception {
+    if (asCairn) {
+      mixed.startCairn(node);
+    } else {
+      mixed.startHadoop(List.of(node));
+    }
+    mixed.awaitRegistered();
+  }
+
+  /** Waits until every file has as many units or replicas as it had, none of them on {@code victim}. */
+  private void awaitWhole(List<Stored> files, Map<Path, Map<Integer, Node>> old, Node victim)
+      throws Exception {
+    long end = System.nanoTime() + 90_000_000_000L;
+    for (Stored file : files) {
+      // A DataNode that came back may have had one too many.
+      int wanted = file.path.toString().startsWith("/3x") ? 3 : old.get(file.path).size();
+      while (places(file.path).size() < wanted || places(file.path).containsValue(victim)) {
+        check(
+            System.nanoTime() < end,
+            file.path + " is not whole: was " + old.get(file.path) + ", is " + places(file.path));
+        Thread.sleep(200);
+      }
+    }
+  }
+
+  /** A DataNode of one implementation goes on with the disk that one of the other has written. */
+  private void disks(boolean toCairn) {
+    String what = toCairn ? "Hadoop's disk is taken over by Cairn" : "Cairn's disk is taken over by Hadoop";
+    runner.test(
+        group + what,
+        () -> {
+          DistributedFileSystem fs = mixed.fs();
+          Node node = mixed.running().stream().filter(n -> n.byCairn != toCairn).findFirst().get();
+          // Single replicas: what reads back comes from that disk alone.
+          List<Stored> here = new ArrayList<>();
+          for (int i = 0; here.size() < 2; i++) {
+            check(i < 100, "no file came to " + node);
+            Path path = new Path("/1x-" + toCairn, "f" + i);
+            String sha;
+            try (OutputStream out = fs.create(path, true, 4096, (short) 1, 4 * MIB)) {
+              sha = Data.copy(new Data.Source(i, 3 * MIB + i), out);
+            }
+            if (places(path).containsValue(node)) {
+              here.add(new Stored(path, sha, 0));
+            }
+          }
+          mixed.kill(node);
+          start(node, toCairn);
+          long end = System.nanoTime() + 60_000_000_000L;
+          for (Stored file : here) {
+            while (!places(file.path).containsValue(node)) {
+              check(System.nanoTime() < end, file.path + " is not at " + node);
+              Thread.sleep(100);
+            }
+            equal(file.sha, digest(file.path), "SHA-256 of " + file.path);
+          }
+          // It takes new blocks as well.
+          Stored file = store("3x", 100, 2);
+          equal(file.sha, digest(file.path), "SHA-256 of a new file");
+        });
+  }
+}
