@@ -227,7 +227,7 @@ impl VolumeScanner {
         match next {
             Some(id) if self.is_due(id).await => self.look_at(id).await,
             Some(_) => {}
-            None => lock(&self.shared.scan).scans_finished += 1,
+            None => self.end_walk(),
         }
         if cursor.is_at_end() || self.saved.elapsed() >= self.node.config.scan_cursor_save_interval
         {
@@ -238,6 +238,17 @@ impl VolumeScanner {
             }
         }
         cursor
+    }
+
+    fn end_walk(&self) {
+        let mut scan = lock(&self.shared.scan);
+        scan.scans_finished += 1;
+        tracing::info!(
+            dir = %scan.dir.display(),
+            good = scan.blocks_in_this_scan,
+            bad_since_start = scan.bad_blocks,
+            "the block scanner has walked over a volume"
+        );
     }
 
     /// Waits until the next walk is due, or somebody has had trouble with a replica.

@@ -71,6 +71,7 @@ public final class Main {
     LayoutTests.run(context);
     BadInputTests.run(context);
     CrossTests.run(context);
+    IntegrityTests.run(context);
     RoleTests.run(context);
     MixedTests.run(context);
     boolean good = runner.finish();
