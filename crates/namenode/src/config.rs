@@ -4,7 +4,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::fsck::salvage::Salvager;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -197,6 +200,9 @@ pub struct NameNodeConfig {
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
 
+    /// What reads blocks for `fsck -move`, which fails without. No Hadoop key.
+    pub salvager: Option<Arc<dyn Salvager>>,
+
     /// All configuration as read, for `/conf`.
     pub properties: Vec<(String, String)>,
 }
@@ -265,6 +271,7 @@ impl Default for NameNodeConfig {
             lease_hard_limit: Duration::from_secs(1200),
             lease_recheck_interval: Duration::from_secs(2),
             retry_cache_expiry: Duration::from_secs(600),
+            salvager: None,
             properties: Vec::new(),
         }
     }

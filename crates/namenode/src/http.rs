@@ -1,24 +1,26 @@
 //! A small HTTP/1.1 server for pages that people and monitors poll.
 //!
 //! GET and HEAD only, one request per connection, limits on head length, time and connections. What
-//! the pages say is in `pages`.
+//! the pages say is in `pages`; an answer that takes long to make is sent as it is made ([`Streamed`]).
 
 use std::fmt::Write as _;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 /// Longest request line and headers, bytes.
 const MAX_HEAD_LEN: usize = 16 * 1024;
 /// Connections served at a time; more wait in the listen queue.
 const MAX_CONNECTIONS: usize = 64;
-/// Time for a whole request and for a whole answer.
+/// Time for a whole request, for a whole answer, and for each piece of a streamed one.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request that passed the limits.
@@ -28,6 +30,10 @@ pub struct Request {
     pub path: String,
     /// Query parameters in order, percent-decoded.
     pub query: Vec<(String, String)>,
+    /// Who asks.
+    pub peer: Option<IpAddr>,
+    /// Whether the body of the answer is wanted (GET, not HEAD).
+    pub wants_body: bool,
 }
 
 impl Request {
@@ -61,10 +67,35 @@ impl Response {
     }
 }
 
+/// An answer whose body is made while it is sent: it ends well when its maker sends an empty piece, and
+/// is seen to be cut short when the sender is dropped without.
+#[derive(Debug)]
+pub struct Streamed {
+    /// Media type with charset.
+    pub content_type: &'static str,
+    /// The body in pieces.
+    pub body: mpsc::Receiver<Bytes>,
+}
+
+/// What a page answers with.
+#[derive(Debug)]
+pub enum Answer {
+    /// All at once.
+    Whole(Response),
+    /// Piece by piece.
+    Streamed(Streamed),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Answer {
+        Answer::Whole(response)
+    }
+}
+
 /// Serves `pages` on `listener` until `shutdown` resolves; connections then in work are dropped.
 pub async fn serve<P>(listener: TcpListener, pages: P, shutdown: impl Future<Output = ()>)
 where
-    P: Fn(&Request) -> Response + Send + Sync + 'static,
+    P: Fn(&Request) -> Answer + Send + Sync + 'static,
 {
     let pages = Arc::new(pages);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -81,7 +112,7 @@ where
             Ok((stream, peer)) => {
                 let pages = Arc::clone(&pages);
                 connections.spawn(async move {
-                    if let Err(error) = exchange(stream, &*pages).await {
+                    if let Err(error) = exchange(stream, peer.ip(), &*pages).await {
                         tracing::debug!(%peer, %error, "http connection ended");
                     }
                     drop(permit);
@@ -97,14 +128,54 @@ where
 
 async fn exchange(
     mut stream: TcpStream,
-    pages: &(impl Fn(&Request) -> Response + Sync),
+    peer: IpAddr,
+    pages: &(impl Fn(&Request) -> Answer + Sync),
 ) -> io::Result<()> {
     let head = timeout(IO_TIMEOUT, read_head(&mut stream)).await??;
-    let (response, with_body) = match parse_head(&head) {
-        Ok((method, request)) => (pages(&request), method == Method::Get),
-        Err(refusal) => (refusal, true),
+    let (answer, with_body) = match parse_head(&head) {
+        Ok(mut request) => {
+            request.peer = Some(peer);
+            (pages(&request), request.wants_body)
+        }
+        Err(refusal) => (refusal.into(), true),
     };
-    timeout(IO_TIMEOUT, write_response(&mut stream, &response, with_body)).await?
+    match answer {
+        Answer::Whole(response) => {
+            timeout(IO_TIMEOUT, write_response(&mut stream, &response, with_body)).await?
+        }
+        Answer::Streamed(streamed) => {
+            // Before HTTP/1.1 the end of the connection ends the body.
+            let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+            let chunked = !line.ends_with(b" HTTP/1.0");
+            write_streamed(&mut stream, streamed, chunked).await
+        }
+    }
+}
+
+/// Sends pieces as they come. A body that ends without its empty piece is left without its last chunk.
+async fn write_streamed(
+    stream: &mut TcpStream,
+    mut streamed: Streamed,
+    chunked: bool,
+) -> io::Result<()> {
+    let encoding = if chunked { "Transfer-Encoding: chunked\r\n" } else { "" };
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {}\r\n{encoding}Cache-Control: no-cache\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+        streamed.content_type,
+    );
+    timeout(IO_TIMEOUT, stream.write_all(head.as_bytes())).await??;
+    while let Some(piece) = streamed.body.recv().await {
+        let frame = match chunked {
+            true => [format!("{:x}\r\n", piece.len()).as_bytes(), &piece, b"\r\n"].concat(),
+            false => piece.to_vec(),
+        };
+        timeout(IO_TIMEOUT, stream.write_all(&frame)).await??;
+        if piece.is_empty() {
+            return stream.shutdown().await;
+        }
+    }
+    Err(io::Error::other("the answer was cut short"))
 }
 
 /// Reads up to and with the blank line. Bytes after it (a body) are not looked at.
@@ -125,13 +196,7 @@ async fn read_head(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
-    Get,
-    Head,
-}
-
-fn parse_head(head: &[u8]) -> Result<(Method, Request), Response> {
+fn parse_head(head: &[u8]) -> Result<Request, Response> {
     let bad = || Response::error(400, "bad request");
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let line = std::str::from_utf8(line).map_err(|_| bad())?;
@@ -140,9 +205,9 @@ fn parse_head(head: &[u8]) -> Result<(Method, Request), Response> {
     if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
         return Err(bad());
     }
-    let method = match method {
-        Some("GET") => Method::Get,
-        Some("HEAD") => Method::Head,
+    let wants_body = match method {
+        Some("GET") => true,
+        Some("HEAD") => false,
         _ => return Err(Response::error(405, "only GET and HEAD are served")),
     };
     let target = target.filter(|target| target.starts_with('/')).ok_or_else(bad)?;
@@ -153,7 +218,7 @@ fn parse_head(head: &[u8]) -> Result<(Method, Request), Response> {
         Some((percent_decode(key, true)?, percent_decode(value, true)?))
     });
     let query = pairs.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
-    Ok((method, Request { path, query }))
+    Ok(Request { path, query, peer: None, wants_body })
 }
 
 fn percent_decode(text: &str, plus_is_space: bool) -> Option<String> {
@@ -208,10 +273,10 @@ mod tests {
 
     #[test]
     fn targets_are_split_and_decoded() {
-        let (method, request) =
+        let request =
             parse_head(b"GET /jmx?qry=Hadoop:service%3DNameNode,name%3DX&a+b= HTTP/1.1\r\nHost: x")
                 .unwrap();
-        assert_eq!(method, Method::Get);
+        assert!(request.wants_body);
         assert_eq!(request.path, "/jmx");
         assert_eq!(request.param("qry"), Some("Hadoop:service=NameNode,name=X"));
         assert_eq!(request.param("a b"), Some(""));
@@ -237,7 +302,8 @@ mod tests {
     async fn a_page_is_served_and_an_endless_head_is_cut() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
-        let pages = |request: &Request| Response::ok("text/plain", format!("[{}]", request.path));
+        let pages =
+            |request: &Request| Response::ok("text/plain", format!("[{}]", request.path)).into();
         let server = tokio::spawn(serve(listener, pages, std::future::pending()));
 
         let mut stream = TcpStream::connect(addr).await.unwrap();
@@ -251,6 +317,37 @@ mod tests {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         assert!(answer.is_empty());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_streamed_answer_ends_well_or_is_seen_to_be_cut_short() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let pages = |request: &Request| {
+            let (sender, body) = mpsc::channel(4);
+            let pieces: &[&'static [u8]] = match request.path.as_str() {
+                "/whole" => &[b"one\n", b"two\n", b""],
+                _ => &[b"one\n"],
+            };
+            for piece in pieces {
+                sender.try_send(Bytes::from_static(piece)).unwrap();
+            }
+            Answer::Streamed(Streamed { content_type: "text/plain", body })
+        };
+        let server = tokio::spawn(serve(listener, pages, std::future::pending()));
+        for (request, body) in [
+            (&b"GET /whole HTTP/1.1\r\n\r\n"[..], "4\r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n"),
+            (b"GET /whole HTTP/1.0\r\n\r\n", "one\ntwo\n"),
+            (b"GET /cut HTTP/1.1\r\n\r\n", "4\r\none\n\r\n"),
+        ] {
+            let mut stream = TcpStream::connect(addr).await.unwrap();
+            stream.write_all(request).await.unwrap();
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer).await;
+            let (_, seen) = answer.split_once("\r\n\r\n").unwrap();
+            assert_eq!(seen, body, "{}", String::from_utf8_lossy(request));
+        }
         server.abort();
     }
 }

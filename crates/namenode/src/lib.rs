@@ -5,6 +5,7 @@
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 
 pub mod config;
+pub mod fsck;
 pub mod groups;
 pub mod hosts;
 pub mod http;

@@ -85,7 +85,11 @@ impl NameNode {
     ///
     /// Source: Hadoop 3.5.0 `FSPermissionChecker#FSPermissionChecker`.
     pub async fn caller(&self, call: &Call) -> Caller {
-        let user = call.user.effective.clone();
+        self.caller_named(call.user.effective.clone()).await
+    }
+
+    /// A user with the groups and rights that it has here.
+    pub async fn caller_named(&self, user: String) -> Caller {
         let groups = self.groups.of(&user).await;
         let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
         Caller { user, groups, superuser }
@@ -106,10 +110,15 @@ impl NameNode {
 
     /// As [`NameNode::check_superuser`], for an operation that is not called like its method.
     pub async fn check_superuser_for(&self, call: &Call, operation: &str) -> Result<(), Refusal> {
-        if !self.config.permissions_enabled || self.caller(call).await.superuser {
+        self.require_superuser(&self.caller(call).await, operation)
+    }
+
+    /// Refuses a caller that is no superuser, if permissions are on.
+    pub fn require_superuser(&self, caller: &Caller, operation: &str) -> Result<(), Refusal> {
+        if !self.config.permissions_enabled || caller.superuser {
             return Ok(());
         }
-        let user = &call.user.effective;
+        let user = &caller.user;
         Err(Refusal::new(
             class::ACCESS_CONTROL,
             format!(

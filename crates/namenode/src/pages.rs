@@ -1,17 +1,19 @@
 //! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health`, `/leaving` and `/prom` for
-//! monitors.
+//! monitors, `/fsck` (see [`crate::fsck`]).
 //!
 //! The beans are those of Hadoop that dashboards poll, with its names.
 //!
 //! Source: Hadoop 3.5.0 `JMXJsonServlet`, `NameNodeMXBean`, `FSNamesystemMBean`.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use cairn_namespace::query::{self, Totals};
 use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
 use serde_json::{Map, Value, json};
 
-use crate::http::{Request, Response};
+use crate::fsck;
+use crate::http::{Answer, Request, Response};
 use crate::node::NameNode;
 
 mod leaving;
@@ -21,7 +23,15 @@ const HTML: &str = "text/html; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Answers one request.
-pub fn page(node: &NameNode, request: &Request) -> Response {
+pub fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
+    match request.path.as_str() {
+        "/fsck" => fsck::page(node, request),
+        _ => fixed_page(node, request).into(),
+    }
+}
+
+/// The pages that are made at once.
+fn fixed_page(node: &NameNode, request: &Request) -> Response {
     match request.path.as_str() {
         "/" | "/index.html" | "/dfshealth.html" => Response::ok(HTML, status_page(node)),
         "/jmx" => Response::ok(JSON, jmx(node, request)),

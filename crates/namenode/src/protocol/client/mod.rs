@@ -17,6 +17,8 @@ pub(super) mod write;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
 
+pub(crate) use scan::is_below;
+
 use super::refusal::Answer;
 use crate::NameNode;
 

@@ -14,7 +14,7 @@ const OPEN_FILES_PAGE: usize = 1000;
 const CORRUPT_FILES_PAGE: usize = 500;
 
 /// Whether `path` is `root` or below it.
-fn is_below(path: &str, root: &str) -> bool {
+pub(crate) fn is_below(path: &str, root: &str) -> bool {
     let root = root.trim_end_matches('/');
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -2,6 +2,7 @@ package cairn.interop;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -9,12 +10,13 @@ import java.security.PrivilegedExceptionAction;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.hdfs.tools.DFSAdmin;
+import org.apache.hadoop.hdfs.tools.DFSck;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
-/** Runs {@code hdfs dfs}, {@code hdfs ec} and {@code hdfs dfsadmin} in this JVM and captures what they print. */
+/** Runs {@code hdfs dfs}, {@code hdfs ec}, {@code hdfs dfsadmin} and {@code hdfs fsck} in this JVM and captures what they print. */
 final class Shell {
   /** What one command left behind. */
   record Result(int code, byte[] out, String err) {
@@ -25,7 +27,7 @@ final class Shell {
 
   private Shell() {}
 
-  /** Runs tool {@code name} ({@code fs}, {@code ec} or {@code admin}) as {@code user}; null is the user of this process. */
+  /** Runs tool {@code name} ({@code fs}, {@code ec}, {@code admin} or {@code fsck}) as {@code user}; null is the user of this process. */
   static Result run(Configuration conf, String user, String name, String[] args, byte[] stdin)
       throws Exception {
     UserGroupInformation ugi =
@@ -60,11 +62,12 @@ final class Shell {
     return new Result(code, outBytes.toByteArray(), errBytes.toString(StandardCharsets.UTF_8));
   }
 
-  private static Tool tool(String name, Configuration conf) {
+  private static Tool tool(String name, Configuration conf) throws IOException {
     return switch (name) {
       case "fs" -> new FsShell(conf);
       case "ec" -> new ECAdmin(conf);
       case "admin" -> new DFSAdmin(conf);
+      case "fsck" -> new DFSck(conf, System.out);
       default -> throw new IllegalArgumentException("unknown tool " + name);
     };
   }

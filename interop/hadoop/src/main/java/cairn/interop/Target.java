@@ -33,6 +33,8 @@ final class Target {
       command.addAll(List.of("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4"));
       command.addAll(List.of("-cp", System.getProperty("java.class.path")));
       command.add("-Dlog4j.configuration=log4j-stderr.properties");
+      // Where metaSave writes.
+      command.add("-Dhadoop.log.dir=" + log.getParent());
       command.add(Daemons.class.getName());
     } else {
       command.add(cairn.getPath());

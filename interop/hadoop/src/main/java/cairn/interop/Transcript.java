@@ -96,6 +96,23 @@ final class Transcript {
       boolean record,
       Map<String, String> words)
       throws Exception {
+    run(c, target, conf, local, record, words, (tool, user, args) -> null);
+  }
+
+  /** Commands that some transcripts have besides; null for a command that is none of them. */
+  interface Tools {
+    Shell.Result run(String tool, String user, String[] args) throws Exception;
+  }
+
+  static void run(
+      Case c,
+      Target target,
+      Configuration conf,
+      File local,
+      boolean record,
+      Map<String, String> words,
+      Tools tools)
+      throws Exception {
     local.mkdirs();
     List<String> differences = new ArrayList<>();
     for (Step step : c.steps) {
@@ -105,7 +122,7 @@ final class Transcript {
         for (Map.Entry<String, String> word : words.entrySet()) {
           command = command.replace("${" + word.getKey() + "}", word.getValue());
         }
-        seen = perform(command, conf, local);
+        seen = perform(command, conf, local, tools);
       } catch (IOException e) {
         seen = List.of("! " + normal(e.toString(), local));
       }
@@ -162,8 +179,8 @@ final class Transcript {
     Files.write(file.toPath(), lines);
   }
 
-  private static List<String> perform(String command, Configuration conf, File local)
-      throws Exception {
+  private static List<String> perform(
+      String command, Configuration conf, File local, Tools tools) throws Exception {
     List<String> words = split(command.replace("${L}", local.getPath()));
     String user = null;
     boolean shape = false;
@@ -182,7 +199,10 @@ final class Transcript {
     }
     String tool = words.remove(0);
     String[] args = words.toArray(new String[0]);
-    Shell.Result result;
+    Shell.Result result = tools.run(tool, user, args);
+    if (result != null) {
+      return lines(result, local, shape);
+    }
     switch (tool) {
       case "make" -> result = make(args);
       case "bytes" -> {

@@ -1,0 +1,242 @@
+//! `hdfs fsck`: a walk over a tree that tells which blocks lack what, in Hadoop's words.
+//!
+//! The NameNode answers `GET /fsck` with a text that is sent while it is made; Hadoop's `DFSck` prints
+//! it and takes its exit status from the last line, so wording and order are Hadoop's. The walk takes
+//! one page of a directory, or some blocks of a file, at a time, and holds no lock in between: what
+//! changes meanwhile is told as it was or as it is. What blocks lack is judged by `cairn-redundancy`'s
+//! [`Verdict`](cairn_redundancy::Verdict). Tested in `tests/it/fsck.rs` and by `interop/hadoop/cases/fsck`.
+//!
+//! Source: Hadoop 3.5.0 `NamenodeFsck`, `FsckServlet`.
+
+mod block;
+mod file;
+mod lost;
+mod options;
+mod out;
+pub mod salvage;
+mod storage;
+mod text;
+mod totals;
+mod walk;
+
+use crate::http::{Answer, Request, Response, Streamed};
+use crate::node::NameNode;
+use crate::protocol::refusal::Refusal;
+use cairn_namespace::Caller;
+use options::Options;
+use out::Out;
+use serde_json::json;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Instant;
+use storage::StorageSummary;
+use tokio::sync::mpsc;
+use totals::Totals;
+
+/// Pieces of the answer that may wait for the client.
+const PIECES_MAX: usize = 8;
+/// Who asks when a request does not say it. Source: Hadoop 3.5.0 `hadoop.http.staticuser.user`.
+const DEFAULT_USER: &str = "dr.who";
+const TEXT: &str = "text/plain;charset=utf-8";
+const JSON_LINES: &str = "application/x-ndjson;charset=utf-8";
+
+/// Why a check ends early.
+pub(crate) enum Stop {
+    /// Nobody reads any more.
+    Gone,
+    /// It cannot go on; the reason is told.
+    Failed(String),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Stop {
+        Stop::Failed(refusal.0.message)
+    }
+}
+
+impl From<cairn_namespace::NamespaceError> for Stop {
+    fn from(error: cairn_namespace::NamespaceError) -> Stop {
+        Stop::Failed(error.to_string())
+    }
+}
+
+/// Answers `GET /fsck`: begins a check, and sends what it finds.
+pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
+    if !request.wants_body {
+        return Response::error(405, "only GET is served").into();
+    }
+    let user = match user(request) {
+        Ok(user) => user,
+        Err(refusal) => return refusal.into(),
+    };
+    let options = Options::from_query(&request.query);
+    let content_type = if options.json { JSON_LINES } else { TEXT };
+    let (sender, body) = mpsc::channel(PIECES_MAX);
+    let peer = request.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let (node, out) = (Arc::clone(node), Out::new(sender, options.json));
+    tokio::spawn(async move {
+        let caller = node.caller_named(user).await;
+        Check::new(node, caller, peer, options, out).run().await;
+    });
+    Answer::Streamed(Streamed { content_type, body })
+}
+
+/// The user that a request names.
+///
+/// Source: Hadoop 3.5.0 `JspHelper#getUGI`.
+fn user(request: &Request) -> Result<String, Response> {
+    let ugi = || request.param("ugi").map(|ugi| ugi.split(',').next().unwrap_or_default());
+    let user = request.param("user.name").or_else(ugi).unwrap_or(DEFAULT_USER);
+    if user.is_empty() {
+        return Err(Response::error(400, "Null user"));
+    }
+    match request.param("doas") {
+        Some(other) if other != user => {
+            let text = format!("User: {user} is not allowed to impersonate {other}");
+            Err(Response::error(403, &text))
+        }
+        _ => Ok(user.to_string()),
+    }
+}
+
+/// One check.
+struct Check {
+    node: Arc<NameNode>,
+    caller: Caller,
+    peer: IpAddr,
+    options: Options,
+    out: Out,
+    started: Instant,
+    directories: u64,
+    replicated: Totals,
+    striped: Totals,
+    storage: StorageSummary,
+    /// Whether something that was asked for could not be done.
+    internal_error: bool,
+    /// Whether `/lost+found` can be used, once that is known.
+    lost_found: Option<bool>,
+}
+
+impl Check {
+    fn new(node: Arc<NameNode>, caller: Caller, peer: IpAddr, options: Options, out: Out) -> Check {
+        Check {
+            node,
+            caller,
+            peer,
+            options,
+            out,
+            started: Instant::now(),
+            directories: 0,
+            replicated: Totals::default(),
+            striped: Totals::default(),
+            storage: StorageSummary::default(),
+            internal_error: false,
+            lost_found: None,
+        }
+    }
+
+    async fn run(mut self) {
+        if self.options.show_progress {
+            self.out.print(
+                "The fsck switch -showprogress is deprecated and no longer has any effect. Progress \
+                 is now shown by default.\n",
+            );
+        }
+        let done = match self.options.block_ids.clone() {
+            Some(names) => self.check_blocks(&names).await,
+            None => self.check_path().await,
+        };
+        match done {
+            Ok(()) => {}
+            Err(Stop::Gone) => return,
+            Err(Stop::Failed(reason)) => self.tell_failure(&reason),
+        }
+        self.out.finish().await;
+    }
+
+    fn tell_failure(&mut self, reason: &str) {
+        let path = &self.options.path;
+        tracing::warn!(path, reason, user = self.caller.user, "fsck has failed");
+        self.out.finding(&json!({"path": path, "status": "FAILED", "error": reason}));
+        self.tell_end();
+        self.out.print(&format!("{reason}\n\n\nFsck on path '{}' FAILED", self.options.path));
+    }
+
+    fn tell_end(&mut self) {
+        let millis = self.started.elapsed().as_millis();
+        let now = text::java_date(self.node.now().wall_ms);
+        self.out.print(&format!("FSCK ended at {now} in {millis} milliseconds\n"));
+    }
+
+    /// `FSCK started by USER (auth:SIMPLE) from /HOST`
+    fn tell_start(&mut self, what: &str) {
+        let now = text::java_date(self.node.now().wall_ms);
+        let line = format!(
+            "FSCK started by {} (auth:SIMPLE) from /{}{what} at {now}",
+            self.caller.user, self.peer
+        );
+        tracing::info!("{line}");
+        self.out.print(&format!("{line}\n"));
+    }
+
+    async fn check_path(&mut self) -> Result<(), Stop> {
+        let path = self.options.path.clone();
+        self.tell_start(&format!(" for path {path}"));
+        let caller = &self.caller;
+        let found = self
+            .node
+            .ns
+            .read(|store| cairn_namespace::query::get_file_info(store, caller, &path))?;
+        let Some(status) = found else {
+            self.out.finding(&json!({"path": path, "status": "NONEXISTENT"}));
+            self.out.print(&format!("\n\nPath '{path}' does not exist"));
+            return Ok(());
+        };
+        if self.options.list_corrupt {
+            return self.list_corrupt(&path);
+        }
+        self.walk(&path, status).await?;
+        self.tell_totals();
+        if self.internal_error {
+            return Err(Stop::Failed("fsck encountered internal errors!".to_string()));
+        }
+        let status = if self.is_healthy() { "HEALTHY" } else { "CORRUPT" };
+        self.out.print(&format!("\n\nThe filesystem under path '{path}' is {status}"));
+        Ok(())
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.replicated.is_healthy() && self.striped.is_healthy()
+    }
+
+    fn tell_totals(&mut self) {
+        let (live, racks) = {
+            let cluster = self.node.cluster();
+            (cluster.live_count(), cluster.racks().len())
+        };
+        let status = if self.is_healthy() { "HEALTHY" } else { "CORRUPT" };
+        let config = &self.node.config;
+        let replicated =
+            self.replicated.replicated_text(config.replication, config.min_replication);
+        let striped = self.striped.striped_text();
+        self.out.print(&format!(
+            "\nStatus: {status}\n Number of data-nodes:\t{live}\n Number of racks:\t\t{racks}\n \
+             Total dirs:\t\t\t{}\n Total symlinks:\t\t0\n\nReplicated Blocks:\n{replicated}\n\n\
+             Erasure Coded Block Groups:\n{striped}\n",
+            self.directories
+        ));
+        if self.options.storage_policies {
+            self.out.print(&self.storage.to_string());
+        }
+        self.out.finding(&json!({
+            "path": self.options.path,
+            "status": if self.internal_error { "FAILED" } else { status },
+            "live_datanodes": live,
+            "racks": racks,
+            "directories": self.directories,
+            "replicated_blocks": self.replicated.as_json(),
+            "block_groups": self.striped.as_json(),
+        }));
+        self.tell_end();
+    }
+}

@@ -1,0 +1,291 @@
+//! What is told of one block: its verdict, its places, and `-blockId`.
+
+use super::options::Options;
+use super::storage::type_name;
+use super::{Check, Stop};
+use crate::lookup::Lookup;
+use cairn_namespace::query;
+use cairn_redundancy::{
+    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, DataNode, Now, Replica,
+    ReplicaCounts, Spread, Standing, StorageHandle, StorageType, Verdict,
+};
+use cairn_stripe::{BlockId, UnitIndex};
+use std::fmt::Write as _;
+
+/// What all reports on blocks draw on.
+pub(super) struct View<'a> {
+    pub options: &'a Options,
+    pub cluster: &'a Cluster,
+    pub replication_min: u16,
+    pub now: Now,
+}
+
+/// What is known of one block.
+pub(super) struct Look {
+    pub verdict: Verdict,
+    pub spread: Spread,
+    /// Its places as they are shown, or nothing.
+    pub places: String,
+    /// The types of storage that readers find it on.
+    pub types: Vec<StorageType>,
+}
+
+impl View<'_> {
+    /// Looks at a block; `facts` must be as new as the cluster.
+    pub(super) fn look(&self, id: BlockId, facts: &BlockFacts) -> Look {
+        let replicas = self.cluster.replicas(id, facts);
+        let verdict = Verdict::of(facts, &replicas, self.replication_min);
+        let served = replicas.iter().filter(|replica| match replica.standing {
+            Standing::InMaintenance => false,
+            Standing::Corrupt(_) => verdict.corrupt,
+            _ => true,
+        });
+        let types = served.map(|r| self.cluster.storage(r.storage).storage_type).collect();
+        Look {
+            spread: self.cluster.spread(facts, &verdict, &replicas),
+            places: self.places(id, facts, replicas),
+            types,
+            verdict,
+        }
+    }
+
+    /// Places of a block, such as ` [blk_-16:/rack/host:port(LIVE), ...]`, if they are asked for.
+    ///
+    /// Source: Hadoop 3.5.0 `NamenodeFsck#getReplicaInfo`.
+    fn places(&self, id: BlockId, facts: &BlockFacts, mut replicas: Vec<Replica>) -> String {
+        if !self.options.show_places() {
+            return String::new();
+        }
+        replicas.sort_by_key(|replica| replica.unit);
+        let texts = replicas.iter().map(|replica| {
+            let unit = match facts.layout.is_striped() {
+                true => format!("blk_{}:", id.internal(replica.unit).0),
+                false => String::new(),
+            };
+            let details = self.options.replica_details.then(|| self.details(replica));
+            format!("{unit}{}{}", self.place(replica.storage), details.unwrap_or_default())
+        });
+        format!(" [{}]", texts.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Where a block that is not complete is being written.
+    pub(super) fn pipeline(&self, id: BlockId) -> (usize, String) {
+        let places = self.cluster.pipeline(id);
+        if !self.options.show_places() {
+            return (places.len(), String::new());
+        }
+        let texts = places.iter().map(|(storage, unit)| {
+            let replica = Replica {
+                node: self.cluster.storage(*storage).node,
+                storage: *storage,
+                unit: *unit,
+                standing: Standing::Live,
+                stale: !self.cluster.storage(*storage).reported,
+            };
+            let details = self.options.replica_details.then(|| self.details(&replica));
+            format!("{}{}", self.place(*storage), details.unwrap_or_default())
+        });
+        (places.len(), format!(" [{}]", texts.collect::<Vec<_>>().join(", ")))
+    }
+
+    fn place(&self, storage: StorageHandle) -> String {
+        let storage = self.cluster.storage(storage);
+        let node = self.cluster.node(storage.node);
+        let mut text = if self.options.racks {
+            format!("{}/{}", node.rack, node.address)
+        } else {
+            let kind = type_name(storage.storage_type);
+            format!("DatanodeInfoWithStorage[{},{},{kind}]", node.address, storage.uuid)
+        };
+        if self.options.upgrade_domains {
+            text.push_str("(ud=undefined)");
+        }
+        text
+    }
+
+    fn details(&self, replica: &Replica) -> &'static str {
+        let node = self.cluster.node(replica.node);
+        let maintenance = self.options.maintenance;
+        match (node.admin, replica.standing) {
+            (AdminState::Decommissioned, _) => "(DECOMMISSIONED)",
+            (AdminState::DecommissionInProgress, _) => "(DECOMMISSIONING)",
+            (AdminState::EnteringMaintenance, _) if maintenance => "(ENTERING MAINTENANCE)",
+            (AdminState::InMaintenance, _) if maintenance => "(IN MAINTENANCE)",
+            (_, Standing::Corrupt(_)) => "(CORRUPT)",
+            (_, Standing::Excess) => "(EXCESS)",
+            _ if self.cluster.is_stale(node, self.now) => "(STALE_NODE)",
+            _ if replica.stale => "(STALE_BLOCK_CONTENT)",
+            _ => "(LIVE)",
+        }
+    }
+
+    /// Source: Hadoop 3.5.0 `NamenodeFsck#printDatanodeReplicaStatus`.
+    fn status(&self, replica: &Replica, node: &DataNode) -> String {
+        let maintenance = self.options.maintenance;
+        let status = match (replica.standing, node.admin) {
+            (Standing::Corrupt(reason), _) => {
+                return format!("is CORRUPT\t ReasonCode: {reason}");
+            }
+            (_, AdminState::Decommissioned) => "is DECOMMISSIONED",
+            (_, AdminState::DecommissionInProgress) => "is DECOMMISSIONING",
+            (_, AdminState::EnteringMaintenance) if maintenance => "is ENTERING MAINTENANCE",
+            (_, AdminState::InMaintenance) if maintenance => "is IN MAINTENANCE",
+            _ if self.cluster.is_stale(node, self.now) => "is STALE",
+            (Standing::Excess, _) => "is EXCESS",
+            _ => "is HEALTHY",
+        };
+        status.to_string()
+    }
+
+    /// Source: Hadoop 3.5.0 `NamenodeFsck#blockIdCK`.
+    fn block_text(&self, name: &str, path: &str, id: BlockId, facts: &BlockFacts) -> String {
+        let striped = facts.layout.is_striped();
+        let mut replicas = self.cluster.replicas(id, facts);
+        let counts = ReplicaCounts::of(striped, &replicas);
+        let mut text = format!("Block Id: {name}\nBlock belongs to: {path}\n");
+        let mut line = |what: &str, count: usize| {
+            let _ = writeln!(text, "No. of {what} Replica: {count}");
+        };
+        line("Expected", facts.expected_units());
+        line("live", counts.live);
+        line("excess", counts.excess);
+        line("stale", counts.stale);
+        line("decommissioned", counts.decommissioned);
+        line("decommissioning", counts.decommissioning);
+        if self.options.maintenance {
+            line("entering maintenance", counts.entering_maintenance);
+            line("in maintenance", counts.in_maintenance);
+        }
+        line("corrupted", counts.corrupt);
+        if striped {
+            line("redundant", counts.redundant);
+        }
+        replicas.sort_by_key(|replica| replica.unit);
+        for replica in replicas.iter().rev() {
+            let node = self.cluster.node(replica.node);
+            let (host, rack) = (&node.address.host, &node.rack);
+            let status = self.status(replica, node);
+            let _ = writeln!(text, "Block replica on datanode/rack: {host}{rack} {status}");
+        }
+        text
+    }
+}
+
+/// The number in `blk_NUMBER`, with or without a stamp and `.meta`; 0 for other names.
+///
+/// Source: Hadoop 3.5.0 `Block#getBlockId`.
+fn parse_name(name: &str) -> i64 {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(rest) = name.strip_prefix("blk_") else { return 0 };
+    let (number, stamp) = match rest.split_once('_') {
+        Some((number, stamp)) => (number, Some(stamp)),
+        None => (rest, None),
+    };
+    let good = digits(number.strip_prefix('-').unwrap_or(number))
+        && stamp.is_none_or(|stamp| stamp.strip_suffix(".meta").is_some_and(digits));
+    if good { number.parse().unwrap_or(0) } else { 0 }
+}
+
+impl Check {
+    /// `-blockId`.
+    pub(super) async fn check_blocks(&mut self, names: &[String]) -> Result<(), Stop> {
+        self.node.require_superuser(&self.caller, "fsck")?;
+        self.tell_start("");
+        for name in names {
+            if name.contains("blk_") {
+                self.out.print("\n");
+                self.check_block(name)?;
+            } else {
+                self.out.print(&format!("Incorrect blockId format: {name}\n"));
+            }
+            self.out.pass_on().await?;
+        }
+        Ok(())
+    }
+
+    fn check_block(&mut self, name: &str) -> Result<(), Stop> {
+        let id = BlockId(parse_name(name)).group();
+        let now = self.node.now();
+        let replication_min = self.node.config.min_replication;
+        let options = &self.options;
+        let text = self.node.with_cluster(|cluster, lookup: &Lookup<'_>| {
+            let Some(facts) = lookup.block(id) else { return Ok(None) };
+            let Some(info) = query::get_block(lookup.0, id)? else { return Ok(None) };
+            let path = query::get_inode_info(lookup.0, info.block.file)?;
+            let view = View { options, cluster, replication_min, now };
+            Ok::<_, Stop>(path.map(|(path, _)| {
+                let finding = finding(&view, id, &facts, &path);
+                (view.block_text(name, &path, id, &facts), finding)
+            }))
+        })?;
+        match text {
+            Some((text, finding)) => {
+                self.out.print(&text);
+                self.out.finding(&finding);
+            }
+            None => {
+                tracing::warn!(block = name, "fsck was asked for a block that does not exist");
+                self.out.print(&format!("Block {name} does not exist\n"));
+                self.out.finding(&serde_json::json!({"block": name, "status": "NONEXISTENT"}));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One block for programs.
+pub(super) fn finding(
+    view: &View<'_>,
+    id: BlockId,
+    facts: &BlockFacts,
+    path: &str,
+) -> serde_json::Value {
+    let replicas = view.cluster.replicas(id, facts);
+    let verdict = Verdict::of(facts, &replicas, view.replication_min);
+    let unit = |unit: UnitIndex| facts.layout.is_striped().then_some(unit.0);
+    let places: Vec<serde_json::Value> = replicas
+        .iter()
+        .map(|replica| {
+            let node = view.cluster.node(replica.node);
+            serde_json::json!({
+                "unit": unit(replica.unit),
+                "datanode": node.address.to_string(),
+                "rack": node.rack,
+                "status": view.status(replica, node).trim_start_matches("is ").replace('\t', ""),
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "path": path,
+        "block": format!("blk_{}_{}", id.0, facts.gs.0),
+        "len": facts.len,
+        "complete": facts.state == BlockState::Complete,
+        "corrupt": verdict.corrupt,
+        "missing": verdict.is_missing() && !verdict.corrupt,
+        "expected": verdict.expected,
+        "live": verdict.counts.live,
+        "places": places,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_name;
+
+    #[test]
+    fn names_of_blocks_are_read() {
+        for (name, number) in [
+            ("blk_17", 17),
+            ("blk_-9223372036854775792", -9_223_372_036_854_775_792),
+            ("blk_17_1001.meta", 17),
+            ("blk_17_1001", 0),
+            ("blk_", 0),
+            ("blk_-", 0),
+            ("blk_1x", 0),
+            ("xblk_1", 0),
+            ("blk_99999999999999999999", 0),
+        ] {
+            assert_eq!(parse_name(name), number, "{name}");
+        }
+    }
+}

@@ -1,0 +1,365 @@
+package cairn.interop;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
+
+/**
+ * What {@code hdfs fsck}, {@code dfsadmin -metasave} and {@code dfsadmin -report} say of a cluster that has lost units,
+ * compared with what Hadoop printed: one test for each part of {@code cases/fsck/*.txt}. A cluster of its own for each
+ * file of cases; the name says over how many racks ({@code racks3.txt}). Nothing is mended meanwhile.
+ *
+ * <pre>
+ * settle PATH N                    waits until each block of PATH has N places
+ * lose PATH BLOCK UNIT...          deletes units (replicas by their place in the list) of block BLOCK from the disks
+ * lone PATH BLOCK                  loses the one unit that is alone in its rack
+ * corrupt PATH BLOCK UNIT...       tells the NameNode that units are bad
+ * kill PATH BLOCK UNIT, revive     stops the DataNode of a unit until it counts as dead; starts all such again
+ * hold PATH LENGTH, release        writes a file and leaves it open; closes all such
+ * figures                          the figures of blocks in dfsadmin -report
+ * metasave                         dfsadmin -metasave, and the file that it wrote
+ * </pre>
+ *
+ * {@code block:PATH#BLOCK} in the arguments of {@code fsck} stands for the name of that block. Empty lines of
+ * {@code fsck} are shown as {@code _}.
+ */
+final class FsckTests implements Transcript.Tools {
+  private static final Pattern LIST = Pattern.compile("\\[((?:BLK|Datanode|/).*)\\]");
+
+  private final ClusterProcess cluster;
+  private final Configuration conf;
+  private final boolean hadoop;
+  private final List<Integer> killed = new ArrayList<>();
+  private final List<FSDataOutputStream> held = new ArrayList<>();
+
+  private FsckTests(Main.Context x, ClusterProcess cluster) {
+    this.cluster = cluster;
+    this.hadoop = x.target().isHadoop();
+    conf = cluster.conf();
+    conf.set("dfs.namenode.http-address", cluster.httpAddress());
+  }
+
+  static void run(Main.Context x) throws Exception {
+    File[] files = new File(x.home(), "hadoop/cases/fsck").listFiles((d, n) -> n.endsWith(".txt"));
+    Arrays.sort(files);
+    for (File file : files) {
+      Transcript t = new Transcript(file);
+      if (t.cases.stream().anyMatch(c -> x.runner().wants(name(file, c)))) {
+        run(x, file, t);
+      }
+    }
+  }
+
+  private static void run(Main.Context x, File file, Transcript t) throws Exception {
+    boolean racks = file.getName().startsWith("racks3");
+    Map<String, String> keys = new HashMap<>(x.keys());
+    // What is lost stays lost, so that both sides tell of the same.
+    keys.put("dfs.namenode.redundancy.interval.seconds", "3600");
+    keys.put("dfs.namenode.heartbeat.recheck-interval", "500");
+    // A Hadoop DataNode would believe its list of replicas of before it stopped.
+    keys.put("dfs.datanode.replica.cache.expiry.time", "1ms");
+    try (ClusterProcess cluster =
+        new ClusterProcess(
+            x.target(), new File(x.work(), file.getName()), racks ? 6 : 7, racks ? 3 : 1, keys)) {
+      FsckTests tools = new FsckTests(x, cluster);
+      for (Transcript.Case c : t.cases) {
+        File local = new File(x.work(), "local/" + name(file, c).replace(' ', '-'));
+        x.runner()
+            .test(
+                name(file, c),
+                () -> Transcript.run(c, x.target(), tools.conf, local, x.record(), Map.of(), tools));
+      }
+      if (x.record()) {
+        t.save();
+      }
+    }
+  }
+
+  private static String name(File file, Transcript.Case c) {
+    return "fsck/" + file.getName().replace(".txt", "") + "/" + c.name;
+  }
+
+  private DistributedFileSystem fs() throws IOException {
+    return (DistributedFileSystem) org.apache.hadoop.fs.FileSystem.get(conf);
+  }
+
+  @Override
+  public Shell.Result run(String tool, String user, String[] args) throws Exception {
+    switch (tool) {
+      case "fsck" -> {
+        for (int i = 0; i < args.length; i++) {
+          if (args[i].startsWith("block:")) {
+            String[] parts = args[i].substring(6).split("#");
+            args[i] = located(parts[0], Integer.parseInt(parts[1])).getBlock().getLocalBlock().getBlockName();
+          }
+        }
+        Shell.Result r = Shell.run(conf, user, tool, args, new byte[0]);
+        String out = new String(plain(r.text()), StandardCharsets.UTF_8);
+        return new Shell.Result(
+            r.code(),
+            out.replaceAll("(?m)^$", "_").getBytes(StandardCharsets.UTF_8),
+            new String(plain(r.err()), StandardCharsets.UTF_8));
+      }
+      case "settle" -> settle(args[0], Integer.parseInt(args[1]));
+      case "lose" -> lose(located(args[0], Integer.parseInt(args[1])), args[0], rest(args));
+      case "lone" -> lone(args[0], Integer.parseInt(args[1]));
+      case "corrupt" -> corrupt(located(args[0], Integer.parseInt(args[1])), rest(args));
+      case "kill" -> kill(located(args[0], Integer.parseInt(args[1])), Integer.parseInt(args[2]));
+      case "revive" -> revive();
+      case "hold" -> hold(args[0], Long.parseLong(args[1]));
+      case "release" -> {
+        for (FSDataOutputStream out : held) {
+          out.close();
+        }
+        held.clear();
+      }
+      case "figures" -> {
+        Shell.Result r = Shell.run(conf, user, "admin", new String[] {"-report"}, new byte[0]);
+        String text = r.text();
+        int from = text.indexOf("Replicated Blocks:");
+        text = text.substring(from, text.indexOf("-----"));
+        // Hadoop would tell nobody to delete anything, so slow are its rounds here.
+        text = text.replaceAll("(Pending deletion blocks:) \\d+", "$1 N");
+        return new Shell.Result(r.code(), text.getBytes(StandardCharsets.UTF_8), r.err());
+      }
+      case "metasave" -> {
+        return metaSave(user);
+      }
+      default -> {
+        return null;
+      }
+    }
+    return new Shell.Result(0, new byte[0], "");
+  }
+
+  private static List<Integer> rest(String[] args) {
+    return Arrays.stream(args).skip(2).map(Integer::parseInt).toList();
+  }
+
+  /** Names, ports and times made the same; lists of places and lines that differ by nothing else, sorted. */
+  private static byte[] plain(String text) {
+    text = text.replaceAll("BP-\\d+-[0-9.]+-\\d+", "POOL").replaceAll("DS-[0-9a-f-]{36}", "STORAGE");
+    text = text.replaceAll("in \\d+ milliseconds", "in N milliseconds");
+    text = text.replaceAll("(dn|datanode)\\d+(\\.rack\\d+)?/rack\\d+", "NODE/RACK");
+    text = text.replaceAll("/rack\\d+/127", "/RACK/127");
+    text = text.replaceAll("127\\.0\\.0\\.1:\\d+", "HOST:PORT");
+    text =
+        Pattern.compile("blk_(-\\d+)(_\\d+)?")
+            .matcher(text)
+            .replaceAll(
+                m -> {
+                  long unit = Long.parseLong(m.group(1)) & 15;
+                  return "BLK" + (unit == 0 ? "" : "+" + unit);
+                });
+    List<String> lines = new ArrayList<>();
+    int from = 0;
+    for (String line : text.split("\n", -1)) {
+      Matcher list = LIST.matcher(line);
+      if (list.find()) {
+        String[] items = list.group(1).split(", ");
+        Arrays.sort(items);
+        line = line.substring(0, list.start(1)) + String.join(", ", items) + line.substring(list.end(1));
+      }
+      if (!line.startsWith("Block replica on ")) {
+        lines.subList(from, lines.size()).sort(null);
+        from = lines.size() + 1;
+      }
+      lines.add(line);
+    }
+    return String.join("\n", lines).getBytes(StandardCharsets.UTF_8);
+  }
+
+  private List<LocatedBlock> blocks(String path) throws IOException {
+    return fs().getClient().getLocatedBlocks(path, 0, Long.MAX_VALUE).getLocatedBlocks();
+  }
+
+  private LocatedBlock located(String path, int block) throws IOException {
+    return blocks(path).get(block);
+  }
+
+  private interface Condition {
+    boolean holds() throws Exception;
+  }
+
+  private static void await(String what, Condition condition) throws Exception {
+    long end = System.nanoTime() + 60_000_000_000L;
+    while (!condition.holds()) {
+      if (System.nanoTime() > end) {
+        throw new AssertionError("not after 60 s: " + what);
+      }
+      Thread.sleep(50);
+    }
+  }
+
+  private void settle(String path, int places) throws Exception {
+    await(
+        path + " has " + places + " places",
+        () -> blocks(path).stream().allMatch(b -> b.getLocations().length == places));
+  }
+
+  /** The places of a block by unit, or by their order for a replicated one. */
+  private static Map<Integer, DatanodeInfo> places(LocatedBlock block) {
+    Map<Integer, DatanodeInfo> places = new HashMap<>();
+    DatanodeInfo[] nodes = block.getLocations();
+    for (int i = 0; i < nodes.length; i++) {
+      int unit = block instanceof LocatedStripedBlock striped ? striped.getBlockIndices()[i] : i;
+      places.put(unit, nodes[i]);
+    }
+    return places;
+  }
+
+  private static ExtendedBlock replica(LocatedBlock block, int unit) {
+    ExtendedBlock b = new ExtendedBlock(block.getBlock());
+    if (block instanceof LocatedStripedBlock) {
+      b.setBlockId(b.getBlockId() + unit);
+    }
+    return b;
+  }
+
+  private void lose(LocatedBlock block, String path, List<Integer> units) throws Exception {
+    Map<Integer, DatanodeInfo> places = places(block);
+    Set<String> gone = new HashSet<>();
+    for (int unit : units) {
+      DatanodeInfo node = places.get(unit);
+      int index = cluster.indexOf(node);
+      cluster.killDataNode(index);
+      String name = replica(block, unit).getBlockName();
+      List<Path> found;
+      try (Stream<Path> all = Files.walk(Path.of(folder(index)))) {
+        found =
+            all.filter(p -> p.getFileName().toString().matches(name + "(_\\d+\\.meta)?")).toList();
+      }
+      Runner.equal(2, found.size(), "files of " + name);
+      for (Path p : found) {
+        Files.delete(p);
+      }
+      cluster.startDataNode(index);
+      gone.add(node.getDatanodeUuid());
+    }
+    long id = block.getBlock().getBlockId();
+    await(
+        "units of " + path + " are gone",
+        () -> {
+          for (LocatedBlock b : blocks(path)) {
+            if (b.getBlock().getBlockId() == id) {
+              return places(b).values().stream().noneMatch(n -> gone.contains(n.getDatanodeUuid()));
+            }
+          }
+          return false;
+        });
+  }
+
+  private String folder(int index) {
+    for (JsonNode n : cluster.describe().path("datanodes")) {
+      if (n.path("index").asInt() == index) {
+        return n.path("data").asText();
+      }
+    }
+    throw new AssertionError("there is no DataNode " + index);
+  }
+
+  private void lone(String path, int block) throws Exception {
+    LocatedBlock b = located(path, block);
+    Map<String, List<Integer>> racks = new HashMap<>();
+    places(b).forEach((u, n) -> racks.computeIfAbsent(n.getNetworkLocation(), r -> new ArrayList<>()).add(u));
+    List<Integer> alone =
+        racks.values().stream().filter(units -> units.size() == 1).findFirst().orElseThrow();
+    lose(b, path, alone);
+  }
+
+  private void corrupt(LocatedBlock block, List<Integer> units) throws Exception {
+    Map<Integer, DatanodeInfo> places = places(block);
+    List<LocatedBlock> bad = new ArrayList<>();
+    for (int unit : units) {
+      DatanodeInfo node = places.get(unit);
+      for (int i = 0; i < block.getLocations().length; i++) {
+        if (block.getLocations()[i].equals(node)) {
+          bad.add(
+              new LocatedBlock(
+                  replica(block, unit),
+                  new DatanodeInfo[] {node},
+                  new String[] {block.getStorageIDs()[i]},
+                  new org.apache.hadoop.fs.StorageType[] {block.getStorageTypes()[i]}));
+        }
+      }
+    }
+    fs().getClient().getNamenode().reportBadBlocks(bad.toArray(new LocatedBlock[0]));
+  }
+
+  private void kill(LocatedBlock block, int unit) throws Exception {
+    int index = cluster.indexOf(places(block).get(unit));
+    int live = cluster.live();
+    cluster.killDataNode(index);
+    killed.add(index);
+    await("a DataNode counts as dead", () -> cluster.live() < live);
+  }
+
+  private void revive() throws Exception {
+    int live = cluster.live();
+    for (int index : killed) {
+      cluster.startDataNode(index);
+    }
+    cluster.waitForLive(live + killed.size());
+    killed.clear();
+  }
+
+  private void hold(String path, long length) throws Exception {
+    FSDataOutputStream out = fs().create(new org.apache.hadoop.fs.Path(path));
+    Data.copy(new Data.Source(7, length), out);
+    out.hflush();
+    held.add(out);
+  }
+
+  private Shell.Result metaSave(String user) throws Exception {
+    Shell.Result r = Shell.run(conf, user, "admin", new String[] {"-metasave", "state.txt"}, new byte[0]);
+    if (r.code() != 0) {
+      return r;
+    }
+    File data = new File(cluster.confDir()).getParentFile();
+    File file =
+        hadoop ? new File(data.getParentFile(), "state.txt") : new File(data, "namenode/metasave-state.txt");
+    String text = new String(plain(Files.readString(file.toPath())), StandardCharsets.UTF_8);
+    // The space of the disk and the times say nothing; the queues are in no order, nor are the places of a block; and
+    // Hadoop would tell nobody to delete anything, so slow are its rounds here.
+    text = text.replaceAll("(?m)^(HOST:PORT /rack\\d+ \\w+) .*$", "$1 FIGURES");
+    text = text.replaceAll("(?m)^HOST:PORT /rack\\d+", "HOST:PORT RACK");
+    text = text.replaceAll("(?s)(Metasave: Blocks )\\d+( waiting deletion from )\\d+( datanodes.).*(?=Corrupt Blocks:)", "$1N$2N$3\n");
+    StringBuilder out = new StringBuilder();
+    List<String> run = new ArrayList<>();
+    for (String line : text.split("\n")) {
+      if (line.startsWith("/")) {
+        String[] parts = line.split("(?<=\\) )", 2);
+        String[] places = parts[1].trim().split(" : *");
+        Arrays.sort(places);
+        run.add(parts[0] + String.join(", ", places));
+      } else if (line.startsWith("Block=")) {
+        run.add(line);
+      } else {
+        run.stream().sorted().forEach(l -> out.append(l).append('\n'));
+        run.clear();
+        out.append(line).append('\n');
+      }
+    }
+    return new Shell.Result(r.code(), out.toString().getBytes(StandardCharsets.UTF_8), r.err());
+  }
+}
