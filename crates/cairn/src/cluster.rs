@@ -72,6 +72,9 @@ impl Cluster {
         config.racks = rack_table(datanodes, racks);
         let namenode = start_namenode(config).await?;
         conf.set("fs.defaultFS", format!("hdfs://{}", namenode.rpc_addr));
+        if let Some(addr) = namenode.http_addr {
+            conf.set("dfs.namenode.http-address", addr.to_string());
+        }
         let slots = (0..datanodes)
             .map(|index| slot(&conf, &data, index, racks))
             .collect::<Result<Vec<Slot>>>()?;

@@ -7,6 +7,7 @@ mod cluster;
 mod commands;
 mod config;
 mod output;
+mod salvage;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -59,6 +60,8 @@ enum Command {
     Fs(fs::Args),
     /// Administer erasure coding policies, with the options of `hdfs ec`
     Ec(ec::Args),
+    /// Check which blocks lack what, with the options of `hdfs fsck`
+    Fsck(commands::fsck::Args),
     /// Show the state and the space of the cluster
     Report(report::Args),
     /// Read every replica and unit of files, and name or repair those that are not what they should be
@@ -102,6 +105,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Datanode(args) => datanode::run(&settings, args).await,
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Ec(args) => ec::run(&settings, args).await,
+            Command::Fsck(args) => commands::fsck::run(&settings, args).await,
             Command::Report(args) => report::run(&settings, args).await,
             Command::Scrub(args) => commands::scrub::run(&settings, args).await,
         }

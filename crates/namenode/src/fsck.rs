@@ -15,7 +15,7 @@ mod options;
 mod out;
 pub mod salvage;
 mod storage;
-mod text;
+pub(crate) mod text;
 mod totals;
 mod walk;
 

@@ -260,7 +260,7 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
     /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
-    pub fn spread(&self, facts: &BlockFacts, verdict: &Verdict, replicas: &[Replica]) -> Spread {
+    pub fn spread_of(&self, facts: &BlockFacts, verdict: &Verdict, replicas: &[Replica]) -> Spread {
         if self.rack_count <= 1 {
             return Spread { racks: 1, wanted: 1, total: 1 };
         }

@@ -22,6 +22,7 @@ mod deletions;
 mod dispatch;
 mod evacuate;
 pub mod failure;
+pub mod inspect;
 mod pending;
 mod schedule;
 mod setback;

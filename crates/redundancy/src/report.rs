@@ -456,7 +456,12 @@ impl Cluster {
         let Some(storage) = on_node.map(|place| place.storage) else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
-        let bad = Bad { block, stale: block.gs < facts.gs };
+        // Who found bad bytes knows nothing of how many there are.
+        let len = match facts.is_final() && block.gs == facts.gs {
+            true => facts.unit_len(block.id.unit()),
+            false => block.len,
+        };
+        let bad = Bad { block: BlockRef { len, ..block }, stale: block.gs < facts.gs };
         self.mark_bad(lookup, storage, bad);
         Ok(())
     }

@@ -4,6 +4,7 @@ pub mod cluster;
 pub mod datanode;
 pub mod ec;
 pub mod fs;
+pub mod fsck;
 pub mod namenode;
 pub mod quickstart;
 pub mod report;

@@ -31,6 +31,21 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     Ok(c)
 }
 
+/// Where the NameNode serves HTTP, `host:port`: its key, with the host of the file system in place of a
+/// host that stands for all, or that host with Hadoop's port.
+///
+/// Source: Hadoop 3.5.0 `DFSUtil#getInfoServer`.
+pub fn http_address(conf: &Configuration) -> Result<String> {
+    let uri =
+        conf.default_fs().context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?;
+    let authority = authority(&uri)?;
+    let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
+    let key = conf.get("dfs.namenode.http-address").unwrap_or_default();
+    let (named, port) = key.rsplit_once(':').unwrap_or((&key, "9870"));
+    let host = if ["", "0.0.0.0", "[::]"].contains(&named) { host } else { named };
+    Ok(format!("{host}:{port}"))
+}
+
 fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     conf.millis("dfs.client.socket-timeout", &mut c.socket_timeout)?;
     let rpc = &mut c.rpc_timeout;
@@ -92,5 +107,16 @@ mod tests {
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));
+    }
+
+    #[test]
+    fn the_http_server_is_found() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://nn:8020");
+        assert_eq!(http_address(&conf).unwrap(), "nn:9870");
+        conf.set("dfs.namenode.http-address", "0.0.0.0:50070");
+        assert_eq!(http_address(&conf).unwrap(), "nn:50070");
+        conf.set("dfs.namenode.http-address", "web:80");
+        assert_eq!(http_address(&conf).unwrap(), "web:80");
     }
 }

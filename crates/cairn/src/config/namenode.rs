@@ -1,10 +1,12 @@
 //! A NameNode's settings from Hadoop's keys.
 
 use super::Configuration;
+use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Reads every key that a NameNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
@@ -22,6 +24,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.seconds("dfs.namenode.lease-hard-limit-sec", &mut c.lease_hard_limit)?;
     conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
+    c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Ok(c)
 }

@@ -42,7 +42,7 @@ impl View<'_> {
         });
         let types = served.map(|r| self.cluster.storage(r.storage).storage_type).collect();
         Look {
-            spread: self.cluster.spread(facts, &verdict, &replicas),
+            spread: self.cluster.spread_of(facts, &verdict, &replicas),
             places: self.places(id, facts, replicas),
             types,
             verdict,
@@ -98,7 +98,8 @@ impl View<'_> {
             format!("DatanodeInfoWithStorage[{},{},{kind}]", node.address, storage.uuid)
         };
         if self.options.upgrade_domains {
-            text.push_str("(ud=undefined)");
+            let domain = node.upgrade_domain.as_deref().unwrap_or("undefined");
+            let _ = write!(text, "(ud={domain})");
         }
         text
     }

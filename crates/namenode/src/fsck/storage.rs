@@ -2,8 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `StoragePolicySummary`.
 
-use crate::protocol::storage_policy::{ALL, StoragePolicy};
-use cairn_redundancy::StorageType;
+use cairn_redundancy::{StoragePolicy, StorageType};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,8 +43,8 @@ impl StorageSummary {
 
 /// The first policy that would put blocks on just these types.
 fn policy_of(ranks: &[usize]) -> Option<StoragePolicy> {
-    ALL.into_iter().find(|policy| {
-        let mut wanted: Vec<usize> = policy.creation_types().iter().copied().map(rank).collect();
+    StoragePolicy::ALL.into_iter().find(|policy| {
+        let mut wanted: Vec<usize> = policy.creation.iter().copied().map(rank).collect();
         wanted.sort_unstable();
         let Some((head, rest)) = ranks.split_at_checked(wanted.len()) else { return false };
         head == wanted && rest.iter().all(|rank| Some(rank) == wanted.last())

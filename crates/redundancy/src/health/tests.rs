@@ -118,7 +118,8 @@ fn bad_replicas_have_their_reasons() {
     world.store(id, facts, &[0]);
     world.received(1, BlockRef { id, gs: GenerationStamp(1000), len: 100 });
     world.received(2, BlockRef { id, gs: facts.gs, len: 99 });
-    let (handle, good) = (world.handle(0), world.good(id, 0));
+    // The length that a reporter tells means nothing.
+    let (handle, good) = (world.handle(0), BlockRef { len: 7, ..world.good(id, 0) });
     world.cluster.report_bad(&world.blocks, handle, "", good).unwrap();
     let standings = |world: &World| {
         let replicas = world.cluster.replicas(id, &facts);
@@ -191,7 +192,7 @@ fn the_spread_over_racks_is_judged() {
         world.store(id, facts, nodes);
         let replicas = world.cluster.replicas(id, &facts);
         let verdict = Verdict::of(&facts, &replicas, 1);
-        world.cluster.spread(&facts, &verdict, &replicas)
+        world.cluster.spread_of(&facts, &verdict, &replicas)
     };
     let three = replicated(3, 100, BlockState::Complete);
     let group5 = rs(3, 2, 3 * 1024, BlockState::Complete);

@@ -59,6 +59,11 @@ impl Deletions {
         }
     }
 
+    /// All that wait, by storage.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (StorageHandle, &BTreeSet<BlockRef>)> {
+        self.queues.iter().map(|(storage, blocks)| (*storage, blocks))
+    }
+
     /// Replicas that wait.
     pub(super) fn replicas(&self) -> u64 {
         self.counts[0]

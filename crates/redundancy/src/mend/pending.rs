@@ -34,6 +34,11 @@ impl Pending {
         self.tasks.get_mut(&id).map_or(&mut [], Vec::as_mut_slice)
     }
 
+    /// All blocks and groups that have tasks, with these.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (BlockId, &[Task])> {
+        self.tasks.iter().map(|(id, tasks)| (*id, tasks.as_slice()))
+    }
+
     /// Blocks and groups that have tasks.
     pub(super) fn len(&self) -> usize {
         self.tasks.len()

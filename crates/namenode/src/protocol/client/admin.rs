@@ -1,6 +1,5 @@
 //! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode, upgrades.
 
-use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockCounts, GroupCounts, ReportKind};
 use cairn_wire::exception::class;
@@ -15,8 +14,6 @@ use crate::NameNode;
 const MAX_BALANCER_BANDWIDTH: i64 = 1 << 40;
 /// Blocks of each leaving DataNode that a report tells of.
 const LEAVING_BLOCKS: usize = 20;
-/// Longest name that `metaSave` takes, bytes.
-const MAX_META_SAVE_NAME: usize = 200;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getStats`.
 pub async fn get_fs_stats(node: &NameNode, call: &Call) -> Answer {
@@ -275,57 +272,4 @@ pub async fn get_current_edit_log_txid(node: &NameNode, call: &Call) -> Answer {
     let last = node.ns.last_sequence().map_err(|error| Refusal::io(error.to_string()))?;
     let txid = i64::try_from(last).unwrap_or(i64::MAX);
     answer(&pb::GetCurrentEditLogTxidResponseProto { txid })
-}
-
-/// Writes what is known of the cluster into a file of that name, beside the log.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#metaSave`.
-pub async fn meta_save(node: &NameNode, call: &Call) -> Answer {
-    let request: pb::MetaSaveRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    let name = request.filename;
-    // The name comes from a client: it must not lead out of the folder, nor to the log or the store.
-    let plain = !name.is_empty()
-        && name.len() <= MAX_META_SAVE_NAME
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if !plain {
-        let message = format!("{name:?} is no plain file name for metaSave");
-        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
-    }
-    let path = node.config.name_dir.join(format!("metasave-{name}"));
-    let text = meta_text(node)?;
-    let write = tokio::task::spawn_blocking(move || std::fs::write(path, text)).await;
-    match write {
-        Ok(Ok(())) => answer(&pb::MetaSaveResponseProto {}),
-        Ok(Err(error)) => Err(Refusal::io(format!("metaSave: {error}"))),
-        Err(_) => Err(Refusal::io("metaSave was interrupted")),
-    }
-}
-
-/// What `metaSave` writes.
-fn meta_text(node: &NameNode) -> Result<String, Refusal> {
-    use std::fmt::Write as _;
-    let totals = node.ns.read(|store| query::totals(store))?;
-    let cluster = node.cluster();
-    let stats = cluster.stats(node.now());
-    let mut text = String::new();
-    let _ = writeln!(text, "{} files and directories, {} blocks", totals.inodes, totals.blocks);
-    let _ = writeln!(text, "Live Datanodes: {}", stats.live_nodes);
-    let _ = writeln!(text, "Dead Datanodes: {}", stats.dead_nodes);
-    let _ = writeln!(text, "Replicated blocks: {:?}", stats.replicated);
-    let _ = writeln!(text, "Block groups: {:?}", stats.groups);
-    let _ =
-        writeln!(text, "Metasave: Blocks being reconstructed: {}", stats.pending_reconstruction);
-    for datanode in cluster.nodes() {
-        let _ = writeln!(
-            text,
-            "{} {} {} {:?} {:?}",
-            datanode.name(),
-            datanode.uuid,
-            datanode.rack,
-            datanode.admin,
-            datanode.usage,
-        );
-    }
-    Ok(text)
 }

@@ -7,6 +7,7 @@ mod admin;
 mod attributes;
 mod ec;
 mod locate;
+mod meta_save;
 mod pipeline;
 mod read;
 mod refused;
@@ -104,7 +105,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getHAServiceState" => admin::get_ha_service_state(node, call).await,
         "msync" => admin::msync(node, call).await,
         "getCurrentEditLogTxid" => admin::get_current_edit_log_txid(node, call).await,
-        "metaSave" => admin::meta_save(node, call).await,
+        "metaSave" => meta_save::meta_save(node, call).await,
 
         "getSnapshottableDirListing" => refused::get_snapshottable_dir_listing(node, call).await,
         "getEZForPath" => refused::get_ez_for_path(node, call).await,

@@ -19,6 +19,7 @@ import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.Block;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
@@ -36,6 +37,7 @@ import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
  * corrupt PATH BLOCK UNIT...       tells the NameNode that units are bad
  * kill PATH BLOCK UNIT, revive     stops the DataNode of a unit until it counts as dead; starts all such again
  * hold PATH LENGTH, release        writes a file and leaves it open; closes all such
+ * same ARGS                        compares cairn fsck with hdfs fsck, its text and its exit status
  * figures                          the figures of blocks in dfsadmin -report
  * metasave                         dfsadmin -metasave, and the file that it wrote
  * </pre>
@@ -49,12 +51,14 @@ final class FsckTests implements Transcript.Tools {
   private final ClusterProcess cluster;
   private final Configuration conf;
   private final boolean hadoop;
+  private final File cairn;
   private final List<Integer> killed = new ArrayList<>();
   private final List<FSDataOutputStream> held = new ArrayList<>();
 
   private FsckTests(Main.Context x, ClusterProcess cluster) {
     this.cluster = cluster;
     this.hadoop = x.target().isHadoop();
+    this.cairn = x.cairn();
     conf = cluster.conf();
     conf.set("dfs.namenode.http-address", cluster.httpAddress());
   }
@@ -107,12 +111,7 @@ final class FsckTests implements Transcript.Tools {
   public Shell.Result run(String tool, String user, String[] args) throws Exception {
     switch (tool) {
       case "fsck" -> {
-        for (int i = 0; i < args.length; i++) {
-          if (args[i].startsWith("block:")) {
-            String[] parts = args[i].substring(6).split("#");
-            args[i] = located(parts[0], Integer.parseInt(parts[1])).getBlock().getLocalBlock().getBlockName();
-          }
-        }
+        expand(args);
         Shell.Result r = Shell.run(conf, user, tool, args, new byte[0]);
         String out = new String(plain(r.text()), StandardCharsets.UTF_8);
         return new Shell.Result(
@@ -120,11 +119,12 @@ final class FsckTests implements Transcript.Tools {
             out.replaceAll("(?m)^$", "_").getBytes(StandardCharsets.UTF_8),
             new String(plain(r.err()), StandardCharsets.UTF_8));
       }
+      case "same" -> same(args);
       case "settle" -> settle(args[0], Integer.parseInt(args[1]));
       case "lose" -> lose(located(args[0], Integer.parseInt(args[1])), args[0], rest(args));
       case "lone" -> lone(args[0], Integer.parseInt(args[1]));
       case "corrupt" -> corrupt(located(args[0], Integer.parseInt(args[1])), rest(args));
-      case "kill" -> kill(located(args[0], Integer.parseInt(args[1])), Integer.parseInt(args[2]));
+      case "kill" -> kill(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2]));
       case "revive" -> revive();
       case "hold" -> hold(args[0], Long.parseLong(args[1]));
       case "release" -> {
@@ -152,6 +152,39 @@ final class FsckTests implements Transcript.Tools {
     return new Shell.Result(0, new byte[0], "");
   }
 
+  private void same(String[] args) throws Exception {
+    if (cairn == null) {
+      return;
+    }
+    expand(args);
+    Shell.Result java = Shell.run(conf, null, "fsck", args, new byte[0]);
+    List<String> command = new ArrayList<>(List.of(cairn.getPath(), "--fs", cluster.uri()));
+    command.addAll(List.of("-D", "dfs.namenode.http-address=" + cluster.httpAddress(), "fsck"));
+    command.addAll(List.of(args));
+    ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+    builder.environment().put("HADOOP_USER_NAME", System.getProperty("user.name"));
+    Process process = builder.start();
+    String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    int code = process.waitFor();
+    Runner.equal(sameText(java.text()), sameText(text), "text of cairn fsck " + String.join(" ", args));
+    Runner.equal(java.code() & 255, code, "exit status of cairn fsck " + String.join(" ", args));
+  }
+
+  /** Times made the same. */
+  private static String sameText(String text) {
+    return text.replaceAll(" at [A-Z][a-z]{2} .* \\d{4}", " at DATE").replaceAll("in \\d+ milli", "in N milli");
+  }
+
+  private void expand(String[] args) throws IOException {
+    for (int i = 0; i < args.length; i++) {
+      if (args[i].startsWith("block:")) {
+        String[] parts = args[i].substring(6).split("#");
+        Block block = located(parts[0], Integer.parseInt(parts[1])).getBlock().getLocalBlock();
+        args[i] = block.getBlockName();
+      }
+    }
+  }
+
   private static List<Integer> rest(String[] args) {
     return Arrays.stream(args).skip(2).map(Integer::parseInt).toList();
   }
@@ -162,7 +195,7 @@ final class FsckTests implements Transcript.Tools {
     text = text.replaceAll("in \\d+ milliseconds", "in N milliseconds");
     text = text.replaceAll("(dn|datanode)\\d+(\\.rack\\d+)?/rack\\d+", "NODE/RACK");
     text = text.replaceAll("/rack\\d+/127", "/RACK/127");
-    text = text.replaceAll("127\\.0\\.0\\.1:\\d+", "HOST:PORT");
+    text = text.replaceAll("127\\.0\\.0\\.1:\\d+", "HOST:PORT").replaceAll("blk_\\d+(_\\d+)?", "BLK");
     text =
         Pattern.compile("blk_(-\\d+)(_\\d+)?")
             .matcher(text)
@@ -180,7 +213,7 @@ final class FsckTests implements Transcript.Tools {
         Arrays.sort(items);
         line = line.substring(0, list.start(1)) + String.join(", ", items) + line.substring(list.end(1));
       }
-      if (!line.startsWith("Block replica on ")) {
+      if (!line.startsWith("Block replica on ") && !line.startsWith("BLK\t") && !line.endsWith("%")) {
         lines.subList(from, lines.size()).sort(null);
         from = lines.size() + 1;
       }
@@ -306,12 +339,13 @@ final class FsckTests implements Transcript.Tools {
     fs().getClient().getNamenode().reportBadBlocks(bad.toArray(new LocatedBlock[0]));
   }
 
-  private void kill(LocatedBlock block, int unit) throws Exception {
-    int index = cluster.indexOf(places(block).get(unit));
+  private void kill(String path, int number, int unit) throws Exception {
+    int index = cluster.indexOf(places(located(path, number)).get(unit));
     int live = cluster.live();
     cluster.killDataNode(index);
     killed.add(index);
     await("a DataNode counts as dead", () -> cluster.live() < live);
+    await("its units are forgotten", () -> !places(located(path, number)).containsKey(unit));
   }
 
   private void revive() throws Exception {

@@ -1,0 +1,324 @@
+//! `cairn fsck`: what the blocks of a tree lack, with the options and the exit statuses of `hdfs fsck`.
+//!
+//! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
+
+use crate::{Settings, config, output};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+const USAGE: &str = "\
+usage: cairn fsck [PATH] [-list-corruptfileblocks | [-move | -delete | -openforwrite]
+                  [-files [-blocks [-locations | -racks | -replicaDetails | -upgradedomains]]]]
+                  [-includeSnapshots] [-showprogress] [-storagepolicies] [-maintenance]
+                  [-blockId BLOCK...] [-replicate]";
+
+/// Longest head of an answer, and longest line of its body, bytes.
+const LINE_MAX: u64 = 1 << 26;
+/// What `DFSck` exits with when it cannot tell.
+const UNKNOWN: u8 = 255;
+
+/// Flags of `cairn fsck`.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "cairn fsck [PATH] OPTION...", after_help = USAGE)]
+pub struct Args {
+    /// A path and options of `hdfs fsck`
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    words: Vec<String>,
+}
+
+/// Prints what the NameNode finds; exits like `hdfs fsck`: 0 healthy, 1 corrupt, 255 if it failed.
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    let request = match Request::parse(&args.words, settings.json) {
+        Ok(request) => request,
+        Err(error) => {
+            eprintln!("fsck: {error:#}\n{USAGE}");
+            return Ok(ExitCode::from(UNKNOWN));
+        }
+    };
+    let conf = settings.configuration()?;
+    let client = config::client::read(&conf)?;
+    let address = config::client::http_address(&conf)?;
+    let target = request.target(&client.user);
+    eprintln!("Connecting to namenode via http://{address}{target}");
+    let code = match request.list_corrupt {
+        true => list_corrupt(&address, &target, &request).await?,
+        false => {
+            let mut last = String::new();
+            let print = |line: &str| {
+                crate::say!("{line}");
+                last = line.to_string();
+            };
+            get(&address, &target, print).await?;
+            if request.json { json_status(&last) } else { exit_status(&last) }
+        }
+    };
+    Ok(ExitCode::from(code))
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Request {
+    path: Option<String>,
+    flags: Vec<&'static str>,
+    block_ids: Option<String>,
+    list_corrupt: bool,
+    json: bool,
+}
+
+/// Options, and what they are called in the query.
+const FLAGS: [(&str, &str); 15] = [
+    ("-move", "move"),
+    ("-delete", "delete"),
+    ("-files", "files"),
+    ("-openforwrite", "openforwrite"),
+    ("-blocks", "blocks"),
+    ("-locations", "locations"),
+    ("-racks", "racks"),
+    ("-replicaDetails", "replicadetails"),
+    ("-upgradedomains", "upgradedomains"),
+    ("-storagepolicies", "storagepolicies"),
+    ("-showprogress", "showprogress"),
+    ("-list-corruptfileblocks", "listcorruptfileblocks"),
+    ("-includeSnapshots", "includeSnapshots"),
+    ("-maintenance", "maintenance"),
+    ("-replicate", "replicate"),
+];
+
+impl Request {
+    fn parse(words: &[String], json: bool) -> Result<Request> {
+        let mut request = Request { json, ..Request::default() };
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            if let Some((_, name)) = FLAGS.iter().find(|(option, _)| option == word) {
+                request.flags.push(name);
+                request.list_corrupt |= *name == "listcorruptfileblocks";
+            } else if word == "-blockId" {
+                let ids = request.block_ids.get_or_insert_default();
+                while let Some(id) = words.next_if(|word| !word.starts_with('-')) {
+                    let _ = write!(ids, "{id} ");
+                }
+            } else if word == "--json" {
+                request.json = true;
+            } else if word.starts_with('-') {
+                bail!("Illegal option '{word}'");
+            } else if request.path.is_none() {
+                request.path = Some(word.clone());
+            } else {
+                bail!("can only operate on one path at a time '{word}'");
+            }
+        }
+        Ok(request)
+    }
+
+    /// Path and query of the page.
+    fn target(&self, user: &str) -> String {
+        let mut target = format!("/fsck?ugi={}", encoded(user));
+        for flag in &self.flags {
+            let _ = write!(target, "&{flag}=1");
+        }
+        if let Some(ids) = &self.block_ids {
+            let _ = write!(target, "&blockId={}", encoded(ids));
+        }
+        if self.json {
+            target.push_str("&format=json");
+        }
+        let _ = write!(target, "&path={}", encoded(self.path()));
+        target
+    }
+
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or("/")
+    }
+}
+
+/// As Java's `URLEncoder` does it.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b' ' => out.push('+'),
+            _ if byte.is_ascii_alphanumeric() || b"*-._".contains(&byte) => out.push(byte.into()),
+            _ => _ = write!(out, "%{byte:02X}"),
+        }
+    }
+    out
+}
+
+/// What `DFSck` makes of the last line.
+fn exit_status(last: &str) -> u8 {
+    const ENDS: [(&str, u8); 9] = [
+        ("is HEALTHY", 0),
+        ("is CORRUPT", 1),
+        ("does not exist", 0),
+        ("is EXCESS", 0),
+        ("is DECOMMISSIONED", 2),
+        ("is DECOMMISSIONING", 3),
+        ("is IN MAINTENANCE", 4),
+        ("is ENTERING MAINTENANCE", 5),
+        ("is STALE", 6),
+    ];
+    if last.contains("Incorrect blockId format:") {
+        return 0;
+    }
+    ENDS.iter().find(|(end, _)| last.ends_with(end)).map_or(UNKNOWN, |(_, status)| *status)
+}
+
+fn json_status(last: &str) -> u8 {
+    let last: Value = serde_json::from_str(last).unwrap_or_default();
+    match last["status"].as_str() {
+        Some("HEALTHY" | "NONEXISTENT") => 0,
+        Some("CORRUPT") => 1,
+        // A block has no status of its own, but places.
+        None if last["places"].is_array() => u8::from(last["corrupt"] == true),
+        _ => UNKNOWN,
+    }
+}
+
+/// Asks for one page of lost blocks after the other.
+async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<u8> {
+    let (path, mut count, mut cookie) = (request.path(), 0_u64, 0_u64);
+    loop {
+        let more = if cookie > 0 { format!("&startblockafter={cookie}") } else { String::new() };
+        let (mut rows, mut next, mut denied, mut failed) = (Vec::new(), None, false, false);
+        get(address, &format!("{target}{more}"), |line| {
+            let object: Value = serde_json::from_str(line).unwrap_or_default();
+            if let Some(number) = line.strip_prefix("Cookie:\t") {
+                next = number.parse().ok();
+            } else if let Some(number) = object["cookie"].as_u64() {
+                next = Some(number);
+            } else if line.contains("Access denied for user") {
+                denied = true;
+            } else if line.contains("blk_") {
+                rows.push(line.to_string());
+            } else if line.ends_with(" FAILED") || object["status"] == "FAILED" {
+                failed = true;
+            }
+        })
+        .await?;
+        if denied {
+            crate::say!("Failed to open path '{path}': Permission denied");
+            return Ok(UNKNOWN);
+        }
+        if failed {
+            bail!("the NameNode cannot list lost blocks now");
+        }
+        if count == 0 && !rows.is_empty() && !request.json {
+            crate::say!("The list of corrupt blocks under path '{path}' are:");
+        }
+        for row in &rows {
+            crate::say!("{row}");
+        }
+        count += rows.len() as u64;
+        match next {
+            Some(next) if next > cookie && !rows.is_empty() => cookie = next,
+            _ => break,
+        }
+    }
+    if request.json {
+        crate::say!("{}", serde_json::json!({"path": path, "corrupt": count}));
+    } else {
+        crate::say!("The filesystem under path '{path}' has {count} CORRUPT blocks");
+    }
+    Ok(if count == 0 { 0 } else { UNKNOWN })
+}
+
+/// Gets a page and hands over its lines as they come.
+async fn get(address: &str, target: &str, line: impl FnMut(&str)) -> Result<()> {
+    let stream = TcpStream::connect(address).await;
+    let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
+    // The end of an HTTP/1.0 answer is the end of its connection.
+    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    read_answer(stream, line).await.with_context(|| format!("answer of http://{address}"))
+}
+
+async fn read_answer(stream: impl AsyncRead + Unpin, mut line: impl FnMut(&str)) -> Result<()> {
+    let mut reader = BufReader::new(stream);
+    let status = next_line(&mut reader).await?.unwrap_or_default();
+    while next_line(&mut reader).await?.is_some_and(|header| !header.is_empty()) {}
+    if status.split(' ').nth(1) != Some("200") {
+        let reason = next_line(&mut reader).await?.unwrap_or_default();
+        bail!("{status}: {reason}");
+    }
+    while let Some(text) = next_line(&mut reader).await? {
+        line(&text);
+    }
+    Ok(())
+}
+
+async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let read = reader.take(LINE_MAX).read_until(b'\n', &mut bytes).await?;
+    if read as u64 >= LINE_MAX {
+        bail!("a line is longer than {}", output::size(LINE_MAX));
+    }
+    while bytes.last().is_some_and(|byte| b"\r\n".contains(byte)) {
+        bytes.pop();
+    }
+    Ok((read > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').filter(|word| !word.is_empty()).map(str::to_string).collect()
+    }
+
+    #[test]
+    fn queries_are_hadoops() {
+        let target = |text: &str| Request::parse(&words(text), false).unwrap().target("me");
+        assert_eq!(target(""), "/fsck?ugi=me&path=%2F");
+        assert_eq!(
+            target("/a/ü -files -blocks -replicaDetails"),
+            "/fsck?ugi=me&files=1&blocks=1&replicadetails=1&path=%2Fa%2F%C3%BC"
+        );
+        assert_eq!(
+            target("-blockId blk_1 blk_-2 -racks"),
+            "/fsck?ugi=me&racks=1&blockId=blk_1+blk_-2+&path=%2F"
+        );
+        assert_eq!(target("/ --json"), "/fsck?ugi=me&format=json&path=%2F");
+        for wrong in ["/ -bad", "/a /b"] {
+            assert!(Request::parse(&words(wrong), false).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_is_the_status() {
+        for (last, status) in [
+            ("The filesystem under path '/' is HEALTHY", 0),
+            ("The filesystem under path '/' is CORRUPT", 1),
+            ("Path '/x' does not exist", 0),
+            ("Block replica on datanode/rack: a/b is DECOMMISSIONING", 3),
+            ("Block replica on datanode/rack: a/b is IN MAINTENANCE", 4),
+            ("Fsck on path '/' FAILED", 255),
+            ("", 255),
+        ] {
+            assert_eq!(exit_status(last), status, "{last}");
+        }
+        for (last, status) in [
+            (r#"{"status":"HEALTHY"}"#, 0),
+            (r#"{"status":"CORRUPT"}"#, 1),
+            (r#"{"status":"FAILED"}"#, 255),
+            (r#"{"places":[],"corrupt":true}"#, 1),
+            ("no JSON", 255),
+        ] {
+            assert_eq!(json_status(last), status, "{last}");
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_are_read_line_by_line() {
+        let mut lines = Vec::new();
+        let answer = &b"HTTP/1.1 200 OK\r\nA: b\r\n\r\none\n\ntwo"[..];
+        read_answer(answer, |line| lines.push(line.to_string())).await.unwrap();
+        assert_eq!(lines, ["one", "", "two"]);
+        let refused = &b"HTTP/1.1 403 Status\r\n\r\nnot allowed\n"[..];
+        let error = read_answer(refused, |_| ()).await.unwrap_err().to_string();
+        assert!(error.contains("403") && error.contains("not allowed"), "{error}");
+    }
+}
