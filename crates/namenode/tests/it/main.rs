@@ -2,6 +2,7 @@
 
 mod balancer;
 mod cluster;
+mod fsck;
 mod journal;
 mod leaving;
 mod lifecycle;

@@ -116,11 +116,11 @@ fn bad_replicas_have_their_reasons() {
     let id = block(1);
     let facts = replicated(3, 100, BlockState::Complete);
     world.store(id, facts, &[0]);
-    world.received(1, BlockRef { id, gs: GenerationStamp(1000), len: 100 });
-    world.received(2, BlockRef { id, gs: facts.gs, len: 99 });
     // The length that a reporter tells means nothing.
     let (handle, good) = (world.handle(0), BlockRef { len: 7, ..world.good(id, 0) });
     world.cluster.report_bad(&world.blocks, handle, "", good).unwrap();
+    world.received(1, BlockRef { id, gs: GenerationStamp(1000), len: 100 });
+    world.received(2, BlockRef { id, gs: facts.gs, len: 99 });
     let standings = |world: &World| {
         let replicas = world.cluster.replicas(id, &facts);
         replicas.iter().map(|r| (world.number(r.storage), r.standing)).collect::<Vec<_>>()
