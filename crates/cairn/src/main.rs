@@ -26,7 +26,7 @@ struct Cairn {
 }
 
 /// What every command takes.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Settings {
     /// Folder with core-site.xml and hdfs-site.xml (default: HADOOP_CONF_DIR)
     #[arg(long, global = true, value_name = "DIR")]
@@ -116,6 +116,20 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
 }
 
 impl Settings {
+    /// Reads everything again, for a role that runs: its settings, and the text of each property.
+    fn reload<C>(
+        &self,
+        read: impl Fn(&config::Configuration) -> Result<C>,
+    ) -> Result<cairn_net::reconfiguration::Read<C>, String> {
+        let read_all = || {
+            let conf = self.configuration()?;
+            let settings = read(&conf)?;
+            let text = |(key, _): (&str, &str)| Some((key.to_string(), conf.get(key)?));
+            Ok((settings, conf.iter().filter_map(text).collect()))
+        };
+        read_all().map_err(|error: anyhow::Error| format!("{error:#}"))
+    }
+
     /// The keys of the folder, the environment and the `-D` words, in that order.
     fn configuration(&self) -> Result<config::Configuration> {
         let mut conf = config::Configuration::default();

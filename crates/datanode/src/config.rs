@@ -1,5 +1,6 @@
 //! What a DataNode is told at its start. Plain values: keys are parsed by the `cairn` binary.
 
+use cairn_net::reconfiguration::Reload;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -127,6 +128,8 @@ pub struct DataNodeConfig {
     /// Time between comparisons of the folders with what is known, zero for none:
     /// `dfs.datanode.directoryscan.interval`.
     pub directory_scan_interval: Duration,
+    /// Reads the configuration files again, for settings that can change; `None` where there are none.
+    pub reload: Option<Reload<DataNodeConfig>>,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
     pub connect_via_hostname: bool,
 }
@@ -169,6 +172,7 @@ impl Default for DataNodeConfig {
             scan_cursor_save_interval: Duration::from_secs(600),
             scan_skip_recently_accessed: false,
             directory_scan_interval: Duration::from_secs(21_600),
+            reload: None,
             connect_via_hostname: false,
         }
     }

@@ -7,8 +7,10 @@ use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
 use crate::ops::reconstruct::Reconstructions;
 use crate::ops::transfer::Copies;
+use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
 use crate::volume::Volume;
+use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
 use cairn_wire::proto::datanode::DatanodeRegistrationProto;
@@ -40,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) bad_blocks: BadBlocks,
     pub(crate) failed_work: FailedWork,
     pub(crate) copies: Copies,
+    /// Settings that can change.
+    pub(crate) reconfiguration: Reconfiguration<DataNodeConfig>,
     /// Bytes per second of copies that the NameNode orders.
     pub(crate) transfer_budget: Budget,
     pub(crate) name_node: RpcClient,
@@ -85,6 +89,7 @@ impl Node {
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
             copies: Copies::default(),
+            reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),
             transfer_budget: Budget::new(config.transfer_bandwidth),
             name_node: RpcClient::new(
                 config.name_node.clone(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod inter;
+pub(crate) mod reconfigure;
 
 use crate::config::StorageType;
 use crate::dataset::{Block, Checksum};

@@ -5,7 +5,7 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, blocking};
 use crate::error::{Context, DataNodeError};
 use crate::node::{INTER_DATANODE, Node};
-use crate::protocol::{client, inter};
+use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
@@ -123,9 +123,14 @@ struct Ipc {
 
 impl Service for Ipc {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
-        call.check_protocol(&[(client::NAME, 1), (INTER_DATANODE, 1)])?;
+        call.check_protocol(&[
+            (client::NAME, 1),
+            (INTER_DATANODE, 1),
+            (cairn_net::reconfiguration::NAME, 1),
+        ])?;
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
+            cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call),
             _ => inter::call(&self.node, &call).await,
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
 
+use cairn_net::reconfiguration::Reload;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -121,6 +122,8 @@ pub struct NameNodeConfig {
 
     /// Whether permissions are checked. Key `dfs.permissions.enabled`.
     pub permissions_enabled: bool,
+    /// Reads the configuration files again, for settings that can change; `None` where there are none.
+    pub reload: Option<Reload<NameNodeConfig>>,
     /// The user who may do everything; the user of this process when `None`.
     pub superuser: Option<String>,
     /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
@@ -238,6 +241,7 @@ impl Default for NameNodeConfig {
             listing_limit: 1000,
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
+            reload: None,
             superuser: None,
             supergroup: "supergroup".into(),
             static_groups: vec![("dr.who".into(), Vec::new())],

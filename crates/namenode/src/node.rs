@@ -11,6 +11,7 @@ use cairn_namespace::apply::RemovedBlock;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
+use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockLookup, Cluster, LateCrc, Now};
 use cairn_stripe::BlockId;
@@ -33,6 +34,8 @@ pub struct NameNode {
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.
     pub cluster: Mutex<Cluster>,
+    /// Settings that can change.
+    pub reconfiguration: Reconfiguration<NameNodeConfig>,
     /// Racks and the lists of DataNodes that may serve.
     pub topology: Topology,
     /// Users' groups.

@@ -11,6 +11,7 @@ use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
 use cairn_redundancy::{Cluster, Config};
 use tokio::net::TcpListener;
@@ -21,7 +22,7 @@ use crate::config::{self, NameNodeConfig};
 use crate::groups::{Groups, process_user};
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::node::{NameNode, dice, wall_ms};
-use crate::protocol::Protocols;
+use crate::protocol::{self, Protocols};
 use crate::topology::{Topology, TopologyError};
 use crate::{http, pages};
 
@@ -135,6 +136,10 @@ impl NameNode {
         let groups = Groups::new(&config.static_groups, config.groups_cache);
         let node = Arc::new(NameNode {
             cluster: Mutex::new(Cluster::new(cluster_config(&config))),
+            reconfiguration: Reconfiguration::new(
+                config.reload.clone(),
+                protocol::reconfigure::PROPERTIES,
+            ),
             groups,
             topology,
             superuser,
@@ -248,7 +253,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
 }
 
 /// The settings of the cluster state.
-fn cluster_config(config: &NameNodeConfig) -> Config {
+pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
     Config {
         heartbeat_interval: config.heartbeat_interval,
         recheck_interval: config.heartbeat_recheck_interval,

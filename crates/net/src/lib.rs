@@ -6,6 +6,7 @@
 
 pub mod file_read;
 mod frame;
+pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;
 pub mod transfer_stream;

@@ -3,6 +3,7 @@
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNode;
+use cairn_net::reconfiguration::Reload;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ pub struct Args {
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let conf = settings.configuration()?;
     let mut node = config::datanode::read(&conf)?;
+    let again = settings.clone();
+    node.reload = Some(Reload::new(move || again.reload(config::datanode::read)));
     if !args.data.is_empty() {
         node.data_dirs = args.data.into_iter().map(config::datanode::volume).collect();
     }

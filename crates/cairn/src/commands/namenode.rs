@@ -3,6 +3,7 @@
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_namenode::NameNode;
+use cairn_net::reconfiguration::Reload;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ pub struct Args {
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let conf = settings.configuration()?;
     let mut node = config::namenode::read(&conf)?;
+    let again = settings.clone();
+    node.reload = Some(Reload::new(move || again.reload(config::namenode::read)));
     if let Some(folder) = args.data {
         node.name_dir = folder;
     }

@@ -23,6 +23,11 @@ impl Budget {
         }
     }
 
+    /// Sets another bound, 0 for none.
+    pub(crate) fn set(&self, bytes_per_second: u64) {
+        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+    }
+
     /// Bytes per second, 0 for any.
     pub(crate) fn get(&self) -> u64 {
         self.bytes_per_second.load(Ordering::Relaxed)
@@ -88,5 +93,16 @@ mod tests {
         let took = start.elapsed();
         assert!(took >= Duration::from_millis(250), "two eighths of a second first: {took:?}");
         Budget::new(0).pass(u64::MAX).await;
+    }
+
+    #[tokio::test]
+    async fn a_higher_bound_helps_those_who_wait() {
+        let (budget, start) = (Budget::new(1000), Instant::now());
+        let raise = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            budget.set(0);
+        };
+        tokio::join!(budget.pass(1 << 20), budget.pass(1 << 20), raise);
+        assert!(start.elapsed() < Duration::from_secs(10), "a thousand seconds' worth");
     }
 }

@@ -31,7 +31,7 @@ use pace::Paces;
 use plan::{Plan, Target};
 use rebuild::{Ended, Failure};
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -60,6 +60,8 @@ impl Budgets {
 /// others together, so that they wait for none of these.
 pub(crate) struct Reconstructions {
     permits: [Semaphore; 2],
+    /// How many permits each of them has, or will have.
+    threads: AtomicUsize,
     budgets: [Budgets; 2],
     /// Units being rebuilt or waiting for their turn.
     units: Mutex<HashSet<BlockId>>,
@@ -71,6 +73,7 @@ impl Reconstructions {
         let permits = || Semaphore::new(config.reconstruction_threads.max(1));
         Reconstructions {
             permits: [permits(), permits()],
+            threads: AtomicUsize::new(config.reconstruction_threads.max(1)),
             budgets: [Budgets::new(config), Budgets::new(config)],
             units: Mutex::default(),
             paces: Paces::default(),
@@ -135,6 +138,24 @@ impl Drop for Claim {
         });
         drop(busy);
         self.node.heartbeat_now.notify_one();
+    }
+}
+
+/// Sets how many reconstructions run at once. Those that are too many go on to their end.
+pub(crate) fn set_threads(node: &Arc<Node>, threads: usize) {
+    let threads = threads.clamp(1, Semaphore::MAX_PERMITS);
+    let before = node.reconstructions.threads.swap(threads, Ordering::Relaxed);
+    for is_urgent in [0, 1] {
+        let permits = &node.reconstructions.permits[is_urgent];
+        permits.add_permits(threads.saturating_sub(before));
+        let node = node.clone();
+        let surplus = before.saturating_sub(threads);
+        node.clone().tasks.spawn(async move {
+            for _ in 0..surplus {
+                let permit = node.reconstructions.permits[is_urgent].acquire().await;
+                permit.into_iter().for_each(SemaphorePermit::forget);
+            }
+        });
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         }
         // One NameNode, found by its name at every connection: there is nothing to refresh.
         "refreshNamenodes" => respond(&RefreshNamenodesResponseProto {}),
+        "getReconfigurationStatus" | "startReconfiguration" | "listReconfigurableProperties" => {
+            super::reconfigure::call(node, call)
+        }
         "getBlockLocalPathInfo" => Err(RemoteException::new(
             class::ACCESS_CONTROL,
             "Can't continue with getBlockLocalPathInfo() authorization. The user is not configured in dfs.block.local-path-access.user",
@@ -55,9 +58,6 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         "deleteBlockPool"
         | "shutdownDatanode"
         | "getVolumeReport"
-        | "getReconfigurationStatus"
-        | "startReconfiguration"
-        | "listReconfigurableProperties"
         | "submitDiskBalancerPlan"
         | "cancelDiskBalancerPlan"
         | "queryDiskBalancerPlan"

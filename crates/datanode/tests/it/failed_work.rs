@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const GS: u64 = 1001;
 
 /// The order to copy a replica to `targets`.
-fn copy_order(id: i64, targets: Vec<DatanodeInfoProto>) -> DatanodeCommandProto {
+pub fn copy_order(id: i64, targets: Vec<DatanodeInfoProto>) -> DatanodeCommandProto {
     let count = targets.len();
     DatanodeCommandProto {
         blk_cmd: Some(BlockCommandProto {

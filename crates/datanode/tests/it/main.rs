@@ -5,6 +5,7 @@ mod checksum;
 mod cluster;
 mod failed_work;
 mod pipeline;
+mod reconfigure;
 mod reconstruct;
 mod recovery;
 mod restart;

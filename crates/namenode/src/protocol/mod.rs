@@ -8,12 +8,14 @@ pub mod convert;
 pub mod datanode;
 pub mod ha;
 pub mod namenode;
+pub mod reconfigure;
 pub mod refusal;
 pub mod storage_policy;
 pub mod user_mappings;
 
 use std::sync::Arc;
 
+use cairn_net::reconfiguration;
 use cairn_net::rpc_server::{Call, Service};
 use cairn_wire::RemoteException;
 
@@ -39,6 +41,7 @@ const SERVED: &[(&str, u64)] = &[
     (LIFELINE, 1),
     (NAMENODE, 1),
     (HA, 1),
+    (reconfiguration::NAME, 1),
     (USER_MAPPINGS, 1),
     (REFRESH_USERS, 1),
     (REFRESH_POLICY, 1),
@@ -58,6 +61,7 @@ impl Service for Protocols {
             LIFELINE => datanode::handle_lifeline(node, &call),
             NAMENODE => namenode::handle(node, &call).await,
             HA => ha::handle(node, &call).await,
+            reconfiguration::NAME => reconfigure::handle(node, &call).await,
             USER_MAPPINGS => user_mappings::get_user_mappings(node, &call).await,
             REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,
             REFRESH_POLICY => user_mappings::refresh_authorization_policy(node, &call).await,

@@ -1,0 +1,46 @@
+//! Settings that change while the DataNode runs: `hdfs dfsadmin -reconfig datanode HOST:PORT start`.
+//!
+//! Source: Hadoop 3.5.0 `DataNode#reconfigurePropertyImpl`. Deviation: the bounds on reconstruction can be
+//! changed as well.
+
+use crate::config::DataNodeConfig;
+use crate::node::Node;
+use cairn_net::rpc_server::Call;
+use cairn_wire::RemoteException;
+use cairn_wire::exception::class;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
+const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
+const THREADS: &str = "dfs.datanode.ec.reconstruction.threads";
+const READ: &str = "dfs.datanode.ec.reconstruct.read.bandwidthPerSec";
+const WRITE: &str = "dfs.datanode.ec.reconstruct.write.bandwidthPerSec";
+
+/// The properties that can change.
+pub(crate) const PROPERTIES: &[&str] = &[BALANCE, TRANSFER, READ, WRITE, THREADS];
+
+/// Answers a call; only the DataNode's own user may change anything.
+pub(crate) fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
+    let user = &call.user.effective;
+    if call.method == "startReconfiguration" && *user != node.config.user {
+        return Err(RemoteException::new(
+            class::ACCESS_CONTROL,
+            format!("User {user} does not have superuser privilege to reconfigure this DataNode"),
+        ));
+    }
+    node.reconfiguration.call(call, |name, new| apply(node, name, new))
+}
+
+fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), String> {
+    let both = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
+    match name {
+        TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
+        BALANCE => node.balance_bandwidth.store(new.balance_bandwidth, Ordering::Relaxed),
+        READ => both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth)),
+        WRITE => both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth)),
+        THREADS => crate::ops::reconstruct::set_threads(node, new.reconstruction_threads),
+        _ => return Err(format!("Property {name} is not reconfigurable")),
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Settings that change while the DataNode runs.
+
+use crate::cluster::*;
+use crate::failed_work::copy_order;
+use cairn_datanode::DataNodeConfig;
+use cairn_net::reconfiguration::Reload;
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_wire::exception::class;
+use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::Received;
+use cairn_wire::proto::hdfs::{
+    GetReconfigurationStatusRequestProto, GetReconfigurationStatusResponseProto,
+    StartReconfigurationRequestProto, StartReconfigurationResponseProto,
+};
+use std::collections::BTreeMap;
+
+const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
+
+/// Copies are bounded to 1000 bytes per second until a file says otherwise.
+fn throttle(config: &mut DataNodeConfig) {
+    config.transfer_bandwidth = 1000;
+    let file = config.data_dirs[0].path.join("bandwidth");
+    config.reload = Some(Reload::new(move || {
+        let text = std::fs::read_to_string(&file).unwrap_or("1000".into());
+        let transfer_bandwidth = text.parse().map_err(|error| format!("{error}"))?;
+        let settings = DataNodeConfig { transfer_bandwidth, ..DataNodeConfig::default() };
+        Ok((settings, BTreeMap::from([(TRANSFER.to_string(), text)])))
+    }));
+}
+
+/// FIELD-NOTES row 18: bounds on what repair takes from the network hold, and can be changed at any time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_18_the_bandwidth_of_copies_is_bounded_and_can_be_changed() {
+    let cluster = Cluster::start_tuned(2, throttle).await;
+    let data = bytes(200_000);
+    write_block(&cluster, &[0], 7, 1001, &data).await;
+    let uuid = cluster.uuid(0);
+    cluster.send_command(0, copy_order(7, vec![cluster.info(1)]));
+    cluster.wait("the copy to begin", |r| r.transfers.get(&uuid) == Some(&1)).await;
+    let addr = cluster.node(0).ipc_addr();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+    let client = |user| RpcClient::new(addr, protocol, user, RpcClientOptions::default());
+    let start = StartReconfigurationRequestProto {};
+    let refused = client("alice")
+        .call::<_, StartReconfigurationResponseProto>("startReconfiguration", &start)
+        .await;
+    assert!(refused.unwrap_err().is_remote(class::ACCESS_CONTROL));
+
+    std::fs::write(cluster.dir(0).join("bandwidth"), "x").unwrap();
+    let admin = client("hdfs");
+    let refused =
+        admin.call::<_, StartReconfigurationResponseProto>("startReconfiguration", &start).await;
+    assert!(refused.unwrap_err().is_remote(class::IO));
+    let is_there = |r: &mut Record| r.events.iter().any(|(_, e)| e.status == Received as i32);
+    cluster.name_node.record.lock().unwrap().events.clear();
+    assert!(!is_there(&mut cluster.name_node.record.lock().unwrap()), "three minutes are not over");
+
+    std::fs::write(cluster.dir(0).join("bandwidth"), "0").unwrap();
+    let _: StartReconfigurationResponseProto =
+        admin.call("startReconfiguration", &start).await.unwrap();
+    cluster.wait_event(1, 7, Received).await;
+    let status: GetReconfigurationStatusResponseProto = admin
+        .call("getReconfigurationStatus", &GetReconfigurationStatusRequestProto {})
+        .await
+        .unwrap();
+    let change = &status.changes[0];
+    assert_eq!((&change.name[..], &change.old_value[..]), (TRANSFER, "1000"));
+    assert_eq!((change.new_value(), change.error_message.as_deref()), ("0", None));
+}
