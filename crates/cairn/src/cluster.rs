@@ -226,7 +226,8 @@ fn datanode_folder(data: &Path, index: usize) -> PathBuf {
 
 fn slot(conf: &Configuration, data: &Path, index: usize, racks: usize) -> Result<Slot> {
     let mut config = config::datanode::read(conf)?;
-    config.data_dirs = vec![config::datanode::volume(datanode_folder(data, index))];
+    config.data_dirs = vec![datanode_folder(data, index).into()];
+    config::datanode::bound_capacity(conf, &mut config.data_dirs)?;
     config.hostname = Some(host_name(index));
     config.xfer_addr = SocketAddr::new(LOOPBACK, 0);
     config.ipc_addr = SocketAddr::new(LOOPBACK, 0);

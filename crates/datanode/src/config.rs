@@ -28,11 +28,13 @@ pub struct DataDir {
     pub path: PathBuf,
     /// Its medium.
     pub storage_type: StorageType,
+    /// Most bytes of it that count as its capacity; all without it: `cairn.datanode.capacity`.
+    pub capacity: Option<u64>,
 }
 
 impl From<PathBuf> for DataDir {
     fn from(path: PathBuf) -> DataDir {
-        DataDir { path, storage_type: StorageType::default() }
+        DataDir { path, storage_type: StorageType::default(), capacity: None }
     }
 }
 

@@ -9,6 +9,7 @@
 mod inspect;
 mod reader;
 mod recover;
+mod relocate;
 mod slot;
 mod write;
 mod writer;

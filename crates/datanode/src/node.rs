@@ -18,7 +18,7 @@ use cairn_wire::proto::hdfs::{DatanodeIDProto, DatanodeInfoProto};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
@@ -59,8 +59,8 @@ pub(crate) struct Node {
     pub(crate) transfers: AtomicU32,
     /// Permits for balancer moves.
     pub(crate) moves: Semaphore,
-    /// Bytes per second for balancer moves.
-    pub(crate) balance_bandwidth: AtomicU64,
+    /// Bytes per second of all balancer moves together.
+    pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
     pub(crate) report_now: Notify,
     /// Asks for a heartbeat: there is room for more work.
@@ -105,7 +105,7 @@ impl Node {
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
             moves: Semaphore::new(config.max_moves),
-            balance_bandwidth: AtomicU64::new(config.balance_bandwidth),
+            balance_budget: Budget::new(config.balance_bandwidth),
             report_now: Notify::new(),
             heartbeat_now: Notify::new(),
             reconstructions: Reconstructions::new(&config),

@@ -66,6 +66,7 @@ pub(crate) struct Volume {
     storage_id: String,
     storage_type: StorageType,
     reserved: u64,
+    most: u64,
     /// Held while the volume is in use; emptied at the end, when late tasks may still hold the volume.
     lock: Mutex<Option<File>>,
     pool: OnceLock<PoolDirs>,
@@ -92,6 +93,7 @@ impl Volume {
             storage_id,
             storage_type: dir.storage_type,
             reserved,
+            most: dir.capacity.unwrap_or(u64::MAX),
             lock: Mutex::new(Some(lock)),
             pool: OnceLock::new(),
             used: AtomicU64::new(0),
@@ -182,7 +184,7 @@ impl Volume {
     /// Bytes in use and left, asked of the file system now.
     pub(crate) fn usage(&self) -> Result<Usage> {
         let (total, free) = sys::disk_space(&self.root)?;
-        let capacity = total.saturating_sub(self.reserved);
+        let capacity = total.saturating_sub(self.reserved).min(self.most);
         let used = self.used.load(Ordering::Relaxed);
         let promised = self.promised.load(Ordering::Relaxed);
         let remaining = capacity

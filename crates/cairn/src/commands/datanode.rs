@@ -5,15 +5,15 @@ use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNode;
 use cairn_net::reconfiguration::Reload;
 use serde_json::json;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Flags of `cairn datanode`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder of a volume; may be repeated (default: dfs.datanode.data.dir)
+    /// Folder of a volume, as [SSD]DIR where it is no plain disk; may be repeated (default:
+    /// dfs.datanode.data.dir)
     #[arg(long, value_name = "DIR")]
-    data: Vec<PathBuf>,
+    data: Vec<String>,
 }
 
 /// Runs the DataNode; prints one JSON line when it serves.
@@ -23,7 +23,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let again = settings.clone();
     node.reload = Some(Reload::new(move || again.reload(config::datanode::read)));
     if !args.data.is_empty() {
-        node.data_dirs = args.data.into_iter().map(config::datanode::volume).collect();
+        let dirs = args.data.iter().map(|dir| config::datanode::volume(dir));
+        node.data_dirs = dirs.collect::<Result<_>>()?;
+        config::datanode::bound_capacity(&conf, &mut node.data_dirs)?;
     }
     let running = DataNode::start(node).await.context("the DataNode did not start")?;
     let line = json!({

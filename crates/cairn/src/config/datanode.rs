@@ -4,14 +4,13 @@ use super::namenode::{address, authority, folder};
 use super::{Configuration, value};
 use anyhow::{Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability, StorageType};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     let mut c = DataNodeConfig::default();
     for word in conf.list("dfs.datanode.data.dir") {
-        c.data_dirs.push(DataDir { path: folder(&word), storage_type: storage_type(&word)? });
+        c.data_dirs.push(volume(&word)?);
     }
     if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
         c.name_node = authority(&uri)?;
@@ -41,6 +40,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
     conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
+    bound_capacity(conf, &mut c.data_dirs)?;
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;
     timing(conf, &mut c)?;
@@ -108,9 +108,18 @@ fn storage_type(text: &str) -> Result<StorageType> {
     }
 }
 
-/// A volume on a folder of no particular medium.
-pub fn volume(path: PathBuf) -> DataDir {
-    DataDir::from(path)
+/// A volume as `dfs.datanode.data.dir` names it: a folder, perhaps behind its medium in brackets.
+pub fn volume(text: &str) -> Result<DataDir> {
+    let storage_type = storage_type(text)?;
+    Ok(DataDir { path: folder(text), storage_type, capacity: None })
+}
+
+/// Bounds the capacity of every volume, if `cairn.datanode.capacity` is set.
+pub fn bound_capacity(conf: &Configuration, dirs: &mut [DataDir]) -> Result<()> {
+    let mut most = 0;
+    conf.bytes("cairn.datanode.capacity", &mut most)?;
+    dirs.iter_mut().for_each(|dir| dir.capacity = Some(most).filter(|most| *most > 0));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -122,6 +131,7 @@ mod tests {
         let mut conf = Configuration::default();
         conf.set("fs.defaultFS", "hdfs://nn:9000");
         conf.set("dfs.datanode.data.dir", "[SSD]file:///d/1,/d/2");
+        conf.set("cairn.datanode.capacity", "1g");
         conf.set("dfs.heartbeat.interval", "1");
         conf.set("dfs.datanode.ec.reconstruction.stripedread.timeout.millis", "7000");
         conf.set("dfs.datanode.ec.reconstruct.write.bandwidthPerSec", "10m");
@@ -134,8 +144,13 @@ mod tests {
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);
         assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
         assert_eq!(c.name_node, "nn:9000");
-        assert_eq!(c.data_dirs[0], DataDir { path: "/d/1".into(), storage_type: StorageType::Ssd });
-        assert_eq!(c.data_dirs[1], volume("/d/2".into()));
+        let capacity = Some(1 << 30);
+        assert_eq!(
+            c.data_dirs,
+            [("/d/1", StorageType::Ssd), ("/d/2", StorageType::Disk)].map(
+                |(path, storage_type)| { DataDir { path: path.into(), storage_type, capacity } }
+            )
+        );
         assert_eq!(c.heartbeat_interval.as_secs(), 1);
         conf.set("dfs.datanode.data.dir", "[TAPE]/d/1");
         assert!(read(&conf).is_err());

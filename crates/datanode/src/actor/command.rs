@@ -13,7 +13,6 @@ use cairn_wire::proto::datanode::{
     DatanodeCommandProtoType as Type,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Starts what `command` asks for. True if it asks for a new registration.
 pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
@@ -35,7 +34,7 @@ pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
             let bandwidth = command.balancer_cmd.map_or(0, |command| command.bandwidth);
             if bandwidth > 0 {
                 tracing::info!(bandwidth, "new balancing bandwidth");
-                node.balance_bandwidth.store(bandwidth, Ordering::Relaxed);
+                node.balance_budget.set(bandwidth);
             }
         }
         Type::BlockECReconstructionCommand => {

@@ -10,6 +10,7 @@ use cairn_stripe::GenerationStamp;
 use cairn_wire::meta_file::{self, MetaHeader};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -121,6 +122,11 @@ impl ReadView {
     /// The error of a data file that cannot be read.
     pub(crate) fn damaged(&self, source: std::io::Error) -> DataNodeError {
         DataNodeError::Disk { path: self.files.data.clone(), source }
+    }
+
+    /// Copies the meta file.
+    pub(crate) fn copy_meta(&self, to: &Path) -> Result<()> {
+        std::fs::copy(&self.files.meta, to).at(to).map(|_| ())
     }
 
     /// Reads data bytes at `offset`.

@@ -114,7 +114,7 @@ impl Dataset {
     }
 
     /// What is reported of a finalized replica, with the CRC32C of its bytes folded from those of its chunks.
-    fn summary(&self, id: BlockId) -> Result<Finalized> {
+    pub(super) fn summary(&self, id: BlockId) -> Result<Finalized> {
         let (files, gs, len, storage_id) = {
             let map = self.lock();
             let entry = map.get(&id).ok_or_else(|| DataNodeError::peer(format!("{id} is gone")))?;

@@ -2,9 +2,9 @@
 //!
 //! Source: Hadoop 3.5.0 `DataXceiver#copyBlock`, `#replaceBlock`.
 
-use super::send::{Range, Throttle};
+use super::send::Range;
 use super::write_block::Receiver;
-use crate::dataset::{Block, Finalized, StorageWish, WriteKind};
+use crate::dataset::{Finalized, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::protocol;
@@ -16,7 +16,7 @@ use cairn_wire::proto::hdfs::{
 };
 use cairn_wire::transfer::Op;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the balancer is told that a move goes on.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
@@ -35,41 +35,73 @@ pub(crate) async fn serve_copy(
     };
     let range = Range::new(&view, 0, view.end, true)?;
     stream.writer.send_message(&range.answer()).await?;
-    let throttle = Throttle::for_balance(node);
-    range.send(&mut stream.writer, node.config.send_packet_len, Some(&throttle)).await?;
+    let budget = Some(&node.balance_budget);
+    range.send(&mut stream.writer, node.config.send_packet_len, budget).await?;
     range.drop_behind();
     // One last character says that the move's slot here is free.
     stream.writer.send(&[0, b'd']).await?;
     Ok(false)
 }
 
-/// Fetches a replica from `source`; the NameNode then deletes it where the hint says.
+/// Fetches a replica from `source`, or moves it here from one storage to another. The NameNode then
+/// deletes the one that the hint names; what moved on one node it finds moved.
 pub(crate) async fn serve_replace(
     node: &Arc<Node>,
     stream: &mut TransferStream,
     request: OpReplaceBlockProto,
 ) -> Result<bool> {
     let Ok(_permit) = node.moves.try_acquire() else { return too_many(node, stream).await };
-    match fetch(node, stream, &request).await {
+    let here = request.source.id.datanode_uuid == node.dataset.uuid();
+    let moved = async {
+        match here {
+            true => relocate(node, &request).await,
+            false => fetch(node, &request).await,
+        }
+    };
+    let moved = tokio::select! {
+        moved = moved => moved,
+        error = tell_progress(stream) => return Err(error),
+    };
+    match moved {
         Ok(done) => {
-            node.report_received(&done, Some(request.del_hint));
+            let hint = (!here).then_some(request.del_hint);
+            node.report_received(&done, hint);
             answer_success(stream).await.map(|()| true)
         }
-        Err(error) => answer_error(stream, "opReplaceBlock", &error).await,
+        Err(error) => {
+            node.check_volume(&error);
+            answer_error(stream, "opReplaceBlock", &error).await
+        }
     }
 }
 
-async fn fetch(
-    node: &Arc<Node>,
-    stream: &mut TransferStream,
-    request: &OpReplaceBlockProto,
-) -> Result<Finalized> {
-    let block = Block { len: 0, ..protocol::block(&request.header.block) };
-    if request.source.id.datanode_uuid == node.dataset.uuid() {
-        return Err(DataNodeError::peer(
-            "moving between storages of one DataNode is not supported",
-        ));
+/// Tells a balancer that waits that the move goes on, until that fails.
+async fn tell_progress(stream: &mut TransferStream) -> DataNodeError {
+    loop {
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
+        let answer =
+            BlockOpResponseProto { status: Status::InProgress as i32, ..Default::default() };
+        if let Err(error) = stream.writer.send_message(&answer).await {
+            return error.into();
+        }
     }
+}
+
+fn wish(request: &OpReplaceBlockProto) -> StorageWish {
+    StorageWish {
+        storage_type: protocol::storage_type(request.storage_type.unwrap_or_default()),
+        storage_id: request.storage_id.clone().unwrap_or_default(),
+    }
+}
+
+async fn relocate(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Finalized> {
+    let block = protocol::block(&request.header.block);
+    node.dataset.relocate(&block, &wish(request), &node.balance_budget).await
+}
+
+async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Finalized> {
+    // Its length tells how much room is set aside.
+    let block = protocol::block(&request.header.block);
     let mut proxy = node.connect(&request.source, 0).await?;
     proxy
         .writer
@@ -86,29 +118,13 @@ async fn fetch(
         }
     };
     let sent = protocol::checksum(&info.checksum)?;
-    let wish = StorageWish {
-        storage_type: protocol::storage_type(request.storage_type.unwrap_or_default()),
-        storage_id: request.storage_id.clone().unwrap_or_default(),
-    };
     let kind = WriteKind::Temporary { is_transfer: false };
-    let writer = node.dataset.create(&block, GenerationStamp(0), kind, &wish, sent).await?;
+    let writer =
+        node.dataset.create(&block, GenerationStamp(0), kind, &wish(request), sent).await?;
     let stopped = writer.stopped();
     let receiver = Receiver::new(writer, &mut proxy.reader, None, sent);
-    let progress = async {
-        let mut next = Instant::now() + PROGRESS_INTERVAL;
-        loop {
-            tokio::time::sleep_until(next.into()).await;
-            next += PROGRESS_INTERVAL;
-            let answer =
-                BlockOpResponseProto { status: Status::InProgress as i32, ..Default::default() };
-            if let Err(error) = stream.writer.send_message(&answer).await {
-                return error;
-            }
-        }
-    };
     let writer = tokio::select! {
-        received = receiver.receive_all(|_| ()) => received?,
-        error = progress => return Err(error.into()),
+        received = receiver.receive_all(Some(&node.balance_budget)) => received?,
         () = stopped => return Err(DataNodeError::Stopped),
     };
     writer.finalize().await

@@ -33,6 +33,11 @@ impl Budget {
         self.bytes_per_second.load(Ordering::Relaxed)
     }
 
+    /// Changes the bound, also for those that wait.
+    pub(crate) fn set(&self, bytes_per_second: u64) {
+        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+    }
+
     /// How long those who ask now will wait.
     pub(crate) fn backlog(&self) -> Duration {
         let spent = *self.spent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,6 @@
 
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
-use crate::node::Node;
 use crate::ops::budget::Budget;
 use crate::volume::sys;
 use cairn_codec::crc::ChecksumKind;
@@ -12,8 +11,6 @@ use cairn_net::transfer_stream::{TransferError, TransferWriter};
 use cairn_wire::proto::hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status};
 use cairn_wire::transfer::PacketHeader;
 use rustix::fs::Advice;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 /// Reads longer than this are taken to be sequential.
 ///
@@ -80,7 +77,7 @@ impl<'a> Range<'a> {
         &self,
         out: &mut TransferWriter,
         packet_len: usize,
-        throttle: Option<&Throttle<'_>>,
+        budget: Option<&Budget>,
     ) -> Result<()> {
         if self.to - self.from > LONG_READ {
             sys::advise(&self.view.data, self.from, self.to - self.from, Advice::Sequential);
@@ -99,8 +96,8 @@ impl<'a> Range<'a> {
                 TransferError::File(source) => self.view.damaged(source),
                 error => error.into(),
             })?;
-            if let Some(throttle) = throttle {
-                throttle.pass(end - offset).await;
+            if let Some(budget) = budget {
+                budget.pass(end - offset).await;
             }
             (offset, seqno) = (end, seqno + 1);
         }
@@ -121,44 +118,5 @@ impl<'a> Range<'a> {
     /// Lets the page cache forget what was sent.
     pub(crate) fn drop_behind(&self) {
         sys::advise(&self.view.data, self.from, self.to - self.from, Advice::DontNeed);
-    }
-}
-
-/// Keeps a stream of bytes below a bandwidth that may change at any time.
-pub(crate) enum Throttle<'a> {
-    /// A stream with a bandwidth of its own.
-    Own {
-        /// Bytes per second.
-        bandwidth: &'a AtomicU64,
-        /// When the stream started.
-        start: Instant,
-        /// Bytes so far.
-        passed: AtomicU64,
-    },
-    /// A stream that shares its bandwidth with others.
-    Shared(&'a Budget),
-}
-
-impl<'a> Throttle<'a> {
-    /// A stream that starts now, below the node's balancing bandwidth.
-    pub(crate) fn for_balance(node: &'a Node) -> Throttle<'a> {
-        Throttle::Own {
-            bandwidth: &node.balance_bandwidth,
-            start: Instant::now(),
-            passed: AtomicU64::new(0),
-        }
-    }
-
-    /// Waits until `bytes` more are due.
-    pub(crate) async fn pass(&self, bytes: u64) {
-        match self {
-            Throttle::Shared(budget) => budget.pass(bytes).await,
-            Throttle::Own { bandwidth, start, passed } => {
-                let passed = passed.fetch_add(bytes, Ordering::Relaxed) + bytes;
-                let bandwidth = bandwidth.load(Ordering::Relaxed).max(1);
-                let due = Duration::from_secs_f64(passed as f64 / bandwidth as f64);
-                tokio::time::sleep(due.saturating_sub(start.elapsed())).await;
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! TRANSFER_BLOCK, and the copy to another DataNode that it shares with the NameNode's commands.
 
-use super::send::{Range, Throttle};
+use super::send::Range;
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::node::{Counted, Node, transfer_error};
@@ -175,9 +175,8 @@ pub(crate) async fn copy(
     let failed = |error| transfer_error(format!("copying {} to {name}", block.id), error);
     peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
     // A client that waits for its pipeline is not held up.
-    let throttle = Throttle::Shared(&node.transfer_budget);
-    let throttle = if has_ack { None } else { Some(&throttle) };
-    range.send(&mut peer.writer, node.config.send_packet_len, throttle).await?;
+    let budget = if has_ack { None } else { Some(&node.transfer_budget) };
+    range.send(&mut peer.writer, node.config.send_packet_len, budget).await?;
     if has_ack {
         let ack: BlockOpResponseProto =
             peer.reader.read_message("transfer acknowledgement").await.map_err(failed)?;

@@ -285,7 +285,7 @@ async fn receive_copy(
     let mirror_out = mirror.map(|mirror| mirror.writer);
     let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
     let writer = tokio::select! {
-        received = receiver.receive_all(|_| ()) => received?,
+        received = receiver.receive_all(None) => received?,
         () = stopped => return Err(DataNodeError::Stopped),
     };
     if request.stage == Stage::TransferRbw {

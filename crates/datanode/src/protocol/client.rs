@@ -12,7 +12,6 @@ use cairn_wire::proto::hdfs::{
     TriggerBlockReportResponseProto,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The protocol's name on the wire.
 pub(crate) const NAME: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
@@ -35,9 +34,9 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
                 uptime: node.started.elapsed().as_secs(),
             },
         }),
-        "getBalancerBandwidth" => respond(&GetBalancerBandwidthResponseProto {
-            bandwidth: node.balance_bandwidth.load(Ordering::Relaxed),
-        }),
+        "getBalancerBandwidth" => {
+            respond(&GetBalancerBandwidthResponseProto { bandwidth: node.balance_budget.get() })
+        }
         "evictWriters" => {
             node.dataset.stop_all_writers();
             respond(&EvictWritersResponseProto {})

@@ -3,6 +3,7 @@
 use super::acknowledge::Pending;
 use crate::dataset::{Checksum, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
+use crate::ops::budget::Budget;
 use cairn_codec::crc;
 use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
 use cairn_wire::proto::hdfs::Status;
@@ -68,12 +69,14 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Receives until the last packet, without acknowledgements; `note` sees the bytes of each packet.
-    pub(crate) async fn receive_all(mut self, mut note: impl FnMut(u64)) -> Result<ReplicaWriter> {
+    /// Receives until the last packet, without acknowledgements, no faster than `budget` allows.
+    pub(crate) async fn receive_all(mut self, budget: Option<&Budget>) -> Result<ReplicaWriter> {
         loop {
             let packet = self.upstream.read_packet().await?;
             self.take(&packet).await?;
-            note(packet.header.data_len.into());
+            if let Some(budget) = budget {
+                budget.pass(packet.header.data_len.into()).await;
+            }
             if packet.header.last_packet {
                 return Ok(self.writer);
             }

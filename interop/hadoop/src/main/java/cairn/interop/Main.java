@@ -75,6 +75,7 @@ public final class Main {
     IntegrityTests.run(context);
     RoleTests.run(context);
     MixedTests.run(context);
+    BalanceTests.run(context);
     boolean good = runner.finish();
     if (good && !flags.containsKey("--keep")) {
       FileUtil.fullyDelete(work);

@@ -1,0 +1,138 @@
+//! Has DataNodes move what was planned, many at once but few at each.
+//!
+//! Source: Hadoop 3.5.0 `Dispatcher.PendingMove`.
+
+use super::MoveProgress;
+use super::plan::{Move, Shelf};
+use crate::datanode::{self, failure};
+use crate::error::{ClientError, Result};
+use crate::fs::FileSystem;
+use crate::protocol::convert;
+use crate::types::Block;
+use cairn_wire::proto::hdfs::*;
+use cairn_wire::transfer::Op;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Moves at each DataNode at once, as source and as target; DataNodes take 100 by default.
+const MOVES_OF_A_NODE: usize = 16;
+
+/// The DataNodes of a round.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pub infos: Vec<DatanodeInfoProto>,
+    pub racks: Vec<String>,
+    pub shelves: Vec<Shelf>,
+}
+
+impl Nodes {
+    /// Adds a storage to those of its type on its node.
+    pub(super) fn add(&mut self, storage: Shelf) {
+        let same = |shelf: &&mut Shelf| (shelf.node, shelf.kind) == (storage.node, storage.kind);
+        match self.shelves.iter_mut().find(same) {
+            Some(shelf) => {
+                shelf.capacity = shelf.capacity.saturating_add(storage.capacity);
+                shelf.used = shelf.used.saturating_add(storage.used);
+                shelf.remaining = shelf.remaining.saturating_add(storage.remaining);
+            }
+            None => self.shelves.push(storage),
+        }
+    }
+}
+
+/// Runs the moves of one round.
+pub(super) struct Dispatcher<'a> {
+    fs: &'a FileSystem,
+    nodes: &'a Nodes,
+    slots: Vec<Arc<Semaphore>>,
+}
+
+impl<'a> Dispatcher<'a> {
+    pub(super) fn new(fs: &'a FileSystem, nodes: &'a Nodes) -> Dispatcher<'a> {
+        let slot = || Arc::new(Semaphore::new(MOVES_OF_A_NODE));
+        let slots = nodes.infos.iter().map(|_| slot()).collect();
+        Dispatcher { fs, nodes, slots }
+    }
+
+    /// Runs all moves and counts what became of them.
+    pub(super) async fn run(
+        &self,
+        moves: Vec<Move>,
+        progress: &mut MoveProgress,
+        told: &dyn Fn(MoveProgress),
+    ) -> Result<()> {
+        let identity = self.fs.block_pool().await?;
+        let mut running = JoinSet::new();
+        for planned in moves {
+            let block = Block {
+                pool: identity.clone(),
+                id: planned.id,
+                stamp: planned.gs,
+                len: planned.len,
+            };
+            let from = self.nodes.infos[planned.from].clone();
+            let to = self.nodes.infos[planned.to].clone();
+            let slots = (self.slots[planned.from].clone(), self.slots[planned.to].clone());
+            let fs = self.fs.clone();
+            running.spawn(async move {
+                // Always in the order of the slots' addresses, so that two moves never wait for each other.
+                let (first, second) = match Arc::as_ptr(&slots.0) <= Arc::as_ptr(&slots.1) {
+                    true => slots,
+                    false => (slots.1, slots.0),
+                };
+                let _first = first.acquire().await;
+                let _second = if Arc::ptr_eq(&first, &second) { None } else { Some(second.acquire().await) };
+                (planned.len, replace(&fs, &block, from, &to, planned.kind).await)
+            });
+        }
+        while let Some(done) = running.join_next().await {
+            match done {
+                Ok((bytes, Ok(()))) => {
+                    progress.moved += 1;
+                    progress.bytes += bytes;
+                    progress.left = progress.left.saturating_sub(bytes);
+                }
+                Ok((_, Err(error))) => {
+                    tracing::info!(%error, "a move failed");
+                    progress.failed += 1;
+                }
+                Err(error) => return Err(ClientError::Protocol(format!("a move broke off: {error}"))),
+            }
+            told(*progress);
+        }
+        Ok(())
+    }
+}
+
+/// Has `to` fetch a replica from `from`, and the NameNode delete it there.
+async fn replace(
+    fs: &FileSystem,
+    block: &Block,
+    from: DatanodeInfoProto,
+    to: &DatanodeInfoProto,
+    kind: i32,
+) -> Result<()> {
+    let addr = convert::addr(&to.id);
+    let request = OpReplaceBlockProto {
+        header: BaseHeaderProto {
+            block: convert::block_proto(block),
+            token: Some(convert::no_token()),
+            trace_info: None,
+        },
+        del_hint: from.id.datanode_uuid.clone(),
+        source: from,
+        storage_type: Some(kind),
+        storage_id: None,
+    };
+    let mut stream = datanode::connect(fs.config(), &addr, 2).await?;
+    let sent = stream.writer.send_op(Op::ReplaceBlock, &request).await;
+    sent.map_err(|error| failure(&addr, error))?;
+    loop {
+        // While the move goes on the DataNode says so from time to time.
+        match datanode::response(&mut stream, &addr).await {
+            Err(ClientError::Refused { status, .. }) if status == Status::InProgress as i32 => {}
+            answer => return answer.map(|_| ()),
+        }
+    }
+}

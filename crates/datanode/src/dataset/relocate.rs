@@ -1,0 +1,207 @@
+//! Moves a finalized replica to another volume of this DataNode.
+//!
+//! The copy is whole, checked and durable among the finalized replicas of the new volume before the map
+//! points there; only then do the old files go. A crash between leaves two equal ones.
+
+use super::writer::make_finalized_dir;
+use super::{Block, Dataset, Finalized, ReadView, StorageWish, blocking, not_found};
+use crate::error::{Context, DataNodeError, Result};
+use crate::ops::budget::Budget;
+use crate::volume::{ReplicaFiles, Volume, sys};
+use cairn_codec::crc;
+use cairn_replica::{ReplicaError, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes copied in one step.
+const STEP: u64 = 1 << 20;
+
+/// Tells copies of one block that run at the same time apart.
+static COPIES: AtomicU64 = AtomicU64::new(0);
+
+/// A replica as it is when its move begins.
+struct Origin {
+    id: BlockId,
+    gs: GenerationStamp,
+    len: u64,
+    volume: Arc<Volume>,
+}
+
+impl Dataset {
+    /// Moves a finalized replica to the wished storage, or to one of the wished type. The old one stays
+    /// if anything fails, or if the replica changes meanwhile.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#moveBlockAcrossStorage`.
+    pub(crate) async fn relocate(
+        self: &Arc<Self>,
+        block: &Block,
+        wish: &StorageWish,
+        budget: &Budget,
+    ) -> Result<Finalized> {
+        self.check_pool(&block.pool)?;
+        let origin = self.origin(block)?;
+        let target = self.volume_to_move_to(&origin, wish)?;
+        target.promise(origin.len);
+        let copied = self.copy_to(&origin, block, &target, budget).await;
+        target.release(origin.len);
+        let copy = copied?;
+        let dataset = self.clone();
+        blocking(move || dataset.switch_over(&origin, &target, &copy)).await
+    }
+
+    fn origin(&self, block: &Block) -> Result<Origin> {
+        let map = self.lock();
+        let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
+        let replica = &entry.replica;
+        if replica.state() != ReplicaState::Finalized || replica.gs() != block.gs {
+            let reason = "Cannot move an unfinalized or other replica";
+            return Err(ReplicaError::NotFound { block: block.id, gs: block.gs, reason }.into());
+        }
+        let len = replica.on_disk_len();
+        if len != block.len {
+            return Err(DataNodeError::peer(format!(
+                "Corrupted replica {} with a length of {len} expected length is {}",
+                block.id, block.len
+            )));
+        }
+        Ok(Origin { id: block.id, gs: block.gs, len, volume: entry.volume.clone() })
+    }
+
+    fn volume_to_move_to(&self, origin: &Origin, wish: &StorageWish) -> Result<Arc<Volume>> {
+        let here = origin.volume.storage_id();
+        let named = !wish.storage_id.is_empty() && wish.storage_id != here;
+        if origin.volume.storage_type() == wish.storage_type && !named {
+            let Origin { id, gs, .. } = *origin;
+            let state = ReplicaState::Finalized;
+            return Err(ReplicaError::AlreadyExists { block: id, gs, state }.into());
+        }
+        let room = |volume: &Volume| volume.usage().map_or(0, |usage| usage.remaining);
+        let others = self.volumes.iter().filter(|volume| {
+            let of_type = volume.storage_type() == wish.storage_type;
+            of_type && volume.storage_id() != here && !volume.is_failed()
+        });
+        let best = others.max_by_key(|v| (v.storage_id() == wish.storage_id, room(v)));
+        let most = best.map_or(0, |volume| room(volume));
+        best.filter(|_| most >= origin.len)
+            .cloned()
+            .ok_or(DataNodeError::NoSpace { most, needed: origin.len })
+    }
+
+    /// Copies both files to where they belong on `target`, checking every byte against its CRC.
+    async fn copy_to(
+        self: &Arc<Self>,
+        origin: &Origin,
+        block: &Block,
+        target: &Arc<Volume>,
+        budget: &Budget,
+    ) -> Result<ReplicaFiles> {
+        let view = Arc::new(self.open_read(block, 0).await?);
+        let number = COPIES.fetch_add(1, Ordering::Relaxed);
+        let tmp = target.pool()?.tmp.join(format!("move-{number}-{}", origin.id));
+        let copy = Unfinished(ReplicaFiles { data: tmp.with_extension("blk"), meta: tmp });
+        let data = Arc::new(File::create(&copy.0.data).at(&copy.0.data)?);
+        let step = STEP.next_multiple_of(view.checksum.chunk_len as u64);
+        let mut at = 0;
+        while at < origin.len {
+            let end = (at + step).min(origin.len);
+            budget.pass(end - at).await;
+            let (view, data, path) = (view.clone(), data.clone(), copy.0.data.clone());
+            blocking(move || {
+                let bytes = checked_bytes(&view, at, end)?;
+                data.write_all_at(&bytes, at).at(&path)
+            })
+            .await?;
+            at = end;
+        }
+        let dir = target.pool()?.finalized_dir(origin.id);
+        let to = ReplicaFiles::in_dir(&dir, origin.id, origin.gs);
+        let (dataset, target) = (self.clone(), target.clone());
+        blocking(move || {
+            view.copy_meta(&copy.0.meta)?;
+            let is_stable = dataset.is_stable();
+            make_finalized_dir(&dir, is_stable)?;
+            if is_stable {
+                sys::sync(&data, &copy.0.data)?;
+                sys::sync(&File::open(&copy.0.meta).at(&copy.0.meta)?, &copy.0.meta)?;
+            }
+            target.check_not_failed()?;
+            let moved = super::write::move_files(&copy.0, &to);
+            let durable = moved.and_then(|()| if is_stable { sys::sync_dir(&dir) } else { Ok(()) });
+            durable.inspect_err(|_| remove(&to))?;
+            Ok(to)
+        })
+        .await
+    }
+
+    /// Lets the map point to the copy, and deletes the old files. Blocking.
+    fn switch_over(
+        &self,
+        origin: &Origin,
+        target: &Arc<Volume>,
+        copy: &ReplicaFiles,
+    ) -> Result<Finalized> {
+        let Origin { id, gs, .. } = *origin;
+        let size = size_of(copy);
+        let old = {
+            let mut map = self.lock();
+            let unchanged = map.get_mut(&id).filter(|entry| {
+                let replica = &entry.replica;
+                entry.writer.is_none()
+                    && replica.state() == ReplicaState::Finalized
+                    && (replica.gs(), replica.on_disk_len()) == (gs, origin.len)
+                    && entry.volume.storage_id() == origin.volume.storage_id()
+                    && !target.is_failed()
+            });
+            let Some(entry) = unchanged else {
+                remove(copy);
+                let reason = "The replica was changed while it was moved";
+                return Err(ReplicaError::NotFound { block: id, gs, reason }.into());
+            };
+            let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
+            entry.volume = target.clone();
+            old
+        };
+        target.add_used(size);
+        origin.volume.sub_used(size_of(&old));
+        remove(&old);
+        self.summary(id)
+    }
+}
+
+/// The bytes `at..end`, which begin at a chunk, if they have their CRCs.
+fn checked_bytes(view: &ReadView, at: u64, end: u64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; (end - at) as usize];
+    view.read_at(at, &mut bytes)?;
+    let mut crcs = Vec::new();
+    view.crcs(at, end, &mut crcs)?;
+    let checksum = view.checksum;
+    crc::verify_chunks(checksum.kind, checksum.chunk_len, &bytes, &crcs)
+        .map_err(|bad| DataNodeError::Checksum(format!("at {at}: {bad}")))?;
+    Ok(bytes)
+}
+
+fn size_of(files: &ReplicaFiles) -> u64 {
+    [&files.data, &files.meta].iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
+}
+
+fn remove(files: &ReplicaFiles) {
+    for path in [&files.data, &files.meta] {
+        if let Err(error) = fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), %error, "cannot delete a file of a moved replica");
+        }
+    }
+}
+
+/// Files that are deleted unless they were moved away.
+struct Unfinished(ReplicaFiles);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // What was moved away is not there any more.
+        let _ = fs::remove_file(&self.0.data);
+        let _ = fs::remove_file(&self.0.meta);
+    }
+}
