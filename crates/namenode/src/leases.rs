@@ -124,7 +124,8 @@ fn last_blocks_of(
         penultimate_min_replicated: before_last.is_none_or(reached),
         last_min_replicated: last.as_ref().is_some_and(reached),
         last_has_locations: last.is_some_and(|last| {
-            !cluster.expected(last.id).is_empty() || !cluster.locations(last.id).is_empty()
+            let facts = lookup.block(last.id);
+            facts.is_some_and(|facts| cluster.has_recoverable_places(last.id, &facts))
         }),
     }
 }

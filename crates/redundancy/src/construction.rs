@@ -11,6 +11,7 @@ use crate::command::BlockRecovery;
 use crate::report::{ReplicaState, ReportedReplica};
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::BTreeSet;
 
 /// A replica or unit of a block that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +199,17 @@ impl Cluster {
     /// nothing was told since a restart.
     pub fn expected(&self, id: BlockId) -> &[Expected] {
         self.constructions.get(&id.group()).map_or(&[], |c| c.expected.as_slice())
+    }
+
+    /// Whether enough places are known or expected for a recovery of a block that no writer has told a
+    /// length of to find something: one replica, or as many units as decoding needs.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`).
+    pub fn has_recoverable_places(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        let expected = self.expected(id).iter().map(|e| e.unit.0);
+        let known = self.blocks.places(id.group()).iter().map(|place| place.unit.0);
+        let units: BTreeSet<u8> = expected.chain(known).collect();
+        units.len() >= facts.data_units()
     }
 
     /// The storages of the writer's present pipeline; unit `i` of a group with its index. These are

@@ -17,7 +17,8 @@ pub struct LastBlocks {
     pub penultimate_min_replicated: bool,
     /// The last block has its minimum of replicas.
     pub last_min_replicated: bool,
-    /// Some DataNode is known or expected to have a replica of the last block.
+    /// Enough DataNodes are known or expected to have the last block for a recovery to find something: one
+    /// replica, or as many units of a group as decoding needs.
     pub last_has_locations: bool,
 }
 
