@@ -207,6 +207,21 @@ impl Cluster {
         }
     }
 
+    /// No node is left that could take what a block lacks: bad replicas and units are deleted, so that
+    /// their nodes can, if the block can be read without them.
+    ///
+    /// Deviation: Hadoop keeps them until enough good ones are there, which on as many nodes as the block
+    /// is wide is never.
+    pub(crate) fn make_room(&mut self, id: BlockId, facts: &BlockFacts) {
+        let tally = self.tally(id, facts);
+        if !tally.certain || tally.live < self.min_units(facts) {
+            return;
+        }
+        for (storage, bad) in self.mending.bad_of(id).to_vec() {
+            self.choose_for_deletion(storage, bad.block);
+        }
+    }
+
     /// Has a place deleted, if that is not under way.
     fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
         let place = self.blocks.place_mut(block.id.group(), storage, block.id.unit());

@@ -257,6 +257,11 @@ impl Cluster {
                 let Some(facts) = facts else { return };
                 self.record_construction(id, &facts, storage, replica);
                 self.mark_bad(lookup, storage, bad);
+                let place = self.blocks.place_mut(id, storage, bad.block.id.unit());
+                if place.is_some_and(|place| place.excess) {
+                    // It was told to delete this, and didn't.
+                    self.queue_invalidation(storage, bad.block);
+                }
             }
             Verdict::Building => {
                 let Some(facts) = facts else { return };

@@ -241,3 +241,50 @@ fn a_report_of_a_deletion_finds_its_entry_among_many() {
     world.deleted(0, BlockRef { len: 0, ..unwanted(2) });
     assert_eq!(told_to_delete(&mut world, 0), [unwanted(1), unwanted(3)]);
 }
+
+/// Found by simulation: the order to delete was lost with the answer to a heartbeat.
+#[test]
+fn a_bad_replica_that_was_not_deleted_is_deleted_again() {
+    let mut world = World::new(3, 1);
+    world.store(block(1), replicated(2, 100, LIVE), &[0, 1]);
+    let old = BlockRef { gs: GenerationStamp(1000), ..world.good(block(1), 0) };
+    world.received(2, old);
+    assert_eq!(told_to_delete(&mut world, 2), [old]);
+    assert_eq!(told_to_delete(&mut world, 2), []);
+    world.full_report(2, &[finalized(old)]);
+    assert_eq!(told_to_delete(&mut world, 2), [old]);
+}
+
+/// Found by simulation: with as many nodes as units, the node of a bad one is the only one that can take
+/// a good one.
+#[test]
+fn a_bad_unit_makes_room_where_no_other_node_is_left() {
+    for (id, facts) in [(block(1), replicated(3, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))] {
+        let mut world = World::new(3, 1);
+        world.store(id, facts, &[0, 1, 2]);
+        let bad = world.good(id, 2);
+        let node = world.handle(2);
+        world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+        let told = world.run(10_000, &[]).remove(&2).unwrap_or_default();
+        assert!(told.contains(&Command::Invalidate(vec![bad])), "{told:?}");
+        world.deleted(2, bad);
+        let told: Vec<Command> = world.run(120_000, &[]).into_values().flatten().collect();
+        let mends = |c: &Command| matches!(c, Command::Transfer(_) | Command::Reconstruct(_));
+        assert!(told.iter().any(mends), "{told:?}");
+    }
+}
+
+/// Found by simulation: the recovery of a group with fewer units than decoding needs fails for ever.
+#[test]
+fn a_recovery_needs_as_many_units_as_decoding() {
+    let mut world = World::new(5, 1);
+    let facts = rs(3, 2, 0, BlockState::UnderConstruction);
+    world.blocks.0.insert(group(1), facts);
+    for (unit, is_enough) in [(0, false), (3, false), (4, true)] {
+        let id = group(1).internal(cairn_stripe::UnitIndex(unit));
+        let block = BlockRef { id, gs: facts.gs, len: 10 };
+        let event = ReplicaEvent { block, kind: ReplicaEventKind::Receiving, crc32c: None };
+        world.event(usize::from(unit), event);
+        assert_eq!(world.cluster.has_recoverable_places(group(1), &facts), is_enough);
+    }
+}

@@ -206,6 +206,7 @@ impl Cluster {
         let source = self.source(job, None, dice)?;
         let targets = self.targets(job, count, moving, dice);
         if targets.is_empty() {
+            self.make_room(id, facts);
             return Err(Obstacle::Stuck);
         }
         let block = BlockRef { id, gs: facts.gs, len: facts.len };
@@ -322,6 +323,9 @@ impl Cluster {
         let mut obstacles = Vec::new();
         if !lost.is_empty() {
             let chosen = self.targets(job, lost.len(), false, &mut *dice);
+            if chosen.len() < lost.len() {
+                self.make_room(id, facts);
+            }
             match self.decode(job, &lost, chosen) {
                 Err(obstacle) => obstacles.push(obstacle),
                 scheduled => return scheduled,
