@@ -294,14 +294,21 @@ impl Replica {
 
     /// Whether a temporary replica may be created over `existing`; `Ok(true)` if that one has to be removed first.
     ///
-    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createTemporary`.
+    /// A replica that a broken writer has left open is replaced by a copy of the same stamp: that only
+    /// blocks that are complete are copied tells that nobody needs it. `has_writer` says whether a
+    /// writer is at it.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createTemporary`. Deviation: Hadoop refuses the copy until the
+    /// DataNode starts again.
     pub fn check_create_temporary(
         existing: Option<&Replica>,
         gs: GenerationStamp,
         is_transfer: bool,
+        has_writer: bool,
     ) -> Result<bool, ReplicaError> {
         match existing {
             None => Ok(false),
+            Some(old) if old.is_left_open(gs) && !is_transfer && !has_writer => Ok(true),
             Some(old) if old.gs < gs && (is_transfer || old.state.is_in_pipeline()) => Ok(true),
             Some(old) => Err(old.exists()),
         }
@@ -492,6 +499,10 @@ impl Replica {
     /// Where the files lie: a replica under recovery stays where it was.
     pub fn place(&self) -> ReplicaState {
         self.recovery.map_or(self.state, |r| r.original)
+    }
+
+    fn is_left_open(&self, gs: GenerationStamp) -> bool {
+        self.state == ReplicaState::Rbw && self.gs == gs
     }
 
     fn check_recover(

@@ -59,10 +59,11 @@ impl Dataset {
                 let mut map = self.lock();
                 let old = map.get(&block.id);
                 let replica = old.map(|entry| &entry.replica);
+                let has_writer = old.is_some_and(|entry| entry.writer.is_some());
                 let must_replace = match kind {
                     WriteKind::Rbw => Replica::check_create(replica, new_gs)?,
                     WriteKind::Temporary { is_transfer } => {
-                        Replica::check_create_temporary(replica, gs, is_transfer)?
+                        Replica::check_create_temporary(replica, gs, is_transfer, has_writer)?
                     }
                 };
                 match old.and_then(|entry| entry.writer.clone()) {

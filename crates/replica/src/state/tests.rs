@@ -19,14 +19,20 @@ fn replica(state: ReplicaState) -> Replica {
 #[test]
 fn operations_by_state() {
     type Op = fn(&mut Replica) -> bool;
-    let table: [(&str, &str, Op); 11] = [
+    let table: [(&str, &str, Op); 13] = [
         ("create same stamp ", "xxxxx", |r| Replica::check_create(Some(r), gs(0)).is_ok()),
         ("create new stamp  ", "ooooo", |r| Replica::check_create(Some(r), gs(11)) == Ok(true)),
         ("temporary newer   ", "xoxxo", |r| {
-            Replica::check_create_temporary(Some(r), gs(11), false) == Ok(true)
+            Replica::check_create_temporary(Some(r), gs(11), false, true) == Ok(true)
         }),
         ("transfer newer    ", "ooooo", |r| {
-            Replica::check_create_temporary(Some(r), gs(11), true) == Ok(true)
+            Replica::check_create_temporary(Some(r), gs(11), true, true) == Ok(true)
+        }),
+        ("copy, no writer   ", "xoxxx", |r| {
+            Replica::check_create_temporary(Some(r), gs(10), false, false) == Ok(true)
+        }),
+        ("copy, a writer    ", "xxxxx", |r| {
+            Replica::check_create_temporary(Some(r), gs(10), false, true).is_ok()
         }),
         ("append            ", "oxxxx", |r| r.append(gs(10), gs(11), 100).is_ok()),
         ("recover rbw       ", "xoxxx", |r| r.recover_rbw(gs(10), gs(11), (100, 100), 100).is_ok()),
