@@ -14,7 +14,7 @@ use cairn_replica::recovery::plan_replicated;
 use cairn_replica::{Candidate, RecoveryInfo, RecoveryPlan, ReplicaError, ReplicaState};
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::id::MAX_UNITS_PER_GROUP;
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, UnitFound, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{
     CommitBlockSynchronizationRequestProto, CommitBlockSynchronizationResponseProto,
@@ -166,8 +166,13 @@ async fn recover_striped(
     let len = match without_bytes > locations.len() - geometry.k() {
         true => 0,
         false => {
-            let lens: Vec<u64> = units.values().map(|unit| unit.info.len).collect();
-            geometry.safe_len(&lens).ok_or_else(|| {
+            let found = |(index, unit): (&u8, &Participant)| UnitFound {
+                unit: UnitIndex(*index),
+                len: unit.info.len,
+                may_be_torn: unit.info.original == ReplicaState::Rwr,
+            };
+            let found: Vec<UnitFound> = units.iter().map(found).collect();
+            geometry.recovered_len(&found).ok_or_else(|| {
                 DataNodeError::peer(format!("{} has no enough internal blocks", group.id))
             })?
         }
@@ -192,7 +197,7 @@ async fn truncate_units(
         storages: vec![String::new(); geometry.units()],
     };
     for (&index, unit) in units {
-        let unit_len = geometry.internal_block_len(len, cairn_stripe::UnitIndex(index));
+        let unit_len = geometry.internal_block_len(len, UnitIndex(index));
         if unit.info.len < unit_len {
             continue;
         }

@@ -47,6 +47,17 @@ pub struct CellSpan {
     pub offset_in_block: u64,
 }
 
+/// What a recovery has found of one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitFound {
+    /// Which.
+    pub unit: UnitIndex,
+    /// Its bytes.
+    pub len: u64,
+    /// Whether its node has been down since it was written, and may have lost the end of it.
+    pub may_be_torn: bool,
+}
+
 /// The part of a file's byte range that lies in one block or group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSpan {
@@ -222,6 +233,28 @@ impl Geometry {
         lens.sort_unstable();
         let kth_longest = lens.len().checked_sub(self.k)?;
         Some((lens[kth_longest] / self.cell_len).saturating_mul(self.stripe_len()))
+    }
+
+    /// Data bytes that the recovery of a group cuts it to: those of [`safe_len`](Self::safe_len), but without
+    /// a last stripe in which a data unit ends early that a writer has left so. Either the data ends there,
+    /// and a full stripe would have zeros that nobody wrote, or that unit has not all of the stripe yet,
+    /// and nobody was told that it is safe.
+    ///
+    /// Deviation: Hadoop keeps such a stripe when parity makes up for the units that end early.
+    pub fn recovered_len(&self, units: &[UnitFound]) -> Option<u64> {
+        let lens: Vec<u64> = units.iter().map(|found| found.len).collect();
+        let safe = self.safe_len(&lens)?;
+        let full = safe / self.stripe_len() * self.cell_len;
+        let last_cell = full.saturating_sub(self.cell_len)..full;
+        let ends_early = |found: &UnitFound| {
+            !self.is_parity(found.unit) && !found.may_be_torn && last_cell.contains(&found.len)
+        };
+        // Where a unit has bytes of the next stripe, this one is whole and that unit is only behind.
+        let goes_on = lens.iter().any(|len| *len > full);
+        match safe > 0 && !goes_on && units.iter().any(ends_early) {
+            true => Some(safe - self.stripe_len()),
+            false => Some(safe),
+        }
     }
 
     /// Data bytes of a group whose data units have exactly these lengths, `k` of them; `None` when no

@@ -9,6 +9,6 @@ pub mod policy;
 pub mod read;
 pub mod write;
 
-pub use geometry::{Geometry, internal_block_len};
+pub use geometry::{Geometry, UnitFound, internal_block_len};
 pub use id::{BlockId, GenerationStamp, UnitIndex};
 pub use policy::{CodecName, Policy, PolicyError, PolicyId, PolicyState, Redundancy, Schema};

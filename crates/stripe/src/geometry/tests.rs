@@ -152,3 +152,21 @@ fn huge_groups_do_not_overflow() {
     assert_eq!(geometry.group_len(&[u64::MAX, 1, 0, 0, 0, 0]), None);
     assert_eq!(geometry.safe_len(&[u64::MAX; 6]), Some(u64::MAX));
 }
+
+#[test]
+fn a_recovered_group_ends_before_bytes_that_nobody_wrote() {
+    let geometry = Geometry::new(2, 1, 4);
+    let found = |unit, len, may_be_torn| UnitFound { unit: UnitIndex(unit), len, may_be_torn };
+    let recovered = |units: &[UnitFound]| geometry.recovered_len(units);
+    let (whole, parity) = (found(0, 4, false), found(2, 4, false));
+    // 4 + 1 bytes: parity is as long as a full cell.
+    assert_eq!(geometry.safe_len(&[4, 1, 4]), Some(8));
+    assert_eq!(recovered(&[whole, found(1, 1, false), parity]), Some(0));
+    // A node that was down may have lost the rest of what was acknowledged.
+    assert_eq!(recovered(&[whole, found(1, 1, true), parity]), Some(8));
+    assert_eq!(recovered(&[whole, parity]), Some(8));
+    assert_eq!(recovered(&[whole]), None);
+    // Only the last stripe can be short.
+    assert_eq!(recovered(&[found(0, 8, false), found(1, 5, false), found(2, 8, false)]), Some(8));
+    assert_eq!(recovered(&[found(0, 9, false), found(1, 5, false), found(2, 8, false)]), Some(16));
+}
