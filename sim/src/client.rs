@@ -1,0 +1,440 @@
+//! Simulated clients: each writes, reads, appends, renames and deletes files, one step at a time.
+//!
+//! Follows `crates/client`. Between two steps anything can happen, and a client can die at any of
+//! them; then its files must be closed without it.
+
+mod read;
+mod replicated;
+mod striped;
+
+use crate::model::DIRECTORY;
+use crate::name_node::{CallError, POLICIES, Target, policy_name};
+use crate::world::{Event, World};
+use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::lease::RenewLease;
+use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
+use cairn_stripe::write::GroupWrite;
+use cairn_stripe::{BlockId, GenerationStamp, Policy};
+
+/// Bytes of a block, and of a unit of a group.
+pub(crate) const BLOCK_LEN: u64 = 4096;
+/// A holder renews its lease when it is this old.
+const RENEW_MS: u64 = 8000;
+/// Times that a call is tried again.
+const TRIES: u32 = 40;
+
+/// A client.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    number: usize,
+    /// Clients that died before it in its place.
+    deaths: u32,
+    calls: i32,
+    renewed_ms: u64,
+    job: Job,
+}
+
+#[derive(Clone, Debug)]
+enum Job {
+    Idle,
+    /// A call that is repeated until it is answered.
+    Call(Box<Repeated>),
+    Write(Box<Writer>),
+}
+
+/// A call that may have to be repeated.
+#[derive(Clone, Debug)]
+struct Repeated {
+    call: CallId,
+    command: Command,
+    goal: Goal,
+    tries: u32,
+}
+
+/// What follows a call.
+#[derive(Clone, Debug)]
+enum Goal {
+    Nothing,
+    /// Write so many bytes.
+    Fill {
+        policy: Option<Policy>,
+        copies: u16,
+        len: u64,
+    },
+}
+
+/// An open file.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    file: InodeId,
+    policy: Option<Policy>,
+    copies: u16,
+    /// Length to write.
+    len: u64,
+    block: Option<OpenBlock>,
+    previous: Option<BlockRef>,
+    /// Nodes that have failed it.
+    excluded: Vec<usize>,
+    tries: u32,
+}
+
+/// The block or group being written.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenBlock {
+    id: BlockId,
+    gs: GenerationStamp,
+    /// Where it begins in the file.
+    offset: u64,
+    /// Bytes sent.
+    len: u64,
+    /// Bytes that all of the pipeline have.
+    acked: u64,
+    /// A pipeline, or the place of each unit.
+    targets: Vec<Option<Target>>,
+    plan: Option<GroupWrite>,
+}
+
+impl OpenBlock {
+    fn with_len(&self, len: u64) -> BlockRef {
+        BlockRef { id: self.id, gs: self.gs, len }
+    }
+}
+
+/// How a step has ended.
+enum Step {
+    /// The job goes on.
+    On,
+    /// The job is done.
+    Done,
+    /// It cannot be gone on with: the client gives the file up.
+    Broken,
+}
+
+impl Client {
+    pub(crate) fn new(number: usize) -> Client {
+        Client { number, deaths: 0, calls: 0, renewed_ms: 0, job: Job::Idle }
+    }
+
+    fn holder(&self) -> String {
+        format!("client-{}-{}", self.number, self.deaths)
+    }
+
+    fn next_call(&mut self) -> CallId {
+        self.calls += 1;
+        let mut client_id = [0; 16];
+        client_id[0] = self.number as u8 + 1;
+        client_id[1..5].copy_from_slice(&self.deaths.to_be_bytes());
+        CallId { client_id, call_id: self.calls }
+    }
+
+    /// Forgets everything, as a client does that is killed; another one takes its place.
+    pub(crate) fn die(&mut self) {
+        self.deaths += 1;
+        self.calls = 0;
+        self.job = Job::Idle;
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn client_step(&mut self, at: usize) {
+        if self.is_quiet {
+            return;
+        }
+        let delay = if self.unlucky(40) { 20_000 } else { 1200 };
+        let delay = self.rng.range(10, delay);
+        self.after(delay, Event::Client { client: at });
+        if self.faults.clients && self.unlucky(150) {
+            let holder = self.clients[at].holder();
+            self.note(|| format!("{holder} dies"));
+            self.count("clients die");
+            self.clients[at].die();
+            return;
+        }
+        self.renew(at);
+        match std::mem::replace(&mut self.clients[at].job, Job::Idle) {
+            Job::Idle => self.begin(at),
+            Job::Call(repeated) => self.call_step(at, repeated),
+            Job::Write(writer) => self.write_step(at, writer),
+        }
+    }
+
+    fn renew(&mut self, at: usize) {
+        let client = &mut self.clients[at];
+        let is_open = matches!(client.job, Job::Write(_));
+        if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
+            client.renewed_ms = self.now_ms;
+            let holder = client.holder();
+            _ = self.name_node.change(None, RenewLease { holder });
+        }
+    }
+
+    /// Chooses something to do.
+    fn begin(&mut self, at: usize) {
+        let closed: Vec<(InodeId, String)> = self
+            .model
+            .files
+            .iter()
+            .filter(|(_, file)| !file.is_open)
+            .map(|(id, file)| (*id, file.path.clone()))
+            .collect();
+        let chosen = self.rng.pick(&closed).cloned();
+        let dice = self.rng.range(0, 100);
+        match (dice, chosen) {
+            (0..=44, _) | (_, None) => self.begin_create(at),
+            (45..=69, Some((id, _))) => _ = self.read_file(id),
+            (70..=79, Some((id, path))) => self.begin_append(at, id, path),
+            (80..=86, Some((_, path))) => {
+                self.begin_call(at, Delete { path, recursive: false }.into(), Goal::Nothing);
+            }
+            (87..=91, Some((_, src))) => {
+                let dst = self.new_path(at);
+                self.begin_call(at, Rename { src, dst }.into(), Goal::Nothing);
+            }
+            (92..=95, Some((id, target))) => {
+                let others = closed.iter().filter(|(other, _)| *other != id);
+                let others: Vec<String> = others.map(|(_, path)| path.clone()).collect();
+                if let Some(source) = self.rng.pick(&others).cloned() {
+                    let sources = vec![source];
+                    self.begin_call(at, Concat { target, sources }.into(), Goal::Nothing);
+                }
+            }
+            (_, Some((_, path))) => {
+                let new_len = self.rng.range(0, 3) * BLOCK_LEN;
+                let holder = self.clients[at].holder();
+                let client_machine = String::new();
+                let truncate = Truncate { path, new_len, holder, client_machine };
+                self.begin_call(at, truncate.into(), Goal::Nothing);
+            }
+        }
+    }
+
+    fn new_path(&mut self, at: usize) -> String {
+        let call = self.clients[at].next_call();
+        format!("{DIRECTORY}/{}-{}", self.clients[at].holder(), call.call_id)
+    }
+
+    fn begin_create(&mut self, at: usize) {
+        let fitting: Vec<(&str, u32, u32)> =
+            POLICIES.into_iter().filter(|(_, k, m)| (k + m) as usize <= self.nodes.len()).collect();
+        let named = self.rng.pick(&fitting).copied().filter(|_| !self.rng.one_in(3));
+        let copies = self.rng.range(2, 4) as u16;
+        let name = named.map(|(codec, k, m)| policy_name(codec, k, m));
+        let known = crate::name_node::sure(cairn_namespace::query::policies(&self.name_node.store));
+        let mut known = known.into_iter().map(|info| info.policy);
+        let policy = name.as_ref().and_then(|name| known.find(|policy| policy.name == *name));
+        let most = policy.as_ref().map_or(3 * BLOCK_LEN, |policy| 2 * policy.stripe_len() * 4);
+        let len = self.rng.range(0, most + 1);
+        let create = Create {
+            path: self.new_path(at),
+            mode: 0o644,
+            holder: self.clients[at].holder(),
+            client_machine: String::new(),
+            create: true,
+            overwrite: false,
+            should_replicate: false,
+            create_parent: false,
+            replication: copies,
+            block_size: BLOCK_LEN,
+            ec_policy: name,
+            storage_policy: None,
+        };
+        self.begin_call(at, create.into(), Goal::Fill { policy, copies, len });
+    }
+
+    fn begin_call(&mut self, at: usize, command: Command, goal: Goal) {
+        let call = self.clients[at].next_call();
+        let repeated = Repeated { call, command, goal, tries: 0 };
+        self.clients[at].job = Job::Call(Box::new(repeated));
+    }
+
+    fn call_step(&mut self, at: usize, mut repeated: Box<Repeated>) {
+        let (call, command) = (repeated.call, repeated.command.clone());
+        let answer = match self.unlucky(30) {
+            true => Err(CallError::Lost),
+            false => self.name_node.change(Some(call), command),
+        };
+        // The answer may be lost on its way.
+        let answer = if self.unlucky(30) { Err(CallError::Lost) } else { answer };
+        match answer {
+            Ok(outcome) => self.answered(at, outcome, repeated.goal),
+            Err(CallError::Lost | CallError::NotNow) if repeated.tries < TRIES => {
+                repeated.tries += 1;
+                self.clients[at].job = Job::Call(repeated);
+            }
+            Err(error) => {
+                let holder = self.clients[at].holder();
+                self.refused(&holder, repeated.command.name(), &error);
+            }
+        }
+    }
+
+    fn answered(&mut self, at: usize, outcome: Outcome, goal: Goal) {
+        self.count("calls");
+        if let (Outcome::Created { status, .. }, Goal::Fill { policy, copies, len }) =
+            (outcome, goal)
+        {
+            let writer = Writer {
+                file: status.inode.id,
+                policy,
+                copies,
+                len,
+                block: None,
+                previous: None,
+                excluded: Vec::new(),
+                tries: 0,
+            };
+            self.clients[at].renewed_ms = self.now_ms;
+            self.clients[at].job = Job::Write(Box::new(writer));
+        }
+    }
+
+    fn begin_append(&mut self, at: usize, file: InodeId, path: String) {
+        let call = self.clients[at].next_call();
+        let holder = self.clients[at].holder();
+        let known = self.model.files.get(&file);
+        let (is_striped, len) = known.map_or((true, 0), |f| (f.is_striped, f.written.len() as u64));
+        if is_striped {
+            return;
+        }
+        let new_block = self.rng.one_in(3);
+        match self.name_node.append(call, (&path, file), &holder, new_block) {
+            Ok(last) => {
+                self.count("appends");
+                let more = self.rng.range(1, 2 * BLOCK_LEN);
+                let status = cairn_namespace::query::get_inode_info(&self.name_node.store, file);
+                let copies = crate::name_node::sure(status).map_or(2, |(_, s)| s.replication());
+                let mut writer = Writer {
+                    file,
+                    policy: None,
+                    copies,
+                    len: len + more,
+                    block: None,
+                    previous: None,
+                    excluded: Vec::new(),
+                    tries: 0,
+                };
+                self.clients[at].renewed_ms = self.now_ms;
+                if let Some(located) = last {
+                    self.reopen(at, &mut writer, located);
+                } else if new_block {
+                    let found = cairn_namespace::query::file_blocks(&self.name_node.store, file);
+                    let last = crate::name_node::sure(found).and_then(|found| found.last);
+                    writer.previous = last.map(|(_, block)| block.reference());
+                }
+                if writer.tries < TRIES {
+                    self.clients[at].job = Job::Write(Box::new(writer));
+                }
+            }
+            Err(error) => self.refused(&holder, "append", &error),
+        }
+    }
+
+    fn write_step(&mut self, at: usize, mut writer: Box<Writer>) {
+        let step = match &writer.policy {
+            Some(policy) => {
+                let policy = policy.clone();
+                self.write_striped(at, &mut writer, &policy)
+            }
+            None => self.write_replicated(at, &mut writer),
+        };
+        match step {
+            Step::On if writer.tries < TRIES => self.clients[at].job = Job::Write(writer),
+            Step::On | Step::Broken => {
+                let holder = self.clients[at].holder();
+                self.note(|| format!("{holder} gives {} up", writer.file));
+                self.count("writers break");
+            }
+            Step::Done => self.count("files written"),
+        }
+    }
+
+    /// Closes the file.
+    fn close(&mut self, at: usize, writer: &mut Writer) -> Step {
+        let holder = self.clients[at].holder();
+        writer.tries += 1;
+        match self.name_node.complete(writer.file, &holder, writer.previous) {
+            Ok(true) => Step::Done,
+            Ok(false) | Err(CallError::Lost | CallError::NotNow) => Step::On,
+            Err(error) => {
+                self.refused(&holder, "complete", &error);
+                Step::Broken
+            }
+        }
+    }
+
+    /// Gets places for the next block; `None` if that must be tried again.
+    fn add_block(
+        &mut self,
+        at: usize,
+        writer: &mut Writer,
+        width: usize,
+    ) -> Result<Option<OpenBlock>, Step> {
+        let holder = self.clients[at].holder();
+        writer.tries += 1;
+        let previous = writer.previous;
+        let answer = self.name_node.add_block(writer.file, &holder, previous, &writer.excluded);
+        let located = match answer {
+            Ok(located) => located,
+            Err(CallError::NotNow) => {
+                writer.excluded.clear();
+                return Ok(None);
+            }
+            Err(CallError::Lost) => return Ok(None),
+            Err(error) => {
+                self.refused(&holder, "addBlock", &error);
+                return Err(Step::Broken);
+            }
+        };
+        let mut targets = vec![None; width];
+        for (at, (target, unit)) in located.places.iter().enumerate() {
+            let place = if writer.policy.is_some() { unit.as_usize() } else { at };
+            if let Some(place) = targets.get_mut(place) {
+                *place = Some(target.clone());
+            }
+        }
+        self.note(|| format!("{holder} gets {:?} at {:?}", located.block.id, located.places));
+        self.block_allocated(located.block.id, &located.redundancy, &targets);
+        Ok(Some(OpenBlock {
+            id: located.block.id,
+            gs: located.block.gs,
+            offset: located.offset,
+            len: 0,
+            acked: 0,
+            targets,
+            plan: None,
+        }))
+    }
+
+    /// The next bytes of a file: as many as it has already sent beyond `from`, or new ones.
+    fn next_bytes(&mut self, file: InodeId, from: u64, len: u64) -> Vec<u8> {
+        let fresh = self.rng.bytes(len as usize);
+        let Some(file) = self.model.files.get_mut(&file) else { return fresh };
+        // What was sent before and not taken may be sent anew with other bytes, if nobody has it.
+        file.written.truncate(from as usize);
+        file.written.extend(&fresh);
+        fresh
+    }
+
+    /// Bytes of the file up to `end` must not be lost from now on.
+    fn acknowledged(&mut self, file: InodeId, end: u64) {
+        if let Some(file) = self.model.files.get_mut(&file) {
+            file.acked = file.acked.max(end);
+        }
+    }
+
+    /// Whether a write to a node of `block` reaches it. A call that is lost is the node's failure.
+    fn reaches_for_write(&mut self, block: BlockId, node: usize) -> bool {
+        if self.answers(node) {
+            if self.bears(block, node) && self.unlucky(60) {
+                self.note(|| format!("a write to dn-{node} fails"));
+                return false;
+            }
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,500 @@
+//! A simulated DataNode: volumes with replicas of real bytes, whose life the replica core decides.
+//!
+//! Follows `crates/datanode/src/dataset`, without files: a replica's bytes are in memory, with the
+//! length that a power cut leaves and the chunks whose CRCs no longer fit.
+
+use crate::rng::Rng;
+use cairn_codec::crc::crc32c;
+use cairn_redundancy::{
+    BlockRef, Heartbeat, ReplicaEvent, ReplicaEventKind, ReplicaState as Reported, ReportedReplica,
+    StorageReport, StorageState, StorageType, StorageUsage,
+};
+use cairn_replica::{RecoveryInfo, Replica, ReplicaError, ReplicaState};
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes that one CRC covers.
+const CHUNK_LEN: u64 = 512;
+/// Bytes of a volume: more than any simulation writes.
+const VOLUME_LEN: u64 = 1 << 30;
+
+/// Why a DataNode cannot do what it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeError {
+    /// The replica does not allow it.
+    Replica(ReplicaError),
+    /// There is no such replica.
+    NotFound,
+    /// A chunk and its CRC do not fit.
+    Damaged,
+    /// No volume has room.
+    NoRoom,
+}
+
+impl From<ReplicaError> for NodeError {
+    fn from(error: ReplicaError) -> NodeError {
+        NodeError::Replica(error)
+    }
+}
+
+/// A replica with its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) replica: Replica,
+    pub(crate) data: Vec<u8>,
+    /// Bytes that survive a power cut.
+    synced: u64,
+    /// Bits that a fault has flipped since they were written, by the place of their byte.
+    pub(crate) damaged: BTreeMap<u64, u8>,
+    pub(crate) volume: usize,
+}
+
+/// A disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Volume {
+    pub(crate) uuid: String,
+    pub(crate) is_failed: bool,
+    pub(crate) is_full: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct DataNode {
+    pub(crate) number: usize,
+    pub(crate) rack: String,
+    pub(crate) up: bool,
+    /// Counts its starts: what was begun before a crash is not ended after it.
+    pub(crate) life: u64,
+    /// Cut off from everybody.
+    pub(crate) is_isolated: bool,
+    /// Answers nobody before this time.
+    pub(crate) stalled_until_ms: u64,
+    pub(crate) is_registered: bool,
+    pub(crate) next_report_ms: u64,
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) replicas: BTreeMap<BlockId, Stored>,
+    /// What is still to be told; the latest event of a replica counts.
+    events: BTreeMap<(String, BlockId), ReplicaEvent>,
+    pub(crate) transfers: u32,
+    /// The replica that the scanner looked at last.
+    pub(crate) scanned: BlockId,
+}
+
+impl DataNode {
+    pub(crate) fn new(number: usize, rack: String, volumes: usize) -> DataNode {
+        let mut node = DataNode {
+            number,
+            rack,
+            up: true,
+            life: 0,
+            is_isolated: false,
+            stalled_until_ms: 0,
+            is_registered: false,
+            next_report_ms: 0,
+            volumes: Vec::new(),
+            replicas: BTreeMap::new(),
+            events: BTreeMap::new(),
+            transfers: 0,
+            scanned: BlockId(i64::MIN),
+        };
+        (0..volumes).for_each(|_| node.add_volume());
+        node
+    }
+
+    pub(crate) fn add_volume(&mut self) {
+        let uuid = format!("DS-{}-{}", self.number, self.volumes.len());
+        self.volumes.push(Volume { uuid, is_failed: false, is_full: false });
+    }
+
+    /// Whether it answers.
+    pub(crate) fn answers(&self, now_ms: u64) -> bool {
+        self.up && !self.is_isolated && now_ms >= self.stalled_until_ms
+    }
+
+    /// Stops it; with `power_cut`, what was not synced is torn off. What it holds after is what its
+    /// next start finds.
+    pub(crate) fn crash(&mut self, power_cut: bool, rng: &mut Rng) {
+        self.up = false;
+        self.life += 1;
+        self.is_registered = false;
+        self.events.clear();
+        self.transfers = 0;
+        self.replicas.retain(|_, stored| stored.replica.place() != ReplicaState::Temporary);
+        for stored in self.replicas.values_mut() {
+            let replica = &stored.replica;
+            let (id, gs, place) = (replica.id(), replica.gs(), replica.place());
+            let state = match place {
+                ReplicaState::Finalized => ReplicaState::Finalized,
+                _ => ReplicaState::Rwr,
+            };
+            if power_cut && state == ReplicaState::Rwr {
+                let len = stored.data.len() as u64;
+                stored.cut(rng.range(stored.synced.min(len), len + 1));
+            }
+            stored.replica = Replica::new(id, gs, state, stored.data.len() as u64);
+        }
+    }
+
+    pub(crate) fn heartbeat(&self, wants_report_lease: bool) -> Heartbeat {
+        let report = |(at, volume): (usize, &Volume)| {
+            let on_it = self.replicas.values().filter(|stored| stored.volume == at);
+            let used: u64 = on_it.map(|stored| stored.data.len() as u64).sum();
+            let (state, capacity) = match volume.is_failed {
+                true => (StorageState::Failed, 0),
+                false => (StorageState::Normal, VOLUME_LEN),
+            };
+            let free = if volume.is_full { 0 } else { capacity.saturating_sub(used) };
+            let usage = StorageUsage {
+                capacity,
+                dfs_used: used,
+                remaining: free,
+                block_pool_used: used,
+                non_dfs_used: 0,
+            };
+            let storage_type = StorageType::Disk;
+            StorageReport { uuid: volume.uuid.clone(), storage_type, state, usage }
+        };
+        Heartbeat {
+            storages: self.volumes.iter().enumerate().map(report).collect(),
+            xmits: self.transfers,
+            xceivers: 1,
+            failed_volumes: self.volumes.iter().filter(|volume| volume.is_failed).count() as u32,
+            wants_report_lease,
+            ..Heartbeat::default()
+        }
+    }
+
+    /// All replicas but temporary ones, by storage.
+    pub(crate) fn report(&self) -> Vec<(String, Vec<ReportedReplica>)> {
+        let healthy = self.volumes.iter().enumerate().filter(|(_, volume)| !volume.is_failed);
+        let of_volume = |(at, volume): (usize, &Volume)| {
+            let on_it = self.replicas.values().filter(|stored| stored.volume == at);
+            let told = on_it.filter(|s| s.replica.state() != ReplicaState::Temporary);
+            (volume.uuid.clone(), told.map(Stored::reported).collect())
+        };
+        healthy.map(of_volume).collect()
+    }
+
+    fn note(&mut self, id: BlockId, kind: ReplicaEventKind) {
+        let Some(stored) = self.replicas.get(&id) else { return };
+        let (len, _) = stored.replica.reported();
+        let block = BlockRef { id, gs: stored.replica.gs(), len };
+        let is_done = matches!(kind, ReplicaEventKind::Received { .. });
+        let crc32c = is_done.then(|| stored.stored_crc());
+        let uuid = self.volumes[stored.volume].uuid.clone();
+        self.events.insert((uuid, id), ReplicaEvent { block, kind, crc32c });
+    }
+
+    pub(crate) fn take_events(&mut self) -> BTreeMap<(String, BlockId), ReplicaEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Puts back what could not be told, unless something newer has happened.
+    pub(crate) fn put_back(&mut self, untold: BTreeMap<(String, BlockId), ReplicaEvent>) {
+        for (key, event) in untold {
+            self.events.entry(key).or_insert(event);
+        }
+    }
+
+    pub(crate) fn volume_of(&self, id: BlockId) -> Option<&str> {
+        let stored = self.replicas.get(&id)?;
+        Some(&self.volumes[stored.volume].uuid)
+    }
+
+    fn insert(&mut self, replica: Replica, data: Vec<u8>, wish: &str) -> Result<(), NodeError> {
+        let usable = |volume: &Volume| !volume.is_failed && !volume.is_full;
+        let wished = self.volumes.iter().position(|v| v.uuid == wish && usable(v));
+        let volume = wished.or_else(|| self.volumes.iter().position(usable));
+        let volume = volume.ok_or(NodeError::NoRoom)?;
+        let id = replica.id();
+        let stored = Stored { replica, data, synced: 0, damaged: BTreeMap::new(), volume };
+        self.replicas.insert(id, stored);
+        Ok(())
+    }
+
+    fn room(&self) -> Result<(), NodeError> {
+        let usable = self.volumes.iter().any(|volume| !volume.is_failed && !volume.is_full);
+        if usable { Ok(()) } else { Err(NodeError::NoRoom) }
+    }
+
+    /// Makes an empty replica for a writer.
+    pub(crate) fn create(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        wish: &str,
+    ) -> Result<(), NodeError> {
+        self.room()?;
+        let old = self.replicas.get(&id).map(|stored| &stored.replica);
+        Replica::check_create(old, gs)?;
+        self.insert(Replica::new(id, gs, ReplicaState::Rbw, 0), Vec::new(), wish)?;
+        self.note(id, ReplicaEventKind::Receiving);
+        Ok(())
+    }
+
+    /// Takes a whole copy or a rebuilt unit from another DataNode.
+    pub(crate) fn take_copy(
+        &mut self,
+        block: BlockRef,
+        data: Vec<u8>,
+        wish: &str,
+    ) -> Result<(), NodeError> {
+        self.room()?;
+        let old = self.replicas.get(&block.id).map(|stored| &stored.replica);
+        Replica::check_create_temporary(old, block.gs, false, false)?;
+        let mut replica = Replica::new(block.id, block.gs, ReplicaState::Temporary, 0);
+        replica.note_received(data.len() as u64);
+        replica.note_on_disk(data.len() as u64);
+        replica.finalize(block.gs)?;
+        self.insert(replica, data, wish)?;
+        self.finalized(block.id)
+    }
+
+    /// Takes the start of a replica that is being written, to join its pipeline.
+    pub(crate) fn take_visible(
+        &mut self,
+        block: BlockRef,
+        data: Vec<u8>,
+        wish: &str,
+    ) -> Result<(), NodeError> {
+        self.room()?;
+        let old = self.replicas.get(&block.id).map(|stored| &stored.replica);
+        Replica::check_create_temporary(old, block.gs, true, true)?;
+        let mut replica = Replica::new(block.id, block.gs, ReplicaState::Temporary, 0);
+        replica.note_received(data.len() as u64);
+        replica.note_on_disk(data.len() as u64);
+        replica.convert_temporary(block.gs, data.len() as u64)?;
+        self.insert(replica, data, wish)
+    }
+
+    /// The replica at which a writer with stamp `gs` is at work.
+    fn writable(&mut self, id: BlockId, gs: GenerationStamp) -> Result<&mut Stored, NodeError> {
+        let found = self.replicas.get_mut(&id).filter(|stored| {
+            stored.replica.state() == ReplicaState::Rbw && stored.replica.gs() == gs
+        });
+        found.ok_or(NodeError::NotFound)
+    }
+
+    /// Writes a packet behind what is there.
+    pub(crate) fn write(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), NodeError> {
+        let stored = self.writable(id, gs)?;
+        let skip = stored.data.len() as u64 - offset.min(stored.data.len() as u64);
+        if offset > stored.data.len() as u64 {
+            return Err(NodeError::NotFound);
+        }
+        stored.data.extend(bytes.get(skip as usize..).unwrap_or_default());
+        let end = offset + bytes.len() as u64;
+        stored.replica.note_received(end);
+        stored.replica.note_on_disk(end);
+        Ok(())
+    }
+
+    /// All of the pipeline has the replica's bytes up to `end`.
+    pub(crate) fn acknowledge(&mut self, id: BlockId, gs: GenerationStamp, end: u64) {
+        if let Ok(stored) = self.writable(id, gs) {
+            stored.replica.note_acked(end);
+        }
+    }
+
+    /// Makes what was written durable.
+    pub(crate) fn sync(&mut self, id: BlockId, gs: GenerationStamp) {
+        if let Ok(stored) = self.writable(id, gs) {
+            stored.synced = stored.data.len() as u64;
+        }
+    }
+
+    /// Completes a replica, durably.
+    pub(crate) fn finalize(&mut self, id: BlockId, gs: GenerationStamp) -> Result<(), NodeError> {
+        let stored = self.writable(id, gs)?;
+        stored.replica.finalize(gs)?;
+        self.finalized(id)
+    }
+
+    fn finalized(&mut self, id: BlockId) -> Result<(), NodeError> {
+        let stored = self.replicas.get_mut(&id).ok_or(NodeError::NotFound)?;
+        stored.synced = stored.data.len() as u64;
+        self.note(id, ReplicaEventKind::Received { delete_hint: None });
+        Ok(())
+    }
+
+    fn existing(&mut self, id: BlockId) -> Result<&mut Stored, NodeError> {
+        self.replicas.get_mut(&id).ok_or(NodeError::NotFound)
+    }
+
+    /// Opens a finalized replica for appending.
+    pub(crate) fn append(
+        &mut self,
+        block: BlockRef,
+        new_gs: GenerationStamp,
+    ) -> Result<(), NodeError> {
+        let stored = self.existing(block.id)?;
+        stored.check_last_chunk()?;
+        stored.replica.append(block.gs, new_gs, block.len)?;
+        self.note(block.id, ReplicaEventKind::Receiving);
+        Ok(())
+    }
+
+    /// Takes a replica over after a broken pipeline, cut back to what all of the pipeline had.
+    pub(crate) fn recover_rbw(
+        &mut self,
+        block: BlockRef,
+        new_gs: GenerationStamp,
+        range: (u64, u64),
+    ) -> Result<(), NodeError> {
+        let stored = self.existing(block.id)?;
+        let file_len = stored.data.len() as u64;
+        let mut next = stored.replica.clone();
+        let len = next.recover_rbw(block.gs, new_gs, range, file_len)?;
+        stored.check_last_chunk()?;
+        stored.cut(len);
+        stored.replica = next;
+        self.note(block.id, ReplicaEventKind::Receiving);
+        Ok(())
+    }
+
+    /// Takes a replica over after a failed append.
+    pub(crate) fn recover_append(
+        &mut self,
+        block: BlockRef,
+        new_gs: GenerationStamp,
+    ) -> Result<(), NodeError> {
+        let stored = self.existing(block.id)?;
+        stored.check_last_chunk()?;
+        stored.replica.recover_append(block.gs, new_gs, block.len)?;
+        self.note(block.id, ReplicaEventKind::Receiving);
+        Ok(())
+    }
+
+    /// Closes a replica whose last acknowledgement was lost.
+    pub(crate) fn recover_close(
+        &mut self,
+        block: BlockRef,
+        new_gs: GenerationStamp,
+    ) -> Result<(), NodeError> {
+        let stored = self.existing(block.id)?;
+        stored.replica.recover_close(block.gs, new_gs, block.len)?;
+        self.finalized(block.id)
+    }
+
+    /// Reads a part of a replica that readers may see, checking its CRCs.
+    pub(crate) fn read(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>, NodeError> {
+        let stored = self.replicas.get(&id).ok_or(NodeError::NotFound)?;
+        let visible = stored.replica.check_readable(gs)?;
+        if range.end > visible {
+            return Err(NodeError::NotFound);
+        }
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let chunks = range.start / CHUNK_LEN * CHUNK_LEN..range.end.next_multiple_of(CHUNK_LEN);
+        if stored.damaged.range(chunks).next().is_some() {
+            return Err(NodeError::Damaged);
+        }
+        Ok(stored.data[range.start as usize..range.end as usize].to_vec())
+    }
+
+    /// Deletes a replica with just that stamp.
+    pub(crate) fn invalidate(&mut self, id: BlockId, gs: GenerationStamp) -> bool {
+        if self.replicas.get(&id).is_none_or(|stored| stored.replica.gs() != gs) {
+            return false;
+        }
+        self.note(id, ReplicaEventKind::Deleted);
+        self.replicas.remove(&id);
+        true
+    }
+
+    /// Freezes a replica for a recovery. `None` if there is none.
+    pub(crate) fn freeze(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        recovery: GenerationStamp,
+    ) -> Result<Option<RecoveryInfo>, NodeError> {
+        let Some(stored) = self.replicas.get_mut(&id) else { return Ok(None) };
+        Ok(Some(stored.replica.init_recovery(gs, recovery)?))
+    }
+
+    /// Ends a recovery: the replica is finalized with `new_len` bytes.
+    pub(crate) fn finish_recovery(
+        &mut self,
+        found: &RecoveryInfo,
+        recovery: GenerationStamp,
+        new_len: u64,
+    ) -> Result<(), NodeError> {
+        let stored = self.existing(found.id)?;
+        stored.replica.check_finish_recovery(recovery, found.len, new_len)?;
+        stored.cut(new_len);
+        stored.replica.finish_recovery(recovery, new_len);
+        self.finalized(found.id)
+    }
+
+    /// Loses a disk with all that is on it.
+    pub(crate) fn fail_volume(&mut self, volume: usize) {
+        self.volumes[volume].is_failed = true;
+        let uuid = self.volumes[volume].uuid.clone();
+        self.replicas.retain(|_, stored| stored.volume != volume);
+        self.events.retain(|(storage, _), _| *storage != uuid);
+    }
+}
+
+impl Stored {
+    fn reported(&self) -> ReportedReplica {
+        let (len, state) = self.replica.reported();
+        let state = match state {
+            ReplicaState::Finalized => Reported::Finalized,
+            ReplicaState::Rbw => Reported::BeingWritten,
+            ReplicaState::Rwr => Reported::WaitingToBeRecovered,
+            ReplicaState::Rur => Reported::UnderRecovery,
+            ReplicaState::Temporary => Reported::Temporary,
+        };
+        let block = BlockRef { id: self.replica.id(), gs: self.replica.gs(), len };
+        ReportedReplica { block, state, crc32c: None }
+    }
+
+    /// CRC32C of the bytes as their chunks' CRCs tell it, which a damaged chunk does not change.
+    fn stored_crc(&self) -> u32 {
+        let mut written = self.data.clone();
+        for (at, flipped) in &self.damaged {
+            written[*at as usize] ^= flipped;
+        }
+        crc32c(0, &written)
+    }
+
+    fn check_last_chunk(&self) -> Result<(), NodeError> {
+        let last = (self.data.len() as u64).saturating_sub(1) / CHUNK_LEN * CHUNK_LEN;
+        match self.damaged.range(last..).next() {
+            Some(_) => Err(NodeError::Damaged),
+            None => Ok(()),
+        }
+    }
+
+    fn cut(&mut self, len: u64) {
+        self.data.truncate(len as usize);
+        self.synced = self.synced.min(len);
+        self.damaged.retain(|at, _| *at < len);
+    }
+
+    /// Flips a bit behind the CRCs' back.
+    pub(crate) fn flip(&mut self, rng: &mut Rng) -> bool {
+        if self.data.is_empty() || !self.damaged.is_empty() {
+            return false;
+        }
+        let at = rng.index(self.data.len());
+        let flipped = 1 << rng.range(0, 8);
+        self.data[at] ^= flipped;
+        self.damaged.insert(at as u64, flipped);
+        true
+    }
+}

@@ -1,0 +1,214 @@
+//! What goes wrong, and how much of it: never more than the blocks bear, so that a loss is a fault of
+//! the cores and not of the dice.
+
+use crate::name_node::Fall;
+use crate::rng::Rng;
+use crate::world::{Event, World};
+use cairn_replica::ReplicaState;
+use cairn_stripe::BlockId;
+
+/// Which kinds of faults a simulation has.
+#[derive(Clone, Debug)]
+pub(crate) struct Faults {
+    left: u32,
+    /// Calls and answers are lost, come again or come late.
+    pub(crate) network: bool,
+    /// Clients die.
+    pub(crate) clients: bool,
+    /// Bits flip in the memory of nodes that rebuild.
+    pub(crate) memory: bool,
+    nodes: bool,
+    disks: bool,
+    name_node: bool,
+    /// Longest time between two faults, in ms.
+    pause_ms: u64,
+}
+
+impl Faults {
+    pub(crate) fn new(rng: &mut Rng, most: u32) -> Faults {
+        // Each simulation has some kinds only, so that they show by themselves too.
+        let mut often = || !rng.one_in(4);
+        let (network, clients, memory) = (often(), often(), often());
+        let (nodes, disks, name_node) = (often(), often(), often());
+        let pause_ms = rng.range(4000, 40_000);
+        Faults { left: most, network, clients, memory, nodes, disks, name_node, pause_ms }
+    }
+}
+
+impl World<'_> {
+    /// Something may fail now.
+    pub(crate) fn fault(&mut self) {
+        if self.is_quiet {
+            return;
+        }
+        let delay = self.rng.range(500, self.faults.pause_ms);
+        self.after(delay, Event::Fault);
+        if self.faults.left == 0 {
+            return;
+        }
+        let node = self.rng.index(self.nodes.len());
+        let happened = match self.rng.range(0, 10) {
+            0 | 1 if self.faults.nodes => self.crash_node(node),
+            2 if self.faults.nodes => self.isolate(node),
+            3 if self.faults.nodes => self.stall(node),
+            4 if self.faults.disks => self.lose_disk(node),
+            5 if self.faults.disks => self.fill_disk(node),
+            6 if self.faults.disks => self.flip_bit(node),
+            7 if self.faults.disks => self.lose_replica(node),
+            8 | 9 if self.faults.name_node => self.drop_name_node(),
+            _ => false,
+        };
+        self.faults.left -= u32::from(happened);
+    }
+
+    /// Everything that a node holds a part of.
+    fn held(&self, node: usize) -> Vec<BlockId> {
+        let mut held: Vec<BlockId> =
+            self.nodes[node].replicas.keys().map(|id| id.group()).collect();
+        held.dedup();
+        held
+    }
+
+    /// Counts a node as failed for all of `blocks`, if they bear it.
+    fn fail_for(&mut self, node: usize, blocks: &[BlockId]) -> bool {
+        let bears = blocks.iter().all(|id| self.bears(*id, node));
+        if bears {
+            blocks.iter().for_each(|id| self.expose(*id, node));
+        }
+        bears
+    }
+
+    fn crash_node(&mut self, node: usize) -> bool {
+        let held = self.held(node);
+        if !self.nodes[node].up || !self.fail_for(node, &held) {
+            return false;
+        }
+        let power_cut = self.rng.one_in(2);
+        let mut rng = Rng::new(self.rng.any());
+        self.nodes[node].crash(power_cut, &mut rng);
+        self.note(|| format!("dn-{node} crashes, power cut: {power_cut}"));
+        self.count("DataNodes crash");
+        let (delay, life) = (self.rng.range(1000, 150_000), self.nodes[node].life);
+        self.after(delay, Event::NodeStarts { node, life });
+        true
+    }
+
+    fn isolate(&mut self, node: usize) -> bool {
+        let held = self.held(node);
+        if self.nodes[node].is_isolated || !self.fail_for(node, &held) {
+            return false;
+        }
+        self.nodes[node].is_isolated = true;
+        self.note(|| format!("dn-{node} is cut off from the network"));
+        self.count("DataNodes cut off");
+        let delay = self.rng.range(1000, 120_000);
+        self.after(delay, Event::NodeJoins { node });
+        true
+    }
+
+    fn stall(&mut self, node: usize) -> bool {
+        let held = self.held(node);
+        if !self.fail_for(node, &held) {
+            return false;
+        }
+        self.nodes[node].stalled_until_ms = self.now_ms + self.rng.range(1000, 40_000);
+        self.note(|| format!("dn-{node} stalls"));
+        self.count("DataNodes stall");
+        true
+    }
+
+    fn lose_disk(&mut self, node: usize) -> bool {
+        let volume = self.rng.index(self.nodes[node].volumes.len());
+        let on_it = self.nodes[node].replicas.iter().filter(|(_, s)| s.volume == volume);
+        let mut lost: Vec<BlockId> = on_it.map(|(id, _)| id.group()).collect();
+        lost.dedup();
+        if self.nodes[node].volumes[volume].is_failed || !self.fail_for(node, &lost) {
+            return false;
+        }
+        self.nodes[node].fail_volume(volume);
+        self.note(|| format!("dn-{node} loses volume {volume} with {lost:?}"));
+        self.count("disks lost");
+        let delay = self.rng.range(10_000, 100_000);
+        self.after(delay, Event::DiskMended { node, volume });
+        lost.into_iter().for_each(|id| self.check_block(id));
+        true
+    }
+
+    fn fill_disk(&mut self, node: usize) -> bool {
+        let volume = self.rng.index(self.nodes[node].volumes.len());
+        self.nodes[node].volumes[volume].is_full = true;
+        self.note(|| format!("volume {volume} of dn-{node} is full"));
+        self.count("disks full");
+        let delay = self.rng.range(10_000, 100_000);
+        self.after(delay, Event::DiskMended { node, volume });
+        true
+    }
+
+    /// A failed disk is replaced by a new one, a full one has room again.
+    pub(crate) fn mend_disk(&mut self, node: usize, volume: usize) {
+        let node = &mut self.nodes[node];
+        node.volumes[volume].is_full = false;
+        if node.volumes[volume].is_failed && node.volumes.iter().all(|v| v.is_failed) {
+            node.add_volume();
+        }
+    }
+
+    fn finalized(&mut self, node: usize) -> Option<BlockId> {
+        let all = self.nodes[node].replicas.iter();
+        let done = all.filter(|(_, s)| s.replica.state() == ReplicaState::Finalized);
+        let ids: Vec<BlockId> = done.map(|(id, _)| *id).collect();
+        self.rng.pick(&ids).copied()
+    }
+
+    fn flip_bit(&mut self, node: usize) -> bool {
+        let Some(id) = self.finalized(node) else { return false };
+        let mut rng = Rng::new(self.rng.any());
+        if !self.fail_for(node, &[id.group()]) {
+            return false;
+        }
+        let flipped = self.nodes[node].replicas.get_mut(&id).is_some_and(|s| s.flip(&mut rng));
+        self.note(|| format!("a bit flips in {id:?} on dn-{node}: {flipped}"));
+        self.count("bits flipped on disk");
+        self.check_block(id.group());
+        flipped
+    }
+
+    fn lose_replica(&mut self, node: usize) -> bool {
+        let Some(id) = self.finalized(node) else { return false };
+        if !self.fail_for(node, &[id.group()]) {
+            return false;
+        }
+        self.nodes[node].replicas.remove(&id);
+        self.note(|| format!("the file of {id:?} on dn-{node} is lost"));
+        self.count("block files lost");
+        self.check_block(id.group());
+        true
+    }
+
+    fn drop_name_node(&mut self) -> bool {
+        if !self.name_node.up {
+            return false;
+        }
+        match self.rng.range(0, 4) {
+            0 => self.name_node.crash(),
+            1 => self.name_node.fall = Some((self.rng.range(0, 20) as u32, Fall::Unanswered)),
+            _ => self.name_node.fall = Some((self.rng.range(0, 20) as u32, Fall::Unsynced)),
+        }
+        true
+    }
+
+    /// Nothing fails from now on, what failed is mended, and all writers are gone.
+    pub(crate) fn begin_quiet(&mut self) {
+        self.note(|| "quiet time begins".to_string());
+        self.is_quiet = true;
+        self.name_node.fall = None;
+        for node in 0..self.nodes.len() {
+            for volume in 0..self.nodes[node].volumes.len() {
+                self.mend_disk(node, volume);
+            }
+            let node = &mut self.nodes[node];
+            (node.up, node.is_isolated, node.stalled_until_ms) = (true, false, 0);
+        }
+        self.clients.iter_mut().for_each(crate::client::Client::die);
+    }
+}

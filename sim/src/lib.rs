@@ -1,0 +1,34 @@
+//! The cluster's cores under simulated time and faults.
+//!
+//! The real namespace, redundancy, replica, stripe and codec crates run together, with DataNodes,
+//! clients, disks and a network that are simulated, in one thread and from one seed. Invariants
+//! are checked after each step (`src/invariants.rs`); a seed that fails replays exactly.
+//!
+//! What the shells do around the cores is mirrored thinly here, in files that name what they follow.
+
+mod client;
+mod data_node;
+mod faults;
+mod invariants;
+mod model;
+mod name_node;
+mod node_work;
+pub mod parts;
+mod rng;
+mod world;
+
+pub use parts::{Parts, Right};
+pub use world::{Options, Report};
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs one seed. A panic of a core is a violation too.
+pub fn run(seed: u64, options: Options, parts: &mut dyn Parts) -> Report {
+    let world = || world::World::new(seed, options, parts).run();
+    catch_unwind(AssertUnwindSafe(world)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+        let why = format!("panic: {}", text.unwrap_or_default());
+        Report { violation: Some(why), ..Report::default() }
+    })
+}

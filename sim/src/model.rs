@@ -1,0 +1,143 @@
+//! What must be true: every file with the bytes that were written and how many of them were
+//! acknowledged, and which nodes have failed each block.
+
+use cairn_namespace::query;
+use cairn_namespace::store::StoreRead;
+use cairn_namespace::{Command, InodeId, Outcome};
+use cairn_stripe::BlockId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A file as its writers know it.
+#[derive(Clone, Debug)]
+pub(crate) struct FileModel {
+    pub(crate) path: String,
+    pub(crate) is_striped: bool,
+    /// All that was sent; the file is a part of it from its start on.
+    pub(crate) written: Vec<u8>,
+    /// Bytes that must never be lost.
+    pub(crate) acked: u64,
+    pub(crate) is_open: bool,
+}
+
+/// What a block can bear.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockModel {
+    /// Nodes that may fail it before it is whole again.
+    pub(crate) tolerance: usize,
+    /// Nodes that have failed it since it was whole.
+    pub(crate) exposed: BTreeSet<usize>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) files: BTreeMap<InodeId, FileModel>,
+    pub(crate) blocks: BTreeMap<BlockId, BlockModel>,
+}
+
+impl Model {
+    fn id_of(&self, path: &str) -> Option<InodeId> {
+        self.files.iter().find(|(_, file)| file.path == path).map(|(id, _)| *id)
+    }
+
+    /// Follows a command that the namespace has taken. Fails if its outcome cannot be.
+    pub(crate) fn follow(&mut self, command: &Command, outcome: &Outcome) -> Result<(), String> {
+        match (command, outcome) {
+            (Command::Create(create), Outcome::Created { status, .. }) => {
+                let file = FileModel {
+                    path: create.path.clone(),
+                    is_striped: create.ec_policy.is_some(),
+                    written: Vec::new(),
+                    acked: 0,
+                    is_open: true,
+                };
+                // A repeated call gives the same file again.
+                self.files.entry(status.inode.id).or_insert(file);
+            }
+            (Command::Append(_), Outcome::Appended { status, .. }) => {
+                if let Some(file) = self.files.get_mut(&status.inode.id) {
+                    file.is_open = true;
+                }
+            }
+            (Command::Delete(delete), Outcome::Removed { done: true, .. }) => {
+                if let Some(id) = self.id_of(&delete.path) {
+                    self.files.remove(&id);
+                }
+            }
+            (Command::Rename(rename), Outcome::Flag(true)) => {
+                if let Some(id) = self.id_of(&rename.src)
+                    && let Some(file) = self.files.get_mut(&id)
+                {
+                    file.path = rename.dst.clone();
+                }
+            }
+            (Command::Concat(concat), Outcome::Done) => {
+                for source in &concat.sources {
+                    let moved = self.id_of(source).and_then(|id| self.files.remove(&id));
+                    let moved = moved.ok_or(format!("concat of {source}, which is not there"))?;
+                    let target = self.id_of(&concat.target);
+                    let target = target.and_then(|id| self.files.get_mut(&id));
+                    let target = target.ok_or("concat to a file that is not there")?;
+                    target.written.extend(moved.written);
+                    target.acked += moved.acked;
+                }
+            }
+            (Command::Truncate(truncate), Outcome::Removed { .. }) => {
+                let file = self.id_of(&truncate.path).and_then(|id| self.files.get_mut(&id));
+                let file = file.ok_or("truncate of a file that is not there")?;
+                file.written.truncate(truncate.new_len as usize);
+                file.acked = file.acked.min(truncate.new_len);
+            }
+            (Command::Complete(complete), Outcome::Flag(true)) => {
+                let file = complete.file.and_then(|id| self.files.get_mut(&id));
+                if let Some(file) = file.filter(|file| file.is_open) {
+                    file.acked = file.written.len() as u64;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Compares with the namespace. A file that was closed by a recovery has the bytes that it left.
+    pub(crate) fn compare(&mut self, store: &dyn StoreRead) -> Result<(), String> {
+        for (id, file) in &mut self.files {
+            let found = query::get_inode_info(store, *id).map_err(|error| error.to_string())?;
+            let Some((path, status)) = found else {
+                return Err(format!("{} is not in the namespace", file.path));
+            };
+            if path != file.path {
+                return Err(format!("{} is called {path}", file.path));
+            }
+            let (len, most) = (status.len(), file.written.len() as u64);
+            if status.is_under_construction() != file.is_open && !file.is_open {
+                return Err(format!("{path} is open"));
+            }
+            if status.is_under_construction() {
+                continue;
+            }
+            let least = if file.is_open { file.acked } else { most };
+            if file.is_open && file.is_striped && len > most && len.is_multiple_of(1024) {
+                // A short last stripe, of which the units that end early are gone, looks like a full one:
+                // it ends in zeros, as in Hadoop.
+                file.written.resize(len as usize, 0);
+            }
+            let most = file.written.len() as u64;
+            if len < least || len > most {
+                return Err(format!("{path} has {len} bytes, acknowledged are {least} of {most}"));
+            }
+            file.written.truncate(len as usize);
+            (file.acked, file.is_open) = (len, false);
+        }
+        let names = query::totals(store).map_err(|error| error.to_string())?.inodes;
+        // The root, the directory of all files, and they.
+        let known = 2 + self.files.len() as u64;
+        if names != known {
+            return Err(format!("{names} names where {known} are known"));
+        }
+        Ok(())
+    }
+}
+
+/// Where all files are.
+pub(crate) const DIRECTORY: &str = "/d";

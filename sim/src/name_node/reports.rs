@@ -1,0 +1,159 @@
+//! What DataNodes tell: registrations, heartbeats, reports, bad replicas, ended recoveries.
+//!
+//! Follows `crates/namenode/src/protocol/datanode/{register,report,commands,synchronize}.rs`.
+
+use super::{CallError, NameNode, Target, with_cluster};
+use crate::parts::Parts;
+use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
+use cairn_redundancy::{
+    BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress, Registration, ReplicaEvent,
+    ReportedReplica, StorageType, Synchronized,
+};
+use cairn_stripe::{BlockId, GenerationStamp};
+
+impl NameNode {
+    pub(crate) fn register(&mut self, node: usize, rack: &str) {
+        let address =
+            NodeAddress { ip: format!("10.0.0.{node}"), xfer_port: 9866, ..NodeAddress::default() };
+        let registration = Registration {
+            uuid: format!("dn-{node}"),
+            address,
+            rack: rack.to_string(),
+            software_version: "3.5.0".to_string(),
+        };
+        let now = self.now();
+        with_cluster!(self, |cluster, lookup| cluster.register(lookup, registration, now));
+    }
+
+    /// Takes a heartbeat; gives commands and the leave to send a full report.
+    pub(crate) fn heartbeat(
+        &mut self,
+        node: usize,
+        heartbeat: Heartbeat,
+        parts: &mut dyn Parts,
+    ) -> (Vec<Command>, Option<u64>) {
+        let now = self.now();
+        let uuid = format!("dn-{node}");
+        let answer =
+            with_cluster!(self, |cluster, lookup| cluster.heartbeat(lookup, &uuid, heartbeat, now));
+        let commands = match self.cluster.registered(&uuid) {
+            Ok(handle) => parts.commands(&self.cluster, handle, answer.commands),
+            Err(_) => answer.commands,
+        };
+        (commands, answer.report_lease)
+    }
+
+    /// Takes a full report of all storages, under its lease.
+    pub(crate) fn full_report(
+        &mut self,
+        node: usize,
+        lease: u64,
+        storages: &[(String, Vec<ReportedReplica>)],
+    ) -> bool {
+        let now = self.now();
+        let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return false };
+        if self.cluster.use_report_lease(handle, lease, true, now).is_err() {
+            return false;
+        }
+        for (storage, replicas) in storages {
+            let storage = (storage.as_str(), StorageType::Disk);
+            let changes = with_cluster!(self, |cluster, lookup| {
+                cluster.full_report(lookup, handle, storage, replicas, now)
+            });
+            self.act_on(changes);
+        }
+        true
+    }
+
+    /// Takes what has happened on a storage.
+    pub(crate) fn incremental_report(
+        &mut self,
+        node: usize,
+        storage: &str,
+        events: &[ReplicaEvent],
+    ) {
+        let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return };
+        let storage = (storage, StorageType::Disk);
+        let changes = with_cluster!(self, |cluster, lookup| {
+            cluster.incremental_report(lookup, handle, storage, events)
+        });
+        self.act_on(changes);
+    }
+
+    fn act_on(&mut self, changes: Changes) {
+        if changes.late_crcs.is_empty() {
+            return;
+        }
+        let mut blocks: Vec<BlockCrcs> = Vec::new();
+        for late in changes.late_crcs {
+            let at = blocks.iter().position(|block| block.id == late.id).unwrap_or_else(|| {
+                blocks.push(BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() });
+                blocks.len() - 1
+            });
+            let units = &mut blocks[at].units;
+            if units.len() <= late.unit.as_usize() {
+                units.resize(late.unit.as_usize() + 1, None);
+            }
+            units[late.unit.as_usize()] = Some(late.crc32c);
+        }
+        self.own(RecordUnitCrcs { blocks });
+    }
+
+    /// A reader or DataNode has found a bad replica.
+    pub(crate) fn report_bad(&mut self, target: &Target, block: BlockRef) {
+        if !self.up {
+            return;
+        }
+        let Ok(handle) = self.cluster.registered(&format!("dn-{}", target.node)) else { return };
+        // It may know nothing of the replica any more.
+        _ = with_cluster!(self, |cluster, lookup| {
+            cluster.report_bad(lookup, handle, &target.storage, block)
+        });
+    }
+
+    /// CRC32C of a group's units as first written; they travel with a reconstruction.
+    pub(crate) fn recorded_crcs(&self, group: &BlockRef) -> Vec<Option<u32>> {
+        let info = self.block(group.id).filter(|info| info.block.gs == group.gs);
+        let info = info.filter(|_| self.compares_crcs);
+        info.map_or_else(Vec::new, |info| info.block.unit_crcs)
+    }
+
+    /// The end of a block's recovery.
+    pub(crate) fn commit_synchronization(
+        &mut self,
+        (id, gs, len): (BlockId, GenerationStamp, u64),
+        (new_gs, new_len): (GenerationStamp, u64),
+        targets: &[Option<Target>],
+        is_deleted: bool,
+    ) -> Result<(), CallError> {
+        self.check_safe_mode()?;
+        let file = self.block(id).map(|info| info.block.file);
+        let open = file.map(|file| self.incomplete_blocks(file)).unwrap_or_default();
+        let command = CommitBlockSynchronization {
+            block: cairn_namespace::BlockRef { id, gs, len },
+            new_gs,
+            new_len,
+            close_file: true,
+            delete_block: is_deleted,
+        };
+        let outcome = self.submit(None, command)?;
+        self.settle(&outcome);
+        let done = Synchronized {
+            block: BlockRef { id, gs, len },
+            new_gs,
+            new_len,
+            close_file: true,
+            delete_block: is_deleted,
+            targets: self.storages(targets),
+        };
+        with_cluster!(self, |cluster, lookup| {
+            let counts = lookup.block(id).is_some_and(|facts| facts.gs == new_gs);
+            if !done.delete_block && counts {
+                cluster.block_synchronized(lookup, id, &done);
+            }
+        });
+        self.note_completed(&open);
+        Ok(())
+    }
+}

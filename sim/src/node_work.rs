@@ -1,0 +1,516 @@
+//! What DataNodes tell the NameNode, and how they obey it: copies, reconstructions, recoveries.
+//!
+//! Follows `crates/datanode/src/{actor,ops,recovery}`. Work takes several steps, between which
+//! anything can happen; what was begun before a crash is not ended after it.
+
+mod recovery;
+
+use crate::data_node::NodeError;
+use crate::name_node::Target;
+use crate::world::{Event, World};
+use cairn_codec::crc::crc32c;
+use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, StorageHandle};
+use cairn_replica::RecoveryInfo;
+use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
+use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Time between full reports of a DataNode.
+const REPORT_INTERVAL_MS: u64 = 60_000;
+
+/// A step of a DataNode's work.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    /// Delete a replica.
+    Invalidate(BlockRef),
+    /// Copy a replica to others.
+    Copy { block: BlockRef, targets: Vec<Target> },
+    /// Bytes of a replica arrive.
+    Arrive { block: BlockRef, data: Vec<u8>, storage: String },
+    /// Rebuild lost units.
+    Rebuild(Box<Rebuild>),
+    /// Ask the holders of a block to freeze it.
+    Freeze(Box<Recovery>),
+    /// Have them cut it to one length.
+    Cut(Box<Recovery>, Agreed),
+    /// Tell the NameNode.
+    Commit(Box<Recovery>, Agreed, Vec<Option<Target>>),
+}
+
+/// Lost units of a group, as a DataNode is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Rebuild {
+    group: BlockRef,
+    layout: Layout,
+    sources: Vec<(Target, UnitIndex)>,
+    targets: Vec<(Target, UnitIndex)>,
+    recorded: Vec<Option<u32>>,
+}
+
+/// The recovery of a block, as its primary is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    block: BlockRef,
+    new_gs: GenerationStamp,
+    layout: Layout,
+    places: Vec<(Target, UnitIndex)>,
+}
+
+/// What the holders of a block have agreed on.
+#[derive(Clone, Debug)]
+pub(crate) struct Agreed {
+    /// Who takes part, with what it holds and how long it will be.
+    parts: Vec<(Target, RecoveryInfo, u64)>,
+    len: u64,
+}
+
+impl World<'_> {
+    pub(crate) fn heartbeat(&mut self, node: usize) {
+        let delay = 3000 + self.rng.range(0, 100);
+        self.after(delay, Event::Heartbeat { node });
+        if !self.reaches_name_node(node) {
+            return;
+        }
+        if !self.nodes[node].is_registered {
+            let rack = self.nodes[node].rack.clone();
+            self.name_node.register(node, &rack);
+            self.note(|| format!("dn-{node} registers"));
+            self.nodes[node].is_registered = true;
+            self.nodes[node].next_report_ms = self.now_ms;
+        }
+        let is_report_due = self.now_ms >= self.nodes[node].next_report_ms;
+        let heartbeat = self.nodes[node].heartbeat(is_report_due);
+        let (commands, lease) = self.name_node.heartbeat(node, heartbeat, &mut *self.parts);
+        if !commands.is_empty() {
+            self.send_commands(node, commands);
+        }
+        self.tell_events(node);
+        self.scan(node);
+        let report_lease = lease.filter(|_| is_report_due && self.nodes[node].is_registered);
+        if let Some(lease) = report_lease
+            && !self.unlucky(30)
+        {
+            let report = self.nodes[node].report();
+            if self.name_node.up && self.name_node.full_report(node, lease, &report) {
+                self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
+                if self.unlucky(10) {
+                    // The answer is lost: it is sent again.
+                    self.nodes[node].next_report_ms = self.now_ms;
+                }
+            }
+        }
+    }
+
+    fn send_commands(&mut self, node: usize, commands: Vec<Command>) {
+        for command in &commands {
+            self.check_command(node, command);
+        }
+        self.note(|| format!("dn-{node} is told {commands:?}"));
+        if self.unlucky(25) {
+            self.note(|| format!("the answer to dn-{node} is lost"));
+            return;
+        }
+        if commands.contains(&Command::Register) {
+            self.nodes[node].is_registered = false;
+        }
+        let tasks: Vec<Task> = commands.into_iter().flat_map(|c| self.tasks(c)).collect();
+        let (delay, life) = (self.rng.range(1, 200), self.nodes[node].life);
+        self.after(delay, Event::Commands { node, life, tasks });
+    }
+
+    /// Looks at the bytes of one replica, and tells of those that are bad.
+    ///
+    /// Follows `crates/datanode/src/scanner`.
+    fn scan(&mut self, node: usize) {
+        let at = self.nodes[node].scanned;
+        let next = self.nodes[node].replicas.range((Excluded(at), Unbounded)).next();
+        let next = next.map(|(id, stored)| (*id, stored.replica.gs(), stored.data.len() as u64));
+        self.nodes[node].scanned = next.map_or(BlockId(i64::MIN), |(id, ..)| id);
+        if let Some((id, gs, len)) = next
+            && self.nodes[node].read(id, gs, 0..len) == Err(NodeError::Damaged)
+        {
+            self.report_bad(node, node, BlockRef { id, gs, len });
+        }
+    }
+
+    fn name(&self, storage: StorageHandle) -> Target {
+        self.name_node.target(storage)
+    }
+
+    pub(crate) fn take_tasks(&mut self, node: usize, tasks: Vec<Task>) {
+        let life = self.nodes[node].life;
+        for task in tasks {
+            let longest = if self.unlucky(20) { 30_000 } else { 300 };
+            let delay = self.rng.range(1, longest);
+            if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) {
+                self.nodes[node].transfers += 1;
+            }
+            self.after(delay, Event::Work { node, life, task });
+        }
+    }
+
+    /// A command with the names that travel with it.
+    fn tasks(&self, command: Command) -> Vec<Task> {
+        let places = |list: &[(StorageHandle, UnitIndex)]| -> Vec<(Target, UnitIndex)> {
+            list.iter().map(|(storage, unit)| (self.name(*storage), *unit)).collect()
+        };
+        match command {
+            Command::Invalidate(blocks) => blocks.into_iter().map(Task::Invalidate).collect(),
+            Command::Transfer(transfers) => {
+                let task = |transfer: cairn_redundancy::Transfer| Task::Copy {
+                    block: transfer.block,
+                    targets: transfer.targets.iter().map(|s| self.name(*s)).collect(),
+                };
+                transfers.into_iter().map(task).collect()
+            }
+            Command::Reconstruct(works) => {
+                let task = |work: Reconstruction| {
+                    Task::Rebuild(Box::new(Rebuild {
+                        group: work.group,
+                        layout: work.layout,
+                        sources: places(&work.sources),
+                        targets: places(&work.targets),
+                        recorded: self.name_node.recorded_crcs(&work.group),
+                    }))
+                };
+                works.into_iter().map(task).collect()
+            }
+            Command::Recover(recoveries) => {
+                let task = |recovery: BlockRecovery| {
+                    let units = recovery.units.iter().copied();
+                    let units = units.chain(std::iter::repeat(UnitIndex(0)));
+                    let list: Vec<_> = recovery.locations.iter().copied().zip(units).collect();
+                    Task::Freeze(Box::new(Recovery {
+                        block: recovery.block,
+                        new_gs: recovery.new_gs,
+                        layout: recovery.layout,
+                        places: places(&list),
+                    }))
+                };
+                recoveries.into_iter().map(task).collect()
+            }
+            Command::Register | Command::BalancerBandwidth(_) | Command::Finalize => Vec::new(),
+        }
+    }
+}
+
+impl World<'_> {
+    /// Tells the NameNode what has happened to replicas since the last time.
+    pub(crate) fn tell_events(&mut self, node: usize) {
+        if !self.nodes[node].is_registered || !self.reaches_name_node(node) {
+            return;
+        }
+        let events = self.nodes[node].take_events();
+        if events.is_empty() {
+            return;
+        }
+        let mut by_storage: BTreeMap<&str, Vec<cairn_redundancy::ReplicaEvent>> = BTreeMap::new();
+        for ((storage, _), event) in &events {
+            by_storage.entry(storage).or_default().push(event.clone());
+        }
+        let told = !self.unlucky(30);
+        for (storage, events) in by_storage {
+            if told && self.name_node.up {
+                self.name_node.incremental_report(node, storage, &events);
+            }
+        }
+        self.note(|| format!("dn-{node} tells {:?}", events.values().collect::<Vec<_>>()));
+        if !told || !self.name_node.up || self.unlucky(30) {
+            self.note(|| format!("dn-{node} got no answer and will tell it again"));
+            self.nodes[node].put_back(events);
+        }
+    }
+
+    /// Has a DataNode tell soon what has happened.
+    pub(crate) fn tell_soon(&mut self, node: usize) {
+        let (delay, life) = (self.rng.range(1, 30), self.nodes[node].life);
+        self.after(delay, Event::Urgent { node, life });
+    }
+
+    pub(crate) fn work(&mut self, node: usize, task: Task) {
+        if !self.nodes[node].up {
+            return;
+        }
+        match task {
+            Task::Invalidate(block) => {
+                let deleted = self.nodes[node].invalidate(block.id, block.gs);
+                self.note(|| format!("dn-{node} deletes {:?}: {deleted}", block));
+                self.touch(block.id);
+            }
+            Task::Copy { block, targets } => {
+                self.done_transfer(node);
+                self.copy(node, block, targets);
+            }
+            Task::Arrive { block, data, storage } => {
+                let taken = self.nodes[node].take_copy(block, data, &storage);
+                self.note(|| format!("dn-{node} takes a copy of {block:?}: {taken:?}"));
+                if taken.is_ok() {
+                    self.tell_soon(node);
+                    self.touch(block.id);
+                }
+            }
+            Task::Rebuild(work) => {
+                self.done_transfer(node);
+                let rebuilt = self.rebuild(node, &work);
+                self.note(|| format!("dn-{node} rebuilds {:?}: {rebuilt:?}", work.targets));
+            }
+            Task::Freeze(recovery) => {
+                let frozen = self.freeze(node, *recovery.clone());
+                self.note(|| {
+                    let Recovery { block, new_gs, .. } = *recovery;
+                    format!("dn-{node} recovers {block:?} as {new_gs}: {frozen:?}")
+                });
+            }
+            Task::Cut(recovery, agreed) => self.cut(node, *recovery, agreed),
+            Task::Commit(recovery, agreed, targets) => {
+                self.commit(node, &recovery, &agreed, &targets)
+            }
+        }
+    }
+
+    fn done_transfer(&mut self, node: usize) {
+        self.nodes[node].transfers = self.nodes[node].transfers.saturating_sub(1);
+    }
+
+    /// A step that follows soon.
+    fn next_step(&mut self, node: usize, task: Task) {
+        let longest = if self.unlucky(20) { 20_000 } else { 200 };
+        let (delay, life) = (self.rng.range(1, longest), self.nodes[node].life);
+        self.after(delay, Event::Work { node, life, task });
+    }
+
+    /// Has bytes arrive at a DataNode, if both live then.
+    fn send_replica(&mut self, to: Target, block: BlockRef, data: Vec<u8>) {
+        if !self.answers(to.node) || self.unlucky(30) {
+            return;
+        }
+        self.next_step(to.node, Task::Arrive { block, data, storage: to.storage });
+    }
+
+    fn copy(&mut self, node: usize, block: BlockRef, targets: Vec<Target>) {
+        let Some(stored) = self.nodes[node].replicas.get(&block.id) else { return };
+        let (gs, len) = (stored.replica.gs(), stored.data.len() as u64);
+        let data = self.nodes[node].read(block.id, block.gs, 0..len);
+        self.note(|| format!("dn-{node} copies {block:?} to {targets:?}"));
+        match data {
+            Ok(data) => {
+                self.count("copies");
+                for to in targets {
+                    self.send_replica(to, BlockRef { id: block.id, gs, len }, data.clone());
+                }
+            }
+            Err(NodeError::Damaged) => self.report_bad(node, node, block),
+            Err(_) => {}
+        }
+    }
+
+    /// `from` tells the NameNode that `holder` has a bad replica.
+    pub(crate) fn report_bad(&mut self, from: usize, holder: usize, block: BlockRef) {
+        let storage = self.nodes[holder].volume_of(block.id).unwrap_or_default().to_string();
+        if self.reaches_name_node(from) {
+            self.tell_bad(&Target { node: holder, storage }, block);
+        }
+    }
+
+    /// The NameNode gets to know of a bad replica.
+    pub(crate) fn tell_bad(&mut self, holder: &Target, block: BlockRef) {
+        self.note(|| format!("{holder:?} has a bad {block:?}"));
+        let unit = self.parts.reported_unit(block.id.unit());
+        if !block.id.is_striped() || unit == block.id.unit() {
+            return self.name_node.report_bad(holder, block);
+        }
+        let places = self.name_node.cluster.locations(block.id);
+        if let Some(place) = places.into_iter().find(|place| place.unit == unit) {
+            let other = self.name_node.target(place.storage);
+            let id = block.id.internal(unit);
+            self.name_node.report_bad(&other, BlockRef { id, ..block });
+        }
+    }
+
+    fn rebuild(&mut self, node: usize, work: &Rebuild) -> Result<(), &'static str> {
+        let Layout::Striped { k, m, cell_len, policy } = work.layout else {
+            return Err("not a group");
+        };
+        let geometry = Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len));
+        let group = work.group;
+        let len_of = |unit: UnitIndex| geometry.internal_block_len(group.len, unit);
+        let lost: Vec<UnitIndex> = work.targets.iter().map(|(_, unit)| *unit).collect();
+        let len = lost.iter().map(|unit| len_of(*unit)).max().unwrap_or(0);
+        let mut health = vec![UnitHealth::Lost; geometry.units()];
+        for (_, unit) in &work.sources {
+            health[unit.as_usize()] = UnitHealth::Good;
+        }
+        let mut read = StripeRead::rebuild(&geometry, group.len, 0..len, &lost, &health);
+        let mut pieces: Vec<Option<Vec<u8>>> = vec![None; geometry.units()];
+        let decode = loop {
+            let asks = read.next_asks().map_err(|_| "too few sources are left")?;
+            let asked = !asks.is_empty();
+            for ask in asks {
+                match self.read_source(node, work, ask.unit, len_of(ask.unit)) {
+                    Some(data) => {
+                        read.arrived(ask.unit, ask.range_in_cell);
+                        pieces[ask.unit.as_usize()] = Some(data);
+                    }
+                    None => read.failed(ask.unit),
+                }
+            }
+            match read.progress() {
+                Progress::Decode(decode) => break decode,
+                Progress::Ready => return Err("nothing is lost"),
+                Progress::Waiting if asked => {}
+                Progress::Waiting => return Err("nothing is left to ask"),
+            }
+        };
+        let code = self.codec_of(policy, &geometry);
+        let padded = |unit: &UnitIndex| {
+            let mut bytes = pieces[unit.as_usize()].clone().unwrap_or_default();
+            bytes.resize(len as usize, 0);
+            bytes
+        };
+        let sources: Vec<(usize, Vec<u8>)> =
+            decode.sources.iter().map(|unit| (unit.as_usize(), padded(unit))).collect();
+        let mut units: Vec<Option<&[u8]>> = vec![None; geometry.units()];
+        for (unit, bytes) in &sources {
+            units[*unit] = Some(bytes);
+        }
+        let mut out = Vec::new();
+        for unit in self.parts.target_units(lost.clone()) {
+            let mut bytes = match units[unit.as_usize()] {
+                Some(bytes) => bytes.to_vec(),
+                None => vec![0; len as usize],
+            };
+            if units[unit.as_usize()].is_none() {
+                let sink = &mut [bytes.as_mut_slice()];
+                code.decode(&units, &[unit.as_usize()], sink).map_err(|_| "cannot decode")?;
+            }
+            out.push(bytes);
+        }
+        self.count("rebuilds");
+        if self.faults.memory && self.unlucky(12) && len > 0 {
+            self.note(|| format!("a bit flips in the memory of dn-{node}"));
+            self.count("bits flipped in memory");
+            let (at, which) = (self.rng.index(len as usize), self.rng.index(out.len()));
+            out[which][at] ^= 1;
+        }
+        for (unit, bytes) in lost.iter().zip(&mut out) {
+            bytes.truncate(len_of(*unit) as usize);
+            let recorded = work.recorded.get(unit.as_usize()).copied().flatten();
+            if recorded.is_some_and(|recorded| recorded != crc32c(0, bytes)) {
+                return Err("what was rebuilt is not what was written");
+            }
+        }
+        let is_unknown =
+            |u: &UnitIndex| work.recorded.get(u.as_usize()).copied().flatten().is_none();
+        if self.parts.compares_crcs() && lost.iter().any(is_unknown) {
+            self.prove_by_source(&code, &units, &lost, &out, len)?;
+        }
+        for ((to, unit), data) in work.targets.iter().zip(out) {
+            let id = group.id.internal(*unit);
+            let block = BlockRef { id, gs: group.gs, len: data.len() as u64 };
+            self.send_replica(to.clone(), block, data);
+        }
+        Ok(())
+    }
+
+    /// Without a record of what was written, a source is decoded back from the result.
+    fn prove_by_source(
+        &mut self,
+        code: &cairn_codec::Codec,
+        units: &[Option<&[u8]>],
+        lost: &[UnitIndex],
+        out: &[Vec<u8>],
+        len: u64,
+    ) -> Result<(), &'static str> {
+        let Some(checked) = units.iter().position(Option::is_some) else { return Ok(()) };
+        let longer: Vec<Vec<u8>> = out
+            .iter()
+            .map(|bytes| {
+                let mut bytes = bytes.clone();
+                bytes.resize(len as usize, 0);
+                bytes
+            })
+            .collect();
+        let mut all: Vec<Option<&[u8]>> = vec![None; units.len()];
+        for (unit, bytes) in lost.iter().zip(&longer) {
+            all[unit.as_usize()] = Some(bytes);
+        }
+        // All rebuilt units take part, and as many others as are needed.
+        let others = units.iter().enumerate().filter(|(unit, _)| *unit != checked);
+        let others = others.filter(|(_, bytes)| bytes.is_some());
+        for (unit, bytes) in others.take(code.data_count().saturating_sub(lost.len())) {
+            all[unit] = *bytes;
+        }
+        let mut again = vec![0; len as usize];
+        code.decode(&all, &[checked], &mut [&mut again]).map_err(|_| "cannot decode back")?;
+        match units[checked] == Some(&again[..]) {
+            true => Ok(()),
+            false => Err("a source does not follow from what was rebuilt"),
+        }
+    }
+
+    /// The whole of a source unit, from one of its holders.
+    fn read_source(
+        &mut self,
+        node: usize,
+        work: &Rebuild,
+        unit: UnitIndex,
+        len: u64,
+    ) -> Option<Vec<u8>> {
+        let id = work.group.id.internal(unit);
+        let holders: Vec<Target> = work
+            .sources
+            .iter()
+            .filter(|(_, of)| *of == unit)
+            .map(|(target, _)| target.clone())
+            .collect();
+        for holder in holders {
+            if !self.answers(holder.node) {
+                continue;
+            }
+            let read = self.nodes[holder.node].read(id, work.group.gs, 0..len);
+            if self.unlucky(15) {
+                // It takes too long: other bytes of it arrive when nobody waits for them.
+                self.late_reads.insert(id, vec![0; len as usize]);
+                continue;
+            }
+            match read {
+                Ok(data) => {
+                    let late = self.late_reads.remove(&id);
+                    let data = self.parts.source_bytes(data, late.as_deref());
+                    let recorded = work.recorded.get(unit.as_usize()).copied().flatten();
+                    if recorded.is_some_and(|recorded| recorded != crc32c(0, &data)) {
+                        self.report_bad(node, holder.node, BlockRef { id, ..work.group });
+                        continue;
+                    }
+                    return Some(data);
+                }
+                Err(NodeError::Damaged) => {
+                    self.report_bad(node, holder.node, BlockRef { id, ..work.group });
+                }
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn codec_of(
+        &mut self,
+        policy: cairn_stripe::PolicyId,
+        geometry: &Geometry,
+    ) -> cairn_codec::Codec {
+        let known = crate::name_node::sure(cairn_namespace::query::policies(&self.name_node.store));
+        let found = known.into_iter().map(|info| info.policy).find(|p| p.id == policy);
+        match found {
+            Some(policy) => self.codec(&policy),
+            None => panic!("policy {policy:?} of {geometry:?} is not in the namespace"),
+        }
+    }
+}
+
+impl World<'_> {
+    /// A block to be looked at when this event is over.
+    fn touch(&mut self, id: BlockId) {
+        self.check_block(id.group());
+    }
+}

@@ -1,0 +1,163 @@
+//! Block recoveries: the last block of a file whose writer died is brought to one length.
+//!
+//! Follows `crates/datanode/src/recovery.rs`.
+
+use super::{Agreed, Recovery, Task};
+use crate::data_node::NodeError;
+use crate::name_node::Target;
+use crate::world::World;
+use cairn_redundancy::{BlockRef, Layout};
+use cairn_replica::recovery::plan_replicated;
+use cairn_replica::{Candidate, RecoveryInfo, RecoveryPlan, ReplicaState};
+use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+use std::collections::BTreeMap;
+
+impl World<'_> {
+    pub(super) fn freeze(&mut self, node: usize, recovery: Recovery) -> Result<(), String> {
+        let block = recovery.block;
+        let mut found: Vec<(Target, UnitIndex, RecoveryInfo)> = Vec::new();
+        let (mut without_bytes, mut errors) = (0, 0);
+        for (target, unit) in &recovery.places {
+            let id = match block.id.is_striped() {
+                true => block.id.internal(*unit),
+                false => block.id,
+            };
+            let lost_call = self.bears(block.id, target.node) && self.unlucky(25);
+            if lost_call {
+                self.expose(block.id, target.node);
+            }
+            if lost_call || !self.answers(target.node) {
+                errors += 1;
+                continue;
+            }
+            match self.nodes[target.node].freeze(id, block.gs, recovery.new_gs) {
+                Ok(Some(info)) => found.push((target.clone(), *unit, info)),
+                Ok(None) => without_bytes += 1,
+                Err(NodeError::Replica(cairn_replica::ReplicaError::RecoveryInProgress {
+                    ..
+                })) => return Err("a newer recovery is in progress".into()),
+                Err(_) => errors += 1,
+            }
+        }
+        if errors == recovery.places.len() {
+            return Err("nobody answers".into());
+        }
+        let agreed = match recovery.layout {
+            Layout::Replicated { .. } => agree_replicated(&found, block)?,
+            Layout::Striped { k, m, cell_len, .. } => {
+                let geometry = Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len));
+                if recovery.places.len() < geometry.k() {
+                    return Err("too few units are known".into());
+                }
+                self.agree_striped(&geometry, found, block, without_bytes, recovery.places.len())?
+            }
+        };
+        let text = format!("agreed on {agreed:?}");
+        self.note(|| text);
+        self.count("block recoveries");
+        self.next_step(node, Task::Cut(Box::new(recovery), agreed));
+        Ok(())
+    }
+
+    fn agree_striped(
+        &mut self,
+        geometry: &Geometry,
+        found: Vec<(Target, UnitIndex, RecoveryInfo)>,
+        block: BlockRef,
+        mut without_bytes: usize,
+        asked: usize,
+    ) -> Result<Agreed, String> {
+        let mut units: BTreeMap<UnitIndex, (Target, RecoveryInfo)> = BTreeMap::new();
+        for (target, unit, info) in found {
+            if info.gs >= block.gs && info.len > 0 {
+                if units.get(&unit).is_none_or(|(_, known)| known.len < info.len) {
+                    units.insert(unit, (target, info));
+                }
+            } else {
+                without_bytes += usize::from(info.len == 0);
+            }
+        }
+        let found = |(unit, (_, info)): (&UnitIndex, &(Target, RecoveryInfo))| UnitFound {
+            unit: *unit,
+            len: info.len,
+            may_be_torn: info.original == ReplicaState::Rwr,
+        };
+        let lens: Vec<UnitFound> = units.iter().map(found).collect();
+        let len = match without_bytes > asked - geometry.k() {
+            true => 0,
+            false => {
+                let len = self.parts.recovered_len(geometry, &lens);
+                len.ok_or("too few units have bytes")?
+            }
+        };
+        let of_unit = |(unit, (target, info)): (UnitIndex, (Target, RecoveryInfo))| {
+            (target, info, geometry.internal_block_len(len, unit))
+        };
+        let parts = units.into_iter().map(of_unit).filter(|(_, info, len)| info.len >= *len);
+        Ok(Agreed { parts: parts.collect(), len })
+    }
+
+    pub(super) fn cut(&mut self, node: usize, recovery: Recovery, agreed: Agreed) {
+        let striped = recovery.block.id.is_striped();
+        let width = match recovery.layout {
+            Layout::Striped { k, m, .. } => usize::from(k) + usize::from(m),
+            Layout::Replicated { .. } => 0,
+        };
+        let mut targets: Vec<Option<Target>> = vec![None; width];
+        for (target, info, len) in &agreed.parts {
+            let done = agreed.len == 0
+                || self.answers(target.node)
+                    && self.nodes[target.node].finish_recovery(info, recovery.new_gs, *len).is_ok();
+            self.note(|| format!("{target:?} cuts {info:?} to {len}: {done}"));
+            if done && agreed.len > 0 {
+                self.tell_soon(target.node);
+                self.touch(info.id);
+            }
+            match (done, striped) {
+                (true, true) => targets[info.id.unit().as_usize()] = Some(target.clone()),
+                (true, false) => targets.push(Some(target.clone())),
+                // What a failed unit holds is not known.
+                (false, true) => return,
+                (false, false) => {}
+            }
+        }
+        if !striped && targets.is_empty() && agreed.len > 0 {
+            return;
+        }
+        self.next_step(node, Task::Commit(Box::new(recovery), agreed, targets));
+    }
+
+    pub(super) fn commit(
+        &mut self,
+        node: usize,
+        recovery: &Recovery,
+        agreed: &Agreed,
+        targets: &[Option<Target>],
+    ) {
+        if !self.reaches_name_node(node) {
+            return;
+        }
+        let BlockRef { id, gs, len } = recovery.block;
+        let new = (recovery.new_gs, agreed.len);
+        let done =
+            self.name_node.commit_synchronization((id, gs, len), new, targets, agreed.len == 0);
+        self.note(|| format!("recovery of {id} told with {} bytes: {done:?}", agreed.len));
+    }
+}
+
+fn agree_replicated(
+    found: &[(Target, UnitIndex, RecoveryInfo)],
+    block: BlockRef,
+) -> Result<Agreed, String> {
+    let candidates = found.iter().enumerate();
+    let answers: Vec<Candidate> =
+        candidates.map(|(node, (_, _, info))| Candidate { node, info: *info }).collect();
+    match plan_replicated(&answers, block.gs) {
+        RecoveryPlan::Impossible(why) => Err(why.into()),
+        RecoveryPlan::Delete => Ok(Agreed { parts: Vec::new(), len: 0 }),
+        RecoveryPlan::Truncate { nodes, len } => {
+            let part = |at: usize| (found[at].0.clone(), found[at].2, len);
+            Ok(Agreed { parts: nodes.into_iter().map(part).collect(), len })
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The places where the known bugs of other systems were, so that tests can put them back.
+//!
+//! Everything here has a right default; [`Right`] takes all of them. Implementations that misbehave
+//! are in `tests/it/bugs.rs` only.
+
+use cairn_redundancy::{Cluster, Command, NodeHandle};
+use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+
+/// What a simulated server does at the places where bugs are put back.
+pub trait Parts {
+    /// Whether the NameNode makes its log durable before it answers.
+    fn syncs_before_answer(&self) -> bool {
+        true
+    }
+
+    /// What a DataNode is told of the `commands` that the cluster has for it.
+    fn commands(
+        &mut self,
+        cluster: &Cluster,
+        node: NodeHandle,
+        commands: Vec<Command>,
+    ) -> Vec<Command> {
+        let _ = (cluster, node);
+        commands
+    }
+
+    /// Whether CRCs of units are compared with those recorded when they were written.
+    fn compares_crcs(&self) -> bool {
+        true
+    }
+
+    /// The bytes of a source that a reconstruction decodes from: what was read now. `late` is what an
+    /// earlier read of the unit, given up, has left in its buffer.
+    fn source_bytes(&self, read: Vec<u8>, late: Option<&[u8]>) -> Vec<u8> {
+        let _ = late;
+        read
+    }
+
+    /// The unit that the NameNode takes a report of a bad unit to be about.
+    fn reported_unit(&self, unit: UnitIndex) -> UnitIndex {
+        unit
+    }
+
+    /// The units whose bytes a reconstruction writes to its targets, which are for `units`.
+    fn target_units(&self, units: Vec<UnitIndex>) -> Vec<UnitIndex> {
+        units
+    }
+
+    /// Bytes of a group that is recovered from these units.
+    fn recovered_len(&self, geometry: &Geometry, units: &[UnitFound]) -> Option<u64> {
+        geometry.recovered_len(units)
+    }
+}
+
+/// No bug.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Right;
+
+impl Parts for Right {}

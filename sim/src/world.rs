@@ -1,0 +1,364 @@
+//! The simulated cluster: time, the network, and what happens next.
+
+use crate::client::Client;
+use crate::data_node::DataNode;
+use crate::faults::Faults;
+use crate::invariants::Units;
+use crate::model::{BlockModel, DIRECTORY, Model};
+use crate::name_node::{CallError, NameNode, Target};
+use crate::node_work::Task;
+use crate::parts::Parts;
+use crate::rng::Rng;
+use cairn_codec::{Codec, CodecKind};
+use cairn_namespace::Command;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_stripe::{BlockId, CodecName, Policy, Redundancy};
+use std::collections::BTreeMap;
+
+/// Something that will happen.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// The NameNode's clock ticks.
+    Tick,
+    /// The NameNode starts again.
+    NameNodeStarts,
+    /// A DataNode's heartbeat is due.
+    Heartbeat { node: usize },
+    /// A DataNode has something to tell at once.
+    Urgent { node: usize, life: u64 },
+    /// Commands arrive at a DataNode.
+    Commands { node: usize, life: u64, tasks: Vec<Task> },
+    /// A DataNode goes on with its work.
+    Work { node: usize, life: u64, task: Task },
+    /// A DataNode starts again.
+    NodeStarts { node: usize, life: u64 },
+    /// A DataNode is no longer cut off.
+    NodeJoins { node: usize },
+    /// A failed disk has been replaced, or a full one emptied.
+    DiskMended { node: usize, volume: usize },
+    /// A client takes its next step.
+    Client { client: usize },
+    /// A fault may happen.
+    Fault,
+    /// Everything is looked at.
+    Check,
+}
+
+/// How a simulation is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Keep a line for each thing that happens.
+    pub trace: bool,
+    /// How long clients work and faults happen, in simulated ms.
+    pub busy_ms: u64,
+    /// How long everything may take to be whole again, in simulated ms.
+    pub quiet_ms: u64,
+    /// Most faults; with fewer, a failing seed may be easier to read.
+    pub faults: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { trace: false, busy_ms: 240_000, quiet_ms: 900_000, faults: u32::MAX }
+    }
+}
+
+/// What has happened in a simulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What must not be, if it was.
+    pub violation: Option<String>,
+    /// A line for each thing that happened, if they were wanted.
+    pub trace: Vec<String>,
+    /// How often what happened.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Simulated ms.
+    pub time_ms: u64,
+}
+
+/// See the module.
+pub(crate) struct World<'a> {
+    pub(crate) options: Options,
+    pub(crate) rng: Rng,
+    pub(crate) now_ms: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    scheduled: u64,
+    pub(crate) name_node: NameNode,
+    pub(crate) nodes: Vec<DataNode>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) model: Model,
+    pub(crate) faults: Faults,
+    pub(crate) parts: &'a mut dyn Parts,
+    codecs: BTreeMap<(usize, usize), Codec>,
+    /// Nothing fails any more and nobody writes.
+    pub(crate) is_quiet: bool,
+    pub(crate) report: Report,
+    /// What reads that were given up have left in buffers, by the unit.
+    pub(crate) late_reads: BTreeMap<BlockId, Vec<u8>>,
+    pub(crate) units: Units,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(seed: u64, options: Options, parts: &'a mut dyn Parts) -> World<'a> {
+        let mut rng = Rng::new(seed);
+        let node_count = rng.range(5, 12) as usize;
+        let racks = rng.range(1, 5) as usize;
+        let node = |number: usize, volumes: usize| {
+            DataNode::new(number, format!("/rack{}", number % racks), volumes)
+        };
+        let nodes: Vec<DataNode> =
+            (0..node_count).map(|number| node(number, rng.range(1, 4) as usize)).collect();
+        let clients = (0..rng.range(1, 4) as usize).map(Client::new).collect();
+        let name_node = NameNode::format(Rng::new(rng.any()), parts);
+        let faults = Faults::new(&mut rng, options.faults);
+        let mut world = World {
+            options,
+            rng,
+            now_ms: 1000,
+            queue: BTreeMap::new(),
+            scheduled: 0,
+            name_node,
+            nodes,
+            clients,
+            model: Model::default(),
+            faults,
+            parts,
+            codecs: BTreeMap::new(),
+            is_quiet: false,
+            report: Report::default(),
+            late_reads: BTreeMap::new(),
+            units: Units::new(),
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        self.name_node.now_ms = self.now_ms;
+        let path = DIRECTORY.to_string();
+        _ = self.name_node.change(None, Mkdirs { path, mode: 0o755, create_parent: true });
+        for node in 0..self.nodes.len() {
+            let delay = self.rng.range(0, 1000);
+            self.after(delay, Event::Heartbeat { node });
+        }
+        for client in 0..self.clients.len() {
+            self.after(8000, Event::Client { client });
+        }
+        self.after(500, Event::Tick);
+        self.after(15_000, Event::Fault);
+        self.after(5000, Event::Check);
+    }
+
+    /// Runs to the end, or to the first thing that must not be.
+    pub(crate) fn run(mut self) -> Report {
+        let quiet_from = self.now_ms + self.options.busy_ms;
+        let end = quiet_from + self.options.quiet_ms;
+        while self.report.violation.is_none() {
+            let Some(((time, _), event)) = self.queue.pop_first() else { break };
+            self.now_ms = time;
+            self.name_node.now_ms = time;
+            if time >= quiet_from && !self.is_quiet {
+                self.begin_quiet();
+            }
+            if time >= end {
+                let why = self.unfinished().unwrap_or_else(|| "the end was missed".to_string());
+                self.violate(format!("after quiet time: {why}"));
+                break;
+            }
+            if self.is_quiet && matches!(event, Event::Check) && self.unfinished().is_none() {
+                self.check_all();
+                self.check_replay();
+                break;
+            }
+            self.happen(event);
+            self.follow_namespace();
+        }
+        self.report.time_ms = self.now_ms;
+        self.report
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Tick => {
+                if self.name_node.up {
+                    self.name_node.tick();
+                    self.name_node.check_leases();
+                }
+                self.after(1000, Event::Tick);
+            }
+            Event::NameNodeStarts => self.name_node_starts(),
+            Event::Heartbeat { node } => self.heartbeat(node),
+            Event::Urgent { node, life } => {
+                if self.nodes[node].life == life {
+                    self.tell_events(node);
+                }
+            }
+            Event::Commands { node, life, tasks } => {
+                if self.nodes[node].life == life {
+                    self.take_tasks(node, tasks);
+                }
+            }
+            Event::Work { node, life, task } => {
+                if self.nodes[node].life == life {
+                    self.work(node, task);
+                }
+            }
+            Event::NodeStarts { node, life } => {
+                if self.nodes[node].life == life && !self.nodes[node].up {
+                    self.note(|| format!("dn-{node} starts"));
+                    self.nodes[node].up = true;
+                }
+            }
+            Event::NodeJoins { node } => {
+                self.note(|| format!("dn-{node} is back on the network"));
+                self.nodes[node].is_isolated = false;
+            }
+            Event::DiskMended { node, volume } => self.mend_disk(node, volume),
+            Event::Client { client } => self.client_step(client),
+            Event::Fault => self.fault(),
+            Event::Check => {
+                self.check_all();
+                self.after(5000, Event::Check);
+            }
+        }
+    }
+
+    pub(crate) fn after(&mut self, delay_ms: u64, event: Event) {
+        self.scheduled += 1;
+        self.queue.insert((self.now_ms + delay_ms, self.scheduled), event);
+    }
+
+    pub(crate) fn name_node_starts(&mut self) {
+        if !self.name_node.up {
+            self.name_node.restart();
+            self.note(|| "the NameNode starts".to_string());
+        }
+    }
+
+    /// Has a NameNode that fell start again.
+    pub(crate) fn raise_name_node(&mut self) {
+        self.note(|| "the NameNode falls".to_string());
+        self.count("NameNode falls");
+        let delay = self.rng.range(500, 20_000);
+        self.after(delay, Event::NameNodeStarts);
+    }
+
+    fn follow_namespace(&mut self) {
+        let mut is_recovered = false;
+        for (command, outcome) in std::mem::take(&mut self.name_node.done) {
+            is_recovered |= matches!(command, Command::CommitBlockSynchronization(_));
+            self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
+            if let Err(why) = self.model.follow(&command, &outcome) {
+                self.violate(why);
+            }
+        }
+        if is_recovered && let Err(why) = self.model.compare(&self.name_node.store) {
+            self.violate(why);
+        }
+        let fell = !self.name_node.up
+            && !self.queue.values().any(|event| matches!(event, Event::NameNodeStarts));
+        if fell {
+            self.raise_name_node();
+        }
+    }
+
+    pub(crate) fn violate(&mut self, why: String) {
+        self.note(|| format!("VIOLATION: {why}"));
+        self.report.violation.get_or_insert(why);
+    }
+
+    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+        if self.options.trace {
+            let seconds = self.now_ms as f64 / 1000.0;
+            self.report.trace.push(format!("{seconds:9.3} {}", line()));
+        }
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.report.counts.entry(what).or_default() += 1;
+    }
+
+    /// Whether a DataNode answers now.
+    pub(crate) fn answers(&self, node: usize) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.answers(self.now_ms))
+    }
+
+    /// Whether a call from a DataNode reaches the NameNode.
+    pub(crate) fn reaches_name_node(&mut self, node: usize) -> bool {
+        self.name_node.up && self.answers(node) && !self.unlucky(60)
+    }
+
+    /// Something goes wrong that costs no more than time; never in quiet time.
+    pub(crate) fn unlucky(&mut self, times: u64) -> bool {
+        !self.is_quiet && self.faults.network && self.rng.one_in(times)
+    }
+
+    /// The code of a policy.
+    pub(crate) fn codec(&mut self, policy: &Policy) -> Codec {
+        let key = (policy.schema.data_units(), policy.schema.parity_units());
+        let kind = match policy.schema.codec {
+            CodecName::Rs => CodecKind::Rs,
+            CodecName::RsLegacy => CodecKind::RsLegacy,
+            CodecName::Xor => CodecKind::Xor,
+        };
+        let code = self.codecs.entry(key);
+        let make = || Codec::new(kind, key.0, key.1).expect("the policies have codes");
+        code.or_insert_with(make).clone()
+    }
+
+    /// What a new block bears, and that `node`s have no part of it.
+    pub(crate) fn block_allocated(
+        &mut self,
+        id: BlockId,
+        redundancy: &Redundancy,
+        targets: &[Option<Target>],
+    ) {
+        let placed = targets.iter().flatten().count();
+        let needed = match redundancy {
+            Redundancy::Replicated(_) => 1,
+            Redundancy::Striped(policy) => policy.schema.data_units(),
+        };
+        let tolerance = placed.saturating_sub(needed);
+        let exposed = Default::default();
+        self.model.blocks.insert(id, BlockModel { tolerance, exposed });
+    }
+
+    /// Whether `node` may fail `block` without more failures than it bears.
+    pub(crate) fn bears(&self, block: BlockId, node: usize) -> bool {
+        self.model.blocks.get(&block.group()).is_none_or(|block| {
+            block.exposed.contains(&node) || block.exposed.len() < block.tolerance
+        })
+    }
+
+    /// `node` has failed `block`.
+    pub(crate) fn expose(&mut self, block: BlockId, node: usize) {
+        if let Some(block) = self.model.blocks.get_mut(&block.group()) {
+            block.exposed.insert(node);
+        }
+    }
+
+    /// Whether more nodes have failed a block than it bears, which excuses its loss.
+    pub(crate) fn is_excused(&self, block: BlockId) -> bool {
+        let block = self.model.blocks.get(&block.group());
+        block.is_some_and(|block| block.exposed.len() > block.tolerance)
+    }
+
+    /// Notes a call that the NameNode refused.
+    pub(crate) fn refused(&mut self, who: &str, what: &str, error: &CallError) {
+        let why = match error {
+            CallError::Refused(why) => why.as_str(),
+            CallError::Lost => "no answer",
+            CallError::NotNow => "not now",
+        };
+        self.note(|| format!("{who}: {what}: {why}"));
+    }
+}
+
+fn brief(outcome: &cairn_namespace::Outcome) -> String {
+    let mut text = format!("{outcome:?}");
+    if text.len() > 160 {
+        let cut = (0..=160).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(cut);
+    }
+    text
+}

@@ -1,0 +1,167 @@
+//! Known bugs of other systems, put back: simulation must find each of them.
+//!
+//! Which seed finds a bug changes with every change of the cores. `sim/README.md` has the seeds at the
+//! time of writing; here each bug must be found within three times as many.
+
+use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
+use cairn_sim::{Options, Parts, run};
+use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+use std::collections::BTreeMap;
+
+/// The first seed that finds the bug, of so many.
+fn found<P: Parts + Default>(most: u64) -> Option<(u64, String)> {
+    (0..most).find_map(|seed| {
+        let report = run(seed, Options::default(), &mut P::default());
+        report.violation.map(|why| (seed, why))
+    })
+}
+
+#[track_caller]
+fn must_find<P: Parts + Default>(seed: u64, promises: &[&str]) {
+    let (at, why) = found::<P>(3 * (seed + 10)).expect("no seed has found the bug");
+    println!("seed {at}: {why}");
+    assert!(promises.iter().any(|promise| why.contains(promise)), "seed {at}: {why}");
+}
+
+/// The targets beyond the first get the bytes of unit 0, and nobody looks.
+#[derive(Default)]
+struct SurplusTargetsGetUnit0;
+
+impl Parts for SurplusTargetsGetUnit0 {
+    fn compares_crcs(&self) -> bool {
+        false
+    }
+
+    fn target_units(&self, units: Vec<UnitIndex>) -> Vec<UnitIndex> {
+        units.iter().enumerate().map(|(at, u)| if at == 0 { *u } else { UnitIndex(0) }).collect()
+    }
+}
+
+#[test]
+fn hdfs_14768_surplus_targets_default_to_index_0() {
+    must_find::<SurplusTargetsGetUnit0>(5, &["wrong bytes", "are left", "are good"]);
+}
+
+/// A read that was given up still writes to the buffer that the next one uses.
+#[derive(Default)]
+struct ReusedBuffer;
+
+impl Parts for ReusedBuffer {
+    fn compares_crcs(&self) -> bool {
+        false
+    }
+
+    fn source_bytes(&self, read: Vec<u8>, late: Option<&[u8]>) -> Vec<u8> {
+        late.map_or(read, <[u8]>::to_vec)
+    }
+}
+
+#[test]
+fn hdfs_15240_a_buffer_is_used_again_after_a_timeout() {
+    must_find::<ReusedBuffer>(0, &["wrong bytes", "are left"]);
+}
+
+/// Of a group with one unit too many, any unit goes.
+#[derive(Default)]
+struct AnyUnitIsSurplus {
+    victims: BTreeMap<NodeHandle, Vec<BlockRef>>,
+}
+
+impl Parts for AnyUnitIsSurplus {
+    fn commands(
+        &mut self,
+        cluster: &Cluster,
+        node: NodeHandle,
+        commands: Vec<Command>,
+    ) -> Vec<Command> {
+        let mut told = Vec::new();
+        for command in commands {
+            let Command::Invalidate(blocks) = command else {
+                told.push(command);
+                continue;
+            };
+            for block in blocks {
+                let id = block.id.group();
+                let others = cluster.locations(id);
+                let twin = others.iter().any(|place| place.unit == block.id.unit());
+                let other = others.iter().find(|place| place.unit != block.id.unit());
+                match other.filter(|_| id.is_striped() && twin) {
+                    Some(other) => {
+                        let victim = BlockRef { id: id.internal(other.unit), ..block };
+                        self.victims.entry(other.node).or_default().push(victim);
+                    }
+                    None => told.push(Command::Invalidate(vec![block])),
+                }
+            }
+        }
+        let victims = self.victims.remove(&node).into_iter();
+        told.extend(victims.map(Command::Invalidate));
+        told
+    }
+}
+
+#[test]
+fn hdfs_16420_the_only_copy_of_a_unit_is_deleted_as_surplus() {
+    must_find::<AnyUnitIsSurplus>(0, &["the last of its index", "are left"]);
+}
+
+/// The index of a unit is lost on the way from the reader that found it bad.
+#[derive(Default)]
+struct BadUnitWithoutIndex;
+
+impl Parts for BadUnitWithoutIndex {
+    fn reported_unit(&self, _: UnitIndex) -> UnitIndex {
+        UnitIndex(0)
+    }
+}
+
+#[test]
+fn hdfs_17003_the_wrong_unit_is_taken_for_bad() {
+    must_find::<BadUnitWithoutIndex>(7, &["should have", "are good", "are left", "the last of"]);
+}
+
+/// Rebuilt units are believed.
+#[derive(Default)]
+struct NoProof;
+
+impl Parts for NoProof {
+    fn compares_crcs(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn hdfs_15759_a_rebuilt_unit_is_believed_without_proof() {
+    must_find::<NoProof>(7, &["wrong bytes"]);
+}
+
+/// The longest unit decides how long a recovered group is.
+#[derive(Default)]
+struct LongestUnitDecides;
+
+impl Parts for LongestUnitDecides {
+    fn recovered_len(&self, geometry: &Geometry, units: &[UnitFound]) -> Option<u64> {
+        let longest = units.iter().map(|found| found.len).max()?;
+        Some(longest / geometry.cell_len() * geometry.stripe_len())
+    }
+}
+
+#[test]
+fn hdfs_17358_a_group_is_recovered_with_a_wrong_length() {
+    must_find::<LongestUnitDecides>(10, &["than what was written", "are left", "acknowledged"]);
+}
+
+/// Answers first, makes it durable later.
+#[derive(Default)]
+struct AnswersBeforeSync;
+
+impl Parts for AnswersBeforeSync {
+    fn syncs_before_answer(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn an_answer_before_the_log_is_durable_is_found() {
+    must_find::<AnswersBeforeSync>(0, &["namespace", "names where", "is called", "is open"]);
+}
