@@ -23,7 +23,7 @@ impl Budget {
         }
     }
 
-    /// Sets another bound, 0 for none.
+    /// Sets another bound, 0 for none, also for those that wait.
     pub(crate) fn set(&self, bytes_per_second: u64) {
         self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
     }
@@ -31,11 +31,6 @@ impl Budget {
     /// Bytes per second, 0 for any.
     pub(crate) fn get(&self) -> u64 {
         self.bytes_per_second.load(Ordering::Relaxed)
-    }
-
-    /// Changes the bound, also for those that wait.
-    pub(crate) fn set(&self, bytes_per_second: u64) {
-        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
     }
 
     /// How long those who ask now will wait.

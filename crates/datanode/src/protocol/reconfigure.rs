@@ -9,7 +9,6 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
 const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
@@ -36,7 +35,7 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
     let both = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
     match name {
         TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
-        BALANCE => node.balance_bandwidth.store(new.balance_bandwidth, Ordering::Relaxed),
+        BALANCE => node.balance_budget.set(new.balance_bandwidth),
         READ => both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth)),
         WRITE => both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth)),
         THREADS => crate::ops::reconstruct::set_threads(node, new.reconstruction_threads),
