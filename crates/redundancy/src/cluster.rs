@@ -31,6 +31,8 @@ pub struct Cluster {
     pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
     /// Racks with live nodes in service; counted when a node comes or goes, asked for with every replica.
     pub(crate) rack_count: usize,
+    /// Live nodes in service.
+    pub(crate) serving: usize,
     pub(crate) blocks: BlockMap,
     pub(crate) constructions: BTreeMap<BlockId, Construction>,
     pub(crate) safe_mode: SafeMode,
@@ -65,6 +67,7 @@ impl Cluster {
             storages: Vec::new(),
             storage_by_uuid: BTreeMap::new(),
             rack_count: 0,
+            serving: 0,
             blocks: BlockMap::default(),
             constructions: BTreeMap::new(),
             leases: ReportLeases::default(),

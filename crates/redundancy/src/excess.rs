@@ -30,6 +30,8 @@ pub struct Tally {
     pub excess: usize,
     /// Good ones beyond the first of the same unit, for a group.
     pub duplicates: usize,
+    /// Live ones beyond the first on the same node, for a group.
+    pub sharing: usize,
     /// Racks of the live ones.
     pub racks: usize,
     /// Whether every storage that holds the block has reported since its node registered.
@@ -41,7 +43,7 @@ impl Cluster {
     pub fn tally(&self, id: BlockId, facts: &BlockFacts) -> Tally {
         let mut tally = Tally { certain: true, ..Tally::default() };
         let (mut live, mut leaving) = (BTreeSet::new(), BTreeSet::new());
-        let mut racks = BTreeSet::new();
+        let (mut racks, mut nodes) = (BTreeSet::new(), BTreeSet::new());
         let mut back_soon = BTreeSet::new();
         let (mut leaving_places, mut back_soon_places) = (0, 0);
         for place in self.blocks.places(id) {
@@ -62,6 +64,7 @@ impl Cluster {
             } else {
                 tally.live += 1;
                 live.insert(place.unit);
+                nodes.insert(storage.node);
                 racks.insert(node.rack.as_str());
             }
         }
@@ -69,6 +72,7 @@ impl Cluster {
         tally.leaving = leaving_places;
         tally.maintenance = back_soon_places;
         if facts.layout.is_striped() {
+            tally.sharing = tally.live - nodes.len();
             tally.duplicates = tally.live - live.len();
             tally.live = live.len();
             tally.leaving = leaving.difference(&live).count();
@@ -146,7 +150,9 @@ impl Cluster {
         let coming = self.units_to_come(id, facts);
         let enough = tally.live + coming >= self.wanted_live(facts, tally);
         let is_moving = !self.mending.coming(id).is_empty();
-        if enough && (is_moving || tally.racks >= self.wanted_racks(facts)) {
+        let is_spread = tally.racks >= self.wanted_racks(facts) && !self.should_part(facts, tally);
+        self.mending.shared.note(id, tally.sharing > 0);
+        if enough && (is_moving || is_spread) {
             self.queues.remove(id);
             return;
         }
@@ -292,8 +298,8 @@ impl Cluster {
     }
 
     /// The place that can best be spared: one on a type of storage of which the policy has too many; of
-    /// these the hinted one, if deleting another copy of its unit would keep no more racks; else in
-    /// the rack that has most, there on the node with least room.
+    /// these the hinted one, if deleting another copy of its unit would keep no more racks; else on a
+    /// node that has other units of the group, in the rack that has most, there on the node with least room.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`, `#useDelHint`. Deviation:
     /// Hadoop takes the hint for a unit of a group whatever racks that costs.
@@ -348,10 +354,18 @@ impl Cluster {
             let costs_no_rack = shares_rack(node) || rivals.all(|(_, other)| !shares_rack(other));
             named && costs_no_rack && least.is_none_or(|least| sharing(node) >= least.min(1))
         });
+        let has_others = |node: &DataNode| {
+            live.iter().filter(|(_, other)| other.handle == node.handle).count() > 1
+        };
         let fullest = || {
             spare.iter().max_by_key(|(place, node)| {
                 let room = self.storage(place.storage).usage.remaining;
-                (sharing(node), per_rack[node.rack.as_str()], std::cmp::Reverse(room))
+                (
+                    has_others(node),
+                    sharing(node),
+                    per_rack[node.rack.as_str()],
+                    std::cmp::Reverse(room),
+                )
             })
         };
         hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))

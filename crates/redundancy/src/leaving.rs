@@ -291,10 +291,14 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `DatanodeManager#checkIfClusterIsNowMultiRack`. Deviation: Hadoop does so
     /// only when the second rack comes.
     pub(crate) fn count_racks(&mut self) {
-        let before = self.rack_count;
-        let serving = self.nodes().filter(|node| node.alive && !node.is_leaving());
-        self.rack_count = serving.map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
-        if self.rack_count > before.max(1) {
+        let (racks_before, nodes_before) = (self.rack_count, self.serving);
+        let serving = || self.nodes().filter(|node| node.alive && !node.is_leaving());
+        let racks = serving().map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
+        (self.rack_count, self.serving) = (racks, serving().count());
+        if self.serving > nodes_before {
+            self.mending.shared.look_again();
+        }
+        if self.rack_count > racks_before.max(1) {
             self.mending.scan_again();
         }
     }

@@ -23,6 +23,7 @@ mod dispatch;
 mod evacuate;
 pub mod failure;
 pub mod inspect;
+mod part;
 mod pending;
 mod schedule;
 mod setback;
@@ -59,6 +60,7 @@ struct Outbox {
 /// All work that waits or is under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mending {
+    pub(crate) shared: part::SharedNodes,
     outboxes: BTreeMap<NodeHandle, Outbox>,
     invalid: Deletions,
     bad: BTreeMap<BlockId, Vec<(StorageHandle, Bad)>>,
@@ -179,6 +181,7 @@ impl Mending {
     }
 
     pub(crate) fn forget_block(&mut self, id: BlockId) -> Vec<(StorageHandle, Bad)> {
+        self.shared.note(id, false);
         self.pending.forget(id);
         self.setbacks.forget(id);
         self.postponed.remove(&id);

@@ -164,6 +164,21 @@ fn row_14_a_group_wider_than_the_nodes_that_are_left_doubles_up_within_what_it_c
             assert!((1..=2).contains(&units), "node {node} has {units} units");
         }
     }
+    // Other nodes come: each unit gets its own.
+    for node in [9, 10] {
+        play.disks.push(Default::default());
+        play.revive(node, 0);
+    }
+    play.steps(60);
+    for number in 0..10 {
+        assert_eq!(play.in_service(group(number)), 9);
+        for node in 2..11 {
+            assert_eq!(play.on_disks(group(number), |n| n == node), 1, "node {node}");
+        }
+    }
+    let copied = play.copied.len();
+    play.steps(60);
+    assert_eq!(play.copied.len(), copied, "and stays");
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl Cluster {
     /// Whether one more good copy of this would do any good.
     fn is_wanted(&self, id: BlockId, facts: &BlockFacts, unit: UnitIndex) -> bool {
         let tally = self.tally(id, facts);
-        if tally.racks < self.wanted_racks(facts) {
+        if tally.racks < self.wanted_racks(facts) || self.should_part(facts, &tally) {
             return true;
         }
         let mut places = self.blocks.places(id).iter();

@@ -64,6 +64,7 @@ impl Cluster {
             return;
         }
         self.scan_step(lookup);
+        self.look_at_shared_nodes(lookup);
         if std::mem::take(&mut self.mending.recheck_postponed) {
             for id in std::mem::take(&mut self.mending.postponed) {
                 self.check_redundancy(lookup, id);
@@ -220,7 +221,7 @@ impl Cluster {
     /// only if there is no other.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
-    fn source(
+    pub(super) fn source(
         &self,
         job: Job<'_>,
         unit: Option<UnitIndex>,
@@ -334,7 +335,10 @@ impl Cluster {
         match self.evacuate(job, &mut *dice) {
             Some(Err(obstacle)) => obstacles.push(obstacle),
             Some(scheduled) => return scheduled,
-            None if obstacles.is_empty() => return self.spread(job, dice),
+            None if obstacles.is_empty() => {
+                let parted = self.part(job, &mut *dice);
+                return parted.unwrap_or_else(|| self.spread(job, dice));
+            }
             None => {}
         }
         let is_busy = obstacles.contains(&Obstacle::Busy);

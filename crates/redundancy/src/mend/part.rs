@@ -1,0 +1,90 @@
+//! Units of one group on one node, where there are nodes enough for each to have its own: parted again.
+//!
+//! They came together when a group had more units than nodes were left (`mend::evacuate`). Nobody walks
+//! over all blocks for them: the groups are remembered, and looked at when a node comes.
+
+use super::schedule::{Job, Obstacle, Scheduled, copy_of_unit};
+use crate::Dice;
+use crate::block::{BlockFacts, BlockLookup};
+use crate::cluster::Cluster;
+use crate::excess::Tally;
+use crate::node::NodeHandle;
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Groups that one tick looks at again.
+const STEP: usize = 10_000;
+
+/// Groups with several units on some node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedNodes {
+    groups: BTreeSet<BlockId>,
+    /// A look at all of them that is under way, and where it is.
+    look: Option<Option<BlockId>>,
+}
+
+impl SharedNodes {
+    /// Remembers a group, or forgets it.
+    pub(crate) fn note(&mut self, id: BlockId, shares: bool) {
+        if shares {
+            self.groups.insert(id);
+        } else {
+            self.groups.remove(&id);
+        }
+    }
+
+    /// A node has come: all are to be looked at.
+    pub(crate) fn look_again(&mut self) {
+        self.look = Some(None);
+    }
+
+    fn step(&mut self) -> Vec<BlockId> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let Some(after) = self.look else { return Vec::new() };
+        let from = after.map_or(Unbounded, Excluded);
+        let next: Vec<BlockId> = self.groups.range((from, Unbounded)).take(STEP).copied().collect();
+        self.look = next.last().map(|id| Some(*id));
+        next
+    }
+}
+
+impl Cluster {
+    /// Whether units share nodes although there are enough for each to have its own.
+    pub(crate) fn should_part(&self, facts: &BlockFacts, tally: &Tally) -> bool {
+        tally.sharing > 0 && self.serving >= facts.expected_units()
+    }
+
+    /// One step of the look at groups whose units share nodes.
+    pub(super) fn look_at_shared_nodes(&mut self, lookup: &dyn BlockLookup) {
+        for id in self.mending.shared.step() {
+            self.check_redundancy(lookup, id);
+        }
+    }
+
+    /// Copies one unit from a node that has several to one that has none; nothing if there is no such
+    /// unit, or no such node.
+    pub(super) fn part(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
+        let Job { id, facts, level, .. } = job;
+        let tally = self.tally(id, facts);
+        if !self.should_part(facts, &tally) || !self.mending.coming(id).is_empty() {
+            return None;
+        }
+        let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();
+        for place in self.blocks.places(id).iter().filter(|place| self.is_live(place)) {
+            units.entry(self.storage(place.storage).node).or_default().push(place.unit);
+        }
+        let (_, crowd) = units.into_iter().max_by_key(|(_, units)| units.len())?;
+        let unit = *crowd.last()?;
+        let source = match self.source(job, Some(unit), &mut *dice) {
+            Ok(source) => source,
+            Err(obstacle) => return Some(Err(obstacle)),
+        };
+        let target = match self.targets(job, 1, false, dice).first() {
+            Some(target) => *target,
+            None => return Some(Err(Obstacle::Stuck)),
+        };
+        let worker = self.storage(source).node;
+        self.queue_transfer(worker, level, copy_of_unit(id, facts, unit, target));
+        Some(Ok(vec![(worker, vec![(target, unit)])]))
+    }
+}
