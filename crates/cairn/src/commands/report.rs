@@ -91,7 +91,7 @@ fn leaving_text<'a>(nodes: impl Iterator<Item = &'a DataNodeInfo>) -> String {
         let more = if leaving.counted { "" } else { " or more" };
         let left = match leaving.seconds_left {
             Some(seconds) => format!("about {seconds} s left"),
-            None => "nothing moves now".to_string(),
+            None => "no estimate, since nothing has moved of late".to_string(),
         };
         text.push_str(&format!(
             "\n{} ({}) leaves: {} blocks{more} ({}) left, {} ({}) done, {}/s, {left}\n",
