@@ -90,6 +90,13 @@ fn row_13_what_a_silent_leaving_node_holds_is_decoded() {
     assert_eq!(play.decoded.len(), 5);
     assert!((0..5).all(|number| play.in_service(group(number)) == 9));
     assert_eq!(play.admin(0), AdminState::Decommissioned, "others have all");
+    // Replicas are copied from the others as well.
+    let mut play = Play::new(6, 2);
+    play.store(block(1), replicated(3, 100, LIVE), &[0, 1, 2]);
+    play.decommission(0);
+    play.dead.insert(0);
+    play.steps(60);
+    assert_eq!(play.in_service(block(1)), 3);
 }
 
 #[test]
@@ -404,4 +411,19 @@ fn replicas_are_in_distinct_upgrade_domains() {
     }
     let request = PlacementRequest { count: 3, ..PlacementRequest::default() };
     assert_eq!(world.cluster.choose_replicated(&request, world.now, &mut || 5).len(), 3);
+}
+
+#[test]
+fn a_start_with_leaving_nodes_waits_for_what_all_nodes_hold() {
+    let mut play = Play::new(4, 1);
+    let now = play.world.now;
+    play.world.cluster.start_safe_mode(2, now);
+    // It registers, and its list says that it leaves, before anything is known of blocks.
+    play.decommission(0);
+    play.steps(30);
+    assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "nothing is known yet");
+    play.store(block(1), replicated(2, 100, LIVE), &[0, 1]);
+    play.store(block(2), replicated(2, 100, LIVE), &[1, 0]);
+    play.until(0, AdminState::Decommissioned);
+    assert_eq!((play.in_service(block(1)), play.in_service(block(2))), (2, 2));
 }

@@ -242,7 +242,8 @@ impl Cluster {
                 continue;
             }
             let suspected = suspects.contains(&node.handle);
-            ranked.push((suspected, !node.is_leaving(), dice(), place.storage));
+            let stale = self.is_stale(node, job.now);
+            ranked.push((suspected, stale, !node.is_leaving(), dice(), place.storage));
         }
         ranked.into_iter().min().map(|(.., storage)| storage).ok_or(obstacle)
     }
