@@ -247,6 +247,29 @@ fn a_bad_replica_is_deleted_when_the_block_is_whole_again() {
 }
 
 #[test]
+fn a_bad_unit_is_deleted_when_a_good_one_of_the_same_index_is_there() {
+    let mut world = World::new(8, 4);
+    let id = group(1);
+    world.store(id, rs(3, 2, 6 * 4096, LIVE), &[0, 1, 2, 3, 4]);
+    let bad = world.good(id, 1);
+    let handle = world.handle(1);
+    world.cluster.report_bad(&world.blocks, handle, &storage_uuid(1), bad).unwrap();
+    // Another copy of another unit makes no difference.
+    let spare = world.good(id, 0);
+    world.received(5, spare);
+    let commands = world.run(6000, &[]);
+    assert!(deletions(&commands).iter().all(|(_, block)| block.id != bad.id));
+    let works = decodes(&commands);
+    let [(_, work)] = &works[..] else { panic!("{works:?}") };
+    assert!(work.sources.iter().all(|(_, unit)| unit.0 != 1), "the bad one is no source");
+    let [(target, unit)] = &work.targets[..] else { panic!("{work:?}") };
+    let target = world.number(*target);
+    assert!(unit.0 == 1 && target != 1, "rebuilt elsewhere");
+    world.received(target, bad);
+    assert!(deletions(&world.run(3000, &[])).contains(&(1, bad)));
+}
+
+#[test]
 fn all_lost_units_of_a_group_are_decoded_at_once() {
     let mut world = World::new(14, 4);
     let id = group(1);
