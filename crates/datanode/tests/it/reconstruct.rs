@@ -17,6 +17,7 @@ use cairn_wire::proto::hdfs::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A cell that neither divides a step nor is divided by one.
 pub const CELL: u64 = 24 << 10;
@@ -267,7 +268,7 @@ async fn a_source_that_stalls_or_is_gone_is_replaced() {
 
 /// FIELD-NOTES row 2: a source whose chunks have good CRCs and whose bytes are not those of its unit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_source_that_lies_is_found_by_the_recorded_crcs() {
+async fn row_02_a_source_that_lies_is_found_by_the_recorded_crcs() {
     let cluster = Cluster::start(7).await;
     let group = Group::new(1, (3, 2), 3 * 4 * CELL);
     group.write(&cluster, &[0, 2]).await;
@@ -278,8 +279,9 @@ async fn a_source_that_lies_is_found_by_the_recorded_crcs() {
     cluster.wait("the lying replica's report", |r| r.bad.contains(&bad)).await;
 }
 
+/// FIELD-NOTES row 6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_proven_never_becomes_a_replica() {
+async fn row_06_what_is_not_proven_never_becomes_a_replica() {
     let cluster = Cluster::start(7).await;
     let group = Group::new(1, (3, 2), 3 * 4 * CELL + 1);
     group.write(&cluster, &[1, 3]).await;
@@ -309,7 +311,7 @@ async fn a_target_that_is_gone_does_not_hold_the_others_up() {
 
 /// FIELD-NOTES row 16: the same order twice is obeyed once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_work_is_not_done_twice() {
+async fn row_16_the_same_work_is_not_done_twice() {
     let cluster = Cluster::start(6).await;
     let group = Group::new(1, (3, 2), 3 * 4 * CELL);
     group.write(&cluster, &[2]).await;
@@ -340,4 +342,63 @@ async fn a_unit_that_is_there_already_stays() {
     group.check(&cluster, &[2], &[5]).await;
     run(&cluster, 5, info).await;
     group.check(&cluster, &[2], &[5]).await;
+}
+
+/// Passes connections on to a DataNode; after the first `prompt` bytes of each, the answers come late.
+async fn late(cluster: &Cluster, node: usize, prompt: usize, delay: Duration) -> DatanodeInfoProto {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut info = cluster.info(node);
+    let real = cluster.node(node).xfer_addr();
+    info.id.xfer_port = listener.local_addr().unwrap().port().into();
+    tokio::spawn(async move {
+        while let Ok((near, _)) = listener.accept().await {
+            let far = tokio::net::TcpStream::connect(real).await.unwrap();
+            let ((mut near_in, mut near_out), (mut far_in, mut far_out)) =
+                (near.into_split(), far.into_split());
+            tokio::spawn(async move { tokio::io::copy(&mut near_in, &mut far_out).await });
+            tokio::spawn(async move {
+                let (mut passed, mut buffer) = (0, vec![0; 8 << 10]);
+                while let Ok(count @ 1..) = far_in.read(&mut buffer).await {
+                    if passed < prompt && passed + count >= prompt {
+                        tokio::time::sleep(delay).await;
+                    }
+                    passed += count;
+                    if near_out.write_all(&buffer[..count]).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    info
+}
+
+/// FIELD-NOTES row 3: answers that come after others were asked, in the middle of a unit and while later
+/// steps and other groups are decoded, change nothing that was rebuilt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_03_answers_that_come_too_late_write_nowhere() {
+    let cluster = Cluster::start(10).await;
+    // Beyond the 300 ms after which these DataNodes ask another source, and before the work is over.
+    let sources = [(0, 90_000, 330), (3, 150_000, 400), (5, 40_000, 360)];
+    let mut infos = Vec::new();
+    for (node, prompt, ms) in sources {
+        infos.push((node, late(&cluster, node, prompt, Duration::from_millis(ms)).await));
+    }
+    let groups: Vec<Group> =
+        (1..=3).map(|number| Group::new(number, (6, 3), 6 * 20 * CELL + 77)).collect();
+    for group in &groups {
+        group.write(&cluster, &[1]).await;
+        let mut info = group.exact_command(&cluster, &[1], &[9]);
+        // Without the record, only what was read counts.
+        info.unit_crc_indices = None;
+        info.unit_crc32cs = Vec::new();
+        for (node, late) in &infos {
+            let at = info.live_block_indices.iter().position(|unit| usize::from(*unit) == *node);
+            info.source_dn_infos.datanodes[at.unwrap()] = late.clone();
+        }
+        cluster.send_command(9, order(info));
+    }
+    for group in &groups {
+        group.check(&cluster, &[1], &[9]).await;
+    }
 }

@@ -7,6 +7,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeMap;
 
 mod failure;
+mod indices;
 mod spread;
 
 const LIVE: BlockState = BlockState::Complete;
@@ -297,7 +298,7 @@ fn all_lost_units_of_a_group_are_decoded_at_once() {
 
 /// FIELD-NOTES rows 2 and 6: a wrong unit with good checksums of its own is not believed.
 #[test]
-fn a_rebuilt_unit_with_other_bytes_is_bad_and_rebuilt_again() {
+fn row_02_row_06_a_rebuilt_unit_with_other_bytes_is_bad_and_rebuilt_again() {
     let mut world = World::new(8, 4);
     let id = group(1);
     world.store(id, rs(3, 2, 9 * 1024, LIVE), &[0, 1, 2, 3, 4]);
@@ -367,8 +368,9 @@ fn a_group_with_too_few_units_is_missing_until_some_return() {
     assert_eq!((stats.groups.missing, stats.groups.highest_priority), (0, 1));
 }
 
+/// FIELD-NOTES row 4.
 #[test]
-fn a_surplus_unit_goes_only_if_the_same_unit_lives_elsewhere() {
+fn row_04_a_surplus_unit_goes_only_if_the_same_unit_lives_elsewhere() {
     for seed in 0..100 {
         let mut world = World::new(8, 3);
         let mut dice = dice(seed);

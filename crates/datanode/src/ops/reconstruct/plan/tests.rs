@@ -54,8 +54,9 @@ fn hadoop_means_the_missing_units_in_order() {
 }
 
 /// FIELD-NOTES row 2: live units on busy DataNodes are excluded, and are never rebuilt as something else.
+/// Row 22: nor is something else rebuilt because there are more targets than missing units.
 #[test]
-fn excluded_units_are_not_rebuilt() {
+fn row_02_row_22_excluded_units_are_not_rebuilt() {
     let mut busy = info(9 * CELL, &[0, 2, 4], 1);
     busy.exclude_reconstructed_indices = Some(vec![1]);
     assert_eq!(units(busy.clone()), Ok(vec![named(3, 0)]));
