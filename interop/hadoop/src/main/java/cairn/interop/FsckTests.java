@@ -36,6 +36,7 @@ import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
  * lone PATH BLOCK                  loses the one unit that is alone in its rack
  * corrupt PATH BLOCK UNIT...       tells the NameNode that units are bad
  * kill PATH BLOCK UNIT, revive     stops the DataNode of a unit until it counts as dead; starts all such again
+ * send PATH BLOCK UNIT STATE UNTIL  has the DataNode of a unit become DECOMMISSIONED or IN_MAINTENANCE; waits until it is UNTIL
  * hold PATH LENGTH, release        writes a file and leaves it open; closes all such
  * same ARGS                        compares cairn fsck with hdfs fsck, its text and its exit status
  * figures                          the figures of blocks in dfsadmin -report
@@ -52,10 +53,13 @@ final class FsckTests implements Transcript.Tools {
   private final Configuration conf;
   private final boolean hadoop;
   private final File cairn;
+  private final File hosts;
+  private final Map<Integer, String> states = new HashMap<>();
   private final List<Integer> killed = new ArrayList<>();
   private final List<FSDataOutputStream> held = new ArrayList<>();
 
-  private FsckTests(Main.Context x, ClusterProcess cluster) {
+  private FsckTests(Main.Context x, ClusterProcess cluster, File hosts) {
+    this.hosts = hosts;
     this.cluster = cluster;
     this.hadoop = x.target().isHadoop();
     this.cairn = x.cairn();
@@ -82,10 +86,17 @@ final class FsckTests implements Transcript.Tools {
     keys.put("dfs.namenode.heartbeat.recheck-interval", "500");
     // A Hadoop DataNode would believe its list of replicas of before it stopped.
     keys.put("dfs.datanode.replica.cache.expiry.time", "1ms");
+    File hosts = new File(x.work(), file.getName() + ".hosts");
+    keys.put(
+        "dfs.namenode.hosts.provider.classname",
+        "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager");
+    keys.put("dfs.hosts", hosts.getPath());
+    keys.put("dfs.namenode.decommission.interval", "1");
+    Files.writeString(hosts.toPath(), "");
     try (ClusterProcess cluster =
         new ClusterProcess(
             x.target(), new File(x.work(), file.getName()), racks ? 6 : 7, racks ? 3 : 1, keys)) {
-      FsckTests tools = new FsckTests(x, cluster);
+      FsckTests tools = new FsckTests(x, cluster, hosts);
       for (Transcript.Case c : t.cases) {
         File local = new File(x.work(), "local/" + name(file, c).replace(' ', '-'));
         x.runner()
@@ -126,6 +137,7 @@ final class FsckTests implements Transcript.Tools {
       case "corrupt" -> corrupt(located(args[0], Integer.parseInt(args[1])), rest(args));
       case "kill" -> kill(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2]));
       case "revive" -> revive();
+      case "send" -> send(located(args[0], Integer.parseInt(args[1])), args);
       case "hold" -> hold(args[0], Long.parseLong(args[1]));
       case "release" -> {
         for (FSDataOutputStream out : held) {
@@ -348,6 +360,29 @@ final class FsckTests implements Transcript.Tools {
     await("its units are forgotten", () -> !places(located(path, number)).containsKey(unit));
   }
 
+  private void send(LocatedBlock block, String[] args) throws Exception {
+    DatanodeInfo node = places(block).get(Integer.parseInt(args[2]));
+    states.put(node.getXferPort(), args[3]);
+    List<String> lines = new ArrayList<>();
+    for (JsonNode n : cluster.describe().path("datanodes")) {
+      int port = Integer.parseInt(n.path("xfer").asText().split(":")[1]);
+      String state = states.containsKey(port) ? ",\"adminState\":\"" + states.get(port) + "\"" : "";
+      lines.add("{\"hostName\":\"127.0.0.1\",\"port\":" + port + state + "}");
+    }
+    Files.writeString(hosts.toPath(), "[" + String.join(",", lines) + "]");
+    fs().refreshNodes();
+    await(
+        "the DataNode is " + args[4],
+        () -> {
+          for (DatanodeInfo n : fs().getDataNodeStats()) {
+            if (n.getXferPort() == node.getXferPort()) {
+              return n.getAdminState().name().equals(args[4]);
+            }
+          }
+          return false;
+        });
+  }
+
   private void revive() throws Exception {
     int live = cluster.live();
     for (int index : killed) {
@@ -386,7 +421,7 @@ final class FsckTests implements Transcript.Tools {
         String[] places = parts[1].trim().split(" : *");
         Arrays.sort(places);
         run.add(parts[0] + String.join(", ", places));
-      } else if (line.startsWith("Block=")) {
+      } else if (line.startsWith("Block=") || line.endsWith(" FIGURES")) {
         run.add(line);
       } else {
         run.stream().sorted().forEach(l -> out.append(l).append('\n'));
@@ -394,6 +429,7 @@ final class FsckTests implements Transcript.Tools {
         out.append(line).append('\n');
       }
     }
+    run.stream().sorted().forEach(l -> out.append(l).append('\n'));
     return new Shell.Result(r.code(), out.toString().getBytes(StandardCharsets.UTF_8), r.err());
   }
 }
