@@ -62,6 +62,10 @@ enum Command {
     Ec(ec::Args),
     /// Check which blocks lack what, with the options of `hdfs fsck`
     Fsck(commands::fsck::Args),
+    /// Move replicas and units until DataNodes are about equally full
+    Balance(commands::balance::BalanceArgs),
+    /// Move replicas and units to the storage types of their files' storage policies
+    Mover(commands::balance::MoverArgs),
     /// Show the state and the space of the cluster
     Report(report::Args),
     /// Read every replica and unit of files, and name or repair those that are not what they should be
@@ -106,6 +110,8 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Ec(args) => ec::run(&settings, args).await,
             Command::Fsck(args) => commands::fsck::run(&settings, args).await,
+            Command::Balance(args) => commands::balance::balance(&settings, args).await,
+            Command::Mover(args) => commands::balance::mover(&settings, args).await,
             Command::Report(args) => report::run(&settings, args).await,
             Command::Scrub(args) => commands::scrub::run(&settings, args).await,
         }

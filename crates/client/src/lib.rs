@@ -4,6 +4,7 @@
 //! too. Knows nothing of how NameNodes and DataNodes keep what they keep. Wire messages are
 //! translated in `protocol/` and `datanode/` and do not appear in the API.
 
+mod balance;
 mod checksum;
 mod config;
 mod datanode;
@@ -23,6 +24,7 @@ mod write_replicated;
 mod write_striped;
 mod write_unit;
 
+pub use balance::{BalanceOptions, MoveEnd, MoveProgress};
 pub use cairn_codec::crc::ChecksumKind;
 pub use config::{ClientConfig, ReplaceDataNode};
 pub use error::{ClientError, Result};

@@ -44,6 +44,8 @@ pub struct FileStatus {
     pub children_count: Option<u32>,
     /// The policy of an erasure coded file, or that a directory gives its new files.
     pub policy: Option<Policy>,
+    /// Number of the storage policy in force; 0 for the default.
+    pub storage_policy: u32,
 }
 
 impl FileStatus {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod balance;
 pub mod cluster;
 pub mod datanode;
 pub mod ec;

@@ -82,7 +82,8 @@ impl<'a> Dispatcher<'a> {
                     false => (slots.1, slots.0),
                 };
                 let _first = first.acquire().await;
-                let _second = if Arc::ptr_eq(&first, &second) { None } else { Some(second.acquire().await) };
+                let _second =
+                    if Arc::ptr_eq(&first, &second) { None } else { Some(second.acquire().await) };
                 (planned.len, replace(&fs, &block, from, &to, planned.kind).await)
             });
         }
@@ -97,7 +98,9 @@ impl<'a> Dispatcher<'a> {
                     tracing::info!(%error, "a move failed");
                     progress.failed += 1;
                 }
-                Err(error) => return Err(ClientError::Protocol(format!("a move broke off: {error}"))),
+                Err(error) => {
+                    return Err(ClientError::Protocol(format!("a move broke off: {error}")));
+                }
             }
             told(*progress);
         }

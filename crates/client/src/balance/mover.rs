@@ -89,7 +89,8 @@ impl Round<'_> {
                 left.extend(children.into_iter().map(|child| child.path));
                 continue;
             }
-            let wanted = if status.storage_policy == 0 { DEFAULT_POLICY } else { status.storage_policy };
+            let wanted =
+                if status.storage_policy == 0 { DEFAULT_POLICY } else { status.storage_policy };
             let Some(policy) = self.policies.get(&wanted) else { continue };
             for piece in self.pieces(&path, &nodes).await? {
                 let racks = nodes.racks.clone();
@@ -117,6 +118,7 @@ impl Round<'_> {
             src: path.to_string(),
             offset: 0,
             length: i64::MAX as u64,
+            ..Default::default()
         };
         let response: GetBlockLocationsResponseProto =
             self.fs.inner.namenode.call("getBlockLocations", &request).await?;
@@ -126,7 +128,10 @@ impl Round<'_> {
         let stripes = policy.map(|policy| (policy.schema.data_units(), u64::from(policy.cell_len)));
         let mut pieces = Vec::new();
         for located in file.blocks {
-            let last = file.last_block.as_ref().is_some_and(|l| l.block.block.id == located.block.block.id);
+            let last = file
+                .last_block
+                .as_ref()
+                .is_some_and(|l| l.block.block.id == located.block.block.id);
             if file.under_construction && last {
                 continue;
             }

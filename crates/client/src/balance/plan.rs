@@ -129,7 +129,8 @@ pub(super) fn flows(shelves: &[Shelf], threshold: f64) -> Vec<Flow> {
         })
         .collect();
     let pick = |wanted: &dyn Fn(f64) -> bool| -> Vec<usize> {
-        let mut found: Vec<usize> = (0..shelves.len()).filter(|i| wanted(off(&shelves[*i]))).collect();
+        let mut found: Vec<usize> =
+            (0..shelves.len()).filter(|i| wanted(off(&shelves[*i]))).collect();
         found.sort_by(|a, b| off(&shelves[*b]).abs().total_cmp(&off(&shelves[*a]).abs()));
         found
     };
@@ -227,7 +228,8 @@ pub(super) fn resettle(
                     && piece.can_go(place, shelf.node, racks)
             };
             let fitting = shelves.iter().enumerate().filter(move |(_, shelf)| fits(shelf));
-            fitting.map(move |(index, shelf)| (shelf.node == place.node, shelf.remaining, rank, index))
+            fitting
+                .map(move |(index, shelf)| (shelf.node == place.node, shelf.remaining, rank, index))
         });
         let Some((_, _, rank, index)) = best.max() else {
             done.stuck += usize::from(!missing.is_empty());

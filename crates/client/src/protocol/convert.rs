@@ -294,6 +294,7 @@ pub(crate) fn status(proto: HdfsFileStatusProto, parent: &str) -> Result<FileSta
         file_id: proto.file_id.unwrap_or(0),
         children_count: proto.children_num.and_then(|count| u32::try_from(count).ok()),
         policy: policy_of_file(proto.ec_policy)?,
+        storage_policy: proto.storage_policy.unwrap_or(0),
     })
 }
 

@@ -28,9 +28,14 @@ pub(crate) struct NameNode {
 impl NameNode {
     /// A NameNode at the address of `config`; connects at the first call.
     pub(crate) fn new(config: &ClientConfig) -> NameNode {
+        NameNode::speaking(config, CLIENT_PROTOCOL)
+    }
+
+    /// The same, with the Java name of another protocol.
+    pub(crate) fn speaking(config: &ClientConfig, protocol: &'static str) -> NameNode {
         let options =
             RpcClientOptions { call_timeout: config.rpc_timeout, ..RpcClientOptions::default() };
-        let rpc = RpcClient::new(&config.namenode, CLIENT_PROTOCOL, config.user.as_str(), options);
+        let rpc = RpcClient::new(&config.namenode, protocol, config.user.as_str(), options);
         NameNode { rpc, addr: config.namenode.clone(), retry_for: config.retry_for }
     }
 

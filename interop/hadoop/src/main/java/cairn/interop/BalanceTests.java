@@ -50,11 +50,11 @@ final class BalanceTests {
       // Its DataNodes cannot be told a small capacity on a large disk.
       return;
     }
-    for (String who : List.of("Hadoop's Balancer")) {
+    for (String who : List.of("Hadoop's Balancer", "cairn balance")) {
       String name = "balance/" + who + " evens out what new DataNodes made uneven";
       x.runner().test(name, () -> t.balance(who.startsWith("Hadoop")));
     }
-    for (String who : List.of("Hadoop's Mover")) {
+    for (String who : List.of("Hadoop's Mover", "cairn mover")) {
       String name = "balance/" + who + " brings cold files to archive storage";
       x.runner().test(name, () -> t.move(who.startsWith("Hadoop")));
     }

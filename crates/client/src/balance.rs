@@ -1,0 +1,282 @@
+//! Moving replicas and units between DataNodes: the balancer and the mover.
+//!
+//! Both ask the NameNode, plan (`balance/plan.rs`, `balance/mover.rs`), have DataNodes move, and begin
+//! again until nothing is left to do. Only one of each kind runs on a file system: it holds an open file.
+//! Source: Hadoop 3.5.0 `Balancer`, `Mover`, `Dispatcher`, `NameNodeConnector`.
+
+mod dispatch;
+mod mover;
+mod plan;
+
+use crate::error::{ClientError, Result};
+use crate::fs::FileSystem;
+use crate::protocol::namenode::NameNode;
+use crate::types::CreateOptions;
+use crate::write::FileWriter;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use cairn_wire::exception::class;
+use cairn_wire::proto::{hdfs::*, namenode as nn};
+use dispatch::{Dispatcher, Nodes};
+use plan::{Piece, Place, Shelf};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const NAMENODE_PROTOCOL: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
+/// The file that the one running balancer holds open.
+const BALANCER_ID: &str = "/system/balancer.id";
+/// The same for the mover.
+const MOVER_ID: &str = "/system/mover.id";
+/// Most bytes to ask blocks for at once: `dfs.balancer.getBlocks.size`.
+const BLOCKS_AT_ONCE: u64 = 2 << 30;
+/// Rounds without a single move after which there is no use in going on.
+const IDLE_ROUNDS: usize = 5;
+
+/// What to balance, and when it is balanced.
+#[derive(Clone, Debug)]
+pub struct BalanceOptions {
+    /// Percentage points that a DataNode may be off the mean: `-threshold`.
+    pub threshold: f64,
+    /// Count only what belongs to the file system's block pool: `-policy blockpool`.
+    pub by_pool: bool,
+    /// DataNodes to balance, by host, address or `address:port`; empty for all.
+    pub include: Vec<String>,
+    /// DataNodes to leave out.
+    pub exclude: Vec<String>,
+    /// Blocks and groups shorter than this stay: `dfs.balancer.getBlocks.min-block-size`.
+    pub min_block_len: u64,
+    /// Time that heartbeats and deletions need after a round.
+    pub settle: Duration,
+}
+
+/// How far it has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MoveProgress {
+    /// Replicas and units moved.
+    pub moved: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Moves that failed; others take their place.
+    pub failed: u64,
+    /// Bytes that were left to move when the round began.
+    pub left: u64,
+}
+
+/// How it ended. The numbers are Hadoop's exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveEnd {
+    /// Nothing is left to do.
+    Done = 0,
+    /// Another one is running.
+    AlreadyRunning = -1,
+    /// Something should be moved, and nothing can be.
+    NoMoveBlock = -2,
+    /// Moves fail again and again.
+    NoMoveProgress = -3,
+}
+
+impl FileSystem {
+    /// Moves replicas and units until every DataNode's use is near the mean. Needs a superuser.
+    ///
+    /// Source: Hadoop 3.5.0 `Balancer#runOneIteration`.
+    pub async fn balance(
+        &self,
+        options: &BalanceOptions,
+        told: &dyn Fn(MoveProgress),
+    ) -> Result<(MoveEnd, MoveProgress)> {
+        let mut progress = MoveProgress::default();
+        let Some(lock) = self.lock_running(BALANCER_ID).await? else {
+            return Ok((MoveEnd::AlreadyRunning, progress));
+        };
+        let end = self.balance_rounds(options, &mut progress, told).await;
+        self.unlock_running(BALANCER_ID, lock).await;
+        Ok((end?, progress))
+    }
+
+    async fn balance_rounds(
+        &self,
+        options: &BalanceOptions,
+        progress: &mut MoveProgress,
+        told: &dyn Fn(MoveProgress),
+    ) -> Result<MoveEnd> {
+        let namenode = NameNode::speaking(self.config(), NAMENODE_PROTOCOL);
+        let mut idle = 0;
+        loop {
+            let nodes = self.storages(options).await?;
+            let flows = plan::flows(&nodes.shelves, options.threshold);
+            if flows.is_empty() {
+                return Ok(MoveEnd::Done);
+            }
+            progress.left = flows.iter().map(|flow| flow.bytes).sum();
+            told(*progress);
+            let (mut taken, mut moves) = (BTreeSet::new(), Vec::new());
+            let sources: BTreeSet<usize> = flows.iter().map(|flow| flow.from).collect();
+            for from in sources {
+                let pieces = pieces(&namenode, &nodes, from, options.min_block_len).await?;
+                for flow in flows.iter().filter(|flow| flow.from == from) {
+                    let (shelves, racks) = (&nodes.shelves, &nodes.racks);
+                    moves.extend(plan::moves_for(*flow, shelves, &pieces, racks, &mut taken));
+                }
+            }
+            if moves.is_empty() {
+                return Ok(MoveEnd::NoMoveBlock);
+            }
+            let before = progress.moved;
+            Dispatcher::new(self, &nodes).run(moves, progress, told).await?;
+            idle = if progress.moved > before { 0 } else { idle + 1 };
+            if idle == IDLE_ROUNDS {
+                return Ok(MoveEnd::NoMoveProgress);
+            }
+            tokio::time::sleep(options.settle).await;
+        }
+    }
+
+    /// Brings the replicas and units of the files under `paths` to the storage types that their storage
+    /// policies want. Needs a superuser.
+    ///
+    /// Source: Hadoop 3.5.0 `Mover#run`.
+    pub async fn settle_storage_types(
+        &self,
+        paths: &[String],
+        settle: Duration,
+        told: &dyn Fn(MoveProgress),
+    ) -> Result<(MoveEnd, MoveProgress)> {
+        let mut progress = MoveProgress::default();
+        let Some(lock) = self.lock_running(MOVER_ID).await? else {
+            return Ok((MoveEnd::AlreadyRunning, progress));
+        };
+        let end = mover::rounds(self, paths, settle, &mut progress, told).await;
+        self.unlock_running(MOVER_ID, lock).await;
+        Ok((end?, progress))
+    }
+
+    /// Opens the file that only one can hold; `None` if another one does.
+    ///
+    /// Source: Hadoop 3.5.0 `NameNodeConnector#checkAndMarkRunning`.
+    async fn lock_running(&self, path: &str) -> Result<Option<FileWriter>> {
+        let taken = |error: &ClientError| {
+            matches!(error, ClientError::Remote { class, .. }
+                if class == class::ALREADY_BEING_CREATED || class == class::RECOVERY_IN_PROGRESS)
+        };
+        if self.file_info(path).await?.is_some() {
+            match self.append(path).await {
+                Ok(old) => old.close().await?,
+                Err(error) if taken(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+            self.delete(path, true).await?;
+        }
+        let options = CreateOptions {
+            create_parents: true,
+            should_replicate: true,
+            ..CreateOptions::default()
+        };
+        let mut file = match self.create(path, &options).await {
+            Ok(file) => file,
+            Err(error) if taken(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        file.write(self.inner.client_name.as_bytes()).await?;
+        file.hflush().await?;
+        Ok(Some(file))
+    }
+
+    async fn unlock_running(&self, path: &str, file: FileWriter) {
+        // The next one finds the file closed, or takes it over when the lease has run out.
+        let closed = file.close().await;
+        if let Err(error) = closed.and(self.delete(path, true).await.map(|_| ())) {
+            tracing::warn!(%error, path, "cannot take the mark of the running process away");
+        }
+    }
+
+    /// The block pool, which names the file system to DataNodes.
+    async fn block_pool(&self) -> Result<String> {
+        let namenode = NameNode::speaking(self.config(), NAMENODE_PROTOCOL);
+        let response: VersionResponseProto =
+            namenode.call("versionRequest", &VersionRequestProto {}).await?;
+        Ok(response.info.block_pool_id)
+    }
+
+    /// The DataNodes in service with what their storages hold.
+    async fn storages(&self, options: &BalanceOptions) -> Result<Nodes> {
+        let kind = DatanodeReportTypeProto::Live as i32;
+        let request = GetDatanodeStorageReportRequestProto { r#type: kind };
+        let response: GetDatanodeStorageReportResponseProto =
+            self.inner.namenode.call("getDatanodeStorageReport", &request).await?;
+        let mut nodes = Nodes::default();
+        for report in response.datanode_storage_reports {
+            let info = report.datanode_info;
+            let in_service = info.admin_state.unwrap_or(0) == 0;
+            if !in_service || !is_wanted(options, &info.id) {
+                continue;
+            }
+            let node = nodes.infos.len();
+            for storage in report.storage_reports.into_iter().filter(|s| !s.failed.unwrap_or(false))
+            {
+                let kind =
+                    storage.storage.as_ref().map_or(1, |storage| storage.storage_type() as i32);
+                let used = match options.by_pool {
+                    true => storage.block_pool_used.unwrap_or(0),
+                    false => storage.dfs_used.unwrap_or(0),
+                };
+                nodes.add(Shelf {
+                    node,
+                    kind,
+                    capacity: storage.capacity.unwrap_or(0),
+                    used,
+                    remaining: storage.remaining.unwrap_or(0),
+                });
+            }
+            nodes.racks.push(info.location.clone().unwrap_or_default());
+            nodes.infos.push(info);
+        }
+        Ok(nodes)
+    }
+}
+
+fn is_wanted(options: &BalanceOptions, id: &DatanodeIDProto) -> bool {
+    let names =
+        [id.host_name.clone(), id.ip_addr.clone(), format!("{}:{}", id.ip_addr, id.xfer_port)];
+    let listed = |list: &[String]| list.iter().any(|name| names.contains(name));
+    (options.include.is_empty() || listed(&options.include)) && !listed(&options.exclude)
+}
+
+/// Blocks and groups of which a shelf has something.
+async fn pieces(
+    namenode: &NameNode,
+    nodes: &Nodes,
+    from: usize,
+    min_block_len: u64,
+) -> Result<Vec<Piece>> {
+    let shelf = &nodes.shelves[from];
+    let request = nn::GetBlocksRequestProto {
+        datanode: nodes.infos[shelf.node].id.clone(),
+        size: BLOCKS_AT_ONCE,
+        min_block_size: Some(min_block_len),
+        time_interval: None,
+        storage_type: Some(shelf.kind),
+    };
+    let response: nn::GetBlocksResponseProto = namenode.call("getBlocks", &request).await?;
+    Ok(response.blocks.blocks.into_iter().filter_map(|block| piece(nodes, block)).collect())
+}
+
+/// A block as it was told. One with a place on a node that is left out stays: what its move would do to
+/// the spread over racks cannot be seen.
+fn piece(nodes: &Nodes, block: BlockWithLocationsProto) -> Option<Piece> {
+    let units = block.indices.unwrap_or_else(|| vec![0; block.datanode_uuids.len()]);
+    let stripes = block.data_block_num.zip(block.cell_size);
+    let mut places = Vec::new();
+    for (index, uuid) in block.datanode_uuids.iter().enumerate() {
+        let node = nodes.infos.iter().position(|info| info.id.datanode_uuid == *uuid)?;
+        let kind = block.storage_types.get(index).copied().unwrap_or(1);
+        places.push(Place { node, kind, unit: UnitIndex(*units.get(index)?) });
+    }
+    Some(Piece {
+        id: BlockId(block.block.block_id as i64),
+        gs: GenerationStamp(block.block.gen_stamp),
+        len: block.block.num_bytes(),
+        stripes: stripes
+            .filter(|(k, cell)| (1..=32).contains(k) && *cell > 0)
+            .map(|(k, cell)| (k as usize, u64::from(cell))),
+        places,
+    })
+}
