@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
 /// DataNodes that can be added.
 const SPARE: usize = 2;
@@ -108,7 +109,14 @@ impl Cluster {
 
     /// Another client, which shares no connection or knowledge with the first.
     pub async fn another_client(&self) -> FileSystem {
-        FileSystem::connect(client_config(&self.namenode)).await.unwrap()
+        self.client_with(|_| {}).await
+    }
+
+    /// The same with another configuration.
+    pub async fn client_with(&self, change: impl FnOnce(&mut ClientConfig)) -> FileSystem {
+        let mut config = client_config(&self.namenode);
+        change(&mut config);
+        FileSystem::connect(config).await.unwrap()
     }
 
     /// Writes and closes a file.
@@ -130,6 +138,25 @@ impl Cluster {
         if let Some(running) = self.nodes[node].take() {
             running.kill();
         }
+    }
+
+    /// Stops a DataNode; in its place is somebody who lets others connect.
+    pub async fn replace(&mut self, node: usize) -> TcpListener {
+        let addr = self.nodes[node].as_ref().unwrap().xfer_addr();
+        self.kill(node);
+        let start = Instant::now();
+        loop {
+            match TcpListener::bind(addr).await {
+                Ok(listener) => return listener,
+                Err(error) => assert!(start.elapsed() < PATIENCE, "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Where a running DataNode transfers data.
+    pub fn xfer_addr(&self, node: usize) -> SocketAddr {
+        self.nodes[node].as_ref().unwrap().xfer_addr()
     }
 
     /// Starts a DataNode on its disks, at new ports.

@@ -147,7 +147,7 @@ async fn lose(cluster: &mut Cluster, stage: Stage, victims: &[usize], dice: &mut
 }
 
 /// All sets of `count` numbers below `end`.
-fn combinations(end: usize, count: usize) -> Vec<Vec<usize>> {
+pub fn combinations(end: usize, count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];
     }

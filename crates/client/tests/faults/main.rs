@@ -7,5 +7,7 @@ mod cluster;
 mod code;
 mod disks;
 mod kills;
+mod proxy;
 mod readers;
+mod rows;
 mod truth;

@@ -222,6 +222,54 @@ async fn a_broken_pipeline_goes_on_with_a_new_stamp() {
     node.shutdown().await;
 }
 
+/// A writer whose update was taken asks again, as after a failover: the stamp is not given twice, the group is as
+/// it was after the first one, and the write goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_20_a_group_gets_a_token_for_each_unit_and_a_stamp_only_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 10).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/ec").await;
+    client.set_policy("/ec", "RS-6-3-1024k").await;
+    client.create("/ec/f", "writer").await;
+    let group = client.add_block("/ec/f", "writer", None).await;
+    let stamped: pb::UpdateBlockForPipelineResponseProto = client
+        .call(
+            "updateBlockForPipeline",
+            &pb::UpdateBlockForPipelineRequestProto {
+                block: group.b.clone(),
+                client_name: "writer".to_string(),
+            },
+        )
+        .await
+        .unwrap();
+    assert_eq!(stamped.block.block_tokens.len(), 9, "a token for each unit");
+    let new_block = stamped.block.b;
+    // Two units have failed; the others keep their places, and so their indices.
+    let keep = |index: usize| index != 1 && index != 7;
+    let (mut new_nodes, mut storage_i_ds) = (Vec::new(), Vec::new());
+    for index in 0..9 {
+        let (id, storage) = (group.locs[index].id.clone(), group.storage_i_ds[index].clone());
+        new_nodes.push(if keep(index) { id } else { pb::DatanodeIDProto::default() });
+        storage_i_ds.push(if keep(index) { storage } else { String::new() });
+    }
+    let update = pb::UpdatePipelineRequestProto {
+        client_name: "writer".to_string(),
+        old_block: group.b.clone(),
+        new_block: new_block.clone(),
+        new_nodes,
+        storage_i_ds,
+    };
+    let _: pb::UpdatePipelineResponseProto = client.call("updatePipeline", &update).await.unwrap();
+    let (_, text) = client.refused("updatePipeline", &update).await;
+    assert!(text.contains("does not have a larger generation stamp"), "{text}");
+    let moved = pb::LocatedBlockProto { b: new_block, ..group };
+    let policy = Policy::built_in().into_iter().find(|p| p.name == "RS-6-3-1024k").unwrap();
+    let last = finish(&datanodes, &moved, 4_000_000, Some(&policy)).await;
+    assert!(client.complete("/ec/f", "writer", Some(last)).await);
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn deleted_files_are_deleted_on_their_datanodes() {
     let dir = tempfile::tempdir().unwrap();

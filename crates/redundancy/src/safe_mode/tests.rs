@@ -62,7 +62,7 @@ fn it_waits_for_the_threshold_then_for_the_extension() {
 }
 
 #[test]
-fn a_group_counts_when_its_data_can_be_read() {
+fn row_23_a_group_counts_when_its_data_can_be_read() {
     let mut world = starting(0, config());
     let id = group(1);
     world.blocks.0.insert(id, rs(2, 1, 4096, BlockState::Complete));
