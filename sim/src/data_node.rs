@@ -71,6 +71,8 @@ pub(crate) struct DataNode {
     /// Answers nobody before this time.
     pub(crate) stalled_until_ms: u64,
     pub(crate) is_registered: bool,
+    /// The operator's lists want it out of service.
+    pub(crate) is_leaving: bool,
     pub(crate) next_report_ms: u64,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) replicas: BTreeMap<BlockId, Stored>,
@@ -91,6 +93,7 @@ impl DataNode {
             is_isolated: false,
             stalled_until_ms: 0,
             is_registered: false,
+            is_leaving: false,
             next_report_ms: 0,
             volumes: Vec::new(),
             replicas: BTreeMap::new(),

@@ -20,6 +20,8 @@ pub(crate) struct Faults {
     nodes: bool,
     disks: bool,
     name_node: bool,
+    /// Nodes are taken out of service, and back.
+    operator: bool,
     /// Longest time between two faults, in ms.
     pause_ms: u64,
 }
@@ -29,9 +31,10 @@ impl Faults {
         // Each simulation has some kinds only, so that they show by themselves too.
         let mut often = || !rng.one_in(4);
         let (network, clients, memory) = (often(), often(), often());
-        let (nodes, disks, name_node) = (often(), often(), often());
+        let (nodes, disks, name_node, operator) = (often(), often(), often(), often());
         let pause_ms = rng.range(4000, 40_000);
-        Faults { left: most, network, clients, memory, nodes, disks, name_node, pause_ms }
+        let left = most;
+        Faults { left, network, clients, memory, nodes, disks, name_node, operator, pause_ms }
     }
 }
 
@@ -47,7 +50,7 @@ impl World<'_> {
             return;
         }
         let node = self.rng.index(self.nodes.len());
-        let happened = match self.rng.range(0, 10) {
+        let happened = match self.rng.range(0, 12) {
             0 | 1 if self.faults.nodes => self.crash_node(node),
             2 if self.faults.nodes => self.isolate(node),
             3 if self.faults.nodes => self.stall(node),
@@ -56,6 +59,7 @@ impl World<'_> {
             6 if self.faults.disks => self.flip_bit(node),
             7 if self.faults.disks => self.lose_replica(node),
             8 | 9 if self.faults.name_node => self.drop_name_node(),
+            10 | 11 if self.faults.operator => self.decommission(node),
             _ => false,
         };
         self.faults.left -= u32::from(happened);
@@ -185,6 +189,29 @@ impl World<'_> {
         true
     }
 
+    /// An operator wants a node out of service; for a while, or until quiet time.
+    fn decommission(&mut self, node: usize) -> bool {
+        if !self.name_node.up || self.nodes[node].is_leaving {
+            return false;
+        }
+        self.note(|| format!("dn-{node} is to leave"));
+        self.count("DataNodes leave");
+        self.nodes[node].is_leaving = true;
+        self.name_node.set_leaving(node, true);
+        let delay = self.rng.range(5000, 200_000);
+        self.after(delay, Event::NodeStays { node });
+        true
+    }
+
+    /// It is to stay.
+    pub(crate) fn recommission(&mut self, node: usize) {
+        self.note(|| format!("dn-{node} is to stay"));
+        self.nodes[node].is_leaving = false;
+        if self.name_node.up {
+            self.name_node.set_leaving(node, false);
+        }
+    }
+
     fn drop_name_node(&mut self) -> bool {
         if !self.name_node.up {
             return false;
@@ -206,6 +233,7 @@ impl World<'_> {
             for volume in 0..self.nodes[node].volumes.len() {
                 self.mend_disk(node, volume);
             }
+            self.recommission(node);
             let node = &mut self.nodes[node];
             (node.up, node.is_isolated, node.stalled_until_ms) = (true, false, 0);
         }

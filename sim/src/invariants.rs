@@ -238,6 +238,11 @@ impl World<'_> {
         if tally.live != expected || tally.duplicates + tally.excess + tally.corrupt > 0 {
             return Some(format!("{id} should have {expected}, has {tally:?}"));
         }
+        // Also those on nodes that leave: the NameNode may count on one that a fault has taken.
+        let known = self.name_node.cluster.locations(id).len();
+        if known != expected {
+            return Some(format!("{id} should have {expected}, {known} are known"));
+        }
         let units = self.units_of(info, block.len)?;
         for (unit, bytes) in units.iter().enumerate() {
             let index = UnitIndex(unit as u8);

@@ -76,6 +76,9 @@ impl World<'_> {
             let rack = self.nodes[node].rack.clone();
             self.name_node.register(node, &rack);
             self.note(|| format!("dn-{node} registers"));
+            if self.nodes[node].is_leaving {
+                self.name_node.set_leaving(node, true);
+            }
             self.nodes[node].is_registered = true;
             self.nodes[node].next_report_ms = self.now_ms;
         }

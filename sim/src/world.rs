@@ -34,6 +34,8 @@ pub(crate) enum Event {
     NodeStarts { node: usize, life: u64 },
     /// A DataNode is no longer cut off.
     NodeJoins { node: usize },
+    /// A DataNode that was to leave is to stay.
+    NodeStays { node: usize },
     /// A failed disk has been replaced, or a full one emptied.
     DiskMended { node: usize, volume: usize },
     /// A client takes its next step.
@@ -213,6 +215,7 @@ impl<'a> World<'a> {
                 self.note(|| format!("dn-{node} is back on the network"));
                 self.nodes[node].is_isolated = false;
             }
+            Event::NodeStays { node } => self.recommission(node),
             Event::DiskMended { node, volume } => self.mend_disk(node, volume),
             Event::Client { client } => self.client_step(client),
             Event::Fault => self.fault(),

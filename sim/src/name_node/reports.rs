@@ -7,8 +7,8 @@ use crate::parts::Parts;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_redundancy::{
-    BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress, Registration, ReplicaEvent,
-    ReportedReplica, StorageType, Synchronized,
+    AdminIntent, BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress, Registration,
+    ReplicaEvent, ReportedReplica, StorageType, Synchronized,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 
@@ -24,6 +24,17 @@ impl NameNode {
         };
         let now = self.now();
         with_cluster!(self, |cluster, lookup| cluster.register(lookup, registration, now));
+    }
+
+    /// Acts on the operator's lists. Follows `NameNode::refresh_nodes` of `crates/namenode/src/node.rs`.
+    pub(crate) fn set_leaving(&mut self, node: usize, leaves: bool) {
+        let found = self.cluster.node_by_uuid(&format!("dn-{node}"));
+        let Some(handle) = found.map(|node| node.handle) else { return };
+        let intent = if leaves { AdminIntent::Decommission } else { AdminIntent::InService };
+        let now = self.now();
+        with_cluster!(self, |cluster, lookup| {
+            cluster.set_admin_intent(lookup, handle, intent, now);
+        });
     }
 
     /// Takes a heartbeat; gives commands and the leave to send a full report.

@@ -40,6 +40,7 @@ fn no_seed_breaks_a_promise() {
     for what in [
         "DataNodes crash",
         "DataNodes cut off",
+        "DataNodes leave",
         "DataNodes stall",
         "NameNode falls",
         "appends",
