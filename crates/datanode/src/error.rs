@@ -58,6 +58,9 @@ pub enum DataNodeError {
     /// Bytes do not match their CRC.
     #[error("Checksum failed: {0}")]
     Checksum(String),
+    /// A replica here has bytes that do not match their CRC, and was to be written on or cut.
+    #[error("Checksum failed: {0}")]
+    Corrupt(String),
     /// No volume has room.
     #[error(
         "Out of space: The volume with the most available space (={most} B) is less than the block size (={needed} B)."
@@ -138,6 +141,7 @@ impl DataNodeError {
             DataNodeError::Replica(ReplicaError::RecoveryInProgress { .. }) => {
                 class::RECOVERY_IN_PROGRESS
             }
+            DataNodeError::Corrupt(_) => class::CHECKSUM,
             DataNodeError::NoSpace { .. } => {
                 "org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException"
             }

@@ -181,7 +181,8 @@ async fn recover_striped(
     Ok(commit(node, &group, recovery_id, outcome).await?)
 }
 
-/// Cuts every unit to its part of `len` bytes. All must succeed: what a failed one holds is not known.
+/// Cuts every unit to its part of `len` bytes. All must succeed, for what a failed one holds is not known; but
+/// units that are found corrupt are done without as long as there are enough others.
 async fn truncate_units(
     node: &Arc<Node>,
     group: &Block,
@@ -196,19 +197,40 @@ async fn truncate_units(
         nodes: vec![no_node(); geometry.units()],
         storages: vec![String::new(); geometry.units()],
     };
+    let mut whole = 0;
+    let mut corrupt = None;
     for (&index, unit) in units {
         let unit_len = geometry.internal_block_len(len, UnitIndex(index));
         if unit.info.len < unit_len {
             continue;
         }
         if len > 0 {
-            let storage =
-                set_len(node, unit, &group.pool, recovery_id, unit.info.id, unit_len).await?;
-            outcome.storages[usize::from(index)] = storage;
+            match set_len(node, unit, &group.pool, recovery_id, unit.info.id, unit_len).await {
+                Ok(storage) => outcome.storages[usize::from(index)] = storage,
+                Err(error) if is_corrupt(&error) => {
+                    tracing::warn!(block = %unit.info.id, %error, "a unit is corrupt");
+                    corrupt = Some(error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
         }
+        whole += 1;
         outcome.nodes[usize::from(index)] = unit.id.clone();
     }
-    Ok(outcome)
+    match corrupt {
+        Some(error) if whole < geometry.k() => Err(error),
+        _ => Ok(outcome),
+    }
+}
+
+/// Whether a DataNode did not change its replica because that is corrupt.
+fn is_corrupt(error: &DataNodeError) -> bool {
+    match error {
+        DataNodeError::Corrupt(_) => true,
+        DataNodeError::Rpc { source, .. } => source.is_remote(class::CHECKSUM),
+        _ => false,
+    }
 }
 
 /// Stands for a unit that nobody holds.

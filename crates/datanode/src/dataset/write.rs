@@ -4,12 +4,13 @@ use super::slot::WriterSlot;
 use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
 use super::{Block, Checksum, Dataset, Entry, StorageType, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, sys};
-use cairn_codec::crc::ChecksumKind;
+use crate::volume::{ReplicaFiles, scan, sys};
+use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::HEADER_LEN;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -270,24 +271,40 @@ pub(super) fn move_files(from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
     Ok(())
 }
 
-/// Cuts a replica to `len` bytes; the last chunk gets a new CRC if a part of it is cut off.
+/// Cuts a replica to `len` bytes. A chunk of which only a part stays gets a new CRC, and so must match its old
+/// one; if it does not, [`DataNodeError::Corrupt`] says so, and nothing is changed.
 ///
-/// Source: Hadoop 3.5.0 `FsDatasetUtil#truncateBlock`.
+/// Source: Hadoop 3.5.0 `LocalReplica#truncateBlock`, which makes a good CRC for bytes that are not.
 pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<()> {
     let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
     let meta = File::options().read(true).write(true).open(&files.meta).at(&files.meta)?;
-    if data.metadata().at(&files.data)?.len() <= len {
+    let old_len = data.metadata().at(&files.data)?.len();
+    if old_len <= len {
         return Ok(());
     }
     let checksum = super::reader::read_header(&meta, files)?;
     let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
     let crcs = len.div_ceil(chunk) * kind.len() as u64;
-    let part = (len % chunk) as usize;
+    let part = len % chunk;
     if part > 0 && kind != ChecksumKind::Null {
-        let mut bytes = vec![0; part];
-        data.read_exact_at(&mut bytes, len - part as u64).at(&files.data)?;
-        let crc = kind.update(0, &bytes).to_be_bytes();
+        let start = len - part;
+        let mut bytes = vec![0; chunk.min(old_len - start) as usize];
+        data.read_exact_at(&mut bytes, start).at(&files.data)?;
         let at = HEADER_LEN as u64 + crcs - kind.len() as u64;
+        let mut stored = [0; CRC_LEN];
+        let is_there = match meta.read_exact_at(&mut stored, at) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+            read => read.map(|()| true).at(&files.meta)?,
+        };
+        // A writer that failed may have left bytes that no CRC covers.
+        let good = scan::covered(kind, &bytes, u32::from_be_bytes(stored)) as u64;
+        if !is_there || good < part {
+            return Err(DataNodeError::Corrupt(format!(
+                "{}: the chunk at {start}, which is to be cut at {len}, does not match its CRC",
+                files.data.display()
+            )));
+        }
+        let crc = kind.update(0, &bytes[..part as usize]).to_be_bytes();
         meta.write_all_at(&crc, at).at(&files.meta)?;
     }
     data.set_len(len).at(&files.data)?;

@@ -165,7 +165,7 @@ impl ReplicaWriter {
                 .at(&self.opening.files.data)?;
             if kind.update(0, &bytes) != crc {
                 let block = self.opening.id;
-                return Err(DataNodeError::Checksum(format!(
+                return Err(DataNodeError::Corrupt(format!(
                     "last chunk of {block} at {len} does not match its CRC"
                 )));
             }

@@ -1,4 +1,4 @@
-//! What follows from a replica that cannot be read: the NameNode is told, and the volume checked.
+//! What follows from a replica that cannot be read or is found corrupt: the NameNode is told, and the volume checked.
 //!
 //! Source: Hadoop 3.5.0 `BlockSender` (`DataNode#handleBadBlock`), `FsDatasetImpl#invalidateMissingBlock`.
 //! Deviation: a missing block file is reported as a bad replica, not as a deleted one, so that fsck names it.
@@ -35,6 +35,17 @@ impl Node {
         if let Ok(registration) = self.registration() {
             let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
             self.report_bad_block(block, holder);
+        }
+    }
+
+    /// Reports a replica here to be bad if an operation that would have changed it found a wrong CRC.
+    pub(crate) fn note_corrupt(&self, block: &Block, error: &DataNodeError) {
+        let DataNodeError::Corrupt(_) = error else { return };
+        let (replica, volume) = (self.dataset.get(block.id), self.dataset.volume_of(block.id));
+        if let (Some(replica), Some(volume)) = (replica, volume) {
+            tracing::warn!(block = %block.id, %error, "a replica is corrupt");
+            let found = Block { gs: replica.gs(), len: replica.on_disk_len(), ..block.clone() };
+            self.report_own_bad_block(&found, &volume);
         }
     }
 }

@@ -100,6 +100,7 @@ pub(crate) async fn serve(
     let served = serve_request(node, stream, &request).await;
     served.inspect_err(|error| {
         node.check_volume(error);
+        node.note_corrupt(&request.block, error);
         if !request.is_client() {
             report_failed_copy(node, &request, error);
         }

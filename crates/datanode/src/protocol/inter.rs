@@ -50,7 +50,12 @@ pub(crate) async fn update(
     let new_id = if new_id.0 == 0 { old.id } else { new_id };
     let (gs, len) = (GenerationStamp(request.recovery_id), request.new_length);
     let dataset = node.dataset.clone();
-    let done = blocking(move || dataset.finish_recovery(&old, gs, new_id, len)).await?;
+    let replica = old.clone();
+    let done = blocking(move || dataset.finish_recovery(&replica, gs, new_id, len)).await;
+    let done = done.inspect_err(|error| {
+        node.check_volume(error);
+        node.note_corrupt(&old, error);
+    })?;
     node.report_received(&done, None);
     Ok(UpdateReplicaUnderRecoveryResponseProto { storage_uuid: Some(done.storage_id) })
 }

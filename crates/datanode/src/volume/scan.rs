@@ -174,7 +174,7 @@ fn validated_len(files: &ReplicaFiles) -> Result<u64> {
 
 /// How many bytes at the start of a chunk its CRC covers, at most. A writer that was killed between the bytes
 /// and their CRC leaves more; what the CRC covers may have been acknowledged, so unlike Hadoop all of it is kept.
-fn covered(kind: ChecksumKind, bytes: &[u8], crc: u32) -> usize {
+pub(crate) fn covered(kind: ChecksumKind, bytes: &[u8], crc: u32) -> usize {
     if kind.update(0, bytes) == crc {
         return bytes.len();
     }
