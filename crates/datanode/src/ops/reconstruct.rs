@@ -9,6 +9,7 @@
 //!
 //! Source: Hadoop 3.5.0 `ErasureCodingWorker`, `StripedBlockReconstructor`.
 
+mod buffers;
 mod checksum;
 mod gather;
 mod pace;

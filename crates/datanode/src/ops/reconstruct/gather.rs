@@ -1,5 +1,6 @@
 //! Gathers the bytes of one step from enough units, from other ones where some fail or are slow.
 
+use super::buffers::Buffers;
 use super::plan::Plan;
 use super::source::{self, Answer, Ask, Piece};
 use crate::error::{DataNodeError, Result};
@@ -21,6 +22,7 @@ pub(super) struct Gather<'a> {
     answers: mpsc::Receiver<Answer>,
     answer_to: mpsc::Sender<Answer>,
     tasks: JoinSet<()>,
+    buffers: Arc<Buffers>,
     steps_begun: u64,
     /// CRC32C of what was read of each unit, if it was read from its start on, and its end.
     sums: Vec<Option<(u32, u64)>>,
@@ -62,6 +64,8 @@ impl<'a> Gather<'a> {
             answers,
             answer_to,
             tasks: JoinSet::new(),
+            // Of a step that is decoded and of the one that travels.
+            buffers: Buffers::new(2 * units),
             steps_begun: 0,
             sums: vec![None; units],
             used: vec![false; units],
@@ -206,7 +210,8 @@ impl<'a> Gather<'a> {
             step.waiting[at] = true;
             let reader = self.readers[at].get_or_insert_with(|| {
                 let answers = self.answer_to.clone();
-                source::start(&mut self.tasks, self.node, self.plan, ask.unit, answers)
+                let buffers = self.buffers.clone();
+                source::start(&mut self.tasks, self.node, self.plan, ask.unit, buffers, answers)
             });
             // A reader that has ended has left a failure among the answers; one with a full queue is slow.
             if reader.try_send(Ask { step: step.number, range }).is_err() {

@@ -3,6 +3,7 @@
 //! An answer owns its bytes, so one that comes late can only be thrown away. Every chunk is checked
 //! against its CRC; a replica with a bad one is reported to the NameNode, and the unit's next holder asked.
 
+use super::buffers::{Buffer, Buffers};
 use super::plan::Plan;
 use crate::dataset::{Block, Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
@@ -48,7 +49,7 @@ pub(super) struct Answer {
 /// Bytes of a unit, checked.
 #[derive(Debug)]
 pub(super) struct Piece {
-    pub(super) data: Vec<u8>,
+    pub(super) data: Buffer,
     /// How its source checks it.
     pub(super) checksum: Checksum,
     /// CRC32C of the unit from its start to the end of `data`, unless a part was left out.
@@ -61,6 +62,7 @@ pub(super) fn start(
     node: &Arc<Node>,
     plan: &Plan,
     unit: UnitIndex,
+    buffers: Arc<Buffers>,
     answers: mpsc::Sender<Answer>,
 ) -> mpsc::Sender<Ask> {
     let (sender, mut asks) = mpsc::channel::<Ask>(MAX_ASKS);
@@ -71,6 +73,7 @@ pub(super) fn start(
         open: None,
         crc: Some((0, 0)),
         is_urgent: plan.is_urgent,
+        buffers,
     };
     tasks.spawn(async move {
         while let Some(Ask { step, range }) = asks.recv().await {
@@ -93,6 +96,7 @@ struct UnitReader {
     /// CRC32C of the first bytes, and how many.
     crc: Option<(u32, u64)>,
     is_urgent: bool,
+    buffers: Arc<Buffers>,
 }
 
 enum Source {
@@ -111,12 +115,13 @@ impl UnitReader {
                 return Err(last_error);
             };
             let asked = Instant::now();
-            match source.read(&self.node, &holder, &self.block, range.clone()).await {
+            let buffer = self.buffers.take(len as usize);
+            match source.read(&self.node, &holder, &self.block, range.clone(), buffer).await {
                 Ok((data, checksum)) => {
                     self.node.reconstructions.paces.answered(asked.elapsed());
                     self.open = Some((holder, source));
                     let crc32c = self.sum(&range, &data);
-                    return Ok(Piece { data, checksum, crc32c });
+                    return Ok(Piece { data: self.buffers.lend(data), checksum, crc32c });
                 }
                 Err(error) => {
                     let name = protocol::xfer_name(&holder);
@@ -153,22 +158,28 @@ impl Source {
         holder: &DatanodeInfoProto,
         block: &Block,
         range: Range<u64>,
+        buffer: Vec<u8>,
     ) -> Result<(Vec<u8>, Checksum)> {
         if holder.id.datanode_uuid == node.dataset.uuid() && matches!(self, Source::Remote(_)) {
             *self = Source::Local(Box::new(node.dataset.open_read(block, block.len).await?));
         }
         match self {
-            Source::Local(view) => Ok((read_local(view, block, range)?, view.checksum)),
-            Source::Remote(remote) => remote.read(node, holder, block, range).await,
+            Source::Local(view) => Ok((read_local(view, block, range, buffer)?, view.checksum)),
+            Source::Remote(remote) => remote.read(node, holder, block, range, buffer).await,
         }
     }
 }
 
 /// Reads a range of a replica on this DataNode.
-fn read_local(view: &ReadView, block: &Block, range: Range<u64>) -> Result<Vec<u8>> {
+fn read_local(
+    view: &ReadView,
+    block: &Block,
+    range: Range<u64>,
+    mut data: Vec<u8>,
+) -> Result<Vec<u8>> {
     let whole = ChunkRange::new(view, range.start, range.end - range.start, true)?;
     let (from, to) = whole.bounds();
-    let mut data = vec![0; (to - from) as usize];
+    data.resize((to - from) as usize, 0);
     view.read_at(from, &mut data)?;
     let mut crcs = Vec::new();
     view.crcs(from, to, &mut crcs)?;
@@ -212,12 +223,12 @@ impl RemoteSource {
         holder: &DatanodeInfoProto,
         block: &Block,
         range: Range<u64>,
+        mut data: Vec<u8>,
     ) -> Result<(Vec<u8>, Checksum)> {
         let stream = match self.stream.take() {
             Some(stream) if stream.at == range.start => self.stream.insert(stream),
             _ => self.stream.insert(Stream::open(node, holder, block, range.start).await?),
         };
-        let mut data = Vec::with_capacity((range.end - range.start) as usize);
         while stream.at < range.end {
             if stream.rest.is_empty() {
                 stream.next_packet(block).await?;

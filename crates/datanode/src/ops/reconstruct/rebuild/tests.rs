@@ -1,5 +1,6 @@
 //! What decoding back must notice: any wrong byte in any rebuilt unit.
 
+use super::super::buffers::Buffers;
 use super::super::source::Piece;
 use super::*;
 use crate::dataset::Block;
@@ -40,7 +41,7 @@ fn a_wrong_byte_in_any_rebuilt_unit_is_noticed() {
         let units: Vec<Vec<u8>> = data.iter().map(|d| d.to_vec()).chain(parity).collect();
         let (lost, sources): (Vec<usize>, Vec<usize>) = (0..k + m).partition(|u| *u < m);
         let piece = |unit: usize| Piece {
-            data: units[unit].clone(),
+            data: Buffers::new(0).lend(units[unit].clone()),
             checksum: DEFAULT_CHECKSUM,
             crc32c: None,
         };
