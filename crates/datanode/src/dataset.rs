@@ -15,6 +15,7 @@ mod write;
 mod writer;
 
 pub(crate) use reader::ReadView;
+pub(crate) use relocate::Relocation;
 pub(crate) use write::{StorageWish, WriteKind};
 pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 
@@ -303,9 +304,9 @@ impl Dataset {
     fn delete_files(&self, entry: &Entry) -> Result<()> {
         let replica = &entry.replica;
         let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
-        let mut freed = 0;
+        // What cannot be deleted is no replica either; the directory scanner counts it again if it takes it in.
+        entry.volume.sub_used(files.size());
         for path in [&files.data, &files.meta] {
-            freed += fs::metadata(path).map_or(0, |meta| meta.len());
             let removed = match fs::remove_file(path) {
                 // Whoever put a folder there: Java's `File#delete`, which Hadoop calls, takes an empty one too.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path),
@@ -318,7 +319,6 @@ impl Dataset {
                 _ => {}
             }
         }
-        entry.volume.sub_used(freed);
         Ok(())
     }
 

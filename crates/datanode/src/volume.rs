@@ -36,6 +36,11 @@ impl ReplicaFiles {
         }
     }
 
+    /// Bytes of both; what is not there has none.
+    pub(crate) fn size(&self) -> u64 {
+        [&self.data, &self.meta].iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
+    }
+
     /// Renames both so that no start takes them for a replica. The bytes stay, for whoever can use them.
     pub(crate) fn set_aside(&self) -> Result<()> {
         for path in [&self.data, &self.meta] {
@@ -210,7 +215,7 @@ impl Volume {
         saturating_sub(&self.used, bytes);
     }
 
-    /// Sets room aside for a replica that is being written.
+    /// Sets room aside for a replica that is being written. Whoever does gives it back.
     pub(crate) fn promise(&self, bytes: u64) {
         self.promised.fetch_add(bytes, Ordering::Relaxed);
     }

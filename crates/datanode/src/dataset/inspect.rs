@@ -48,6 +48,8 @@ impl Dataset {
         if !is_missing(&files.data) {
             return Ok(None);
         }
+        // The meta file too: it is counted again with a block file that reappears.
+        volume.sub_used(entry.replica.on_disk_len() + files.size());
         map.remove(&id);
         Ok(Some(gs))
     }

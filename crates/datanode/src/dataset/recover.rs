@@ -76,7 +76,7 @@ impl Dataset {
             let mut map = self.lock();
             let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
             check(entry)?;
-            truncate(&from, len)?;
+            volume.sub_used(truncate(&from, len)?);
             move_files(&from, &to)?;
             entry.replica.finish_recovery(gs, len);
             entry.last_crc = None;
@@ -88,7 +88,7 @@ impl Dataset {
         let copy = volume.files(new_id, recovery_id, ReplicaState::Finalized)?;
         let copied = self.copy_truncated(&to, &copy, new_len);
         copied.inspect_err(|_| _ = copy.set_aside())?;
-        volume.add_used(new_len);
+        volume.add_used(copy.size());
         let replica = Replica::new(new_id, recovery_id, ReplicaState::Finalized, new_len);
         self.lock().insert(new_id, Entry { replica, volume, last_crc: None, writer: None });
         self.summary(new_id)
@@ -109,6 +109,7 @@ impl Dataset {
         make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
         fs::copy(&from.meta, &to.meta).at(&to.meta)?;
         fs::copy(&from.data, &to.data).at(&to.data)?;
+        // The copy is not counted yet.
         truncate(to, len)?;
         self.sync_files(to)
     }

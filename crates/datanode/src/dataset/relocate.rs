@@ -30,26 +30,82 @@ struct Origin {
     volume: Arc<Volume>,
 }
 
+/// A replica's bytes on another volume of this DataNode, not a replica yet. They go if this is dropped.
+pub(crate) struct Relocation {
+    origin: Origin,
+    target: Arc<Volume>,
+    view: Arc<ReadView>,
+    data: Arc<File>,
+    copy: Unfinished,
+    /// Held until the copy counts.
+    _room: Room,
+}
+
+/// Room set aside on a volume.
+struct Room {
+    volume: Arc<Volume>,
+    bytes: u64,
+}
+
+impl Room {
+    fn new(volume: &Arc<Volume>, bytes: u64) -> Room {
+        volume.promise(bytes);
+        Room { volume: volume.clone(), bytes }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.volume.release(self.bytes);
+    }
+}
+
 impl Dataset {
-    /// Moves a finalized replica to the wished storage, or to one of the wished type. The old one stays
-    /// if anything fails, or if the replica changes meanwhile.
+    /// Copies the bytes of a finalized replica to the wished storage, or to one of the wished type, checking each
+    /// against its CRC. Nothing stays of it if the caller goes away.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#moveBlockAcrossStorage`.
-    pub(crate) async fn relocate(
-        self: &Arc<Self>,
+    pub(crate) async fn copy_to_volume(
+        &self,
         block: &Block,
         wish: &StorageWish,
         budget: &Budget,
-    ) -> Result<Finalized> {
+    ) -> Result<Relocation> {
         self.check_pool(&block.pool)?;
         let origin = self.origin(block)?;
         let target = self.volume_to_move_to(&origin, wish)?;
-        target.promise(origin.len);
-        let copied = self.copy_to(&origin, block, &target, budget).await;
-        target.release(origin.len);
-        let copy = copied?;
+        let room = Room::new(&target, origin.len);
+        let view = Arc::new(self.open_read(block, 0).await?);
+        let number = COPIES.fetch_add(1, Ordering::Relaxed);
+        let tmp = target.pool()?.tmp.join(format!("move-{number}-{}", origin.id));
+        let copy = Unfinished(ReplicaFiles { data: tmp.with_extension("blk"), meta: tmp });
+        let data = Arc::new(File::create(&copy.0.data).at(&copy.0.data)?);
+        let step = STEP.next_multiple_of(view.checksum.chunk_len as u64);
+        let mut at = 0;
+        while at < origin.len {
+            let end = (at + step).min(origin.len);
+            budget.pass(end - at).await;
+            let (view, data, path) = (view.clone(), data.clone(), copy.0.data.clone());
+            blocking(move || {
+                let bytes = checked_bytes(&view, at, end)?;
+                data.write_all_at(&bytes, at).at(&path)
+            })
+            .await?;
+            at = end;
+        }
+        Ok(Relocation { origin, target, view, data, copy, _room: room })
+    }
+
+    /// Makes the copy the replica. The old one stays if anything fails, or if it was changed meanwhile. Runs to its
+    /// end even if the caller goes away.
+    pub(crate) async fn relocate(self: &Arc<Self>, relocation: Relocation) -> Result<Finalized> {
         let dataset = self.clone();
-        blocking(move || dataset.switch_over(&origin, &target, &copy)).await
+        blocking(move || {
+            let Relocation { origin, target, .. } = &relocation;
+            let placed = dataset.place(&relocation)?;
+            dataset.switch_over(origin, target, &placed)
+        })
+        .await
     }
 
     fn origin(&self, block: &Block) -> Result<Origin> {
@@ -90,50 +146,23 @@ impl Dataset {
             .ok_or(DataNodeError::NoSpace { most, needed: origin.len })
     }
 
-    /// Copies both files to where they belong on `target`, checking every byte against its CRC.
-    async fn copy_to(
-        self: &Arc<Self>,
-        origin: &Origin,
-        block: &Block,
-        target: &Arc<Volume>,
-        budget: &Budget,
-    ) -> Result<ReplicaFiles> {
-        let view = Arc::new(self.open_read(block, 0).await?);
-        let number = COPIES.fetch_add(1, Ordering::Relaxed);
-        let tmp = target.pool()?.tmp.join(format!("move-{number}-{}", origin.id));
-        let copy = Unfinished(ReplicaFiles { data: tmp.with_extension("blk"), meta: tmp });
-        let data = Arc::new(File::create(&copy.0.data).at(&copy.0.data)?);
-        let step = STEP.next_multiple_of(view.checksum.chunk_len as u64);
-        let mut at = 0;
-        while at < origin.len {
-            let end = (at + step).min(origin.len);
-            budget.pass(end - at).await;
-            let (view, data, path) = (view.clone(), data.clone(), copy.0.data.clone());
-            blocking(move || {
-                let bytes = checked_bytes(&view, at, end)?;
-                data.write_all_at(&bytes, at).at(&path)
-            })
-            .await?;
-            at = end;
-        }
+    /// Brings both files to where they belong on the target, durably if so configured. Blocking.
+    fn place(&self, relocation: &Relocation) -> Result<ReplicaFiles> {
+        let Relocation { origin, target, view, data, copy: Unfinished(copy), .. } = relocation;
         let dir = target.pool()?.finalized_dir(origin.id);
         let to = ReplicaFiles::in_dir(&dir, origin.id, origin.gs);
-        let (dataset, target) = (self.clone(), target.clone());
-        blocking(move || {
-            view.copy_meta(&copy.0.meta)?;
-            let is_stable = dataset.is_stable();
-            make_finalized_dir(&dir, is_stable)?;
-            if is_stable {
-                sys::sync(&data, &copy.0.data)?;
-                sys::sync(&File::open(&copy.0.meta).at(&copy.0.meta)?, &copy.0.meta)?;
-            }
-            target.check_not_failed()?;
-            let moved = super::write::move_files(&copy.0, &to);
-            let durable = moved.and_then(|()| if is_stable { sys::sync_dir(&dir) } else { Ok(()) });
-            durable.inspect_err(|_| remove(&to))?;
-            Ok(to)
-        })
-        .await
+        view.copy_meta(&copy.meta)?;
+        let is_stable = self.is_stable();
+        make_finalized_dir(&dir, is_stable)?;
+        if is_stable {
+            sys::sync(data, &copy.data)?;
+            sys::sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
+        }
+        target.check_not_failed()?;
+        let moved = super::write::move_files(copy, &to);
+        let durable = moved.and_then(|()| if is_stable { sys::sync_dir(&dir) } else { Ok(()) });
+        durable.inspect_err(|_| remove(&to))?;
+        Ok(to)
     }
 
     /// Lets the map point to the copy, and deletes the old files. Blocking.
@@ -144,7 +173,7 @@ impl Dataset {
         copy: &ReplicaFiles,
     ) -> Result<Finalized> {
         let Origin { id, gs, .. } = *origin;
-        let size = size_of(copy);
+        let size = copy.size();
         let old = {
             let mut map = self.lock();
             let unchanged = map.get_mut(&id).filter(|entry| {
@@ -165,7 +194,7 @@ impl Dataset {
             old
         };
         target.add_used(size);
-        origin.volume.sub_used(size_of(&old));
+        origin.volume.sub_used(old.size());
         remove(&old);
         self.summary(id)
     }
@@ -181,10 +210,6 @@ fn checked_bytes(view: &ReadView, at: u64, end: u64) -> Result<Vec<u8>> {
     crc::verify_chunks(checksum.kind, checksum.chunk_len, &bytes, &crcs)
         .map_err(|bad| DataNodeError::Checksum(format!("at {at}: {bad}")))?;
     Ok(bytes)
-}
-
-fn size_of(files: &ReplicaFiles) -> u64 {
-    [&files.data, &files.meta].iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
 }
 
 fn remove(files: &ReplicaFiles) {
@@ -205,3 +230,6 @@ impl Drop for Unfinished {
         let _ = fs::remove_file(&self.0.meta);
     }
 }
+
+#[cfg(test)]
+mod tests;

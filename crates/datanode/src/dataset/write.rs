@@ -139,7 +139,7 @@ impl Dataset {
                 let file_len = fs::metadata(&files.data).at(&files.data)?.len();
                 let mut next = replica.clone();
                 let len = next.recover_rbw(block.gs, new_gs, range, file_len)?;
-                truncate(&files, len)?;
+                entry.volume.sub_used(truncate(&files, len)?);
                 dataset.reopen(entry, next)
             })
             .await?;
@@ -272,16 +272,17 @@ pub(super) fn move_files(from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
 }
 
 /// Cuts a replica to `len` bytes. A chunk of which only a part stays gets a new CRC, and so must match its old
-/// one; if it does not, [`DataNodeError::Corrupt`] says so, and nothing is changed.
+/// one; if it does not, [`DataNodeError::Corrupt`] says so, and nothing is changed. Returns the bytes freed.
 ///
 /// Source: Hadoop 3.5.0 `LocalReplica#truncateBlock`, which makes a good CRC for bytes that are not.
-pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<()> {
+pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
     let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
     let meta = File::options().read(true).write(true).open(&files.meta).at(&files.meta)?;
     let old_len = data.metadata().at(&files.data)?.len();
     if old_len <= len {
-        return Ok(());
+        return Ok(0);
     }
+    let old_meta_len = meta.metadata().at(&files.meta)?.len();
     let checksum = super::reader::read_header(&meta, files)?;
     let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
     let crcs = len.div_ceil(chunk) * kind.len() as u64;
@@ -308,5 +309,7 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<()> {
         meta.write_all_at(&crc, at).at(&files.meta)?;
     }
     data.set_len(len).at(&files.data)?;
-    meta.set_len(HEADER_LEN as u64 + crcs).at(&files.meta)
+    let meta_len = HEADER_LEN as u64 + crcs;
+    meta.set_len(meta_len).at(&files.meta)?;
+    Ok(old_len - len + old_meta_len.saturating_sub(meta_len))
 }

@@ -221,18 +221,26 @@ impl ReplicaWriter {
     fn write_checked(&mut self, offset: u64, data: &[u8], crcs: &[u8]) -> Result<()> {
         let Some(place) = self.tail.place(offset, data, crcs)? else { return Ok(()) };
         let fresh = &data[place.skip..];
-        self.data.write_all_at(fresh, self.tail.len()).at(&self.opening.files.data)?;
+        let old_size = self.size();
         let joined = place.joined_crc.map(u32::to_be_bytes);
         let crcs = match &joined {
             Some(crc) => crc.as_slice(),
             None => &crcs[place.skip_crcs * self.checksum.kind.len()..],
         };
         let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
-        self.meta.write_all_at(crcs, at).at(&self.opening.files.meta)?;
+        let files = &self.opening.files;
+        let written = self.data.write_all_at(fresh, self.tail.len()).at(&files.data);
+        let written = written.and_then(|()| self.meta.write_all_at(crcs, at).at(&files.meta));
+        if let Err(error) = written {
+            // What a full disk took of it is there until the replica is cut or deleted.
+            self.count_used(files.size().saturating_sub(old_size));
+            return Err(error);
+        }
         let len = self.tail.len() + fresh.len() as u64;
         let last = self.fold_in(place.first_chunk, len, crcs);
         self.tail.advance(len, last);
-        self.count_used(fresh.len() as u64 + crcs.len() as u64);
+        // A CRC that replaces the one of a shorter chunk takes no room.
+        self.count_used(self.size() - old_size);
         self.dataset.update(&self.opening, |entry| {
             entry.replica.note_on_disk(len);
             entry.last_crc = Some(last);
@@ -252,6 +260,12 @@ impl ReplicaWriter {
             }
         }
         last
+    }
+
+    /// Bytes of both files.
+    fn size(&self) -> u64 {
+        let chunks = self.tail.len().div_ceil(self.checksum.chunk_len as u64);
+        HEADER_LEN as u64 + self.tail.len() + chunks * self.checksum.kind.len() as u64
     }
 
     fn count_used(&mut self, bytes: u64) {

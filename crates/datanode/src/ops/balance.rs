@@ -4,7 +4,7 @@
 
 use super::send::Range;
 use super::write_block::Receiver;
-use crate::dataset::{Finalized, StorageWish, WriteKind};
+use crate::dataset::{Relocation, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::protocol;
@@ -52,15 +52,21 @@ pub(crate) async fn serve_replace(
 ) -> Result<bool> {
     let Ok(_permit) = node.moves.try_acquire() else { return too_many(node, stream).await };
     let here = request.source.id.datanode_uuid == node.dataset.uuid();
-    let moved = async {
+    let copy = async {
         match here {
-            true => relocate(node, &request).await,
-            false => fetch(node, &request).await,
+            true => copy_here(node, &request).await.map(Copied::Here),
+            false => fetch(node, &request).await.map(Copied::Fetched),
         }
     };
-    let moved = tokio::select! {
-        moved = moved => moved,
+    let copied = tokio::select! {
+        copied = copy => copied,
         error = tell_progress(stream) => return Err(error),
+    };
+    // From here on the move takes place, and is reported, whether or not the balancer waits for it.
+    let moved = match copied {
+        Ok(Copied::Here(copy)) => node.dataset.relocate(copy).await,
+        Ok(Copied::Fetched(writer)) => writer.finalize().await,
+        Err(error) => Err(error),
     };
     match moved {
         Ok(done) => {
@@ -73,6 +79,13 @@ pub(crate) async fn serve_replace(
             answer_error(stream, "opReplaceBlock", &error).await
         }
     }
+}
+
+/// All bytes of a replica that moves, where they shall be.
+enum Copied {
+    /// From another storage of this DataNode.
+    Here(Relocation),
+    Fetched(ReplicaWriter),
 }
 
 /// Tells a balancer that waits that the move goes on, until that fails.
@@ -94,12 +107,12 @@ fn wish(request: &OpReplaceBlockProto) -> StorageWish {
     }
 }
 
-async fn relocate(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Finalized> {
+async fn copy_here(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Relocation> {
     let block = protocol::block(&request.header.block);
-    node.dataset.relocate(&block, &wish(request), &node.balance_budget).await
+    node.dataset.copy_to_volume(&block, &wish(request), &node.balance_budget).await
 }
 
-async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Finalized> {
+async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<ReplicaWriter> {
     // Its length tells how much room is set aside.
     let block = protocol::block(&request.header.block);
     let mut proxy = node.connect(&request.source, 0).await?;
@@ -123,11 +136,10 @@ async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Finali
         node.dataset.create(&block, GenerationStamp(0), kind, &wish(request), sent).await?;
     let stopped = writer.stopped();
     let receiver = Receiver::new(writer, &mut proxy.reader, None, sent);
-    let writer = tokio::select! {
-        received = receiver.receive_all(Some(&node.balance_budget)) => received?,
-        () = stopped => return Err(DataNodeError::Stopped),
-    };
-    writer.finalize().await
+    tokio::select! {
+        received = receiver.receive_all(Some(&node.balance_budget)) => received,
+        () = stopped => Err(DataNodeError::Stopped),
+    }
 }
 
 async fn too_many(node: &Node, stream: &mut TransferStream) -> Result<bool> {

@@ -72,9 +72,7 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     })?;
     let (mut replicas, mut bytes) =
         found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (open, open_bytes) = scan_dir(&pool.rbw)?;
-    bytes += open_bytes;
-    for (id, gs, _) in open {
+    for (id, gs, _) in scan_dir(&pool.rbw)?.0 {
         let files = ReplicaFiles::in_dir(&pool.rbw, id, gs);
         let len = validated_len(&files).unwrap_or_else(|error| {
             tracing::warn!(block = %id, %error, "cannot validate a replica that was being written");
@@ -82,6 +80,8 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
         });
         replicas.push(Replica::new(id, gs, ReplicaState::Rwr, len));
     }
+    // They may have been cut.
+    bytes += scan_dir(&pool.rbw)?.1;
     volume.set_used(bytes);
     Ok(replicas)
 }

@@ -34,6 +34,8 @@ pub struct Record {
     pub heartbeats: usize,
     /// Transfers in progress, as each DataNode's last heartbeat told.
     pub transfers: HashMap<String, u32>,
+    /// What each DataNode's last heartbeat told of its first storage.
+    pub storage: HashMap<String, StorageReportProto>,
     /// The most that any heartbeat told of.
     pub most_transfers: u32,
     /// What block scanners have summed: id, CRC32C.
@@ -71,6 +73,9 @@ impl Service for FakeNameNode {
                 }
                 let uuid = request.registration.datanode_id.datanode_uuid;
                 record.heartbeats += 1;
+                if let Some(first) = request.reports.into_iter().next() {
+                    record.storage.insert(uuid.clone(), first);
+                }
                 record.transfers.insert(uuid.clone(), transfers);
                 record.most_transfers = record.most_transfers.max(transfers);
                 let is_known = record.registrations.contains_key(&uuid);

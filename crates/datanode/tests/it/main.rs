@@ -10,4 +10,5 @@ mod reconstruct;
 mod recovery;
 mod restart;
 mod scanner;
+mod space;
 mod wire;
