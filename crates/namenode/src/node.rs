@@ -3,6 +3,7 @@
 //! Locks: `cluster` is held for short work and never across an await; a namespace snapshot that the
 //! cluster looks blocks up in is taken while that lock is held, so it is never older than the cluster.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -311,17 +312,14 @@ pub(crate) fn dice() -> u64 {
 
 /// The command that records CRCs, block by block.
 pub(crate) fn late_command(all: Vec<LateCrc>) -> RecordUnitCrcs {
-    let mut blocks: Vec<BlockCrcs> = Vec::new();
+    let mut blocks: BTreeMap<BlockId, BlockCrcs> = BTreeMap::new();
     for late in all {
-        let at = blocks.iter().position(|block| block.id == late.id).unwrap_or_else(|| {
-            blocks.push(BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() });
-            blocks.len() - 1
-        });
-        let units = &mut blocks[at].units;
+        let new = || BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() };
+        let units = &mut blocks.entry(late.id).or_insert_with(new).units;
         if units.len() <= late.unit.as_usize() {
             units.resize(late.unit.as_usize() + 1, None);
         }
         units[late.unit.as_usize()] = Some(late.crc32c);
     }
-    RecordUnitCrcs { blocks }
+    RecordUnitCrcs { blocks: blocks.into_values().collect() }
 }
