@@ -178,7 +178,7 @@ impl Cluster {
         let mut replicas = 0;
         for place in self.blocks.places(id) {
             let fits = construction.is_none_or(|c| c.fits(place, facts));
-            if fits && !place.corrupt {
+            if fits && !place.corrupt && facts.has_bytes(place.unit) {
                 seen |= 1 << place.unit.0;
                 replicas += 1;
             }

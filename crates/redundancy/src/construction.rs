@@ -8,7 +8,7 @@ use crate::block::{BlockFacts, BlockRef, BlockState};
 use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::command::BlockRecovery;
-use crate::report::{ReplicaState, ReportedReplica};
+use crate::report::{LateCrc, ReplicaState, ReportedReplica};
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
@@ -177,12 +177,16 @@ impl Construction {
         self.reported(place.storage, place.unit).map(|reported| reported.block)
     }
 
+    /// The CRC that most of those who told one agree on. Each tells of its own bytes only: one that is
+    /// wrong must not make the others look bad.
     pub(crate) fn crc(&self, unit: UnitIndex, facts: &BlockFacts) -> Option<u32> {
         let of_unit = self.expected.iter().filter(|e| e.unit == unit);
-        let mut fitting = of_unit
+        let fitting = of_unit
             .filter_map(|e| e.reported)
             .filter(|reported| reported.state == ReplicaState::Finalized && fits(reported, facts));
-        fitting.find_map(|reported| reported.crc32c)
+        let told: Vec<u32> = fitting.filter_map(|reported| reported.crc32c).collect();
+        let agree = |crc: &u32| 2 * told.iter().filter(|other| *other == crc).count() > told.len();
+        told.iter().copied().find(agree)
     }
 }
 
@@ -332,15 +336,15 @@ impl Cluster {
     }
 
     /// Tells that a recovery is done and in the namespace: its targets hold the block with the new
-    /// stamp and length, other replicas are stale.
+    /// stamp and length, other replicas are stale. Returns CRCs as [`Cluster::block_completed`] does.
     pub fn block_synchronized(
         &mut self,
         lookup: &dyn crate::BlockLookup,
         id: BlockId,
         outcome: &Synchronized,
-    ) {
+    ) -> Vec<LateCrc> {
         self.pipeline_updated(id, outcome.new_gs, &outcome.targets);
-        let Some(facts) = lookup.block(id) else { return };
+        let Some(facts) = lookup.block(id) else { return Vec::new() };
         let most = if id.is_striped() { facts.layout.width() } else { REPLICAS_MAX };
         for (index, storage) in outcome.targets.iter().enumerate().take(most) {
             let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
@@ -350,8 +354,9 @@ impl Cluster {
             let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
             self.accept_finalized(lookup, id, &facts, storage, replica);
         }
-        if facts.state == BlockState::Complete {
-            self.block_completed(lookup, id);
+        match facts.state {
+            BlockState::Complete => self.block_completed(lookup, id),
+            _ => Vec::new(),
         }
     }
 }

@@ -54,6 +54,8 @@ impl Cluster {
                 tally.corrupt += 1;
             } else if place.excess {
                 tally.excess += 1;
+            } else if !facts.has_bytes(place.unit) {
+                // An empty file stands for no other unit.
             } else if node.is_leaving() {
                 leaving.insert(place.unit);
                 leaving_places += 1;
@@ -214,7 +216,8 @@ impl Cluster {
     }
 
     /// No node is left that could take what a block lacks: bad replicas and units are deleted, so that
-    /// their nodes can, if the block can be read without them.
+    /// their nodes can, if the block can be read without them. One goes after the other: a replica or unit
+    /// with a bad chunk is good for the rest until a whole one is there.
     ///
     /// Deviation: Hadoop keeps them until enough good ones are there, which on as many nodes as the block
     /// is wide is never.
@@ -223,7 +226,11 @@ impl Cluster {
         if !tally.certain || tally.live < self.min_units(facts) {
             return;
         }
-        for (storage, bad) in self.mending.bad_of(id).to_vec() {
+        let is_going = self.blocks.places(id).iter().any(|place| place.corrupt && place.excess);
+        if is_going || !self.mending.coming(id).is_empty() {
+            return;
+        }
+        if let Some((storage, bad)) = self.mending.bad_of(id).first().copied() {
             self.choose_for_deletion(storage, bad.block);
         }
     }
@@ -255,7 +262,7 @@ impl Cluster {
             let own_id = if striped { id.internal(place.unit) } else { id };
             let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(place.unit) };
             if needed
-                && self.revoke_invalidation(place.storage, block)
+                && self.mending.revoke(place.storage, block)
                 && let Some(place) = self.blocks.place_mut(id, place.storage, place.unit)
             {
                 place.excess = false;
@@ -316,6 +323,7 @@ impl Cluster {
             .iter()
             .map(|place| (place, self.node(self.storage(place.storage).node)))
             .filter(|(place, node)| !place.corrupt && !place.excess && !node.is_leaving())
+            .filter(|(place, _)| facts.has_bytes(place.unit))
             .collect();
         let mut per_rack: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, node) in &live {

@@ -162,7 +162,9 @@ impl Verdict {
     /// Source: Hadoop 3.5.0 `NamenodeFsck#collectBlocksSummary`, `BlockManager#createLocatedBlock`.
     pub fn of(facts: &BlockFacts, replicas: &[Replica], replication_min: u16) -> Verdict {
         let striped = facts.layout.is_striped();
-        let counts = ReplicaCounts::of(striped, replicas);
+        let replicas: Vec<Replica> =
+            replicas.iter().filter(|replica| facts.has_bytes(replica.unit)).copied().collect();
+        let counts = ReplicaCounts::of(striped, &replicas);
         let min = if striped { facts.data_units() } else { usize::from(replication_min.max(1)) };
         let corrupt = if striped {
             counts.corrupt > 0 && counts.live < min

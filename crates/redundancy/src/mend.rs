@@ -166,18 +166,30 @@ impl Mending {
     }
 
     /// Clears a mark that a report disproves: one for a wrong stamp or length, not one for bad bytes.
+    /// Returns it.
     pub(crate) fn forget_bad_by_report(
         &mut self,
         id: BlockId,
         storage: StorageHandle,
         unit: UnitIndex,
         now: BlockRef,
-    ) -> bool {
-        let disproved = self
-            .bad_of(id)
-            .iter()
-            .any(|(s, bad)| *s == storage && bad.block.id.unit() == unit && bad.block != now);
-        disproved && self.forget_bad(id, storage, unit)
+    ) -> Option<Bad> {
+        let is_disproved = |(s, bad): &&(StorageHandle, Bad)| {
+            *s == storage && bad.block.id.unit() == unit && bad.block != now
+        };
+        let (_, bad) = self.bad_of(id).iter().find(is_disproved).copied()?;
+        self.forget_bad(id, storage, unit);
+        Some(bad)
+    }
+
+    /// Takes back a deletion that its node was not told of yet. Returns whether there was one.
+    pub(crate) fn revoke(&mut self, storage: StorageHandle, block: BlockRef) -> bool {
+        self.invalid.remove(storage, block)
+    }
+
+    /// Takes back all deletions of a replica or internal block, whatever its stamp.
+    pub(crate) fn revoke_all(&mut self, storage: StorageHandle, id: BlockId) {
+        self.invalid.remove_any_stamp(storage, id);
     }
 
     pub(crate) fn forget_block(&mut self, id: BlockId) -> Vec<(StorageHandle, Bad)> {
@@ -214,11 +226,6 @@ impl Cluster {
 
     pub(crate) fn queue_invalidation(&mut self, storage: StorageHandle, block: BlockRef) {
         self.mending.invalid.insert(storage, block);
-    }
-
-    /// Takes back a deletion that its node was not told of yet. Returns whether there was one.
-    pub(crate) fn revoke_invalidation(&mut self, storage: StorageHandle, block: BlockRef) -> bool {
-        self.mending.invalid.remove(storage, block)
     }
 
     pub(crate) fn invalidation_done(&mut self, storage: StorageHandle, block: BlockRef) {

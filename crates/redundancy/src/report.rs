@@ -277,26 +277,28 @@ impl Cluster {
                 }
                 self.accept_finalized(lookup, id, &facts, storage, replica);
                 self.mending.take_hint(id);
-                self.note_good(id, &facts, &replica, changes);
+                self.note_good(lookup, &facts, &replica, changes);
             }
         }
     }
 
     fn note_good(
         &mut self,
-        id: BlockId,
+        lookup: &dyn BlockLookup,
         facts: &BlockFacts,
         replica: &ReportedReplica,
         changes: &mut Changes,
     ) {
+        let (id, unit) = (replica.block.id.group(), replica.block.id.unit());
         if facts.state == BlockState::Committed && self.min_reached(id, facts) {
             if !changes.ready.contains(&id) {
                 changes.ready.push(id);
             }
         } else if facts.state == BlockState::Complete
             && let Some(crc32c) = replica.crc32c
+            && lookup.unit_crc(id, unit).is_none()
         {
-            let (gs, unit) = (facts.gs, replica.block.id.unit());
+            let gs = facts.gs;
             changes.late_crcs.push(LateCrc { id, gs, unit, crc32c });
         }
     }
@@ -356,15 +358,31 @@ impl Cluster {
         let moved = self.drop_moved(storage, replica.block);
         self.storages[storage.0 as usize].blocks.insert(replica.block.id);
         let is_new = self.blocks.add(id, storage, unit);
-        let healed = self.mending.forget_bad_by_report(id, storage, unit, replica.block);
+        let disproved = self.mending.forget_bad_by_report(id, storage, unit, replica.block);
+        let healed = disproved.is_some();
+        // Its node may have been told to delete it; not if that was for another stamp.
+        let is_kept = disproved.is_some_and(|bad| {
+            self.mending.revoke(storage, bad.block) || bad.block.gs != replica.block.gs
+        });
         if let Some(place) = self.blocks.place_mut(id, storage, unit) {
             if healed {
-                self.mending.excess_count -= u64::from(place.excess);
-                (place.corrupt, place.excess) = (false, false);
+                place.corrupt = false;
             }
-            if moved.is_some_and(|old| old.excess && !old.corrupt) {
-                self.mending.excess_count += u64::from(!place.excess);
-                place.excess = true;
+            if is_kept {
+                self.mending.excess_count -= u64::from(place.excess);
+                place.excess = false;
+            }
+            match moved {
+                // A move makes bad bytes no better.
+                Some((_, Some(bad))) if bad.block == replica.block => {
+                    place.corrupt = true;
+                    self.mending.mark_bad(id, storage, bad);
+                }
+                Some((old, None)) if old.excess => {
+                    self.mending.excess_count += u64::from(!place.excess);
+                    place.excess = true;
+                }
+                _ => {}
             }
         }
         self.count_safe(facts, before, self.safe_units(id, facts));
@@ -402,6 +420,8 @@ impl Cluster {
     /// Forgets a place. `id` is an internal block's own id for a unit.
     fn detach(&mut self, storage: StorageHandle, id: BlockId) -> Option<Place> {
         let (group, unit) = (id.group(), id.unit());
+        // What is not there need not be deleted, and what comes there next must not be.
+        self.mending.revoke_all(storage, id);
         self.storages[storage.0 as usize].blocks.remove(&id);
         let place = self.blocks.remove(group, storage, unit);
         self.mending.excess_count -= u64::from(place.is_some_and(|place| place.excess));
@@ -414,7 +434,11 @@ impl Cluster {
     /// counted, the one that is left could be deleted as surplus.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeStorageInfo#addBlock`.
-    fn drop_moved(&mut self, storage: StorageHandle, block: BlockRef) -> Option<Place> {
+    fn drop_moved(
+        &mut self,
+        storage: StorageHandle,
+        block: BlockRef,
+    ) -> Option<(Place, Option<Bad>)> {
         let (id, unit) = (block.id.group(), block.id.unit());
         let node = self.storage(storage).node;
         let is_old = |place: &&Place| {
@@ -422,8 +446,9 @@ impl Cluster {
             elsewhere && self.storage(place.storage).node == node
         };
         let old = self.blocks.places(id).iter().find(is_old)?.storage;
-        self.invalidation_done(old, block);
-        self.detach(old, block.id)
+        let marks = self.mending.bad_of(id).iter();
+        let bad = marks.copied().find(|(s, bad)| *s == old && bad.block.id.unit() == unit);
+        Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
     }
 
     /// Everything that a storage held is lost. What it was to delete is judged anew if it returns.
@@ -438,7 +463,7 @@ impl Cluster {
     }
 
     /// Marks a replica or unit that a client or DataNode found to be bad. Nothing happens if the
-    /// node is not known to hold it. `storage_uuid` may be empty: then the node's first storage that
+    /// node is not known to hold it, or has another stamp of it by now. `storage_uuid` may be empty: then the node's first storage that
     /// has it is meant.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#findAndMarkBlockAsCorrupt`.
@@ -461,6 +486,10 @@ impl Cluster {
         let Some(storage) = on_node.map(|place| place.storage) else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
+        if facts.state == BlockState::Complete && block.gs != facts.gs {
+            // What has another stamp is known to be bad, and marked so. The reader's locations are old.
+            return Err(RedundancyError::UnknownBlock { id: block.id.0 });
+        }
         // Who found bad bytes knows nothing of how many there are.
         let len = match facts.is_final() && block.gs == facts.gs {
             true => facts.unit_len(block.id.unit()),

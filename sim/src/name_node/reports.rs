@@ -158,12 +158,15 @@ impl NameNode {
             delete_block: is_deleted,
             targets: self.storages(targets),
         };
-        with_cluster!(self, |cluster, lookup| {
+        let late_crcs = with_cluster!(self, |cluster, lookup| {
             let counts = lookup.block(id).is_some_and(|facts| facts.gs == new_gs);
-            if !done.delete_block && counts {
-                cluster.block_synchronized(lookup, id, &done);
+            if done.delete_block || !counts {
+                Vec::new()
+            } else {
+                cluster.block_synchronized(lookup, id, &done)
             }
         });
+        self.act_on(Changes { late_crcs, ..Changes::default() });
         self.note_completed(&open);
         Ok(())
     }

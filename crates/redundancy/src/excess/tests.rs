@@ -4,6 +4,8 @@ use crate::fixture::*;
 use crate::*;
 use cairn_stripe::GenerationStamp;
 
+mod doubt;
+
 const LIVE: BlockState = BlockState::Complete;
 
 /// What a node is told to delete by its next heartbeat.

@@ -5,6 +5,7 @@
 
 use crate::block::BlockRef;
 use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the module.
@@ -35,9 +36,23 @@ impl Deletions {
 
     /// Takes back all of a block and stamp, whatever their length.
     pub(super) fn remove_any_len(&mut self, storage: StorageHandle, block: BlockRef) {
+        self.remove_range(
+            storage,
+            BlockRef { len: 0, ..block },
+            BlockRef { len: u64::MAX, ..block },
+        );
+    }
+
+    /// Takes back all of a replica or internal block, whatever their stamp and length.
+    pub(super) fn remove_any_stamp(&mut self, storage: StorageHandle, id: BlockId) {
+        let first = BlockRef { id, gs: GenerationStamp(0), len: 0 };
+        let last = BlockRef { id, gs: GenerationStamp(u64::MAX), len: u64::MAX };
+        self.remove_range(storage, first, last);
+    }
+
+    fn remove_range(&mut self, storage: StorageHandle, first: BlockRef, last: BlockRef) {
         let Some(queue) = self.queues.get(&storage) else { return };
-        let with_len = |len| BlockRef { len, ..block };
-        let found: Vec<BlockRef> = queue.range(with_len(0)..=with_len(u64::MAX)).copied().collect();
+        let found: Vec<BlockRef> = queue.range(first..=last).copied().collect();
         for block in found {
             self.remove(storage, block);
         }
@@ -82,7 +97,6 @@ fn kind(block: BlockRef) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_stripe::{BlockId, GenerationStamp};
 
     #[test]
     fn counts_are_what_the_queues_hold() {

@@ -87,7 +87,7 @@ impl Cluster {
                 None => decoded.push(unit),
             }
         }
-        let sources = self.decode_sources(id, &decoded, now);
+        let sources = self.decode_sources(id, facts, &decoded, now);
         if sources.len() < facts.data_units() {
             decoded.clear();
         }
@@ -174,11 +174,12 @@ impl Cluster {
     fn decode_sources(
         &self,
         id: BlockId,
+        facts: &BlockFacts,
         decoded: &[UnitIndex],
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let mut sources: BTreeMap<UnitIndex, StorageHandle> = BTreeMap::new();
-        let places = self.blocks.places(id).iter();
+        let places = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
         for place in places.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             let busy = node.is_leaving()
@@ -193,8 +194,9 @@ impl Cluster {
     /// Distinct good units, or replicas, that can be read now.
     pub(crate) fn readable_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
         let places = self.blocks.places(id).iter().filter(|place| !place.corrupt);
+        let with_bytes = places.filter(|place| facts.has_bytes(place.unit));
         let readable =
-            places.filter(|place| self.node(self.storage(place.storage).node).is_readable());
+            with_bytes.filter(|place| self.node(self.storage(place.storage).node).is_readable());
         if facts.layout.is_striped() {
             readable.map(|place| place.unit).collect::<BTreeSet<_>>().len()
         } else {

@@ -70,7 +70,8 @@ impl Cluster {
             return None;
         }
         let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();
-        for place in self.blocks.places(id).iter().filter(|place| self.is_live(place)) {
+        let with_bytes = self.blocks.places(id).iter().filter(|p| facts.has_bytes(p.unit));
+        for place in with_bytes.filter(|place| self.is_live(place)) {
             units.entry(self.storage(place.storage).node).or_default().push(place.unit);
         }
         let (_, crowd) = units.into_iter().max_by_key(|(_, units)| units.len())?;

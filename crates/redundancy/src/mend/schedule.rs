@@ -325,7 +325,7 @@ impl Cluster {
         let mut obstacles = Vec::new();
         if !lost.is_empty() {
             let chosen = self.targets(job, lost.len(), false, &mut *dice);
-            if chosen.len() < lost.len() {
+            if chosen.is_empty() {
                 self.make_room(id, facts);
             }
             match self.decode(job, &lost, chosen) {
@@ -354,7 +354,8 @@ impl Cluster {
         let Job { id, facts, level, .. } = job;
         let rack_of = |storage: StorageHandle| self.node(self.storage(storage).node).rack.clone();
         let mut per_rack: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
-        for place in self.blocks.places(id).iter().filter(|place| self.is_live(place)) {
+        let units = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
+        for place in units.filter(|place| self.is_live(place)) {
             per_rack.entry(rack_of(place.storage)).or_default().push(place.unit);
         }
         for task in self.mending.coming(id) {
@@ -460,7 +461,8 @@ impl Cluster {
         let suspects = self.mending.setbacks.suspects(id, now);
         let own_rack = self.node(worker).rack.as_str();
         let mut ranked = Vec::new();
-        for place in self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess) {
+        let units = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
+        for place in units.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             if !node.is_readable() || targets.iter().any(|(_, unit)| *unit == place.unit) {
                 continue;

@@ -37,7 +37,7 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
         })
         .await?;
     node.settle(&outcome);
-    node.with_cluster(|cluster, lookup| {
+    let late = node.with_cluster(|cluster, lookup| {
         let nodes = request.new_taragets.iter().map(|target| target.datanode_uuid.as_str());
         let storages = request.new_target_storages.iter().map(String::as_str);
         let done = Synchronized {
@@ -50,10 +50,12 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
         };
         // The end of an attempt that was overtaken says nothing of the block as it is.
         let counts = lookup.block(id).is_some_and(|facts| facts.gs == new_gs);
-        if !done.delete_block && counts {
-            cluster.block_synchronized(lookup, id, &done);
+        if done.delete_block || !counts {
+            return Vec::new();
         }
+        cluster.block_synchronized(lookup, id, &done)
     });
+    node.record_late(late);
     node.note_completed(&open);
     node.reported.notify_waiters();
     answer(&dn::CommitBlockSynchronizationResponseProto {})

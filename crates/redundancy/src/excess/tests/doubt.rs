@@ -1,0 +1,206 @@
+//! What is told by those who know less, or wrong: nothing is deleted on such an account.
+
+use super::*;
+use cairn_stripe::UnitIndex;
+use std::collections::BTreeSet;
+
+fn all_told(world: &mut World, nodes: usize) -> Vec<(usize, BlockRef)> {
+    (0..nodes).flat_map(|n| told_to_delete(world, n).into_iter().map(move |b| (n, b))).collect()
+}
+
+/// A group of less than a stripe has units without bytes; a DataNode may hold them as empty files.
+#[test]
+fn units_without_bytes_stand_for_no_others() {
+    let mut world = World::new(8, 1);
+    let (id, facts) = (group(1), rs(3, 2, 1000, LIVE));
+    world.blocks.0.insert(id, facts);
+    let empty = world.good(id, 1);
+    world.received(1, empty);
+    assert_eq!(empty.len, 0);
+    assert!(!world.cluster.min_reached(id, &facts), "its data is nowhere");
+    for unit in [0, 3] {
+        let block = world.good(id, unit);
+        world.received(usize::from(unit), block);
+    }
+    let verdict = Verdict::of(&facts, &world.cluster.replicas(id, &facts), 1);
+    assert_eq!((world.cluster.tally(id, &facts).live, verdict.lacking()), (2, 1));
+    let rebuilt: Vec<Reconstruction> = works(&mut world);
+    let units: Vec<u8> = rebuilt[0].targets.iter().map(|(_, unit)| unit.0).collect();
+    assert_eq!(units, [4], "the parity unit that is not there");
+    assert!(rebuilt[0].sources.iter().all(|(_, unit)| unit.0 != 1), "nothing can be read from it");
+}
+
+#[test]
+fn a_bad_unit_is_kept_while_only_an_empty_one_makes_up_the_number() {
+    let mut world = World::new(8, 1);
+    let id = group(1);
+    world.blocks.0.insert(id, rs(3, 2, 1000, LIVE));
+    for unit in [0, 1, 3, 4] {
+        let block = world.good(id, unit);
+        world.received(usize::from(unit), block);
+    }
+    let (bad, node) = (world.good(id, 0), world.handle(0));
+    world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+    assert_eq!(told_to_delete(&mut world, 0), []);
+}
+
+fn works(world: &mut World) -> Vec<Reconstruction> {
+    let commands = world.run(6000, &[]).into_values().flatten();
+    commands
+        .filter_map(|c| if let Command::Reconstruct(w) = c { Some(w) } else { None })
+        .flatten()
+        .collect()
+}
+
+/// A reader whose locations are older than the last append tells of a replica that is not there any more.
+#[test]
+fn a_bad_replica_of_another_stamp_is_not_the_one_that_is_there() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0, 1]);
+    let (good, node) = (world.good(id, 0), world.handle(0));
+    for gs in [GenerationStamp(1000), GenerationStamp(1002)] {
+        let other = BlockRef { gs, ..good };
+        assert!(world.cluster.report_bad(&world.blocks, node, "", other).is_err());
+    }
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).live, 2);
+    assert_eq!(all_told(&mut world, 2), []);
+}
+
+/// Were its deletion still under way, and another copy surplus on its account, both would go.
+#[test]
+fn a_replica_whose_length_turns_out_to_be_right_is_not_deleted_as_a_bad_one() {
+    for told in [false, true] {
+        let mut world = World::new(2, 1);
+        let id = block(1);
+        world.store(id, replicated(1, 100, LIVE), &[0]);
+        // Of two good ones node 0's would go, which has less room.
+        world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat_of(0, GIB), world.now);
+        let good = world.good(id, 0);
+        world.received(1, BlockRef { len: 99, ..good });
+        let mut gone: BTreeSet<usize> = BTreeSet::new();
+        if told {
+            assert_eq!(told_to_delete(&mut world, 1).len(), 1);
+            gone.insert(1);
+        }
+        world.received(1, good);
+        gone.extend(all_told(&mut world, 2).into_iter().map(|(node, _)| node));
+        assert_eq!(gone.into_iter().collect::<Vec<_>>(), [usize::from(told)], "one of them stays");
+        assert_eq!(world.places(id).len(), 1);
+        assert_eq!(world.cluster.stats(world.now).excess, 1);
+    }
+}
+
+#[test]
+fn a_deletion_does_not_hit_the_next_replica_of_the_same_place() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.store(id, replicated(1, 100, LIVE), &[0]);
+    let good = world.good(id, 0);
+    world.received(1, good);
+    assert_eq!(world.places(id), [(0, 0)], "the other is surplus");
+    // It is gone before its node was told; then one is wanted there again.
+    world.full_report(1, &[]);
+    world.blocks.0.insert(id, replicated(2, 100, LIVE));
+    world.cluster.block_changed(&world.blocks, id);
+    world.received(1, good);
+    assert_eq!(world.places(id), [(0, 0), (1, 0)]);
+    assert_eq!(all_told(&mut world, 2), []);
+}
+
+#[test]
+fn a_bad_replica_that_moves_to_another_volume_stays_bad() {
+    let mut world = World::new(2, 1);
+    two_volumes(&mut world);
+    let id = block(1);
+    world.store(id, replicated(1, 100, LIVE), &[0]);
+    let (bad, node) = (world.good(id, 0), world.handle(0));
+    world.cluster.report_bad(&world.blocks, node, "DS-0", bad).unwrap();
+    received_on(&mut world, 0, "DS-0b", bad);
+    let places = world.cluster.locations(id);
+    assert_eq!(places.iter().map(|place| place.corrupt).collect::<Vec<_>>(), [true]);
+    world.received(1, bad);
+    assert_eq!(told_to_delete(&mut world, 1), [], "the good one stays");
+}
+
+/// A unit with one bad chunk is still good for the others if a further unit is lost.
+#[test]
+fn bad_units_make_room_one_after_the_other() {
+    let mut world = World::new(5, 1);
+    let id = group(1);
+    world.store(id, rs(3, 2, 9000, LIVE), &[0, 1, 2, 3, 4]);
+    for unit in [1, 3] {
+        let (bad, node) = (world.good(id, unit), world.handle(usize::from(unit)));
+        world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+    }
+    let mut gone = Vec::new();
+    for _ in 0..2 {
+        let told: Vec<(usize, BlockRef)> = world
+            .run(60_000, &[])
+            .into_iter()
+            .flat_map(|(node, commands)| commands.into_iter().map(move |c| (node, c)))
+            .filter_map(
+                |(node, c)| if let Command::Invalidate(b) = c { Some((node, b)) } else { None },
+            )
+            .flat_map(|(node, blocks)| blocks.into_iter().map(move |block| (node, block)))
+            .collect();
+        let [(node, bad)] = told[..] else { panic!("{told:?}") };
+        world.deleted(node, bad);
+        assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).corrupt, 1 - gone.len());
+        gone.push(node);
+        let work = works(&mut world).remove(0);
+        let [(storage, unit)] = work.targets[..] else { panic!("{work:?}") };
+        let rebuilt = world.good(id, unit.0);
+        world.received(world.number(storage), rebuilt);
+    }
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).live, 5);
+}
+
+#[test]
+fn the_crc_of_one_datanode_against_two_is_not_recorded() {
+    let facts = replicated(3, 100, BlockState::Committed);
+    for (told, recorded) in [([5, 6, 6], Some(6)), ([6, 5, 6], Some(6)), ([5, 6, 7], None)] {
+        let mut world = World::new(3, 1);
+        let id = block(1);
+        world.blocks.0.insert(id, facts);
+        world.cluster.block_allocated(id, facts.gs, &[]);
+        let good = world.good(id, 0);
+        for (node, crc32c) in told.into_iter().enumerate() {
+            world.received_with_crc(node, good, Some(crc32c));
+        }
+        assert_eq!(world.cluster.unit_crcs(id, &facts), [recorded]);
+    }
+}
+
+#[test]
+fn crcs_of_a_recovered_block_are_recorded() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.blocks.0.insert(id, replicated(1, 0, BlockState::UnderRecovery));
+    let facts = BlockFacts { gs: GenerationStamp(1002), ..replicated(1, 64, LIVE) };
+    let recovered = BlockRef { id, gs: facts.gs, len: 64 };
+    world.received_with_crc(0, recovered, Some(7));
+    world.blocks.0.insert(id, facts);
+    let done = Synchronized {
+        block: BlockRef { gs: GenerationStamp(1001), ..recovered },
+        new_gs: facts.gs,
+        new_len: 64,
+        close_file: true,
+        delete_block: false,
+        targets: vec![Some(world.storage(0))],
+    };
+    let late = world.cluster.block_synchronized(&world.blocks, id, &done);
+    assert_eq!(late, [LateCrc { id, gs: facts.gs, unit: UnitIndex(0), crc32c: 7 }]);
+}
+
+/// Each entry for the log costs a write to the disk.
+#[test]
+fn a_crc_that_is_recorded_is_not_recorded_again() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 100, LIVE), &[0]);
+    world.blocks.1.insert((id, UnitIndex(0)), 7);
+    let good = world.good(id, 0);
+    assert!(world.received_with_crc(1, good, Some(7)).is_empty());
+}
