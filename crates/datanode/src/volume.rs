@@ -19,6 +19,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use sys::DiskSpace;
 
 /// The paths of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,23 @@ pub(crate) struct Usage {
     pub(crate) used: u64,
     pub(crate) remaining: u64,
     pub(crate) non_dfs_used: u64,
+}
+
+impl Usage {
+    /// Room on a volume of a disk, of which `reserved` bytes are left to others and at most `most` may be used,
+    /// when replicas have `used` bytes and `promised` ones are to come.
+    ///
+    /// Source: Hadoop 3.5.0 `FsVolumeImpl#getCapacity`, `#getAvailable`, `#getNonDfsUsed`.
+    fn of(disk: DiskSpace, (reserved, most): (u64, u64), used: u64, promised: u64) -> Usage {
+        let capacity = disk.total.saturating_sub(reserved).min(most);
+        let of_others = disk.total.saturating_sub(disk.free).saturating_sub(used);
+        let still_reserved = reserved.saturating_sub(of_others);
+        let remaining = capacity
+            .saturating_sub(used)
+            .min(disk.available.saturating_sub(still_reserved))
+            .saturating_sub(promised);
+        Usage { capacity, used, remaining, non_dfs_used: of_others.saturating_sub(reserved) }
+    }
 }
 
 /// A folder that holds replicas.
@@ -188,16 +206,10 @@ impl Volume {
 
     /// Bytes in use and left, asked of the file system now.
     pub(crate) fn usage(&self) -> Result<Usage> {
-        let (total, free) = sys::disk_space(&self.root)?;
-        let capacity = total.saturating_sub(self.reserved).min(self.most);
+        let disk = sys::disk_space(&self.root)?;
         let used = self.used.load(Ordering::Relaxed);
         let promised = self.promised.load(Ordering::Relaxed);
-        let remaining = capacity
-            .saturating_sub(used)
-            .min(free.saturating_sub(self.reserved))
-            .saturating_sub(promised);
-        let non_dfs_used = (total - free).saturating_sub(used).saturating_sub(self.reserved);
-        Ok(Usage { capacity, used, remaining, non_dfs_used })
+        Ok(Usage::of(disk, (self.reserved, self.most), used, promised))
     }
 
     /// Sets the bytes of all block and meta files.

@@ -66,10 +66,25 @@ pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Size and free bytes (for ordinary users) of the file system that holds `path`.
-pub(crate) fn disk_space(path: &Path) -> Result<(u64, u64)> {
+/// Bytes of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DiskSpace {
+    pub(crate) total: u64,
+    /// Not in use.
+    pub(crate) free: u64,
+    /// Those of them that ordinary users may have.
+    pub(crate) available: u64,
+}
+
+/// Room on the file system that holds `path`.
+pub(crate) fn disk_space(path: &Path) -> Result<DiskSpace> {
     let stat = rustix::fs::statvfs(path).map_err(io::Error::from).at(path)?;
-    Ok((stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize))
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok(DiskSpace {
+        total: bytes(stat.f_blocks),
+        free: bytes(stat.f_bfree),
+        available: bytes(stat.f_bavail),
+    })
 }
 
 /// Starts writing `len` dirty bytes at `offset` to disk without waiting. Only a hint: errors show at the fsync.

@@ -137,3 +137,31 @@ fn scanning_finds_finalized_replicas_and_cuts_open_ones_to_good_chunks() {
     assert_eq!(crcs, 7 + 2 * 4, "CRCs without bytes are cut off");
     assert!(volume.usage().unwrap().used > 40);
 }
+
+#[test]
+fn only_the_reserve_that_others_do_not_use_yet_is_kept_from_replicas() {
+    let disk = |free, available| DiskSpace { total: 1000, free, available };
+    let any = u64::MAX;
+    // Disk; reserve and bound; used and promised; capacity, remaining and used by others.
+    for (disk, bounds, (used, promised), want) in [
+        (disk(1000, 1000), (0, any), (0, 0), (1000, 1000, 0)),
+        // Nobody uses the reserve.
+        (disk(700, 700), (100, any), (300, 0), (900, 600, 0)),
+        // Others use 60 of it: 40 are to be kept.
+        (disk(640, 640), (100, any), (300, 0), (900, 600, 0)),
+        // They use more than it.
+        (disk(500, 500), (100, any), (300, 0), (900, 500, 100)),
+        (disk(500, 500), (100, any), (300, 120), (900, 380, 100)),
+        // What the system keeps for itself is neither used nor available.
+        (disk(700, 650), (100, any), (300, 0), (900, 550, 0)),
+        (disk(500, 500), (100, 400), (300, 0), (400, 100, 100)),
+        // More counted than there is, and a reserve as large as the disk.
+        (disk(900, 900), (100, any), (950, 0), (900, 0, 0)),
+        (disk(900, 900), (2000, any), (0, 0), (0, 0, 0)),
+    ] {
+        let usage = Usage::of(disk, bounds, used, promised);
+        assert_eq!(usage.used, used);
+        let got = (usage.capacity, usage.remaining, usage.non_dfs_used);
+        assert_eq!(got, want, "{disk:?}, {bounds:?}, {used}, {promised}");
+    }
+}
