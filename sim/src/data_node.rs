@@ -66,6 +66,8 @@ pub(crate) struct DataNode {
     pub(crate) up: bool,
     /// Counts its starts: what was begun before a crash is not ended after it.
     pub(crate) life: u64,
+    /// How often it has registered.
+    pub(crate) registrations: u64,
     /// Cut off from everybody.
     pub(crate) is_isolated: bool,
     /// Answers nobody before this time.
@@ -90,6 +92,7 @@ impl DataNode {
             rack,
             up: true,
             life: 0,
+            registrations: 0,
             is_isolated: false,
             stalled_until_ms: 0,
             is_registered: false,
@@ -408,8 +411,16 @@ impl DataNode {
         Ok(stored.data[range.start as usize..range.end as usize].to_vec())
     }
 
-    /// Deletes a replica with just that stamp.
-    pub(crate) fn invalidate(&mut self, id: BlockId, gs: GenerationStamp) -> bool {
+    /// Deletes a replica with just that stamp, unless the order is from before the last registration.
+    pub(crate) fn invalidate(
+        &mut self,
+        id: BlockId,
+        gs: GenerationStamp,
+        registration: u64,
+    ) -> bool {
+        if self.registrations != registration {
+            return false;
+        }
         if self.replicas.get(&id).is_none_or(|stored| stored.replica.gs() != gs) {
             return false;
         }

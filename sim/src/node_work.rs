@@ -22,8 +22,8 @@ const REPORT_INTERVAL_MS: u64 = 60_000;
 /// A step of a DataNode's work.
 #[derive(Clone, Debug)]
 pub(crate) enum Task {
-    /// Delete a replica.
-    Invalidate(BlockRef),
+    /// Delete a replica, by the order of a registration.
+    Invalidate { block: BlockRef, registration: u64 },
     /// Copy a replica to others.
     Copy { block: BlockRef, targets: Vec<Target> },
     /// Bytes of a replica arrive.
@@ -80,6 +80,7 @@ impl World<'_> {
                 self.name_node.set_leaving(node, true);
             }
             self.nodes[node].is_registered = true;
+            self.nodes[node].registrations += 1;
             self.nodes[node].next_report_ms = self.now_ms;
         }
         let is_report_due = self.now_ms >= self.nodes[node].next_report_ms;
@@ -117,7 +118,7 @@ impl World<'_> {
         if commands.contains(&Command::Register) {
             self.nodes[node].is_registered = false;
         }
-        let tasks: Vec<Task> = commands.into_iter().flat_map(|c| self.tasks(c)).collect();
+        let tasks: Vec<Task> = commands.into_iter().flat_map(|c| self.tasks(node, c)).collect();
         let (delay, life) = (self.rng.range(1, 200), self.nodes[node].life);
         self.after(delay, Event::Commands { node, life, tasks });
     }
@@ -154,12 +155,16 @@ impl World<'_> {
     }
 
     /// A command with the names that travel with it.
-    fn tasks(&self, command: Command) -> Vec<Task> {
+    fn tasks(&self, node: usize, command: Command) -> Vec<Task> {
+        let registration = self.nodes[node].registrations;
         let places = |list: &[(StorageHandle, UnitIndex)]| -> Vec<(Target, UnitIndex)> {
             list.iter().map(|(storage, unit)| (self.name(*storage), *unit)).collect()
         };
         match command {
-            Command::Invalidate(blocks) => blocks.into_iter().map(Task::Invalidate).collect(),
+            Command::Invalidate(blocks) => {
+                let task = |block| Task::Invalidate { block, registration };
+                blocks.into_iter().map(task).collect()
+            }
             Command::Transfer(transfers) => {
                 let task = |transfer: cairn_redundancy::Transfer| Task::Copy {
                     block: transfer.block,
@@ -236,8 +241,8 @@ impl World<'_> {
             return;
         }
         match task {
-            Task::Invalidate(block) => {
-                let deleted = self.nodes[node].invalidate(block.id, block.gs);
+            Task::Invalidate { block, registration } => {
+                let deleted = self.nodes[node].invalidate(block.id, block.gs, registration);
                 self.note(|| format!("dn-{node} deletes {:?}: {deleted}", block));
                 self.touch(block.id);
             }

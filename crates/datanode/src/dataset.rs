@@ -30,7 +30,7 @@ use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -80,6 +80,8 @@ pub(crate) struct Dataset {
     map: Mutex<HashMap<BlockId, Entry>>,
     /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
     deleting: Mutex<HashSet<BlockId>>,
+    /// How often the NameNode was asked for a registration.
+    registrations: AtomicU64,
 }
 
 impl Dataset {
@@ -123,6 +125,7 @@ impl Dataset {
             gave_up: watch::channel(None).0,
             map: Mutex::default(),
             deleting: Mutex::default(),
+            registrations: AtomicU64::new(0),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;
@@ -276,12 +279,23 @@ impl Dataset {
 
     /// Forgets a replica and deletes its files in the background of the caller (blocking). Returns its storage.
     ///
-    /// A replica with another stamp than asked for stays: the NameNode did not mean it.
+    /// A replica with another stamp than asked for stays: the NameNode did not mean it. So it does when the
+    /// order is older than the last registration: the report that followed that one may have named it, and
+    /// another replica may be deleted on its account. `None` then.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`.
-    pub(crate) fn invalidate(&self, id: BlockId, gs: GenerationStamp) -> Result<String> {
+    pub(crate) fn invalidate(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+        registration: u64,
+    ) -> Result<Option<String>> {
         let entry = {
             let mut map = self.lock();
+            // Under the map's lock: a report sees either the replica, and then it stays, or neither.
+            if self.registration() != registration {
+                return Ok(None);
+            }
             match map.get(&id) {
                 Some(entry) if entry.replica.gs() == gs => {
                     self.deleting().insert(id);
@@ -298,7 +312,17 @@ impl Dataset {
         let deleted = self.delete_files(&entry);
         self.deleting().remove(&id);
         deleted?;
-        Ok(entry.volume.storage_id().into())
+        Ok(Some(entry.volume.storage_id().into()))
+    }
+
+    /// Orders that are given from now on belong to a new registration; what is left of older ones is void.
+    pub(crate) fn begin_registration(&self) {
+        self.registrations.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The registration that orders belong to which are given now.
+    pub(crate) fn registration(&self) -> u64 {
+        self.registrations.load(Ordering::SeqCst)
     }
 
     fn delete_files(&self, entry: &Entry) -> Result<()> {

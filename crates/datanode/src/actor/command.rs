@@ -60,13 +60,16 @@ fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {
 }
 
 fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
-    let deleter = node.clone();
+    let (deleter, registration) = (node.clone(), node.dataset.registration());
     node.tasks.spawn(async move {
         for proto in command.blocks {
             let block = from_local(&command.block_pool_id, &proto);
             let dataset = deleter.dataset.clone();
-            match blocking(move || dataset.invalidate(block.id, block.gs)).await {
-                Ok(storage_id) => deleter.reports.deleted(block.id, block.gs, &storage_id),
+            match blocking(move || dataset.invalidate(block.id, block.gs, registration)).await {
+                Ok(Some(storage_id)) => deleter.reports.deleted(block.id, block.gs, &storage_id),
+                Ok(None) => {
+                    tracing::info!(block = %block.id, "kept: the order to delete it is void")
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot delete a replica");
                     deleter.check_volume(&error);

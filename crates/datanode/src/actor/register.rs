@@ -33,6 +33,7 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
     };
     let (dataset, cluster_id) = (node.dataset.clone(), info.storage_info.cluster_id.clone());
     blocking(move || dataset.open_pool(&cluster_id, &pool)).await?;
+    node.dataset.begin_registration();
     let request = RegisterDatanodeRequestProto { registration: registration(node, &info) };
     let answer: RegisterDatanodeResponseProto = call(node, "registerDatanode", &request).await?;
     node.set_registration(answer.registration);

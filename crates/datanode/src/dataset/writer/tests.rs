@@ -110,3 +110,19 @@ async fn a_failed_sync_on_the_last_volume_stops_the_node() {
     assert!(other.finalize().await.is_err());
     assert_eq!(dataset.get(BlockId(2)), None);
 }
+
+#[tokio::test]
+async fn an_order_to_delete_is_void_after_a_new_registration() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    let done = writer(&dataset, 1).await.finalize().await.unwrap();
+    let (id, gs) = (done.id, done.gs);
+    let older = dataset.registration();
+    dataset.begin_registration();
+    // The report that follows names the replica: nothing may take it away behind that.
+    assert_eq!(dataset.invalidate(id, gs, older).unwrap(), None);
+    assert_eq!(replica_files(dir.path()).0, 2);
+    let storage = dataset.invalidate(id, gs, dataset.registration()).unwrap();
+    assert_eq!(storage.as_deref(), Some(dataset.volumes()[0].storage_id()));
+    assert_eq!(replica_files(dir.path()).0, 0);
+}
