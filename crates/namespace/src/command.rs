@@ -170,4 +170,5 @@ commands! {
     35 EnableEcPolicy = once: ops::ec::EnableEcPolicy,
     36 DisableEcPolicy = once: ops::ec::DisableEcPolicy,
     37 RecordUnitCrcs: ops::unit_crcs::RecordUnitCrcs,
+    38 CompleteBlocks: ops::complete_blocks::CompleteBlocks,
 }

@@ -8,6 +8,7 @@ pub mod add_block;
 pub mod append;
 pub mod commit_block_synchronization;
 pub mod complete;
+pub mod complete_blocks;
 pub mod concat;
 pub mod configure;
 pub(crate) mod counter;

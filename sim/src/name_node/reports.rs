@@ -5,6 +5,7 @@
 use super::{CallError, NameNode, Target, with_cluster};
 use crate::parts::Parts;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_redundancy::{
     AdminIntent, BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress, Registration,
@@ -93,6 +94,16 @@ impl NameNode {
     }
 
     fn act_on(&mut self, changes: Changes) {
+        let crcs = |id: &BlockId| {
+            let facts = self.facts_of(*id)?;
+            let units = self.cluster.unit_crcs(*id, &facts);
+            Some(BlockCrcs { id: *id, gs: facts.gs, units })
+        };
+        let blocks: Vec<BlockCrcs> = changes.ready.iter().filter_map(crcs).collect();
+        if !blocks.is_empty() {
+            self.own(CompleteBlocks { blocks });
+            self.note_completed(&changes.ready);
+        }
         if changes.late_crcs.is_empty() {
             return;
         }

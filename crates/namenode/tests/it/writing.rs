@@ -44,6 +44,28 @@ async fn a_replicated_file_is_written_block_by_block() {
     node.shutdown().await;
 }
 
+/// What a complete block lacks is mended, that of a committed one is not: its file may stay open for days.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_an_open_file_is_complete_when_a_replica_of_it_is_reported_late() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let first = client.add_block("/f", "writer", None).await;
+    let done = pb::ExtendedBlockProto { num_bytes: Some(100), ..first.b.clone() };
+    client.add_block("/f", "writer", Some(done)).await;
+    let stored = || {
+        let id = cairn_stripe::BlockId(first.b.block_id as i64);
+        let found = node.node().ns.read(|store| cairn_namespace::query::get_block(store, id));
+        let block = found.unwrap().unwrap().block;
+        (block.state, block.unit_crcs)
+    };
+    assert_eq!(stored().0, cairn_namespace::BlockState::Committed);
+    finish(&datanodes, &first, 100, None).await;
+    assert_eq!(stored(), (cairn_namespace::BlockState::Complete, vec![Some(7)]));
+    assert!(client.locations("/f").await.under_construction);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn complete_waits_for_a_report_that_is_on_its_way() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,6 +4,8 @@ use crate::support::{Fs, MIB, add_block, complete, create, root, said};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::fsync::Fsync;
@@ -12,7 +14,7 @@ use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_namespace::query::{self, AddBlockPlan};
-use cairn_namespace::{BlockRef, BlockState, InodeId, Outcome};
+use cairn_namespace::{Block, BlockRef, BlockState, InodeId, Outcome};
 
 const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -302,6 +304,40 @@ fn crcs_that_come_late_are_kept_and_old_ones_are_not() {
     assert_eq!(query::get_block(&fs.store, internal).unwrap().unwrap().block, found);
     let sum = query::content_summary(&fs.store, &root(), "/ec").unwrap();
     assert_eq!((sum.len, sum.space, sum.policy.as_str()), (3 * MIB, 5 * MIB, "XOR-2-1-1024k"));
+}
+
+#[test]
+fn a_committed_block_of_an_open_file_is_completed_when_its_replicas_are_there() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let mut previous = None;
+    let mut blocks = Vec::new();
+    for _ in 0..2 {
+        let min = AddBlock { previous_min_replicated: false, ..add_block("/f", previous) };
+        let Outcome::BlockAdded { block, .. } = fs.ok(min) else { panic!("no block") };
+        previous = Some(BlockRef { len: MIB, ..block.reference() });
+        blocks.push(block);
+    }
+    let done = |block: &Block, gs| CompleteBlocks {
+        blocks: vec![BlockCrcs { id: block.id, gs, units: vec![Some(7)] }],
+    };
+    let now = |fs: &Fs, at: usize| {
+        let block = query::get_block(&fs.store, blocks[at].id).unwrap().unwrap().block;
+        (block.state, block.unit_crcs)
+    };
+    fs.ok(done(&blocks[1], blocks[1].gs));
+    assert_eq!(now(&fs, 1).0, BlockState::UnderConstruction);
+    fs.ok(done(&blocks[0], blocks[1].gs));
+    assert_eq!(now(&fs, 0), (BlockState::Committed, vec![]));
+    // Nor is the last one, before it is its turn.
+    fs.ok(Complete { min_replicated: false, ..complete("/f", previous) });
+    fs.ok(done(&blocks[1], blocks[1].gs));
+    assert_eq!(now(&fs, 1).0, BlockState::Committed);
+    for block in &blocks {
+        fs.ok(done(block, block.gs));
+    }
+    assert_eq!([now(&fs, 0), now(&fs, 1)], [(); 2].map(|_| (BlockState::Complete, vec![Some(7)])));
+    fs.complete("/f", previous);
 }
 
 #[test]

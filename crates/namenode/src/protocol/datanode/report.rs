@@ -1,5 +1,7 @@
 //! What a DataNode tells: heartbeats, block reports, errors, bad blocks.
 
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
+use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now, ReplicaEvent,
@@ -194,8 +196,12 @@ fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>
     decoded.map_err(|error| Refusal::io(error.to_string()))
 }
 
-/// Does what follows from reports: wakes those who wait for replicas, and logs late CRCs.
+/// Does what follows from reports: completes committed blocks, wakes those who wait for replicas, and
+/// logs late CRCs.
 async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
+    if !changes.ready.is_empty() {
+        complete_blocks(node, &changes.ready).await?;
+    }
     node.reported.notify_waiters();
     for block in &changes.altered {
         warn!(block = %block.id, "a finalized replica does not have the bytes first written");
@@ -204,6 +210,21 @@ async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
         return Ok(());
     }
     node.submit_own(late_command(changes.late_crcs)).await?;
+    Ok(())
+}
+
+/// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
+/// now on, however long their file stays open.
+async fn complete_blocks(node: &NameNode, ready: &[BlockId]) -> Result<(), Refusal> {
+    let blocks = node.with_cluster(|cluster, lookup| {
+        let crcs = |id: &BlockId| {
+            let facts = lookup.block(*id)?;
+            Some(BlockCrcs { id: *id, gs: facts.gs, units: cluster.unit_crcs(*id, &facts) })
+        };
+        ready.iter().filter_map(crcs).collect()
+    });
+    node.submit_own(CompleteBlocks { blocks }).await?;
+    node.note_completed(ready);
     Ok(())
 }
 
