@@ -143,9 +143,9 @@ impl Cluster {
             tally = self.tally(id, &facts);
         }
         self.queue_by_need(id, &facts, &tally);
-        self.note_leaving(id, &facts, Some(&tally));
         self.delete_bad(id, &facts, &tally);
         self.delete_surplus(lookup, id, &facts, &tally);
+        self.note_leaving(id, &facts, Some(&tally));
     }
 
     fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {

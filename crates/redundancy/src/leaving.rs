@@ -457,17 +457,17 @@ impl Cluster {
         if self.leaving.tracked.is_empty() {
             return;
         }
-        let places: Vec<(NodeHandle, BlockId, u64)> = self
-            .blocks
-            .places(id)
-            .iter()
-            .filter(|place| !place.excess)
-            .map(|place| {
-                let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
-                (self.storage(place.storage).node, own_id, facts.unit_len(place.unit))
-            })
+        let places = self.blocks.places(id).iter().map(|place| {
+            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
+            let len = facts.unit_len(place.unit);
+            (self.storage(place.storage).node, own_id, len, place.excess)
+        });
+        let (going, places): (Vec<_>, Vec<_>) = places
             .filter(|(node, ..)| self.leaving.tracked.contains_key(node))
-            .collect();
+            .partition(|(.., excess)| *excess);
+        for (node, own_id, ..) in going {
+            self.leaving.forget(node, own_id);
+        }
         if places.is_empty() {
             return;
         }
@@ -479,7 +479,7 @@ impl Cluster {
                 &counted
             }
         };
-        for (node, own_id, len) in places {
+        for (node, own_id, len, _) in places {
             let enough = self.is_sufficient(facts, tally, self.node(node).admin);
             let open = facts.state != BlockState::Complete;
             let left = Left { len, only_leaving: tally.live == 0, open };

@@ -70,7 +70,10 @@ pub(crate) struct Mending {
     lent: BTreeMap<NodeHandle, u32>,
     /// Blocks with replicas to delete that wait for a storage's first report.
     postponed: BTreeSet<BlockId>,
-    recheck_postponed: bool,
+    /// A look at all of them that is under way, and where it is.
+    recheck: Option<Option<BlockId>>,
+    /// Another look is to follow.
+    recheck_again: bool,
     /// Nodes (by UUID) to delete a surplus replica or unit from.
     hints: BTreeMap<BlockId, (UnitIndex, String)>,
     pub(crate) excess_count: u64,
@@ -95,7 +98,24 @@ impl Mending {
     }
 
     pub(crate) fn recheck_postponed(&mut self) {
-        self.recheck_postponed = true;
+        self.recheck_again = true;
+    }
+
+    /// The next blocks of a look at those that are postponed, which are not any more.
+    fn take_postponed(&mut self, limit: usize) -> Vec<BlockId> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        if self.recheck.is_none() && std::mem::take(&mut self.recheck_again) {
+            self.recheck = Some(None);
+        }
+        let Some(after) = self.recheck else { return Vec::new() };
+        let from = after.map_or(Unbounded, Excluded);
+        let next: Vec<BlockId> =
+            self.postponed.range((from, Unbounded)).take(limit).copied().collect();
+        self.recheck = next.last().map(|id| Some(*id));
+        for id in &next {
+            self.postponed.remove(id);
+        }
+        next
     }
 
     pub(crate) fn postpone(&mut self, id: BlockId) {

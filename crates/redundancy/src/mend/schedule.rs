@@ -65,10 +65,8 @@ impl Cluster {
         }
         self.scan_step(lookup);
         self.look_at_shared_nodes(lookup);
-        if std::mem::take(&mut self.mending.recheck_postponed) {
-            for id in std::mem::take(&mut self.mending.postponed) {
-                self.check_redundancy(lookup, id);
-            }
+        for id in self.mending.take_postponed(SCAN_STEP) {
+            self.check_redundancy(lookup, id);
         }
         for id in self.expired_work(now) {
             self.check_redundancy(lookup, id);

@@ -204,3 +204,38 @@ fn a_crc_that_is_recorded_is_not_recorded_again() {
     let good = world.good(id, 0);
     assert!(world.received_with_crc(1, good, Some(7)).is_empty());
 }
+
+/// A stale replica is told to go before others have all: nobody waits for its place on a node that leaves.
+#[test]
+fn a_replica_that_is_being_deleted_holds_no_leaving_node_back() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    world.store(id, replicated(3, 100, LIVE), &[0, 1]);
+    let node = world.handle(2);
+    world.cluster.set_admin_state(&world.blocks, node, AdminState::DecommissionInProgress);
+    world.received(2, BlockRef { gs: GenerationStamp(900), ..world.good(id, 0) });
+    let told = world.cluster.leaving_node(&world.blocks, node, 10, world.now).unwrap();
+    assert_eq!((told.blocks_left, told.blocks_done), (0, 0));
+}
+
+/// Each storage that reports for the first time sets it off, with all others waiting meanwhile.
+#[test]
+fn blocks_that_wait_for_reports_are_looked_at_some_at_a_time() {
+    const MANY: i64 = 25_000;
+    let mut world = World::new(3, 1);
+    world.cluster.register(&world.blocks, registration(1, 0), world.now);
+    for number in 0..MANY {
+        let id = block(number);
+        world.store(id, replicated(1, 100, LIVE), &[0, 1]);
+    }
+    assert_eq!(world.cluster.postponed_blocks().count(), MANY as usize);
+    let all: Vec<ReportedReplica> =
+        (0..MANY).map(|number| finalized(world.good(block(number), 0))).collect();
+    world.full_report(1, &all);
+    let mut left = Vec::new();
+    for _ in 0..3 {
+        world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
+        left.push(world.cluster.postponed_blocks().count());
+    }
+    assert_eq!(left, [15_000, 5_000, 0]);
+}
