@@ -44,6 +44,13 @@ struct Slot {
     running: Option<RunningDataNode>,
 }
 
+impl Slot {
+    /// The DataNode, unless it was killed or has stopped by itself.
+    fn serving(&self) -> Option<&RunningDataNode> {
+        self.running.as_ref().filter(|running| running.stop_reason().is_none())
+    }
+}
+
 /// A running cluster.
 pub struct Cluster {
     namenode: RunningNameNode,
@@ -141,8 +148,11 @@ impl Cluster {
     /// Starts DataNode `index` on the data that it had.
     pub async fn start_datanode(&mut self, index: usize) -> Result<()> {
         let slot = self.slot(index)?;
-        if slot.running.is_some() {
+        if slot.serving().is_some() {
             bail!("DataNode {index} runs already");
+        }
+        if let Some(stopped) = slot.running.take() {
+            stopped.shutdown().await;
         }
         let running = DataNode::start(slot.config.clone())
             .await
@@ -238,13 +248,19 @@ fn describe_slot((index, slot): (usize, &Slot)) -> Value {
     let mut value = json!({
         "index": index,
         "rack": slot.rack,
-        "running": slot.running.is_some(),
+        "running": slot.serving().is_some(),
         "data": slot.config.data_dirs.first().map(|volume| volume.path.clone()),
     });
-    if let Some(running) = &slot.running {
+    if let Some(why) = slot.running.as_ref().and_then(RunningDataNode::stop_reason) {
+        value["stopped"] = json!(why);
+    }
+    if let Some(running) = slot.serving() {
         value["uuid"] = json!(running.uuid());
         value["xfer"] = json!(running.xfer_addr().to_string());
         value["ipc"] = json!(running.ipc_addr().to_string());
     }
     value
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ pub(crate) use report::IncrementalReports;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::volume::Usage;
+use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
 use cairn_wire::proto::hdfs::StorageReportProto;
 use std::sync::Arc;
@@ -40,16 +41,23 @@ impl From<DataNodeError> for End {
     }
 }
 
-/// Talks to the NameNode until the task is ended.
+/// Talks to the NameNode until the task is ended, or the NameNode refuses this DataNode after it had taken it. One
+/// that was never taken asks again: an operator may be about to add it to the list of hosts.
 pub(crate) async fn run(node: Arc<Node>) {
+    let mut was_taken = false;
     loop {
         if let Err(error) = register::register(&node).await {
+            if was_taken && is_refusal(&error) {
+                return give_up(&node, &error);
+            }
             tracing::warn!(name_node = %node.config.name_node, %error, "cannot register");
             tokio::time::sleep(RETRY.min(node.config.heartbeat_interval)).await;
             continue;
         }
         tracing::info!(name_node = %node.config.name_node, uuid = node.dataset.uuid(), "registered");
+        was_taken = true;
         match serve(&node).await {
+            End::Failed(error) if is_refusal(&error) => return give_up(&node, &error),
             End::Register => tracing::info!("the NameNode asks for a new registration"),
             End::Failed(error) => {
                 tracing::warn!(%error, "lost the NameNode");
@@ -57,6 +65,23 @@ pub(crate) async fn run(node: Arc<Node>) {
             }
         }
     }
+}
+
+/// Whether the NameNode has said that it will not have this DataNode.
+///
+/// Source: Hadoop 3.5.0 `BPServiceActor#offerService`, `#processCommand`.
+fn is_refusal(error: &DataNodeError) -> bool {
+    let refusals = [class::DISALLOWED_DATANODE, class::UNREGISTERED_NODE, class::INCORRECT_VERSION];
+    match error {
+        DataNodeError::Rpc { source, .. } => refusals.iter().any(|class| source.is_remote(class)),
+        _ => false,
+    }
+}
+
+/// There is one NameNode: without it the DataNode is of no use.
+fn give_up(node: &Node, error: &DataNodeError) {
+    let name_node = &node.config.name_node;
+    node.dataset.give_up(format!("the NameNode {name_node} refuses this DataNode: {error}"));
 }
 
 /// Heartbeats and reports while the registration holds.

@@ -75,7 +75,7 @@ pub(crate) struct Dataset {
     next_volume: AtomicUsize,
     pool_id: OnceLock<String>,
     closed: AtomicBool,
-    /// Why too few volumes are left.
+    /// Why there is no use in going on: too few volumes are left, or nobody wants what is here.
     gave_up: watch::Sender<Option<String>>,
     map: Mutex<HashMap<BlockId, Entry>>,
     /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
@@ -392,14 +392,24 @@ impl Dataset {
         if lost > self.failed_volumes_tolerated || failed == self.volumes.len() {
             let (all, tolerated) =
                 (self.unusable_dirs + self.volumes.len(), self.failed_volumes_tolerated);
-            self.gave_up.send_replace(Some(format!(
+            self.give_up(format!(
                 "{lost} of {all} volumes have failed, {tolerated} may \
                  (dfs.datanode.failed.volumes.tolerated); the last: {why}"
-            )));
+            ));
         }
     }
 
-    /// Completes when too many volumes have failed, and says so.
+    /// Lets [`Dataset::given_up`] complete.
+    pub(crate) fn give_up(&self, why: String) {
+        self.gave_up.send_replace(Some(why));
+    }
+
+    /// Why the replicas are not served any more, if so.
+    pub(crate) fn why_given_up(&self) -> Option<String> {
+        self.gave_up.borrow().clone()
+    }
+
+    /// Completes when there is no use in going on, and says why.
     pub(crate) async fn given_up(&self) -> String {
         let mut gave_up = self.gave_up.subscribe();
         let why = gave_up.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());

@@ -39,7 +39,7 @@ impl DataNode {
         let service = Arc::new(Ipc { node: node.clone() });
         node.tasks.spawn(ipc.serve(service, std::future::pending()));
         node.tasks.spawn(actor::run(node.clone()));
-        node.tasks.spawn(stop_without_volumes(node.clone()));
+        node.tasks.spawn(stop_when_given_up(node.clone()));
         scanner::start(&node);
         tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
         Ok(RunningDataNode { node })
@@ -77,12 +77,17 @@ impl RunningDataNode {
         self.node.scanner.status()
     }
 
-    /// Completes when the DataNode has stopped by itself because more volumes failed than may, and says so. What
-    /// runs it should then end with an error.
+    /// Completes when the DataNode has stopped by itself, because more volumes failed than may or because the
+    /// NameNode does not want it, and says why. What runs it should then end with an error.
     ///
-    /// Source: Hadoop 3.5.0 `DataNode#handleVolumeFailures`.
+    /// Source: Hadoop 3.5.0 `DataNode#handleVolumeFailures`, `BPServiceActor#offerService`.
     pub async fn stopped(&self) -> String {
         self.node.dataset.given_up().await
+    }
+
+    /// Why the DataNode has stopped by itself; `None` while it serves. See [`RunningDataNode::stopped`].
+    pub fn stop_reason(&self) -> Option<String> {
+        self.node.dataset.why_given_up()
     }
 
     /// Stops: closes ports and connections, and returns when every task has ended and the folders are free. Replicas
@@ -107,8 +112,8 @@ impl Drop for RunningDataNode {
     }
 }
 
-/// Ends all service when too many volumes have failed.
-async fn stop_without_volumes(node: Arc<Node>) {
+/// Ends all service when too many volumes have failed, or the NameNode refuses this DataNode.
+async fn stop_when_given_up(node: Arc<Node>) {
     let why = node.dataset.given_up().await;
     tracing::error!(%why, "the DataNode stops");
     node.dataset.close();

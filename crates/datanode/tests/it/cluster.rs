@@ -34,6 +34,9 @@ pub struct Record {
     pub heartbeats: usize,
     /// Transfers in progress, as each DataNode's last heartbeat told.
     pub transfers: HashMap<String, u32>,
+    /// A method that is answered with an exception of this class, and how often it was.
+    pub refusal: Option<(&'static str, &'static str)>,
+    pub refused: usize,
     /// What each DataNode's last heartbeat told of its first storage.
     pub storage: HashMap<String, StorageReportProto>,
     /// The most that any heartbeat told of.
@@ -54,6 +57,10 @@ pub struct FakeNameNode {
 impl Service for FakeNameNode {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let mut record = self.record.lock().unwrap();
+        if let Some((_, class)) = record.refusal.filter(|(method, _)| *method == call.method) {
+            record.refused += 1;
+            return Err(RemoteException::new(class, "not wanted"));
+        }
         match call.method.as_str() {
             "versionRequest" => respond(&VersionResponseProto { info: namespace() }),
             "registerDatanode" => {

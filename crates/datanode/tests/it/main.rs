@@ -8,6 +8,7 @@ mod pipeline;
 mod reconfigure;
 mod reconstruct;
 mod recovery;
+mod refusal;
 mod restart;
 mod scanner;
 mod space;
