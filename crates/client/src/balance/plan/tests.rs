@@ -100,7 +100,8 @@ fn hdfs_16333_the_unit_of_the_source_is_moved() {
     let racks = racks(&[0; 8]);
     let piece = group(&[(4, 0), (5, 4), (2, 2), (1, 3)]);
     let flow = Flow { from: 0, to: 1, bytes: 50 * MIB };
-    let moves = moves_for(flow, &shelves, std::slice::from_ref(&piece), &racks, &mut BTreeSet::new());
+    let moves =
+        moves_for(flow, &shelves, std::slice::from_ref(&piece), &racks, &mut BTreeSet::new());
     let [only] = moves.as_slice() else { panic!("{moves:?}") };
     assert_eq!(only.id, piece.id.internal(UnitIndex(4)));
     // Parity is as long as the first data unit: two cells. The second unit's last cell has five bytes.
