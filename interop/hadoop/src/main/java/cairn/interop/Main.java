@@ -67,6 +67,7 @@ public final class Main {
             flags.containsKey("--record"));
     System.out.println("target: " + target.label() + ", files in " + work);
     CommandTests.run(context);
+    ContractTests.run(context);
     FsckTests.run(context);
     FileTests.run(context);
     LayoutTests.run(context);

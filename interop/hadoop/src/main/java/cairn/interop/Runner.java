@@ -37,6 +37,11 @@ final class Runner {
 
   /** Runs one test, unless its name does not match the {@code --only} expression. */
   void test(String name, Body body) {
+    test(name, 0, body);
+  }
+
+  /** Judges by {@code body} what took {@code before} seconds already. */
+  void test(String name, double before, Body body) {
     if (!wants(name)) {
       return;
     }
@@ -44,10 +49,10 @@ final class Runner {
     try {
       body.run();
       passed++;
-      System.out.printf("ok      %s (%.1f s)%n", name, seconds(start));
+      System.out.printf("ok      %s (%.1f s)%n", name, before + seconds(start));
     } catch (Throwable e) {
       failed.add(name);
-      System.out.printf("FAILED  %s (%.1f s)%n    %s%n", name, seconds(start), reason(e));
+      System.out.printf("FAILED  %s (%.1f s)%n    %s%n", name, before + seconds(start), reason(e));
     }
   }
 
