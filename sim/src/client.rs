@@ -230,7 +230,7 @@ impl World<'_> {
         let len = self.rng.range(0, most + 1);
         let create = Create {
             path: self.new_path(at),
-            mode: 0o644,
+            mode: 0o644.into(),
             holder: self.clients[at].holder(),
             client_machine: String::new(),
             create: true,

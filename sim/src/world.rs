@@ -138,7 +138,7 @@ impl<'a> World<'a> {
     fn start(&mut self) {
         self.name_node.now_ms = self.now_ms;
         let path = DIRECTORY.to_string();
-        _ = self.name_node.change(None, Mkdirs { path, mode: 0o755, create_parent: true });
+        _ = self.name_node.change(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
         for node in 0..self.nodes.len() {
             let delay = self.rng.range(0, 1000);
             self.after(delay, Event::Heartbeat { node });

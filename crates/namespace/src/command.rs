@@ -171,4 +171,5 @@ commands! {
     36 DisableEcPolicy = once: ops::ec::DisableEcPolicy,
     37 RecordUnitCrcs: ops::unit_crcs::RecordUnitCrcs,
     38 CompleteBlocks: ops::complete_blocks::CompleteBlocks,
+    39 ChangeAcl: ops::acl::ChangeAcl,
 }

@@ -33,6 +33,8 @@ exceptions! {
     AccessControl = "org.apache.hadoop.security.AccessControlException",
     /// The caller may not create here (sent for a blocked ancestor that is a file).
     ParentNotDirectory = "org.apache.hadoop.fs.ParentNotDirectoryException",
+    /// An access control list that cannot be, or may not.
+    Acl = "org.apache.hadoop.hdfs.protocol.AclException",
     /// A path or an inode that is not there.
     FileNotFound = "java.io.FileNotFoundException",
     /// The path is taken.

@@ -4,6 +4,7 @@
 //! child. Table `garbage`: ids of detached roots. A detached inode's chain of parents ends in
 //! [`InodeId::NONE`], an attached one's in [`InodeId::ROOT`].
 
+use crate::acl::AclEntry;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct};
 use crate::error::Result;
 use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
@@ -61,8 +62,11 @@ pub struct Inode {
     pub owner: String,
     /// Owning group.
     pub group: String,
-    /// Permission bits with the sticky bit: `0o1777`.
+    /// Permission bits with the sticky bit: `0o1777`. With an access control list the group's bits are
+    /// its mask.
     pub mode: u16,
+    /// What of its access control list the mode does not say, in order.
+    pub acl: Vec<AclEntry>,
     /// Modification time, ms since the epoch.
     pub mtime: u64,
     /// Access time, ms since the epoch; 0 for directories.
@@ -139,13 +143,60 @@ pub struct Writer {
     pub client_machine: String,
 }
 
-encode_struct!(Inode { id, parent, name, owner, group, mode, mtime, atime, storage_policy, kind });
 encode_enum!(Kind { 1 => Directory(value), 2 => File(value) });
 encode_struct!(Directory { children, policy, quota });
 encode_struct!(Quota { names_max, space_max, names, space });
 encode_struct!(File { redundancy, block_size, block_count, len, writer });
 encode_enum!(FileRedundancy { 1 => Replicated(value), 2 => Striped(value) });
 encode_struct!(Writer { holder, client_machine });
+
+/// Beside the mode's bits in records: an access control list follows the other fields.
+const HAS_ACL: u16 = 1 << 15;
+
+impl Encode for Inode {
+    fn encode(&self, out: &mut Encoder) {
+        let flag = if self.acl.is_empty() { 0 } else { HAS_ACL };
+        self.id.encode(out);
+        self.parent.encode(out);
+        self.name.encode(out);
+        self.owner.encode(out);
+        self.group.encode(out);
+        (self.mode | flag).encode(out);
+        self.mtime.encode(out);
+        self.atime.encode(out);
+        self.storage_policy.encode(out);
+        self.kind.encode(out);
+        if flag != 0 {
+            self.acl.encode(out);
+        }
+    }
+}
+
+impl Decode for Inode {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let mut inode = Inode {
+            id: Decode::decode(input)?,
+            parent: Decode::decode(input)?,
+            name: Decode::decode(input)?,
+            owner: Decode::decode(input)?,
+            group: Decode::decode(input)?,
+            mode: Decode::decode(input)?,
+            acl: Vec::new(),
+            mtime: Decode::decode(input)?,
+            atime: Decode::decode(input)?,
+            storage_policy: Decode::decode(input)?,
+            kind: Decode::decode(input)?,
+        };
+        if inode.mode & HAS_ACL != 0 {
+            inode.mode &= !HAS_ACL;
+            inode.acl = Decode::decode(input)?;
+            if inode.acl.is_empty() {
+                return Err(DecodeError::Invalid { what: "length of an ACL", value: 0 });
+            }
+        }
+        Ok(inode)
+    }
+}
 
 impl Inode {
     /// Whether it is a directory.

@@ -7,6 +7,7 @@
 //! Invariants: the same entries give the same store; an entry that fails changes nothing; a file costs
 //! store space, not memory. Tested in `tests/it` against a model.
 
+pub mod acl;
 pub mod apply;
 pub mod block;
 pub mod command;

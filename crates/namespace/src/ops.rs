@@ -4,6 +4,7 @@
 //! that is dropped when the operation fails.
 
 pub mod abandon_block;
+pub mod acl;
 pub mod add_block;
 pub mod append;
 pub mod commit_block_synchronization;

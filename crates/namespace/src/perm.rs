@@ -2,9 +2,10 @@
 //!
 //! Source: Hadoop 3.5.0 `FSPermissionChecker`.
 
+use crate::acl::{self, AclKind};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::Inode;
+use crate::inode::{self, Inode};
 use crate::path::{self, Resolved};
 use crate::settings::Settings;
 use crate::store::StoreRead;
@@ -70,6 +71,9 @@ fn is_bound(settings: &Settings, caller: &Caller) -> bool {
 }
 
 fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
+    if !acl::access(&inode.acl).is_empty() {
+        return list_allows(caller, inode, access);
+    }
     let shift = if caller.user == inode.owner {
         6
     } else if caller.groups.contains(&inode.group) {
@@ -78,6 +82,35 @@ fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
         0
     };
     (inode.mode >> shift) & access.0 == access.0
+}
+
+/// As [`allows`], by an access control list. The mode's group bits are its mask.
+///
+/// Source: Hadoop 3.5.0 `FSPermissionChecker#hasAclPermission`.
+fn list_allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
+    let grants = |bits: u16| bits & access.0 == access.0;
+    if caller.user == inode.owner {
+        return grants(inode.mode >> 6);
+    }
+    let mask = inode.mode >> 3;
+    let mut is_member = false;
+    for entry in acl::access(&inode.acl) {
+        let granted = grants(entry.permission & mask);
+        match entry.kind {
+            AclKind::User if entry.name.as_deref() == Some(&caller.user) => return granted,
+            AclKind::Group => {
+                let group = entry.name.as_ref().unwrap_or(&inode.group);
+                if caller.groups.contains(group) {
+                    if granted {
+                        return true;
+                    }
+                    is_member = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    !is_member && grants(inode.mode)
 }
 
 fn describe(caller: &Caller, at: &Resolved, index: usize, access: Access) -> String {
@@ -146,8 +179,10 @@ pub(crate) fn check_inode(
     }
 }
 
-/// Every directory of the tree at the target that has children must allow everything, as a recursive
-/// delete needs it.
+/// Every directory of the tree at the target that has children must allow everything, and its sticky bit
+/// the removal of each child, as a recursive delete needs it.
+///
+/// Source: Hadoop 3.5.0 `FSPermissionChecker#checkSubAccess`.
 pub(crate) fn check_below(
     store: &dyn StoreRead,
     settings: &Settings,
@@ -159,7 +194,19 @@ pub(crate) fn check_below(
     }
     tree::descend(store, root, &mut |inode| match inode.directory() {
         Some(directory) if directory.children > 0 => {
-            check_inode(store, settings, caller, inode, Access::ALL)
+            check_inode(store, settings, caller, inode, Access::ALL)?;
+            if inode.mode & STICKY == 0 || inode.owner == caller.user {
+                return Ok(());
+            }
+            tree::each_child(store, inode.id, &mut |child| {
+                if child.owner == caller.user {
+                    return Ok(());
+                }
+                let path = inode::path_of(store, inode.id)?.unwrap_or_default();
+                let below = inode::path_of(store, child.id)?.unwrap_or_default();
+                // Hadoop names the directory by its path, and describes the one to be deleted.
+                Err(sticky_refusal(caller, (&below, child), (&path, root)))
+            })
         }
         _ => Ok(()),
     })
@@ -203,7 +250,15 @@ fn check_sticky(caller: &Caller, at: &Resolved, access: Access) -> Result<()> {
     if !violated {
         return Ok(());
     }
-    let line = |path: &str, inode: &Inode| {
+    Err(sticky_refusal(caller, (&at.path, target), (&at.parent_path(), parent)))
+}
+
+fn sticky_refusal(
+    caller: &Caller,
+    target: (&str, &Inode),
+    parent: (&str, &Inode),
+) -> NamespaceError {
+    let line = |(path, inode): (&str, &Inode)| {
         format!(
             "\"{path}\":{}:{}:{}{}",
             inode.owner,
@@ -212,12 +267,12 @@ fn check_sticky(caller: &Caller, at: &Resolved, access: Access) -> Result<()> {
             symbols(inode.mode)
         )
     };
-    Err(NamespaceError::AccessControl(format!(
+    NamespaceError::AccessControl(format!(
         "Permission denied by sticky bit: user={}, path={}, parent={}",
         caller.user,
-        line(&at.path, target),
-        line(&at.parent_path(), parent)
-    )))
+        line(target),
+        line(parent)
+    ))
 }
 
 /// The caller must own the target, which must exist.

@@ -18,6 +18,7 @@ use cairn_stripe::{BlockId, GenerationStamp, Policy, Redundancy};
 use std::ops::ControlFlow;
 
 pub use crate::lease::ExpiredLease;
+pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::xattr::{get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 

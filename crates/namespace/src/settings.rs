@@ -3,7 +3,7 @@
 //! They are in the store and change by a command, so that a replay of the log decides as the first
 //! run did, whatever the configuration says by then.
 
-use crate::encoding::{encode_struct, from_record, to_record};
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, from_record, to_record};
 use crate::error::Result;
 use crate::store::{StoreRead, StoreTxn, Table};
 
@@ -50,10 +50,84 @@ pub struct Settings {
     pub xattrs_per_inode_max: u64,
     /// Most bytes of an attribute's name and value (`dfs.namenode.fs-limits.max-xattr-size`).
     pub xattr_len_max: u64,
+    /// Let access control lists be used (`dfs.namenode.acls.enabled`).
+    pub acls_enabled: bool,
+    /// New children get their mode without the client's umask where a default list is inherited
+    /// (`dfs.namenode.posix.acl.inheritance.enabled`).
+    pub posix_acl_inheritance: bool,
 }
 
-encode_struct!(Settings {
-    permissions_enabled,
+/// Encodes settings: the first ones in their order, then of the numbered ones those that do not have the
+/// value behind their type, which is what they were before they had a number. Numbers are never reused.
+macro_rules! encode_settings {
+    ($($field:ident),* ; $($number:literal $more:ident: $type:ty = $base:expr),* $(,)?) => {
+        impl Settings {
+            fn numbered(&self) -> Vec<(u8, u64)> {
+                let mut values = Vec::new();
+                $(if self.$more != $base {
+                    values.push(($number, u64::from(self.$more)));
+                })*
+                values
+            }
+        }
+
+        impl Encode for Settings {
+            fn encode(&self, out: &mut Encoder) {
+                let numbered = self.numbered();
+                let flag = if numbered.is_empty() { 0 } else { HAS_NUMBERED };
+                out.byte(u8::from(self.permissions_enabled) | flag);
+                $(self.$field.encode(out);)*
+                if flag != 0 {
+                    numbered.encode(out);
+                }
+            }
+        }
+
+        impl Decode for Settings {
+            fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+                let first = input.byte()?;
+                if first > HAS_NUMBERED | 1 {
+                    return Err(DecodeError::Invalid { what: "flag", value: first.into() });
+                }
+                let mut settings = Settings {
+                    permissions_enabled: first & 1 != 0,
+                    $($field: Decode::decode(input)?,)*
+                    $($more: $base,)*
+                };
+                if first & HAS_NUMBERED != 0 {
+                    let numbered = Vec::<(u8, u64)>::decode(input)?;
+                    for (number, value) in &numbered {
+                        let invalid = DecodeError::Invalid { what: "setting", value: *value };
+                        match number {
+                            $($number => settings.$more = <$type>::from_number(*value).ok_or(invalid)?,)*
+                            _ => return Err(invalid),
+                        }
+                    }
+                    if numbered.is_empty() || numbered != settings.numbered() {
+                        return Err(DecodeError::Invalid { what: "list of settings", value: 0 });
+                    }
+                }
+                Ok(settings)
+            }
+        }
+    };
+}
+
+/// In the first byte of a record: a list of numbered settings is at its end.
+const HAS_NUMBERED: u8 = 2;
+
+/// A value that numbered settings can have.
+trait FromNumber: Sized {
+    fn from_number(number: u64) -> Option<Self>;
+}
+
+impl FromNumber for bool {
+    fn from_number(number: u64) -> Option<bool> {
+        (number <= 1).then_some(number == 1)
+    }
+}
+
+encode_settings! {
     superuser_group,
     component_len_max,
     directory_items_max,
@@ -69,8 +143,10 @@ encode_struct!(Settings {
     cell_len_max,
     user_policies_allowed,
     xattrs_per_inode_max,
-    xattr_len_max,
-});
+    xattr_len_max;
+    1 acls_enabled: bool = true,
+    2 posix_acl_inheritance: bool = true,
+}
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -92,6 +168,8 @@ impl Default for Settings {
             user_policies_allowed: true,
             xattrs_per_inode_max: 32,
             xattr_len_max: 16_384,
+            acls_enabled: true,
+            posix_acl_inheritance: true,
         }
     }
 }

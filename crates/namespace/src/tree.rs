@@ -45,6 +45,27 @@ pub(crate) fn descend(
     Ok(())
 }
 
+/// Calls `visit` for every child of a directory, in the order of their names.
+pub(crate) fn each_child(
+    store: &dyn StoreRead,
+    directory: InodeId,
+    visit: &mut dyn FnMut(&Inode) -> Result<()>,
+) -> Result<()> {
+    let mut after: Option<String> = None;
+    loop {
+        let ids = inode::children(store, directory, after.as_deref().map(str::as_bytes), PAGE)?;
+        let full = ids.len() == PAGE;
+        for id in ids {
+            let child = inode::expect(store, id)?;
+            visit(&child)?;
+            after = Some(child.name);
+        }
+        if !full {
+            return Ok(());
+        }
+    }
+}
+
 /// The most bytes that anything counts as, so that sums and differences of clients' wildest lengths stay
 /// numbers.
 const SPACE_MAX: u64 = i64::MAX as u64;

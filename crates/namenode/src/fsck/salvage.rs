@@ -151,7 +151,7 @@ impl Check {
 
     async fn make_folder(&self, caller: &Caller, path: &str, mode: u16) -> Result<(), Refusal> {
         self.node.check_safe_mode(|| format!("Cannot create directory {path}"))?;
-        let command = Mkdirs { path: path.to_string(), mode, create_parent: true };
+        let command = Mkdirs { path: path.to_string(), mode: mode.into(), create_parent: true };
         self.node.submit_for(caller, command.into()).await?;
         Ok(())
     }

@@ -25,7 +25,7 @@ fn entry(command: impl Into<Command>) -> Entry {
 }
 
 fn mkdir(number: usize) -> Entry {
-    entry(Mkdirs { path: format!("/{number:04}"), mode: 0o755, create_parent: true })
+    entry(Mkdirs { path: format!("/{number:04}"), mode: 0o755.into(), create_parent: true })
 }
 
 /// Nothing but the log is durable between checkpoints, which are far apart.
@@ -275,7 +275,7 @@ async fn many_callers_share_the_log() {
                 namesystem.submit(mkdir(caller * 20 + number)).await.unwrap();
                 let refused = entry(Mkdirs {
                     path: format!("/none/{number}"),
-                    mode: 0o755,
+                    mode: 0o755.into(),
                     create_parent: false,
                 });
                 let error = namesystem.submit(refused).await.unwrap_err();

@@ -1,5 +1,6 @@
 //! The NameNode as its clients and DataNodes meet it: over sockets, in this process.
 
+mod acls;
 mod balancer;
 mod cluster;
 mod fsck;

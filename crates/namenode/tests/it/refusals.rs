@@ -49,10 +49,6 @@ async fn features_that_are_not_there_are_refused_like_switched_off_ones() {
     let dir = tempfile::tempdir().unwrap();
     let (node, _) = start(dir.path(), 0).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    let acl = pb::SetAclRequestProto { src: "/".to_string(), acl_spec: Vec::new() };
-    let (class, text) = client.refused("setAcl", &acl).await;
-    assert_eq!(class, class::ACL);
-    assert!(text.contains("dfs.namenode.acls.enabled"), "{text}");
     let link = pb::CreateSymlinkRequestProto {
         target: "/a".to_string(),
         link: "/b".to_string(),

@@ -63,7 +63,7 @@ fn write_file(ns: &Namesystem, path: &str, count: usize) -> Vec<BlockRef> {
         ns,
         Create {
             path: path.to_string(),
-            mode: 0o644,
+            mode: 0o644.into(),
             holder: holder.clone(),
             client_machine: String::new(),
             create: true,

@@ -40,6 +40,7 @@ impl Configure {
             owner: cx.caller.user.clone(),
             group: self.settings.superuser_group.clone(),
             mode: 0o755,
+            acl: Vec::new(),
             mtime: cx.now_ms,
             atime: 0,
             storage_policy: 0,

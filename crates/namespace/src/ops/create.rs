@@ -1,5 +1,6 @@
 //! Making files.
 
+use crate::acl::{self, CreateMode};
 use crate::apply::{Outcome, RemovedBlock};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
@@ -21,8 +22,8 @@ use cairn_stripe::PolicyId;
 pub struct Create {
     /// Where.
     pub path: String,
-    /// Permission bits, the client's umask applied.
-    pub mode: u16,
+    /// Permission bits.
+    pub mode: CreateMode,
     /// The client's name, which holds the lease.
     pub holder: String,
     /// The client's host.
@@ -74,13 +75,14 @@ impl Create {
         mkdirs::make_ancestors(cx, &mut at)?;
         let parent = inode::expect(cx.store, at.chain[at.chain.len() - 1].id)?;
         path::check_limits(cx.settings, &parent, &at.parent_path(), at.name())?;
-        let file = Inode {
+        let mut file = Inode {
             id: counter::next_inode_id(cx.store)?,
             parent: parent.id,
             name: at.name().to_string(),
             owner: cx.caller.user.clone(),
-            group: parent.group,
-            mode: self.mode & 0o1777,
+            group: parent.group.clone(),
+            mode: 0,
+            acl: Vec::new(),
             mtime: cx.now_ms,
             atime: cx.now_ms,
             storage_policy,
@@ -95,6 +97,7 @@ impl Create {
                 }),
             }),
         };
+        acl::inherit(&parent, &mut file, self.mode, cx.settings.posix_acl_inheritance);
         tree::add(cx.store, &at.chain, &file, cx.now_ms)?;
         lease::add(cx.store, &self.holder, file.id, cx.now_ms)?;
         at.chain.push(file);

@@ -1,5 +1,6 @@
 //! Making directories.
 
+use crate::acl::{self, CreateMode};
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
@@ -18,8 +19,8 @@ use crate::tree;
 pub struct Mkdirs {
     /// Where.
     pub path: String,
-    /// Permission bits, the client's umask applied.
-    pub mode: u16,
+    /// Permission bits.
+    pub mode: CreateMode,
     /// Make missing parents too.
     pub create_parent: bool,
 }
@@ -42,8 +43,9 @@ impl Mkdirs {
         if !self.create_parent {
             path::check_parent_directory(&at)?;
         }
-        make_missing(cx, &mut at, at_most(self.mode) | OWNER_WRITE_EXECUTE, 1)?;
-        make_one(cx, &mut at, at_most(self.mode))?;
+        let masked = self.mode.masked & 0o777 | OWNER_WRITE_EXECUTE;
+        make_missing(cx, &mut at, CreateMode { masked, ..self.mode }, 1)?;
+        make_one(cx, &mut at, self.mode)?;
         Ok(Outcome::Flag(true))
     }
 }
@@ -51,24 +53,20 @@ impl Mkdirs {
 /// What the owner gets on directories that are made on the way to another.
 const OWNER_WRITE_EXECUTE: u16 = 0o300;
 
-fn at_most(mode: u16) -> u16 {
-    mode & 0o1777
-}
-
 /// Makes the missing directories above a new file, with the permissions of the deepest one that
 /// exists.
 ///
 /// Source: Hadoop 3.5.0 `FSDirMkdirOp#createAncestorDirectories`.
 pub(crate) fn make_ancestors(cx: &mut Context<'_, '_>, at: &mut Resolved) -> Result<()> {
     let mode = at.ancestor().mode & 0o777 | OWNER_WRITE_EXECUTE;
-    make_missing(cx, at, mode, 1)
+    make_missing(cx, at, mode.into(), 1)
 }
 
 /// Makes directories until `spare` names of the path are left.
 fn make_missing(
     cx: &mut Context<'_, '_>,
     at: &mut Resolved,
-    mode: u16,
+    mode: CreateMode,
     spare: usize,
 ) -> Result<()> {
     while at.chain.len() + spare <= at.names.len() {
@@ -78,23 +76,25 @@ fn make_missing(
 }
 
 /// Makes the first missing directory of the path.
-fn make_one(cx: &mut Context<'_, '_>, at: &mut Resolved, mode: u16) -> Result<()> {
+fn make_one(cx: &mut Context<'_, '_>, at: &mut Resolved, mode: CreateMode) -> Result<()> {
     let depth = at.chain.len();
     let name = at.names[depth - 1].clone();
     let parent = inode::expect(cx.store, at.chain[depth - 1].id)?;
     path::check_limits(cx.settings, &parent, &at.prefix(depth - 1), &name)?;
-    let directory = Inode {
+    let mut directory = Inode {
         id: counter::next_inode_id(cx.store)?,
         parent: parent.id,
         name,
         owner: cx.caller.user.clone(),
         group: parent.group.clone(),
-        mode,
+        mode: 0,
+        acl: Vec::new(),
         mtime: cx.now_ms,
         atime: 0,
         storage_policy: 0,
         kind: Kind::Directory(Directory::default()),
     };
+    acl::inherit(&parent, &mut directory, mode, cx.settings.posix_acl_inheritance);
     tree::add(cx.store, &at.chain, &directory, cx.now_ms)?;
     at.chain.push(directory);
     Ok(())

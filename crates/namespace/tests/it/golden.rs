@@ -1,12 +1,15 @@
 //! Bytes of the log that must never change.
 
 use crate::support::{Fs, add_block, create};
+use cairn_namespace::acl::{AclEntry, AclKind, AclScope, CreateMode};
 use cairn_namespace::encoding::DecodeError;
+use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
+use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreRead, Table};
-use cairn_namespace::{BlockRef, CallId, Caller, Command, Entry, InodeId};
+use cairn_namespace::{BlockRef, CallId, Caller, Command, Entry, InodeId, Settings};
 use cairn_stripe::{BlockId, GenerationStamp};
 use proptest::prelude::*;
 
@@ -28,7 +31,7 @@ const PREFIX: &str = "01ac02017501016700010707070707070707070707070707070705";
 
 #[test]
 fn entries_have_these_bytes() {
-    let mkdirs = Mkdirs { path: "/a".into(), mode: 0o755, create_parent: true };
+    let mkdirs = Mkdirs { path: "/a".into(), mode: 0o755.into(), create_parent: true };
     let previous = BlockRef { id: BlockId(i64::MIN + 16), gs: GenerationStamp(1001), len: 5 };
     let block = cairn_namespace::ops::add_block::AddBlock {
         previous_crcs: vec![Some(0xffff_ffff), None],
@@ -45,6 +48,28 @@ fn entries_have_these_bytes() {
         assert_eq!(hex(&bytes), format!("{PREFIX}{}", want.replace(' ', "")));
         assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
     }
+}
+
+#[test]
+fn settings_that_differ_from_what_they_were_are_numbered() {
+    let bytes = |settings| {
+        let entry = entry(Configure { settings });
+        assert_eq!(Entry::from_bytes(&entry.to_bytes()).as_ref(), Ok(&entry));
+        hex(&entry.to_bytes()).replace(PREFIX, "")
+    };
+    let plain = bytes(Settings::default());
+    let off = bytes(Settings { acls_enabled: false, ..Settings::default() });
+    assert!(plain.starts_with("0101") && plain.ends_with("808080020120808001"), "{plain}");
+    assert_eq!(off, format!("0103{}010100", &plain[4..]));
+}
+
+#[test]
+fn modes_of_creation_have_these_bytes() {
+    let mode = CreateMode { masked: 0o644, unmasked: Some(0o666) };
+    let mkdirs = Mkdirs { path: "/a".into(), mode, create_parent: true };
+    let bytes = entry(mkdirs).to_bytes();
+    assert_eq!(hex(&bytes), format!("{PREFIX}02022f61a483dc0d01"));
+    assert!(Entry::from_bytes(&bytes).is_ok());
 }
 
 #[test]
@@ -73,6 +98,20 @@ fn records_have_these_bytes() {
         value(Table::FileBlock, b"\0\0\0\0\0\0\x40\x03\0\0\0\0"),
         "0100dfffffffffffffffff01"
     );
+    let bob = AclEntry {
+        scope: AclScope::Access,
+        kind: AclKind::User,
+        name: Some("b".into()),
+        permission: 5,
+    };
+    let change = AclChange::Modify { entries: vec![bob] };
+    fs.ok(ChangeAcl { path: "/d/f".into(), change });
+    assert_eq!(
+        hex(&fs.store.get(Table::Inode, &file.key()).unwrap().unwrap()),
+        "01838001828001016604726f6f740a737570657267726f7570ac8302c7843dc5843d00020202808080400105000200000\
+         101620500010004"
+    );
+    let value = |table, key: &[u8]| hex(&fs.store.get(table, key).unwrap().unwrap());
     assert_eq!(value(Table::Policy, &[2]), "01020c52532d332d322d313032346b01030280804002");
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the namespace through its public interface.
 
+mod acls;
 mod files;
 mod golden;
 mod leases;

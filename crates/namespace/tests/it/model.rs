@@ -214,7 +214,7 @@ impl Model {
 fn real_step(fs: &mut Fs, step: &Step) -> Option<bool> {
     let outcome = match step.clone() {
         Step::Mkdirs { path, create_parent } => {
-            fs.run(root(), Mkdirs { path, mode: 0o755, create_parent })
+            fs.run(root(), Mkdirs { path, mode: 0o755.into(), create_parent })
         }
         Step::Write { path, lens, overwrite } => {
             let command = Create { overwrite, block_size: 1 << 20, ..create(&path) };

@@ -24,7 +24,7 @@ fn home(fs: &mut Fs, name: &str, mode: u16) -> String {
 fn denials_read_as_in_hadoop() {
     let mut fs = Fs::new();
     let path = home(&mut fs, "ada", 0o750);
-    let mkdir = Mkdirs { path: format!("{path}/x"), mode: 0o755, create_parent: true };
+    let mkdir = Mkdirs { path: format!("{path}/x"), mode: 0o755.into(), create_parent: true };
     fs.run(user("ada"), mkdir.clone()).unwrap();
     assert_eq!(fs.status("/home/ada/x").unwrap().inode.group, "ada");
     let error = fs.run(user("bob"), mkdir).unwrap_err();
@@ -36,7 +36,7 @@ fn denials_read_as_in_hadoop() {
                 .into()
         )
     );
-    let at_root = Mkdirs { path: "/x".into(), mode: 0o755, create_parent: true };
+    let at_root = Mkdirs { path: "/x".into(), mode: 0o755.into(), create_parent: true };
     assert_eq!(
         fs.run(user("bob"), at_root).unwrap_err().to_string(),
         "Permission denied: user=bob, access=WRITE, inode=\"/\":root:supergroup:drwxr-xr-x"
@@ -79,8 +79,11 @@ fn the_sticky_bit_keeps_others_names() {
 fn a_recursive_delete_needs_every_full_directory() {
     let mut fs = Fs::new();
     let path = home(&mut fs, "ada", 0o777);
-    fs.run(user("bob"), Mkdirs { path: format!("{path}/b/c"), mode: 0o755, create_parent: true })
-        .unwrap();
+    fs.run(
+        user("bob"),
+        Mkdirs { path: format!("{path}/b/c"), mode: 0o755.into(), create_parent: true },
+    )
+    .unwrap();
     let delete = Delete { path: "/home/ada/b".into(), recursive: true };
     let error = fs.run(user("ada"), delete.clone()).unwrap_err();
     assert!(error.to_string().contains("access=ALL, inode=\"/home/ada/b\""), "{error}");

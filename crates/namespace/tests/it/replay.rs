@@ -87,7 +87,7 @@ fn what_changes_nothing_need_not_be_logged() {
         let entry = Entry { now_ms: fs.now_ms, caller: Caller::system(), call: None, command };
         evaluate(&fs.store, &entry).unwrap().1.is_empty()
     };
-    assert!(nothing(Mkdirs { path: "/d".into(), mode: 0o700, create_parent: true }.into()));
+    assert!(nothing(Mkdirs { path: "/d".into(), mode: 0o700.into(), create_parent: true }.into()));
     assert!(nothing(RenewLease { holder: "nobody".into() }.into()));
     assert!(nothing(SetPermission { path: "/d".into(), mode: 0o755 }.into()));
     assert!(!nothing(SetPermission { path: "/d".into(), mode: 0o700 }.into()));

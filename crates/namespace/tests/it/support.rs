@@ -77,7 +77,7 @@ impl Fs {
     }
 
     pub fn mkdirs(&mut self, path: &str) {
-        self.ok(Mkdirs { path: path.into(), mode: 0o755, create_parent: true });
+        self.ok(Mkdirs { path: path.into(), mode: 0o755.into(), create_parent: true });
     }
 
     pub fn set_policy(&mut self, path: &str, policy: &str) {
@@ -132,7 +132,7 @@ impl Fs {
 pub fn create(path: &str) -> Create {
     Create {
         path: path.into(),
-        mode: 0o644,
+        mode: 0o644.into(),
         holder: "client".into(),
         client_machine: "host".into(),
         create: true,

@@ -10,7 +10,7 @@ use cairn_namespace::query;
 use cairn_namespace::{Outcome, Settings};
 
 fn mkdir(path: &str, create_parent: bool) -> Mkdirs {
-    Mkdirs { path: path.into(), mode: 0o755, create_parent }
+    Mkdirs { path: path.into(), mode: 0o755.into(), create_parent }
 }
 
 fn rename_to(src: &str, dst: &str, overwrite: bool) -> RenameTo {

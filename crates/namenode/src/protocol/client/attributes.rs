@@ -13,9 +13,6 @@ use super::super::refusal::{Answer, Refusal, answer};
 use super::super::storage_policy::to_proto;
 use crate::NameNode;
 
-/// The sticky bit of a mode.
-const STICKY: u16 = 0o1000;
-
 /// Source: Hadoop 3.5.0 `FSNamesystem#setStoragePolicy`.
 pub async fn set_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetStoragePolicyRequestProto = call.decode()?;
@@ -123,28 +120,6 @@ pub async fn list_xattrs(node: &NameNode, call: &Call) -> Answer {
     let found = node.query(call, |store, caller| query::list_xattrs(store, caller, path)).await?;
     let x_attrs = found.into_iter().map(|name| xattr_proto(name, None)).collect();
     answer(&pb::ListXAttrsResponseProto { x_attrs })
-}
-
-/// Owner, group and mode of a path, which has no entries beyond these.
-///
-/// Source: Hadoop 3.5.0 `FSDirAclOp#getAclStatus`.
-pub async fn get_acl_status(node: &NameNode, call: &Call) -> Answer {
-    let request: pb::GetAclStatusRequestProto = call.decode()?;
-    let path = &request.src;
-    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
-    let Some(status) = found else {
-        let message = format!("File/Directory does not exist: {path}");
-        return Err(Refusal::new(class::FILE_NOT_FOUND, message));
-    };
-    let inode = status.inode;
-    let result = pb::AclStatusProto {
-        owner: inode.owner,
-        group: inode.group,
-        sticky: inode.mode & STICKY != 0,
-        entries: Vec::new(),
-        permission: Some(pb::FsPermissionProto { perm: inode.mode.into() }),
-    };
-    answer(&pb::GetAclStatusResponseProto { result })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#checkAccess`.

@@ -161,10 +161,13 @@ pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
     } else {
         pb::HdfsFileStatusProtoFileType::IsFile
     };
-    let flags = match status.policy {
-        Some(_) => pb::HdfsFileStatusProtoFlags::HasEc as u32,
-        None => 0,
-    };
+    let mut flags = 0;
+    if status.policy.is_some() {
+        flags |= pb::HdfsFileStatusProtoFlags::HasEc as u32;
+    }
+    if !inode.acl.is_empty() {
+        flags |= pb::HdfsFileStatusProtoFlags::HasAcl as u32;
+    }
     let children = i32::try_from(status.children()).unwrap_or(i32::MAX);
     pb::HdfsFileStatusProto {
         file_type: file_type as i32,

@@ -3,6 +3,7 @@
 //! Each decodes, runs one command or query, and encodes; methods that are not there yet are in
 //! `refused`. Source: Hadoop 3.5.0 `ClientNamenodeProtocolServerSideTranslatorPB`.
 
+mod acl;
 mod admin;
 mod attributes;
 mod ec;
@@ -75,7 +76,12 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "removeXAttr" => attributes::remove_xattr(node, call).await,
         "getXAttrs" => attributes::get_xattrs(node, call).await,
         "listXAttrs" => attributes::list_xattrs(node, call).await,
-        "getAclStatus" => attributes::get_acl_status(node, call).await,
+        "getAclStatus" => acl::get_acl_status(node, call).await,
+        "modifyAclEntries" => acl::modify_acl_entries(node, call).await,
+        "removeAclEntries" => acl::remove_acl_entries(node, call).await,
+        "removeDefaultAcl" => acl::remove_default_acl(node, call).await,
+        "removeAcl" => acl::remove_acl(node, call).await,
+        "setAcl" => acl::set_acl(node, call).await,
         "checkAccess" => attributes::check_access(node, call).await,
 
         "setErasureCodingPolicy" => ec::set_policy(node, call).await,

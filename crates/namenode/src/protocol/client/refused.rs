@@ -15,13 +15,6 @@ const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.common.Unsupport
 /// Refuses a method that Hadoop has and Cairn has not yet.
 pub fn refuse(call: &Call) -> Answer {
     Err(match call.method.as_str() {
-        "modifyAclEntries" | "removeAclEntries" | "removeDefaultAcl" | "removeAcl" | "setAcl" => {
-            Refusal::new(
-                class::ACL,
-                "The ACL operation has been rejected.  Support for ACLs has been disabled by \
-                 setting dfs.namenode.acls.enabled to false.",
-            )
-        }
         "createSymlink" => Refusal::unsupported("Symlinks not supported"),
         "createSnapshot"
         | "renameSnapshot"

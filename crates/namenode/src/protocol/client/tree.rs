@@ -1,6 +1,7 @@
 //! Changes of the tree: directories, names, attributes.
 
 use cairn_namespace::Outcome;
+use cairn_namespace::acl::CreateMode;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
@@ -32,6 +33,14 @@ pub(super) fn mode(permission: &pb::FsPermissionProto) -> u16 {
     (permission.perm & MODE_MASK) as u16
 }
 
+/// The mode of something new. Clients send it with their umask applied, newer ones also without.
+pub(super) fn create_mode(
+    masked: &pb::FsPermissionProto,
+    unmasked: Option<&pb::FsPermissionProto>,
+) -> CreateMode {
+    CreateMode { masked: mode(masked), unmasked: unmasked.map(mode) }
+}
+
 /// Refuses paths beyond all measure. Source: Hadoop 3.5.0 `NameNodeRpcServer#checkPathLength`.
 pub(super) fn check_path_len(operation: &str, path: &str) -> Result<(), Refusal> {
     let depth = path.split('/').filter(|name| !name.is_empty()).count();
@@ -48,7 +57,7 @@ pub async fn mkdirs(node: &NameNode, call: &Call) -> Answer {
     let request: pb::MkdirsRequestProto = call.decode()?;
     check_path_len("mkdirs", &request.src)?;
     node.check_safe_mode(|| format!("Cannot create directory {}", request.src))?;
-    let mode = mode(&request.masked);
+    let mode = create_mode(&request.masked, request.unmasked.as_ref());
     let command = Mkdirs { path: request.src, mode, create_parent: request.create_parent };
     let outcome = node.submit(call, command).await?;
     answer(&pb::MkdirsResponseProto { result: flag(outcome)? })

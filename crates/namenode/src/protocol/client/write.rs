@@ -21,7 +21,7 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::locate::{self, Locator, Places};
-use super::tree::{check_path_len, mode};
+use super::tree::{check_path_len, create_mode};
 use crate::NameNode;
 use crate::lookup;
 
@@ -71,7 +71,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
     node.check_safe_mode(|| format!("Cannot create file{}", request.src))?;
     let flags = request.create_flag;
     let command = Create {
-        mode: mode(&request.masked),
+        mode: create_mode(&request.masked, request.unmasked.as_ref()),
         holder: request.client_name,
         client_machine: call.peer.ip().to_canonical().to_string(),
         create: has(flags, pb::CreateFlagProto::Create),
