@@ -76,7 +76,8 @@ impl Dataset {
     }
 }
 
-/// The checksum that a meta file's header names.
+/// The checksum that a meta file's header names. One that names none although CRCs follow is not as it was
+/// written: read as it says, nothing would be checked.
 pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum> {
     let mut head = [0; meta_file::HEADER_LEN];
     meta.read_exact_at(&mut head, 0).at(&files.meta)?;
@@ -84,6 +85,11 @@ pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum>
     let kind = ChecksumKind::from_id(header.checksum as u8).ok_or_else(|| {
         DataNodeError::Checksum(format!("{} has an unknown type", files.meta.display()))
     })?;
+    let has_crcs = meta.metadata().at(&files.meta)?.len() > meta_file::HEADER_LEN as u64;
+    if kind == ChecksumKind::Null && has_crcs {
+        let what = format!("{} has CRCs, but no type for them", files.meta.display());
+        return Err(DataNodeError::Checksum(what));
+    }
     Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
 }
 

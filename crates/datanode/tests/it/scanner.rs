@@ -111,6 +111,27 @@ async fn single_flipped_bits_are_found_wherever_they_are() {
     }
 }
 
+/// Readers would check nothing, and so never find a wrong byte.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_flipped_to_none_is_found_by_the_first_reader() {
+    fn no_scanners(config: &mut DataNodeConfig) {
+        folders_only(config);
+        config.directory_scan_interval = Duration::ZERO;
+    }
+    let cluster = Cluster::start_tuned(1, no_scanners).await;
+    for id in [ID, UNIT] {
+        write_block(&cluster, &[0], id, 1001, &bytes(LEN)).await;
+        let meta = &files(&cluster, id)[1];
+        // CRC32C is 2, none is 0.
+        flip(meta, 2 * 8 + 1);
+        assert_eq!(fs::read(meta).unwrap()[2], 0);
+        let mut stream = cluster.connect(0).await;
+        assert!(read(&mut stream, block(id, 1001, 0), 0, 10).await.is_err());
+        let bad = (id, cluster.uuid(0));
+        cluster.wait("the report", |record| record.bad.contains(&bad)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_lengths_and_missing_meta_files_are_found() {
     for tune in [always as fn(&mut DataNodeConfig), folders_only] {
