@@ -8,6 +8,7 @@
 //! the CRC kernels.
 //! Tested in `tests/it` against Hadoop's own output (`tests/golden`).
 
+pub mod agree;
 mod codec;
 pub mod crc;
 mod engine;

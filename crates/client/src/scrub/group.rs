@@ -1,12 +1,12 @@
 //! Scrubbing a block group: units are as written, and parity is what encoding the data gives.
 
-use super::agree::Agreement;
 use super::{FaultKind, Found, Scrub, read_fault};
 use crate::datanode::read_block::{BlockReader, ReadRange};
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::protocol::convert::Located;
 use crate::types::DataNodeAddr;
+use cairn_codec::agree::Agreement;
 use cairn_codec::crc::crc32c;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{Policy, UnitIndex};
@@ -66,7 +66,7 @@ impl Scrub<'_> {
             agreement.compare(&views)?;
             start += len as u64;
         }
-        self.result.parity_checked += u64::from(agreement.is_complete);
+        self.result.parity_checked += u64::from(agreement.is_complete());
         Ok(self.judge(units, &agreement, recorded))
     }
 
@@ -119,14 +119,14 @@ impl Scrub<'_> {
         if agreement.all_agree() || is_explained {
             return faults;
         }
-        let may_be_wrong = |unit: UnitIndex| {
-            let known = &units[unit.as_usize()];
-            !as_written[unit.as_usize()] && known.len > 0 && known.fault.is_none()
+        let may_be_wrong = |unit: usize| {
+            let known = &units[unit];
+            !as_written[unit] && known.len > 0 && known.fault.is_none()
         };
         match agreement.odd_one_out(may_be_wrong) {
             Some(unit) => {
-                let location = units[unit.as_usize()].location;
-                faults.push((location, Some(unit), FaultKind::OddOneOut));
+                let Unit { location, index, .. } = units[unit];
+                faults.push((location, Some(index), FaultKind::OddOneOut));
             }
             None => faults.push((None, None, FaultKind::Disagrees)),
         }

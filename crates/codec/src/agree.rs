@@ -5,27 +5,26 @@
 //! nothing can be told; with more, a single wrong unit is the only one without which all agree. Two wrong units that
 //! differ at the same byte could, with odds of some in 255 at that byte alone, look like one.
 
-use crate::error::Result;
-use cairn_codec::Codec;
-use cairn_stripe::UnitIndex;
+use crate::{Codec, CodecError};
 use std::collections::BTreeSet;
 
-/// What the slices have shown so far.
-pub(super) struct Agreement<'a> {
+/// What the slices of a group's units have shown so far.
+pub struct Agreement<'a> {
     codec: &'a Codec,
     /// Units without which every slice agrees; `None` while all agree with all.
     suspects: Option<BTreeSet<usize>>,
-    /// Whether every slice could be compared.
-    pub(super) is_complete: bool,
+    is_complete: bool,
 }
 
 impl<'a> Agreement<'a> {
-    pub(super) fn new(codec: &'a Codec) -> Agreement<'a> {
+    /// Nothing is compared yet.
+    pub fn new(codec: &'a Codec) -> Agreement<'a> {
         Agreement { codec, suspects: None, is_complete: true }
     }
 
-    /// Compares a slice of each unit; all of one length, `None` for a unit that cannot be read.
-    pub(super) fn compare(&mut self, units: &[Option<&[u8]>]) -> Result<()> {
+    /// Compares a slice of each unit; all of one length, `None` for a unit that cannot be read. Fails as
+    /// [`Codec::decode`] does, when the slices are of several lengths, say.
+    pub fn compare(&mut self, units: &[Option<&[u8]>]) -> Result<(), CodecError> {
         let there: Vec<usize> = (0..units.len()).filter(|unit| units[*unit].is_some()).collect();
         if there.len() <= self.codec.data_count() {
             self.is_complete = false;
@@ -48,19 +47,28 @@ impl<'a> Agreement<'a> {
         Ok(())
     }
 
-    /// Whether all slices have agreed.
-    pub(super) fn all_agree(&self) -> bool {
+    /// Whether every slice could be compared: there was more than decoding needs.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Whether all slices that were compared have agreed.
+    pub fn all_agree(&self) -> bool {
         self.suspects.is_none()
     }
 
+    /// The units without any one of which all others agree; none while all do.
+    pub fn suspects(&self) -> impl Iterator<Item = usize> + '_ {
+        self.suspects.iter().flatten().copied()
+    }
+
     /// The one unit without which all agree, among those that `may_be` wrong.
-    pub(super) fn odd_one_out(&self, may_be: impl Fn(UnitIndex) -> bool) -> Option<UnitIndex> {
-        let suspects = self.suspects.iter().flatten().map(|unit| UnitIndex(*unit as u8));
-        let mut left = suspects.filter(|unit| may_be(*unit));
+    pub fn odd_one_out(&self, may_be: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut left = self.suspects().filter(|unit| may_be(*unit));
         left.next().filter(|_| left.next().is_none())
     }
 
-    fn agree(&self, units: &[Option<&[u8]>], among: &[usize]) -> Result<bool> {
+    fn agree(&self, units: &[Option<&[u8]>], among: &[usize]) -> Result<bool, CodecError> {
         let (sources, others) = among.split_at(self.codec.data_count());
         let mut given = vec![None; units.len()];
         sources.iter().for_each(|unit| given[*unit] = units[*unit]);
@@ -75,7 +83,7 @@ impl<'a> Agreement<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_codec::CodecKind;
+    use crate::CodecKind;
 
     fn encoded(codec: &Codec) -> Vec<Vec<u8>> {
         let (k, m) = (codec.data_count(), codec.parity_count());
@@ -105,13 +113,16 @@ mod tests {
                 agreement.compare(&slices).unwrap();
                 let spare = m - usize::from(lost.is_some());
                 let found = agreement.odd_one_out(|_| true);
-                let want = (spare >= 2).then_some(UnitIndex(wrong as u8));
+                let want = (spare >= 2).then_some(wrong);
                 assert_eq!(found, want, "{wrong} of {k}+{m} without {lost:?}");
-                assert_eq!((agreement.all_agree(), agreement.is_complete), (spare == 0, spare > 0));
+                assert_eq!(
+                    (agreement.all_agree(), agreement.is_complete()),
+                    (spare == 0, spare > 0)
+                );
                 if spare == 1 {
                     // Known to be as written, the others clear themselves.
-                    let known = agreement.odd_one_out(|unit| unit.as_usize() == wrong);
-                    assert_eq!(known, Some(UnitIndex(wrong as u8)));
+                    let known = agreement.odd_one_out(|unit| unit == wrong);
+                    assert_eq!(known, Some(wrong));
                 }
             }
         }
