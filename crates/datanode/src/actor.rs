@@ -16,6 +16,7 @@ pub(crate) use report::IncrementalReports;
 
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
+use crate::ops::reconstruct::start_scrubs;
 use crate::volume::Usage;
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
@@ -127,6 +128,7 @@ async fn take_turn(
         for command in answer.cmds {
             is_told_to_register |= command::run(node, command);
         }
+        start_scrubs(node, answer.scrubs);
     }
     if is_told_to_register {
         return Err(End::Register);
@@ -148,6 +150,7 @@ async fn take_turn(
 
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
     let failed_work = node.failed_work.take();
+    let scrubbed = node.scrubs.take_results();
     let failed = node.dataset.volumes().iter().filter(|volume| volume.is_failed()).count();
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
@@ -159,11 +162,14 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         cache_used: Some(0),
         request_full_block_report_lease: Some(wants_lease),
         failed_work,
+        takes_scrubs: Some(true),
+        scrubbed,
         ..Default::default()
     };
     let answer = call(node, "sendHeartbeat", &request).await;
     if answer.is_err() {
         node.failed_work.put_back(request.failed_work);
+        node.scrubs.put_back(request.scrubbed);
     }
     answer
 }

@@ -5,7 +5,7 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
-use crate::ops::reconstruct::Reconstructions;
+use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) bad_blocks: BadBlocks,
     pub(crate) failed_work: FailedWork,
     pub(crate) copies: Copies,
+    /// Whole blocks and groups that are read, and what came of it.
+    pub(crate) scrubs: Scrubs,
     /// Settings that can change.
     pub(crate) reconfiguration: Reconfiguration<DataNodeConfig>,
     /// Bytes per second of copies that the NameNode orders.
@@ -89,6 +91,7 @@ impl Node {
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
             copies: Copies::default(),
+            scrubs: Scrubs::default(),
             reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),
             transfer_budget: Budget::new(config.transfer_bandwidth),
             name_node: RpcClient::new(

@@ -171,6 +171,12 @@ pub struct NameNodeConfig {
     pub consider_load: bool,
     /// Key `dfs.namenode.redundancy.considerLoad.factor`.
     pub load_factor: f64,
+    /// Time between walks that look for blocks and groups that no scanner compares with a record, zero for
+    /// none. Key `cairn.namenode.scrub.period`.
+    pub scrub_period: Duration,
+    /// What one DataNode reads for them in a second, at most; 0 for nothing.
+    /// Key `cairn.namenode.scrub.bytes-per-second`.
+    pub scrub_bytes_per_second: u64,
     /// Where racks are looked up.
     pub racks: RackSource,
     /// DataNodes that may register, one `host`, `address` or `address:port` a line; all when `None`.
@@ -265,6 +271,8 @@ impl Default for NameNodeConfig {
             max_streams: 2,
             max_streams_hard: 4,
             invalidate_limit: 1000,
+            scrub_period: Duration::from_secs(504 * 3600),
+            scrub_bytes_per_second: 4 * MIB,
             consider_load: true,
             load_factor: 2.0,
             racks: RackSource::Default,

@@ -46,6 +46,14 @@ impl BlockLookup for Lookup<'_> {
         info.and_then(|info| info.block.unit_crcs.get(unit.as_usize()).copied().flatten())
     }
 
+    fn has_crcs(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        let info = query::get_block(self.0, id)
+            .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
+        let crcs = info.map_or_else(Vec::new, |info| info.block.unit_crcs);
+        let is_known = |unit: UnitIndex| crcs.get(unit.as_usize()).copied().flatten().is_some();
+        facts.units().into_iter().all(is_known)
+    }
+
     fn is_future(&self, gs: GenerationStamp) -> bool {
         query::is_future_stamp(self.0, gs)
             .unwrap_or_else(|error| panic!("cannot read the store's last stamp: {error}"))

@@ -277,6 +277,8 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         decommission_interval: config.decommission_interval,
         max_tracked_nodes: config.max_tracked_nodes,
         upgrade_domain_factor: config.upgrade_domain_factor,
+        scrub_period: config.scrub_period,
+        scrub_bytes_per_second: config.scrub_bytes_per_second,
         ..Config::default()
     }
 }

@@ -166,6 +166,11 @@ pub trait BlockLookup {
         None
     }
 
+    /// Whether such a CRC is recorded of every unit that has bytes.
+    fn has_crcs(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        facts.units().into_iter().all(|unit| self.unit_crc(id, unit).is_some())
+    }
+
     /// Whether a generation stamp is one that this namespace has not given out yet: a sign that the
     /// NameNode was started with an old state.
     fn is_future(&self, gs: GenerationStamp) -> bool {

@@ -15,6 +15,7 @@ use crate::node::{DataNode, NodeHandle};
 use crate::queue::Queues;
 use crate::report::LateCrc;
 use crate::safe_mode::SafeMode;
+use crate::scrub::Scrubs;
 use crate::storage::{Storage, StorageHandle};
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -40,6 +41,7 @@ pub struct Cluster {
     pub(crate) queues: Queues,
     pub(crate) mending: Mending,
     pub(crate) leaving: Leaving,
+    pub(crate) scrubs: Scrubs,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
 }
@@ -74,6 +76,7 @@ impl Cluster {
             queues: Queues::default(),
             mending: Mending::default(),
             leaving: Leaving::default(),
+            scrubs: Scrubs::default(),
             last_event: Now::default(),
         }
     }
@@ -142,6 +145,7 @@ impl Cluster {
         }
         let admin = self.follow_leaving(lookup, now);
         self.mend(lookup, now, dice);
+        self.look_for_scrubs(lookup, now);
         Tick { died, left_safe_mode, admin }
     }
 

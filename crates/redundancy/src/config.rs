@@ -73,6 +73,12 @@ pub struct Config {
     /// How long the leave to send a full report lasts:
     /// `dfs.namenode.full.block.report.lease.length.ms`.
     pub report_lease_len: Duration,
+    /// Time between the beginnings of walks that look for blocks and groups to scrub, zero for none:
+    /// `cairn.namenode.scrub.period`.
+    pub scrub_period: Duration,
+    /// Bytes per second that one DataNode reads for scrubs, at most; 0 for no scrubs:
+    /// `cairn.namenode.scrub.bytes-per-second`.
+    pub scrub_bytes_per_second: u64,
 }
 
 impl Default for Config {
@@ -103,6 +109,8 @@ impl Default for Config {
             load_factor: 2.0,
             report_leases: 6,
             report_lease_len: Duration::from_secs(300),
+            scrub_period: Duration::from_secs(504 * 3600),
+            scrub_bytes_per_second: 4 << 20,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::cluster::Cluster;
 use crate::command::Command;
 use crate::error::RedundancyError;
 use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
+use crate::scrub::ScrubOrder;
 use crate::storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
 use crate::{ClusterStats, Now};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +54,8 @@ pub struct Heartbeat {
     pub cache_capacity: u64,
     /// Bytes of cache used.
     pub cache_used: u64,
+    /// Whether it can be told to scrub.
+    pub takes_scrubs: bool,
     /// Whether it wants to send a full block report.
     pub wants_report_lease: bool,
 }
@@ -62,6 +65,8 @@ pub struct Heartbeat {
 pub struct HeartbeatAnswer {
     /// Things to do, in this order.
     pub commands: Vec<Command>,
+    /// Blocks and groups to read as a whole.
+    pub scrubs: Vec<ScrubOrder>,
     /// Leave to send a full block report.
     pub report_lease: Option<u64>,
 }
@@ -140,6 +145,7 @@ impl Cluster {
             cache_used: 0,
             usage: StorageUsage::default(),
             storages: Vec::new(),
+            takes_scrubs: false,
             heartbeat_seen: false,
             forgotten: false,
         });
@@ -159,7 +165,8 @@ impl Cluster {
         now: Now,
     ) -> HeartbeatAnswer {
         let Some(handle) = self.live_node_by_uuid(uuid) else {
-            return HeartbeatAnswer { commands: vec![Command::Register], report_lease: None };
+            let commands = vec![Command::Register];
+            return HeartbeatAnswer { commands, ..HeartbeatAnswer::default() };
         };
         let wants_lease = heartbeat.wants_report_lease;
         self.take_figures(lookup, handle, heartbeat, now);
@@ -172,7 +179,9 @@ impl Cluster {
         let report_lease =
             if wants_lease { self.leases.request(handle, &self.config, now) } else { None };
         let commands = self.take_commands(lookup, handle, now);
-        HeartbeatAnswer { commands, report_lease }
+        let is_free = commands.is_empty();
+        let scrubs = if is_free { self.take_scrubs(lookup, handle, now) } else { Vec::new() };
+        HeartbeatAnswer { commands, scrubs, report_lease }
     }
 
     /// Takes the sign of life that a node sends when its heartbeats are late. It gets no commands, and
@@ -209,6 +218,7 @@ impl Cluster {
         node.volume_failures = heartbeat.volume_failures;
         node.cache_capacity = heartbeat.cache_capacity;
         node.cache_used = heartbeat.cache_used;
+        node.takes_scrubs = heartbeat.takes_scrubs;
     }
 
     fn update_storages(

@@ -269,6 +269,7 @@ impl Cluster {
     /// to be brought by it will not arrive. Returns the blocks whose work was lost.
     pub(crate) fn drop_commands(&mut self, node: NodeHandle) -> Vec<BlockId> {
         self.mending.outboxes.remove(&node);
+        self.scrubs.forget_worker(node);
         let storages = &self.storages;
         let concerns =
             |t: &Task| t.worker == Some(node) || storages[t.storage.0 as usize].node == node;

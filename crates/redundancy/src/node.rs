@@ -135,6 +135,9 @@ pub struct DataNode {
     pub usage: StorageUsage,
     /// Its storages, in the order in which they were first seen.
     pub storages: Vec<StorageHandle>,
+    /// Whether it reads whole blocks and groups to find those that disagree, and has a block scanner that tells the
+    /// CRCs of its own.
+    pub takes_scrubs: bool,
     /// Whether it has sent a heartbeat since it registered.
     pub heartbeat_seen: bool,
     /// Whether another node has taken its place, so that nothing must know it any more.

@@ -93,6 +93,8 @@ pub struct Changes {
     /// Finalized replicas and units whose bytes are not those first written: marked bad, worth a
     /// word to the operator.
     pub altered: Vec<BlockRef>,
+    /// Blocks and groups whose replicas or units disagree, and nobody knows which one is wrong.
+    pub unexplained: Vec<BlockId>,
 }
 
 /// The CRC of a unit that was reported after its block was complete.
@@ -109,9 +111,18 @@ pub struct LateCrc {
 }
 
 impl Changes {
+    /// Takes what is to be done besides.
+    pub fn append(&mut self, other: Changes) {
+        self.ready.extend(other.ready);
+        self.late_crcs.extend(other.late_crcs);
+        self.altered.extend(other.altered);
+        self.unexplained.extend(other.unexplained);
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.late_crcs.is_empty() && self.altered.is_empty()
+        let is_quiet = self.altered.is_empty() && self.unexplained.is_empty();
+        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet
     }
 }
 
@@ -500,7 +511,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn mark_bad(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, bad: Bad) {
+    pub(crate) fn mark_bad(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, bad: Bad) {
         let (id, unit) = (bad.block.id.group(), bad.block.id.unit());
         let facts = lookup.block(id);
         let before = facts.as_ref().map(|facts| self.safe_units(id, facts));

@@ -21,6 +21,8 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.number("dfs.namenode.ec.policies.max.cellsize", &mut c.ec_max_cell_len)?;
     conf.boolean("dfs.namenode.ec.userdefined.policy.allowed", &mut c.ec_user_policies)?;
     conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
+    conf.seconds("cairn.namenode.scrub.period", &mut c.scrub_period)?;
+    conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;
     conf.seconds("dfs.namenode.lease-hard-limit-sec", &mut c.lease_hard_limit)?;
     conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;

@@ -87,6 +87,13 @@ impl Cluster {
         Cluster::start_with(count, |_| {}).await
     }
 
+    /// Has the background scrub look for work so often.
+    pub fn scrub_every(&self, period: Duration) {
+        let mut cluster = self._namenode.node().cluster();
+        let config = cluster.config().clone();
+        cluster.set_config(cairn_redundancy::Config { scrub_period: period, ..config });
+    }
+
     /// Stops the DataNodes that hold these units of a file's first block, at once.
     pub async fn kill_units(&mut self, path: &str, units: &[u8]) {
         let blocks = self.fs.block_locations(path, 0, 1).await.unwrap();

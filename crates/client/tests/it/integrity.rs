@@ -24,6 +24,7 @@ fn scans_always(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
 /// Mends at once what others find.
 fn scans_never(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
     mends_at_once(namenode, datanode);
+    namenode.scrub_period = Duration::ZERO;
     datanode.scan_bytes_per_second = 0;
 }
 
@@ -273,4 +274,80 @@ async fn a_scrub_of_a_group_with_a_lost_unit_compares_the_others() {
     let kind_fits = matches!(fault.kind, FaultKind::Missing | FaultKind::Unreadable(_));
     assert!(kind_fits && fault.unit == Some(UnitIndex(1)) && !fault.reported, "{fault:?}");
     assert_eq!(scrub.parity_checked, 1);
+}
+
+/// Waits until a CRC is recorded of each replica or unit of a file, and that all of them fit.
+async fn wait_recorded(fs: &FileSystem, path: &str, count: u64) {
+    let start = Instant::now();
+    loop {
+        let scrub = fs.scrub(path, &ScrubOptions::default(), &|_| ()).await.unwrap();
+        if scrub.compared_with_record == count {
+            assert_eq!(scrub.faults, [], "{path}");
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "{path}: {scrub:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_altered_without_a_record_is_found_and_repaired_in_the_background() {
+    let cluster = Cluster::start_tuned(7, scans_never, without_records).await;
+    let fs = cluster.fs.clone();
+    for policy in [POLICY, "XOR-2-1-1024k"] {
+        fs.enable_policy(policy).await.unwrap();
+    }
+    let mut altered = Vec::new();
+    for (number, len) in [3 << 20, (4 << 20) + 5, (1 << 20) + 900].into_iter().enumerate() {
+        let (path, data) = (format!("/{number}"), bytes(number as u64, len));
+        put(&fs, &path, &data, &striped(POLICY, 2 << 20)).await.unwrap();
+        altered.push((path, data, Some([2, 3, 1][number])));
+    }
+    let data = bytes(3, 1 << 20);
+    put(&fs, "/copy", &data, &copies(3)).await.unwrap();
+    altered.push(("/copy".to_string(), data.clone(), None));
+    put(&fs, "/xor", &data, &striped("XOR-2-1-1024k", 2 << 20)).await.unwrap();
+    put(&fs, "/good", &data, &striped(POLICY, 2 << 20)).await.unwrap();
+    let mut before = Vec::new();
+    for (path, _, unit) in &altered {
+        let block = first_block(&fs, path).await.block.id;
+        let id = unit.map_or(block, |unit| block.internal(UnitIndex(unit)));
+        let files = cluster.block_files(id.0).swap_remove(0);
+        before.push((storages(&fs, path, unit.unwrap_or(0)).await, storage_of(&files.0)));
+        forge(&files, 500);
+    }
+    let xor = first_block(&fs, "/xor").await.block.id.internal(UnitIndex(0)).0;
+    forge(&cluster.block_files(xor)[0], 9);
+
+    cluster.scrub_every(Duration::from_millis(300));
+    for ((path, data, unit), (before, bad)) in altered.iter().zip(before) {
+        wait_replaced(&fs, path, unit.unwrap_or(0), &before, &bad).await;
+        assert_same(&get(&fs, path).await.unwrap(), data, path);
+    }
+    // Of those that are shorter than a stripe, data units are empty.
+    for (path, count) in [("/0", 5), ("/1", 5), ("/2", 4), ("/copy", 3), ("/good", 3)] {
+        wait_recorded(&fs, path, count).await;
+    }
+    // Which unit is wrong is not known, so nothing is done to any, and nothing is recorded.
+    let scrub = fs.scrub("/xor", &ScrubOptions::default(), &|_| ()).await.unwrap();
+    assert_eq!((scrub.compared_with_record, scrub.faults.len()), (0, 1));
+    assert_eq!(storages(&fs, "/xor", 0).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_background_scrub_has_recorded_the_scanners_look_after() {
+    let cluster = Cluster::start_tuned(7, scans_always, without_records).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    let data = bytes(8, (4 << 20) + 5);
+    put(&fs, "/f", &data, &striped(POLICY, 2 << 20)).await.unwrap();
+    cluster.scrub_every(Duration::from_millis(300));
+    wait_recorded(&fs, "/f", 5).await;
+    cluster.scrub_every(Duration::ZERO);
+    let before = storages(&fs, "/f", 4).await;
+    let parity = first_block(&fs, "/f").await.block.id.internal(UnitIndex(4)).0;
+    let files = cluster.block_files(parity).swap_remove(0);
+    forge(&files, 600_000);
+    wait_replaced(&fs, "/f", 4, &before, &storage_of(&files.0)).await;
+    assert_same(&get(&fs, "/f").await.unwrap(), &data, "/f");
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! k units --read--> stripe after stripe --decode--> all lost units --prove--> replicas on their targets
 //! ```
+//! `reconstruct/scrub.rs` reads whole groups in the same way, only to see whether their units agree.
 //! `reconstruct/plan.rs` checks the command, `source.rs` reads, `gather.rs` decides what to ask for next,
 //! `rebuild.rs` decodes and proves, `target.rs` writes. A unit becomes a replica only after its CRC is the one
 //! recorded when it was first written or, without a record, after its sources were decoded back from it.
@@ -15,10 +16,12 @@ mod gather;
 mod pace;
 mod plan;
 mod rebuild;
+mod scrub;
 mod source;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;
+pub(crate) use scrub::{Scrubs, start as start_scrubs};
 
 use crate::config::DataNodeConfig;
 use crate::error::{DataNodeError, Result};

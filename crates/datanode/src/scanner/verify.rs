@@ -17,7 +17,7 @@ const MIN_STEP: u64 = 64 << 10;
 
 /// What came of a look.
 pub(super) enum Outcome {
-    /// All is as it should be. Without the CRC of all bytes if its chunks have no CRC32Cs.
+    /// All is as it should be. Without the CRC of all bytes if not all were read in one look.
     Good(Finalized),
     /// The replica is not what it was when it was finalized.
     Bad { block: Block, error: DataNodeError },
@@ -59,13 +59,13 @@ pub(super) async fn look(node: &Arc<Node>, volume: &Arc<Volume>, id: BlockId) ->
 }
 
 /// Checks the chunks from byte `at` on, which follows what was found good. Returns the CRC32C of all bytes, if
-/// they were read from the first on and have CRC32Cs.
+/// they were read from the first on.
 async fn read_from(node: &Arc<Node>, block: &Block, at: &mut u64) -> Result<Option<u32>> {
     let view = Arc::new(node.dataset.open_read(block, 0).await?);
     view.check_lengths()?;
     let (kind, chunk_len) = (view.checksum.kind, view.checksum.chunk_len as u64);
-    let has_sum = *at == 0 && kind == ChecksumKind::Crc32c;
-    let mut sum = Sum { fold: CrcFold::new(kind, view.checksum.chunk_len), tail: 0 };
+    let (has_sum, has_crc32cs) = (*at == 0, kind == ChecksumKind::Crc32c);
+    let mut sum = Sum { fold: CrcFold::new(kind, view.checksum.chunk_len), tail: 0, of_bytes: 0 };
     let step = (node.config.scan_bytes_per_second / 4).clamp(MIN_STEP, MAX_STEP);
     let step = step.next_multiple_of(chunk_len);
     while *at < view.end {
@@ -76,7 +76,10 @@ async fn read_from(node: &Arc<Node>, block: &Block, at: &mut u64) -> Result<Opti
         *at = end;
         tokio::time::sleep(Duration::from_secs_f64(cost)).await;
     }
-    Ok(has_sum.then(|| sum.fold.finish(sum.tail, view.end % chunk_len)))
+    Ok(has_sum.then(|| match has_crc32cs {
+        true => sum.fold.finish(sum.tail, view.end % chunk_len),
+        false => sum.of_bytes,
+    }))
 }
 
 /// The CRC of the chunks so far.
@@ -84,6 +87,8 @@ struct Sum {
     fold: CrcFold,
     /// Of a last chunk that is not full.
     tail: u32,
+    /// CRC32C of the bytes themselves, where the chunks have none.
+    of_bytes: u32,
 }
 
 /// Checks some chunks. They are read from the disk, not from memory, and do not stay there.
@@ -93,6 +98,9 @@ fn check_slice(view: &ReadView, id: BlockId, from: u64, end: u64, mut sum: Sum) 
     let (mut data, mut crcs) = (vec![0; (end - from) as usize], Vec::new());
     view.read_at(from, &mut data)?;
     sys::advise(&view.data, from, end - from, Advice::DontNeed);
+    if kind != ChecksumKind::Crc32c {
+        sum.of_bytes = crc::crc32c(sum.of_bytes, &data);
+    }
     if kind == ChecksumKind::Null {
         return Ok(sum);
     }

@@ -2,7 +2,7 @@
 //! (`hdfs dfsadmin -reconfig namenode HOST:PORT start`).
 //!
 //! Source: Hadoop 3.5.0 `NameNode#reconfigurePropertyImpl`. Deviation: the interval between rounds of
-//! mending can be changed as well.
+//! mending, and how much is scrubbed, can be changed as well.
 
 use cairn_net::rpc_server::Call;
 
@@ -19,10 +19,22 @@ const MULTIPLIER: &str = "dfs.namenode.replication.work.multiplier.per.iteration
 const INVALIDATE: &str = "dfs.block.invalidate.limit";
 const PENDING: &str = "dfs.namenode.reconstruction.pending.timeout-sec";
 const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
+const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
+const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
 /// The properties that can change.
-pub const PROPERTIES: &[&str] =
-    &[HEARTBEAT, RECHECK, STREAMS, STREAMS_HARD, MULTIPLIER, INVALIDATE, PENDING, INTERVAL];
+pub const PROPERTIES: &[&str] = &[
+    HEARTBEAT,
+    RECHECK,
+    STREAMS,
+    STREAMS_HARD,
+    MULTIPLIER,
+    INVALIDATE,
+    PENDING,
+    INTERVAL,
+    SCRUB_PERIOD,
+    SCRUB_RATE,
+];
 
 /// Handles a call of this protocol.
 pub async fn handle(node: &NameNode, call: &Call) -> Answer {
@@ -43,6 +55,8 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
         INVALIDATE => config.invalidate_limit = new.invalidate_limit,
         PENDING => config.pending_timeout = new.pending_timeout,
         INTERVAL => config.redundancy_interval = new.redundancy_interval,
+        SCRUB_PERIOD => config.scrub_period = new.scrub_period,
+        SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
         _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     cluster.set_config(config);

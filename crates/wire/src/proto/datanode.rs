@@ -307,6 +307,12 @@ pub struct HeartbeatRequestProto {
     /// Field 1000 `failedWork`.
     #[prost(message, repeated, tag = "1000")]
     pub failed_work: ::std::vec::Vec<FailedWorkProto>,
+    /// Field 1001 `takesScrubs`.
+    #[prost(bool, optional, tag = "1001")]
+    pub takes_scrubs: ::core::option::Option<bool>,
+    /// Field 1002 `scrubbed`.
+    #[prost(message, repeated, tag = "1002")]
+    pub scrubbed: ::std::vec::Vec<ScrubbedBlockProto>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatResponseProto`.
@@ -330,6 +336,9 @@ pub struct HeartbeatResponseProto {
     /// Field 6 `isSlownode`.
     #[prost(bool, optional, tag = "6", default = "false")]
     pub is_slownode: ::core::option::Option<bool>,
+    /// Field 1000 `scrubs`.
+    #[prost(message, repeated, tag = "1000")]
+    pub scrubs: ::std::vec::Vec<ScrubOrderProto>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.
@@ -388,6 +397,60 @@ pub struct ReportBadBlocksRequestProto {
 /// `hadoop.hdfs.datanode.ReportBadBlocksResponseProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReportBadBlocksResponseProto {}
+
+/// `hadoop.hdfs.datanode.ScrubOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScrubOrderProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `datanodes`.
+    #[prost(message, required, tag = "1001")]
+    pub datanodes: super::hdfs::DatanodeInfosProto,
+    /// Field 1002 `storageUuids`.
+    #[prost(message, required, tag = "1002")]
+    pub storage_uuids: super::hdfs::StorageUuidsProto,
+    /// Field 1003 `unitIndices`.
+    #[prost(bytes = "vec", optional, tag = "1003")]
+    pub unit_indices: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1004 `ecPolicy`.
+    #[prost(message, optional, tag = "1004")]
+    pub ec_policy: ::core::option::Option<super::hdfs::ErasureCodingPolicyProto>,
+    /// Field 1005 `bytesPerSecond`.
+    #[prost(uint64, required, tag = "1005")]
+    pub bytes_per_second: u64,
+}
+
+/// `hadoop.hdfs.datanode.ScrubbedBlockProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScrubbedBlockProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::BlockProto,
+    /// Field 1001 `places`.
+    #[prost(message, repeated, tag = "1001")]
+    pub places: ::std::vec::Vec<ScrubbedPlaceProto>,
+    /// Field 1002 `agree`.
+    #[prost(bool, optional, tag = "1002")]
+    pub agree: ::core::option::Option<bool>,
+    /// Field 1003 `suspects`.
+    #[prost(bytes = "vec", optional, tag = "1003")]
+    pub suspects: ::core::option::Option<::std::vec::Vec<u8>>,
+}
+
+/// `hadoop.hdfs.datanode.ScrubbedPlaceProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScrubbedPlaceProto {
+    /// Field 1000 `storageUuid`.
+    #[prost(string, required, tag = "1000")]
+    pub storage_uuid: ::std::string::String,
+    /// Field 1001 `unit`.
+    #[prost(uint32, required, tag = "1001")]
+    pub unit: u32,
+    /// Field 1002 `crc32c`.
+    #[prost(fixed32, optional, tag = "1002")]
+    pub crc32c: ::core::option::Option<u32>,
+}
 
 /// `hadoop.hdfs.datanode.SlowDiskReportProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -2,7 +2,7 @@
 
 use super::buffers::Buffers;
 use super::plan::Plan;
-use super::source::{self, Answer, Ask, Piece};
+use super::source::{self, Answer, Ask, Piece, Wanted};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use cairn_stripe::UnitIndex;
@@ -211,7 +211,8 @@ impl<'a> Gather<'a> {
             let reader = self.readers[at].get_or_insert_with(|| {
                 let answers = self.answer_to.clone();
                 let buffers = self.buffers.clone();
-                source::start(&mut self.tasks, self.node, self.plan, ask.unit, buffers, answers)
+                let wanted = Wanted::of_plan(self.plan, ask.unit);
+                source::start(&mut self.tasks, self.node, wanted, buffers, answers)
             });
             // A reader that has ended has left a failure among the answers; one with a full queue is slow.
             if reader.try_send(Ask { step: step.number, range }).is_err() {

@@ -106,6 +106,25 @@ impl Plan {
         })
     }
 
+    /// A group that is only read: no unit is lost, none is written.
+    pub(super) fn for_scrub(
+        group: Block,
+        policy: &ErasureCodingPolicyProto,
+        units: &[u8],
+        nodes: &[DatanodeInfoProto],
+    ) -> Result<Plan> {
+        if !group.id.is_striped() || group.id != group.id.group() {
+            return refuse(format!("{} is not a block group", group.id));
+        }
+        let geometry = group_checksum::geometry(policy)?;
+        let codec = Codec::new(codec_kind(policy)?, geometry.k(), geometry.m())
+            .map_err(|error| DataNodeError::peer(error.to_string()))?;
+        let holders = holders(&geometry, units, nodes)?;
+        let recorded = vec![None; geometry.units()];
+        let (targets, named, is_ours, is_urgent) = (Vec::new(), Vec::new(), true, false);
+        Ok(Plan { group, geometry, codec, holders, targets, recorded, named, is_ours, is_urgent })
+    }
+
     /// The internal block of a unit.
     pub(super) fn block(&self, unit: UnitIndex) -> Block {
         Block { id: self.group.id.internal(unit), len: self.len(unit), ..self.group.clone() }

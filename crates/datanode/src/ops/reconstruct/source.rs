@@ -56,23 +56,40 @@ pub(super) struct Piece {
     pub(super) crc32c: Option<u32>,
 }
 
+/// What a reader reads.
+pub(super) struct Wanted {
+    /// What its answers are named by.
+    pub(super) unit: UnitIndex,
+    pub(super) block: Block,
+    /// Who has it.
+    pub(super) holders: Vec<DatanodeInfoProto>,
+    pub(super) is_urgent: bool,
+}
+
+impl Wanted {
+    pub(super) fn of_plan(plan: &Plan, unit: UnitIndex) -> Wanted {
+        let holders = plan.holders[unit.as_usize()].clone();
+        Wanted { unit, block: plan.block(unit), holders, is_urgent: plan.is_urgent }
+    }
+}
+
 /// Starts a reader of a unit within `tasks`. It ends when its asks end, or when the last holder fails.
 pub(super) fn start(
     tasks: &mut tokio::task::JoinSet<()>,
     node: &Arc<Node>,
-    plan: &Plan,
-    unit: UnitIndex,
+    wanted: Wanted,
     buffers: Arc<Buffers>,
     answers: mpsc::Sender<Answer>,
 ) -> mpsc::Sender<Ask> {
     let (sender, mut asks) = mpsc::channel::<Ask>(MAX_ASKS);
+    let unit = wanted.unit;
     let mut reader = UnitReader {
         node: node.clone(),
-        block: plan.block(unit),
-        holders: plan.holders[unit.as_usize()].clone().into_iter(),
+        block: wanted.block,
+        holders: wanted.holders.into_iter(),
         open: None,
         crc: Some((0, 0)),
-        is_urgent: plan.is_urgent,
+        is_urgent: wanted.is_urgent,
         buffers,
     };
     tasks.spawn(async move {

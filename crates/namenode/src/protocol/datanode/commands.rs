@@ -4,7 +4,8 @@
 
 use cairn_namespace::query;
 use cairn_redundancy::{
-    BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, StorageHandle, Transfer,
+    BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, ScrubOrder, StorageHandle,
+    Transfer,
 };
 use cairn_stripe::{Policy, UnitIndex};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
@@ -31,6 +32,17 @@ pub(super) fn encode(
 ) -> Vec<dn::DatanodeCommandProto> {
     let encoder = Encoder { cluster, lookup, pool };
     commands.into_iter().map(|command| encoder.command(command)).collect()
+}
+
+/// What a DataNode is to scrub, for its heartbeat.
+pub(super) fn encode_scrubs(
+    cluster: &Cluster,
+    lookup: &Lookup<'_>,
+    pool: &str,
+    orders: &[ScrubOrder],
+) -> Vec<dn::ScrubOrderProto> {
+    let encoder = Encoder { cluster, lookup, pool };
+    orders.iter().map(|order| encoder.scrub(order)).collect()
 }
 
 struct Encoder<'a> {
@@ -143,6 +155,19 @@ impl Encoder<'_> {
             unit_crc_indices: Some(indices(crcs.iter().map(|(unit, _)| *unit))),
             is_urgent: Some(work.is_urgent),
             unit_crc32cs: crcs.into_iter().map(|(_, crc)| crc).collect(),
+        }
+    }
+
+    fn scrub(&self, order: &ScrubOrder) -> dn::ScrubOrderProto {
+        let storages: Vec<StorageHandle> = order.places.iter().map(|(s, _)| *s).collect();
+        let striped = order.layout.is_striped();
+        dn::ScrubOrderProto {
+            block: self.extended(&order.block),
+            datanodes: self.infos(&storages),
+            storage_uuids: self.uuids(&storages),
+            unit_indices: striped.then(|| indices(order.places.iter().map(|(_, unit)| *unit))),
+            ec_policy: striped.then(|| self.policy(order.layout)),
+            bytes_per_second: order.bytes_per_second,
         }
     }
 

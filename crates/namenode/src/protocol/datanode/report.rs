@@ -4,10 +4,11 @@ use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
-    BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now, ReplicaEvent,
-    ReplicaEventKind, ReportedReplica, StorageReport, StorageState, StorageUsage, VolumeFailures,
+    Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now,
+    ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace, StorageReport,
+    StorageState, StorageUsage, VolumeFailures,
 };
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanodelifeline::LifelineResponseProto;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
@@ -34,17 +35,25 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         return Err(disallow(&request.registration));
     }
     let failed_work = std::mem::take(&mut request.failed_work);
+    let scrubbed = std::mem::take(&mut request.scrubbed);
     let heartbeat = heartbeat(request);
     let now = node.now();
-    let (cmds, lease) = node.with_cluster(|cluster, lookup| {
+    let mut found = Changes::default();
+    let (cmds, scrubs, lease) = node.with_cluster(|cluster, lookup| {
         if let Ok(reporter) = cluster.registered(&uuid) {
             take_failed_work(cluster, lookup, reporter, &failed_work, now);
+            for result in scrubbed {
+                found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
+            }
         }
         let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
         let pool = &node.ns.identity().block_pool_id;
         let cmds = commands::encode(cluster, lookup, pool, answer.commands);
-        (cmds, answer.report_lease)
+        let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
+        (cmds, scrubs, answer.report_lease)
     });
+    warn_of(&found);
+    node.record_late(found.late_crcs);
     answer(&dn::HeartbeatResponseProto {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {
@@ -55,6 +64,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         rolling_upgrade_status_v2: None,
         full_block_report_lease_id: Some(lease.unwrap_or(0)),
         is_slownode: Some(false),
+        scrubs,
     })
 }
 
@@ -83,6 +93,23 @@ fn take_failed_work(
     }
 }
 
+fn scrub_result(proto: dn::ScrubbedBlockProto) -> Scrubbed {
+    let agreement = match proto.agree {
+        None => Agreement::Unknown,
+        Some(true) => Agreement::All,
+        Some(false) => {
+            let suspects = proto.suspects.unwrap_or_default();
+            Agreement::Without(suspects.into_iter().map(UnitIndex).collect())
+        }
+    };
+    let place = |place: dn::ScrubbedPlaceProto| {
+        let unit = UnitIndex(u8::try_from(place.unit).ok()?);
+        Some(ScrubbedPlace { storage_uuid: place.storage_uuid, unit, crc32c: place.crc32c })
+    };
+    let places = proto.places.into_iter().filter_map(place).collect();
+    Scrubbed { block: block_ref(&proto.block), places, agreement }
+}
+
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleLifeline`.
 pub(super) fn send_lifeline(node: &NameNode, call: &Call) -> Answer {
     let request: dn::HeartbeatRequestProto = call.decode()?;
@@ -101,6 +128,7 @@ fn heartbeat(request: dn::HeartbeatRequestProto) -> Heartbeat {
         failed_volumes: request.failed_volumes(),
         cache_capacity: request.cache_capacity(),
         cache_used: request.cache_used(),
+        takes_scrubs: request.takes_scrubs(),
         wants_report_lease: request.request_full_block_report_lease(),
         volume_failures: request.volume_failure_summary.map(|summary| VolumeFailures {
             locations: summary.failed_storage_locations,
@@ -203,14 +231,21 @@ async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
         complete_blocks(node, &changes.ready).await?;
     }
     node.reported.notify_waiters();
-    for block in &changes.altered {
-        warn!(block = %block.id, "a finalized replica does not have the bytes first written");
-    }
+    warn_of(&changes);
     if changes.late_crcs.is_empty() {
         return Ok(());
     }
     node.submit_own(late_command(changes.late_crcs)).await?;
     Ok(())
+}
+
+fn warn_of(changes: &Changes) {
+    for block in &changes.altered {
+        warn!(block = %block.id, "a finalized replica does not have the bytes first written");
+    }
+    for block in &changes.unexplained {
+        warn!(%block, "replicas or units disagree, and which one is wrong is not known: see cairn scrub");
+    }
 }
 
 /// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
