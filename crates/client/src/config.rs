@@ -60,6 +60,15 @@ pub struct ClientConfig {
     /// Units of a group that may fail during a write; the policy's `m` when `None`.
     /// `dfs.client.ec.write.failed.blocks.tolerated`.
     pub failed_units_tolerated: Option<usize>,
+    /// Failures that a block group should still survive while it is written, at most the policy's `m`:
+    /// when units fail and fewer are left to lose, the group ends with the stripe at hand and the next
+    /// begins on other DataNodes. `cairn.client.ec.write-margin`; 0 writes on until the group is full, as
+    /// Hadoop does.
+    pub write_margin: usize,
+    /// How long a unit of a group may acknowledge nothing while all others keep up; then it is given
+    /// up, unless that would leave less than `write_margin`, and one failure at least, to survive.
+    /// `cairn.client.ec.hanging-unit-timeout`; Hadoop waits for `dfs.client.socket-timeout`.
+    pub hanging_unit_timeout: Duration,
     /// How long a failed DataNode is left out of new blocks.
     /// `dfs.client.write.exclude.nodes.cache.expiry.interval.millis`.
     pub excluded_node_expiry: Duration,
@@ -101,6 +110,8 @@ impl Default for ClientConfig {
             replace_datanode: ReplaceDataNode::Default,
             replace_datanode_best_effort: false,
             failed_units_tolerated: None,
+            write_margin: 1,
+            hanging_unit_timeout: Duration::from_secs(10),
             excluded_node_expiry: Duration::from_secs(600),
             hedge_after: Duration::from_millis(500),
             stream_buffer_len: 24 * 1024 * 1024,

@@ -21,6 +21,7 @@ mod scrub;
 mod types;
 mod write;
 mod write_replicated;
+mod write_stalls;
 mod write_striped;
 mod write_unit;
 

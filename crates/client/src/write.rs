@@ -172,6 +172,11 @@ impl OpenFile {
         self.excluded.push((target, Instant::now()));
     }
 
+    /// Leaves nobody out any more. False if nobody was.
+    pub(crate) fn forget_excluded(&mut self) -> bool {
+        !std::mem::take(&mut self.excluded).is_empty()
+    }
+
     /// Allocates the next block or group, after `previous` with its final length. Waits while the
     /// previous one lacks replicas.
     ///

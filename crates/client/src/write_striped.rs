@@ -8,16 +8,23 @@
 use crate::datanode::write_block::{Target, targets};
 use crate::error::{ClientError, Result};
 use crate::packet::{Filling, Packet, PacketPool};
+use crate::protocol::convert::Located;
 use crate::types::Block;
 use crate::write::OpenFile;
+use crate::write_stalls::{Progress, Stalls};
 use crate::write_unit::{UnitSetup, UnitWriter};
 use bytes::Bytes;
 use cairn_codec::Codec;
 use cairn_stripe::write::{GroupLost, GroupWrite, Next};
 use cairn_stripe::{Geometry, Policy, UnitIndex};
+use cairn_wire::exception::class;
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Commands of a unit that are no packets.
+const COMMANDS: usize = 8;
 
 /// Stripes that a stream can hold at least, so that one is sent while the next is filled.
 const MIN_STRIPES: usize = 2;
@@ -29,6 +36,8 @@ pub(crate) struct StripedWriter {
     codec: Arc<Codec>,
     pool: Arc<PacketPool>,
     packet_len: usize,
+    /// Packets of the pool.
+    packets: usize,
     group: Option<Group>,
     /// The last group that was written whole.
     previous: Option<Block>,
@@ -51,6 +60,11 @@ struct Group {
     units: Vec<Option<UnitWriter>>,
     /// Data bytes handed to the units.
     len: u64,
+    stalls: Stalls,
+    /// Failures that the group is to survive at its end.
+    margin: usize,
+    /// Whether the next group may get more places than this one.
+    is_makeshift: bool,
 }
 
 impl StripedWriter {
@@ -71,8 +85,8 @@ impl StripedWriter {
         let packet_len = file.packet_len.min(cell_len);
         let per_stripe = geometry.units() * cell_len.div_ceil(packet_len);
         let wanted = file.fs.config().stream_buffer_len / packet_len;
-        let pool =
-            PacketPool::new(packet_len, wanted.max(MIN_STRIPES * per_stripe), file.checksums);
+        let packets = wanted.max(MIN_STRIPES * per_stripe);
+        let pool = PacketPool::new(packet_len, packets, file.checksums);
         let codec = file.fs.codec(&policy)?;
         Ok(StripedWriter {
             file,
@@ -80,6 +94,7 @@ impl StripedWriter {
             codec,
             pool,
             packet_len,
+            packets,
             group: None,
             previous: None,
             stripe: vec![VecDeque::new(); geometry.k()],
@@ -121,7 +136,7 @@ impl StripedWriter {
                 Some(filling) => filling,
                 None => {
                     let left = self.geometry.cell_len() - self.in_cell;
-                    self.pool.take(left.min(self.packet_len as u64) as usize).await
+                    self.take_packet(left.min(self.packet_len as u64) as usize).await
                 }
             };
             let taken = filling.put(data);
@@ -133,6 +148,19 @@ impl StripedWriter {
             }
         }
         Ok(())
+    }
+
+    /// An empty packet. While none is free, units that hang are looked for: they hold most of them.
+    async fn take_packet(&mut self, limit: usize) -> Filling {
+        let pool = self.pool.clone();
+        let mut taken = pin!(pool.take(limit));
+        loop {
+            let Some(group) = &mut self.group else { return taken.await };
+            match tokio::time::timeout(group.stalls.between(), &mut taken).await {
+                Ok(filling) => return filling,
+                Err(_) => group.give_up_hanging(),
+            }
+        }
     }
 
     /// Hands a packet of data to its unit, and ends cell, stripe and group with it.
@@ -157,7 +185,12 @@ impl StripedWriter {
         if group.len == self.geometry.full_group_len(self.file.status.block_size) {
             return self.end_group().await;
         }
-        group.mend(&mut self.file).await
+        group.mend(&mut self.file).await?;
+        if group.is_makeshift || group.plan.should_end(group.margin) {
+            tracing::warn!(block = %group.block, len = group.len, "ended early: few units are left");
+            return self.end_group().await;
+        }
+        Ok(())
     }
 
     /// Computes and sends the parity of the stripe at hand, which may be short.
@@ -177,11 +210,12 @@ impl StripedWriter {
             }
             let mut parity = Vec::with_capacity(self.geometry.m());
             for _ in 0..self.geometry.m() {
-                parity.push(self.pool.take(self.packet_len).await);
+                parity.push(self.take_packet(self.packet_len).await);
             }
             let sources: Vec<&[u8]> = data.iter().map(|bytes| &bytes[..]).collect();
             let mut sinks: Vec<&mut [u8]> = parity.iter_mut().map(|p| p.fill(len)).collect();
             self.codec.encode(&sources, &mut sinks)?;
+            let Some(group) = &mut self.group else { return Ok(()) };
             for (i, filling) in parity.into_iter().enumerate() {
                 group.send(self.geometry.k() + i, filling.seal()).await;
             }
@@ -189,9 +223,28 @@ impl StripedWriter {
         Ok(())
     }
 
+    /// Has the NameNode choose DataNodes other than those that failed a while ago. Where the others are not
+    /// enough, all may be chosen: some may be back. A group cannot be given back; one that was placed on
+    /// too few is a makeshift, which ends with its first stripe.
+    async fn place(&mut self) -> Result<(Located, bool)> {
+        let previous = self.previous.as_ref();
+        let wanted = self.geometry.k() + self.file.fs.config().write_margin.min(self.geometry.m());
+        match self.file.add_block(previous).await {
+            Err(error) if error.is_remote(class::IO) && self.file.forget_excluded() => {
+                tracing::warn!(%error, "asking again with DataNodes that failed before");
+                Ok((self.file.add_block(previous).await?, false))
+            }
+            Ok(located) => {
+                let is_makeshift = located.infos.len() < wanted && self.file.forget_excluded();
+                Ok((located, is_makeshift))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Gets places for the next group.
     async fn allocate(&mut self) -> Result<Group> {
-        let located = self.file.add_block(self.previous.as_ref()).await?;
+        let (located, is_makeshift) = self.place().await?;
         let block = Block { len: 0, ..located.block.block.clone() };
         if !block.id.is_striped() {
             return Err(ClientError::Protocol(format!("{block} is not a block group")));
@@ -210,17 +263,20 @@ impl StripedWriter {
                 target,
                 block_size: self.file.status.block_size,
                 checksums: self.file.checksums,
+                queue: self.packets + COMMANDS,
             }));
         }
         let allocated: Vec<bool> = units.iter().map(Option::is_some).collect();
-        let tolerated = self.file.fs.config().failed_units_tolerated;
-        let tolerated = tolerated.unwrap_or(self.geometry.m());
+        let config = self.file.fs.config();
+        let tolerated = config.failed_units_tolerated.unwrap_or(self.geometry.m());
         let plan = GroupWrite::new(self.geometry, tolerated, &allocated)
             .map_err(|source| lost(&block, source))?;
         if plan.failed_count() > 0 {
             tracing::warn!(%block, "not every parity unit has a place");
         }
-        Ok(Group { block, plan, units, len: 0 })
+        let stalls = Stalls::new(units.len(), config.hanging_unit_timeout, Instant::now());
+        let margin = config.write_margin;
+        Ok(Group { block, plan, units, len: 0, stalls, margin, is_makeshift })
     }
 
     /// Ends the group: all units flushed, mended and closed.
@@ -279,10 +335,44 @@ impl Group {
             .filter_map(|(_, writer)| writer.as_mut())
     }
 
-    /// Waits until every live unit has acknowledged what it was sent, or failed.
+    /// Waits until every live unit has acknowledged what it was sent, or failed, or been given up.
     async fn flush(&mut self) {
-        for writer in self.writing() {
-            writer.acknowledged().await;
+        let between = self.stalls.between();
+        for unit in 0..self.units.len() {
+            if !self.plan.is_live(index(unit)) || !self.plan.is_writing(index(unit), self.len) {
+                continue;
+            }
+            while let Some(writer) = &mut self.units[unit]
+                && tokio::time::timeout(between, writer.acknowledged()).await.is_err()
+            {
+                self.give_up_hanging();
+            }
+        }
+    }
+
+    /// Gives units up that hang while the others keep up, as many as the group can spare.
+    fn give_up_hanging(&mut self) {
+        let has_failed = |writer: &&UnitWriter| writer.failure().is_some();
+        let live = |unit: usize| self.plan.is_live(index(unit));
+        let writers = self.units.iter().enumerate().filter(|(unit, _)| live(*unit));
+        let unnoticed =
+            writers.filter_map(|(_, writer)| writer.as_ref()).filter(has_failed).count();
+        let spare = self.plan.spare(self.margin).saturating_sub(unnoticed);
+        let progress: Vec<Option<Progress>> = self
+            .units
+            .iter()
+            .enumerate()
+            .map(|(unit, writer)| {
+                let writer = writer.as_ref().filter(|writer| live(unit) && !has_failed(writer))?;
+                Some(writer.progress())
+            })
+            .collect();
+        for unit in self.stalls.look(Instant::now(), &progress, spare) {
+            if let Some(writer) = &mut self.units[unit] {
+                let addr = &writer.target.addr;
+                tracing::warn!(block = %self.block, unit, ?addr, "hangs, and is given up");
+                writer.give_up();
+            }
         }
     }
 
@@ -325,7 +415,9 @@ impl Group {
         let old = Block { len: self.len, ..self.block.clone() };
         let located = file.new_stamp(&old).await?;
         let stamp = located.block.block.stamp;
-        let deadline = Instant::now() + file.fs.config().socket_timeout / 2;
+        let config = file.fs.config();
+        let (now, longest) = (Instant::now(), config.socket_timeout / 2);
+        let bound = config.hanging_unit_timeout.min(longest);
         let mut answers = Vec::with_capacity(units.len());
         for unit in units {
             if let Some(writer) = &mut self.units[unit.as_usize()] {
@@ -334,6 +426,8 @@ impl Group {
             }
         }
         for (unit, answer) in answers {
+            let can_spare = self.plan.spare(self.margin) > 0;
+            let deadline = now + if can_spare { bound } else { longest };
             if !matches!(tokio::time::timeout_at(deadline.into(), answer).await, Ok(Ok(()))) {
                 tracing::warn!(block = %self.block, %unit, "did not take the new stamp in time");
                 self.plan.failed(unit);

@@ -12,6 +12,7 @@ use crate::error::{ClientError, Result};
 use crate::packet::{Checksums, Packet};
 use crate::protocol::convert::Token;
 use crate::types::Block;
+use crate::write_stalls::Progress;
 use cairn_net::transfer_stream::{TransferReader, TransferWriter};
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::PipelineAckProto;
@@ -23,9 +24,6 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Commands that may wait; the packet pool is the real bound.
-const QUEUE: usize = 1024;
-
 /// What a unit is and how to reach its DataNode.
 pub(crate) struct UnitSetup {
     pub config: Arc<crate::fs::Inner>,
@@ -34,6 +32,8 @@ pub(crate) struct UnitSetup {
     pub target: Target,
     pub block_size: u64,
     pub checksums: Checksums,
+    /// Commands that may wait: more than the stream has packets, so that no unit holds up others.
+    pub queue: usize,
 }
 
 /// How far a unit is.
@@ -65,16 +65,17 @@ pub(crate) struct UnitWriter {
     sent: u64,
     /// Something is not acknowledged, and nobody is left to say more.
     lost: bool,
+    task: AbortHandle,
 }
 
 impl UnitWriter {
     pub(crate) fn start(setup: UnitSetup) -> UnitWriter {
-        let (commands, queue) = mpsc::channel(QUEUE);
+        let (commands, queue) = mpsc::channel(setup.queue);
         let (report, status) = watch::channel(Status::default());
         let target = setup.target.clone();
         let task = Task { setup, report, connection: None, len: 0, seqno: 0 };
-        tokio::spawn(task.run(queue));
-        UnitWriter { target, commands: Some(commands), status, sent: 0, lost: false }
+        let task = tokio::spawn(task.run(queue)).abort_handle();
+        UnitWriter { target, commands: Some(commands), status, sent: 0, lost: false, task }
     }
 
     /// Hands over the next bytes of the block. False when the unit has failed.
@@ -121,12 +122,24 @@ impl UnitWriter {
     /// Why the unit failed, if it did.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         let failed = self.status.borrow().failed.clone();
-        failed.or_else(|| self.lost.then(|| "its task ended without a word".into()))
+        failed.or_else(|| self.lost.then(|| "its acknowledgements did not come".into()))
     }
 
     /// Gives the unit up.
     pub(crate) fn stop(&mut self) {
         self.commands = None;
+    }
+
+    /// Gives a unit up whose DataNode hangs, with all that waits for it.
+    pub(crate) fn give_up(&mut self) {
+        self.stop();
+        self.task.abort();
+        self.lost = true;
+    }
+
+    /// How far the unit is.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress { sent: self.sent, acked: self.status.borrow().acked }
     }
 
     async fn command(&mut self, command: Command) -> bool {
@@ -359,8 +372,9 @@ mod tests {
         let info = cairn_wire::proto::hdfs::DatanodeInfoProto::default();
         let addr = convert::addr(&info.id);
         let target = Target { info, addr, storage_id: String::new(), storage_type: 0 };
-        let mut unit =
-            UnitWriter { target, commands: Some(commands), status, sent: 1, lost: false };
+        let task = tokio::spawn(async {}).abort_handle();
+        let commands = Some(commands);
+        let mut unit = UnitWriter { target, commands, status, sent: 1, lost: false, task };
         assert!(unit.failure().is_none());
         drop(report);
         assert!(!unit.acknowledged().await);

@@ -1,7 +1,8 @@
 //! Which streamers of a group still live: the plan of writing one block group.
 //!
 //! Decides when a failure needs a new generation stamp, who has to take it, how many bytes are safe,
-//! and when the group is lost. Knows nothing of sockets; the caller reports what happened.
+//! when the group should end early, and when it is lost. Knows nothing of sockets; the caller reports
+//! what happened.
 //!
 //! ```text
 //! Streaming --failed--> Streaming --check--> Restamp --restamped--> Streaming
@@ -56,6 +57,8 @@ pub struct GroupLost {
 pub struct GroupWrite {
     geometry: Geometry,
     tolerated: usize,
+    /// Units that had a place.
+    placed: usize,
     units: Vec<Unit>,
 }
 
@@ -74,7 +77,8 @@ impl GroupWrite {
         let units =
             allocated.iter().map(|place| if *place { Unit::Live } else { Unit::Fenced }).collect();
         let tolerated = tolerated.min(geometry.m());
-        let group = GroupWrite { geometry, tolerated, units };
+        let placed = allocated.iter().filter(|place| **place).count();
+        let group = GroupWrite { geometry, tolerated, placed, units };
         if !allocated[..geometry.k()].iter().all(|place| *place) {
             return Err(GroupLost { failed: group.failed_count(), tolerated: 0 });
         }
@@ -108,6 +112,28 @@ impl GroupWrite {
     /// Whether computing parity is worth it: some parity unit is live.
     pub fn needs_parity(&self) -> bool {
         self.units[self.geometry.k()..].contains(&Unit::Live)
+    }
+
+    /// Whether the group should end at the stripe just written, and the next begin on other nodes: units
+    /// failed, and so few are left that `margin` more failures would leave less than `k`. A group that
+    /// was placed on so few does not end on that account: the next would be no better.
+    ///
+    /// Source: HDFS-17365, HDFS-17808; Hadoop 3.5.0 writes on until the group is full or lost.
+    pub fn should_end(&self, margin: usize) -> bool {
+        let live = self.live_count();
+        live < self.placed && live < self.geometry.k() + margin.min(self.geometry.m())
+    }
+
+    /// How many units may be given up that have not failed, because they hold the others up: those
+    /// without which `margin` failures are still survived, and one at least.
+    pub fn spare(&self, margin: usize) -> usize {
+        let needed = self.geometry.k() + margin.clamp(1, self.geometry.m());
+        let tolerated = self.tolerated.saturating_sub(self.failed_count());
+        self.live_count().saturating_sub(needed).min(tolerated)
+    }
+
+    fn live_count(&self) -> usize {
+        self.units.len() - self.failed_count()
     }
 
     /// What the failures so far ask for, once `sent` data bytes of the group were handed to the

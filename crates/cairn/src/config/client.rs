@@ -83,7 +83,8 @@ fn failures(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     let mut tolerated: i64 = -1;
     conf.number("dfs.client.ec.write.failed.blocks.tolerated", &mut tolerated)?;
     c.failed_units_tolerated = usize::try_from(tolerated).ok();
-    Ok(())
+    conf.number("cairn.client.ec.write-margin", &mut c.write_margin)?;
+    conf.millis("cairn.client.ec.hanging-unit-timeout", &mut c.hanging_unit_timeout)
 }
 
 fn octal(text: &str) -> Result<u16> {
@@ -103,7 +104,10 @@ mod tests {
         conf.set("fs.permissions.umask-mode", "027");
         conf.set("dfs.client.block.write.replace-datanode-on-failure.enable", "false");
         conf.set("dfs.client.ec.write.failed.blocks.tolerated", "1");
+        conf.set("cairn.client.ec.write-margin", "2");
+        conf.set("cairn.client.ec.hanging-unit-timeout", "3s");
         let c = read(&conf).unwrap();
+        assert_eq!((c.write_margin, c.hanging_unit_timeout), (2, Duration::from_secs(3)));
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));

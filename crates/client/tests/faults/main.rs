@@ -10,4 +10,5 @@ mod kills;
 mod proxy;
 mod readers;
 mod rows;
+mod streams;
 mod truth;

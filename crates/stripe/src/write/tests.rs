@@ -112,3 +112,43 @@ fn acknowledged_bytes_are_those_that_k_units_have() {
     assert_eq!(group.acked_len(18, &[Some(8), None, Some(4), None, Some(8)]), 18);
     assert_eq!(group.acked_len(18, &[None, Some(6), Some(4), None, Some(4)]), 12);
 }
+
+/// A group ends early exactly when units failed and fewer than `k + margin` are left.
+#[test]
+fn row_21_a_group_ends_before_its_margin_is_gone() {
+    for (k, m) in [(2, 1), (3, 2), (6, 3), (10, 4)] {
+        for margin in 0..=m + 1 {
+            for pattern in 0..1u32 << (k + m) {
+                let mut group = group(k, m);
+                let failed = bits(pattern, k + m);
+                failed.iter().for_each(|unit| group.failed(*unit));
+                let survives = m as isize - failed.len() as isize;
+                let wanted = !failed.is_empty() && survives < margin.min(m) as isize;
+                assert_eq!(group.should_end(margin), wanted, "{k}+{m} {failed:?} {margin}");
+                let spare = (survives - margin.clamp(1, m) as isize).max(0) as usize;
+                assert_eq!(group.spare(margin), spare, "{k}+{m} {failed:?} {margin}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_without_places_for_its_margin_goes_on_until_a_unit_fails() {
+    let geometry = Geometry::new(3, 2, CELL);
+    let allocated = [true, true, true, false, false];
+    let group = GroupWrite::new(geometry, 2, &allocated).unwrap();
+    assert!(!group.should_end(1), "another group would be no better");
+    let mut group = GroupWrite::new(geometry, 2, &[true, true, true, true, false]).unwrap();
+    assert!(!group.should_end(1));
+    group.failed(UnitIndex(3));
+    assert!(group.should_end(1));
+    assert!(!group.should_end(0));
+}
+
+#[test]
+fn what_may_be_given_up_is_bounded_by_what_may_fail() {
+    let mut group = GroupWrite::new(Geometry::new(6, 3, CELL), 1, &[true; 9]).unwrap();
+    assert_eq!(group.spare(1), 1);
+    group.failed(UnitIndex(8));
+    assert_eq!(group.spare(0), 0);
+}
