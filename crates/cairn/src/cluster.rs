@@ -160,6 +160,7 @@ impl Cluster {
         // The same ports at the next start, as with a process of its own.
         slot.config.xfer_addr = running.xfer_addr();
         slot.config.ipc_addr = running.ipc_addr();
+        slot.config.http_addr = running.http_addr();
         slot.running = Some(running);
         Ok(())
     }
@@ -241,6 +242,7 @@ fn slot(conf: &Configuration, data: &Path, index: usize, racks: usize) -> Result
     config.hostname = Some(host_name(index));
     config.xfer_addr = SocketAddr::new(LOOPBACK, 0);
     config.ipc_addr = SocketAddr::new(LOOPBACK, 0);
+    config.http_addr = Some(SocketAddr::new(LOOPBACK, 0));
     Ok(Slot { config, rack: rack_name(index, racks), running: None })
 }
 
@@ -258,6 +260,7 @@ fn describe_slot((index, slot): (usize, &Slot)) -> Value {
         value["uuid"] = json!(running.uuid());
         value["xfer"] = json!(running.xfer_addr().to_string());
         value["ipc"] = json!(running.ipc_addr().to_string());
+        value["http"] = json!(running.http_addr().map(|addr| format!("http://{addr}")));
     }
     value
 }

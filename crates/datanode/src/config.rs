@@ -60,8 +60,8 @@ pub struct DataNodeConfig {
     pub xfer_addr: SocketAddr,
     /// RPC listens here: `dfs.datanode.ipc.address`.
     pub ipc_addr: SocketAddr,
-    /// Port reported for HTTP, where something else serves it: `dfs.datanode.http.address`.
-    pub info_port: u16,
+    /// Pages are served here, if at all: `dfs.datanode.http.address`. Deviation: without the key there is no page.
+    pub http_addr: Option<SocketAddr>,
     /// Name this DataNode registers under; the address if absent: `dfs.datanode.hostname`.
     pub hostname: Option<String>,
     /// User that the RPCs to the NameNode name.
@@ -144,7 +144,7 @@ impl Default for DataNodeConfig {
             name_node: "127.0.0.1:8020".into(),
             xfer_addr: loopback(9866),
             ipc_addr: loopback(9867),
-            info_port: 0,
+            http_addr: None,
             hostname: None,
             user: "hdfs".into(),
             durability: Durability::Stable,

@@ -10,6 +10,7 @@ mod dataset;
 mod error;
 mod node;
 mod ops;
+mod pages;
 mod protocol;
 mod recovery;
 mod run;

@@ -51,6 +51,8 @@ pub(crate) struct Node {
     pub(crate) name_node: RpcClient,
     pub(crate) xfer_addr: SocketAddr,
     pub(crate) ipc_addr: SocketAddr,
+    /// Where pages are served.
+    pub(crate) http_addr: Option<SocketAddr>,
     pub(crate) started: Instant,
     pub(crate) tasks: Tasks,
     /// As the NameNode returned it; `None` before the first registration.
@@ -79,13 +81,14 @@ impl Node {
         dataset: Dataset,
         xfer_addr: SocketAddr,
         ipc_addr: SocketAddr,
+        http_addr: Option<SocketAddr>,
     ) -> Node {
         let options = RpcClientOptions {
             call_timeout: Duration::from_secs(60),
             ..RpcClientOptions::default()
         };
         Node {
-            scanner: Scanner::new(dataset.volumes()),
+            scanner: Scanner::new(dataset.volumes(), &config),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
             bad_blocks: BadBlocks::default(),
@@ -102,6 +105,7 @@ impl Node {
             ),
             xfer_addr,
             ipc_addr,
+            http_addr,
             started: Instant::now(),
             tasks: Tasks::default(),
             registration: RwLock::new(None),

@@ -5,9 +5,11 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, blocking};
 use crate::error::{Context, DataNodeError};
 use crate::node::{INTER_DATANODE, Node};
+use crate::pages;
 use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
+use cairn_net::http::{self, Request};
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
@@ -33,11 +35,23 @@ impl DataNode {
             .await
             .context(|| format!("binding {}", config.ipc_addr))?;
         let ipc_addr = ipc.local_addr();
-        let node = Arc::new(Node::new(config, dataset, xfer_addr, ipc_addr));
+        let http = match config.http_addr {
+            Some(addr) => {
+                Some(TcpListener::bind(addr).await.context(|| format!("binding {addr}"))?)
+            }
+            None => None,
+        };
+        let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+        let node = Arc::new(Node::new(config, dataset, xfer_addr, ipc_addr, http_addr));
         node.tasks.open();
         node.tasks.spawn(server::serve(node.clone(), listener));
         let service = Arc::new(Ipc { node: node.clone() });
         node.tasks.spawn(ipc.serve(service, std::future::pending()));
+        if let Some(listener) = http {
+            let served = node.clone();
+            let page = move |request: &Request| pages::page(&served, request);
+            node.tasks.spawn(http::serve(listener, page, std::future::pending()));
+        }
         node.tasks.spawn(actor::run(node.clone()));
         node.tasks.spawn(stop_when_given_up(node.clone()));
         scanner::start(&node);
@@ -60,6 +74,11 @@ impl RunningDataNode {
     /// Where RPC is served.
     pub fn ipc_addr(&self) -> SocketAddr {
         self.node.ipc_addr
+    }
+
+    /// Where pages are served, if they are.
+    pub fn http_addr(&self) -> Option<SocketAddr> {
+        self.node.http_addr
     }
 
     /// The DataNode's UUID, the same at every start on the same volumes.

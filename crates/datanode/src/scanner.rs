@@ -11,15 +11,19 @@
 
 mod cursor;
 mod directory;
+mod report;
 mod verify;
 
+use crate::config::DataNodeConfig;
 use crate::dataset::blocking;
 use crate::node::Node;
 use crate::volume::Volume;
 use cairn_stripe::BlockId;
 use cursor::Cursor;
+use report::LastHour;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
@@ -33,6 +37,8 @@ const SUSPECT_EVERY: Duration = Duration::from_secs(600);
 const MAX_SUSPECTS: usize = 1000;
 /// How often to look whether the NameNode has accepted this DataNode.
 const WAIT_FOR_NAME_NODE: Duration = Duration::from_millis(100);
+/// How often a scanner that is turned off looks whether it still is.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The wait after a folder that cannot be read.
 const RETRY: Duration = Duration::from_secs(30);
 
@@ -47,6 +53,8 @@ pub struct VolumeScan {
     pub blocks_scanned: u64,
     /// Bytes read of replicas since the start.
     pub bytes_scanned: u64,
+    /// The same in the last hour.
+    pub bytes_in_last_hour: u64,
     /// Replicas reported to be bad since the start.
     pub bad_blocks: u64,
     /// Walks over the whole volume ended since the start.
@@ -64,9 +72,10 @@ pub struct VolumeScan {
 }
 
 /// The scanners of all volumes.
-#[derive(Default)]
 pub(crate) struct Scanner {
     volumes: HashMap<String, Arc<Shared>>,
+    bytes_per_second: AtomicU64,
+    period_ms: AtomicU64,
 }
 
 /// What a volume's task shares.
@@ -74,6 +83,7 @@ pub(crate) struct Scanner {
 struct Shared {
     scan: Mutex<VolumeScan>,
     suspects: Mutex<Suspects>,
+    last_hour: Mutex<LastHour>,
     wake: Notify,
 }
 
@@ -97,7 +107,7 @@ impl Suspects {
 }
 
 impl Scanner {
-    pub(crate) fn new(volumes: &[Arc<Volume>]) -> Scanner {
+    pub(crate) fn new(volumes: &[Arc<Volume>], config: &DataNodeConfig) -> Scanner {
         let shared = |volume: &Arc<Volume>| {
             let dir = volume.root().to_path_buf();
             let storage_id = volume.storage_id().to_string();
@@ -105,7 +115,42 @@ impl Scanner {
             let shared = Shared { scan: Mutex::new(scan), ..Shared::default() };
             (volume.storage_id().to_string(), Arc::new(shared))
         };
-        Scanner { volumes: volumes.iter().map(shared).collect() }
+        Scanner {
+            volumes: volumes.iter().map(shared).collect(),
+            bytes_per_second: AtomicU64::new(config.scan_bytes_per_second),
+            period_ms: AtomicU64::new(millis(config.scan_period)),
+        }
+    }
+
+    /// Bytes that are read of each volume in a second, 0 for none.
+    fn rate(&self) -> u64 {
+        self.bytes_per_second.load(Ordering::Relaxed)
+    }
+
+    /// Time in which every replica is looked at once.
+    fn period(&self) -> Duration {
+        Duration::from_millis(self.period_ms.load(Ordering::Relaxed))
+    }
+
+    /// Whether replicas are looked at.
+    fn is_enabled(&self) -> bool {
+        self.rate() > 0 && !self.period().is_zero()
+    }
+
+    /// Sets the bytes that are read of each volume in a second; 0 turns the scanners off.
+    pub(crate) fn set_rate(&self, bytes_per_second: u64) {
+        self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Sets the time in which every replica is looked at once; zero turns the scanners off.
+    pub(crate) fn set_period(&self, period: Duration) {
+        self.period_ms.store(millis(period), Ordering::Relaxed);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.volumes.values().for_each(|shared| shared.wake.notify_one());
     }
 
     /// How far each volume's scanner has come.
@@ -115,6 +160,7 @@ impl Scanner {
             .values()
             .map(|shared| VolumeScan {
                 suspects: lock(&shared.suspects).waiting.len(),
+                bytes_in_last_hour: lock(&shared.last_hour).sum(Instant::now()),
                 ..lock(&shared.scan).clone()
             })
             .collect();
@@ -147,17 +193,19 @@ impl Node {
     }
 }
 
-/// Starts the scanners that the configuration wants.
+fn millis(period: Duration) -> u64 {
+    u64::try_from(period.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Starts the scanners. Those of blocks wait while they are turned off.
 pub(crate) fn start(node: &Arc<Node>) {
-    if node.config.scan_bytes_per_second > 0 && !node.config.scan_period.is_zero() {
-        for volume in node.dataset.volumes() {
-            let Some(shared) = node.scanner.volumes.get(volume.storage_id()) else { continue };
-            let (node, volume, shared) = (node.clone(), volume.clone(), shared.clone());
-            node.clone().tasks.spawn(async move {
-                let mut scanner = VolumeScanner { node, volume, shared, saved: Instant::now() };
-                scanner.run().await;
-            });
-        }
+    for volume in node.dataset.volumes() {
+        let Some(shared) = node.scanner.volumes.get(volume.storage_id()) else { continue };
+        let (node, volume, shared) = (node.clone(), volume.clone(), shared.clone());
+        node.clone().tasks.spawn(async move {
+            let mut scanner = VolumeScanner { node, volume, shared, saved: Instant::now() };
+            scanner.run().await;
+        });
     }
     if !node.config.directory_scan_interval.is_zero() {
         node.tasks.spawn(directory::run(node.clone()));
@@ -182,9 +230,11 @@ struct VolumeScanner {
 impl VolumeScanner {
     async fn run(&mut self) {
         name_node_known(&self.node).await;
+        self.enabled().await;
         let Ok(folder) = self.volume.pool().map(|pool| pool.finalized.clone()) else { return };
         let mut cursor = Cursor::load(folder, now_ms());
         while !self.volume.is_failed() {
+            self.enabled().await;
             self.note(&cursor);
             if let Some(id) = self.next_suspect() {
                 self.look_at(id).await;
@@ -195,6 +245,16 @@ impl VolumeScanner {
                 continue;
             }
             cursor = self.step(cursor).await;
+        }
+    }
+
+    /// Completes when scanners are turned on.
+    async fn enabled(&self) {
+        while !self.node.scanner.is_enabled() {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = self.shared.wake.notified() => {}
+            }
         }
     }
 
@@ -253,7 +313,7 @@ impl VolumeScanner {
 
     /// Waits until the next walk is due, or somebody has had trouble with a replica.
     async fn wait_for_period(&self, cursor: &mut Cursor) {
-        let period = self.node.config.scan_period.as_millis() as u64;
+        let period = millis(self.node.scanner.period());
         let left = cursor.started_ms().saturating_add(period).saturating_sub(now_ms());
         if left == 0 {
             cursor.rewind(now_ms());
@@ -273,7 +333,7 @@ impl VolumeScanner {
         if !self.node.config.scan_skip_recently_accessed {
             return true;
         }
-        let (volume, period) = (self.volume.clone(), self.node.config.scan_period);
+        let (volume, period) = (self.volume.clone(), self.node.scanner.period());
         let Some(replica) = self.node.dataset.finalized_on(id, &volume) else { return false };
         let is_old = blocking(move || {
             let files = volume.files(id, replica.gs(), replica.place())?;
@@ -293,6 +353,7 @@ impl VolumeScanner {
                 scan.blocks_scanned += 1;
                 scan.blocks_in_this_scan += 1;
                 scan.bytes_scanned += good.len;
+                lock(&self.shared.last_hour).add(good.len, Instant::now());
                 self.node.reports.scanned(&good);
             }
             Outcome::Bad { block, error } => {

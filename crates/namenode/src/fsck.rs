@@ -19,10 +19,10 @@ pub(crate) mod text;
 mod totals;
 mod walk;
 
-use crate::http::{Answer, Request, Response, Streamed};
 use crate::node::NameNode;
 use crate::protocol::refusal::Refusal;
 use cairn_namespace::Caller;
+use cairn_net::http::{Answer, Request, Response, Streamed};
 use options::Options;
 use out::Out;
 use serde_json::json;

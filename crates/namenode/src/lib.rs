@@ -8,7 +8,6 @@ pub mod config;
 pub mod fsck;
 pub mod groups;
 pub mod hosts;
-pub mod http;
 pub mod journal;
 mod leases;
 pub mod lookup;

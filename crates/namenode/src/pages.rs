@@ -13,8 +13,8 @@ use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
 use serde_json::{Map, Value, json};
 
 use crate::fsck;
-use crate::http::{Answer, Request, Response};
 use crate::node::NameNode;
+use cairn_net::http::{Answer, Request, Response};
 
 mod leaving;
 

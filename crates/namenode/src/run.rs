@@ -11,6 +11,7 @@ use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_net::http;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
 use cairn_redundancy::{Cluster, Config};
@@ -22,9 +23,9 @@ use crate::config::{self, NameNodeConfig};
 use crate::groups::{Groups, process_user};
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::node::{NameNode, dice, wall_ms};
+use crate::pages;
 use crate::protocol::{self, Protocols};
 use crate::topology::{Topology, TopologyError};
-use crate::{http, pages};
 
 /// The longest time between two looks at the clock for the cluster's sake.
 const TICK_MAX: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Hadoop RPC and data-transfer sockets, once for all shells.
+//! Hadoop RPC and data-transfer sockets, and a small HTTP server, once for all shells.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -6,6 +6,7 @@
 
 pub mod file_read;
 mod frame;
+pub mod http;
 pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;

@@ -33,6 +33,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         "uuid": running.uuid(),
         "xfer": running.xfer_addr().to_string(),
         "ipc": running.ipc_addr().to_string(),
+        "http": running.http_addr().map(|addr| format!("http://{addr}")),
         "pid": std::process::id(),
     });
     crate::say!("{line}");

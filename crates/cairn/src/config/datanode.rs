@@ -20,6 +20,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     }
     conf.read("dfs.datanode.address", address, &mut c.xfer_addr)?;
     conf.read("dfs.datanode.ipc.address", address, &mut c.ipc_addr)?;
+    conf.read("dfs.datanode.http.address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
     conf.read("dfs.datanode.hostname", |text| Ok(Some(text.to_string())), &mut c.hostname)?;
     conf.boolean("dfs.datanode.use.datanode.hostname", &mut c.connect_via_hostname)?;
     if let Some(user) =

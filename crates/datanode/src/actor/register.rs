@@ -61,7 +61,7 @@ fn registration(node: &Node, info: &NamespaceInfoProto) -> DatanodeRegistrationP
             ip_addr,
             datanode_uuid: node.dataset.uuid().into(),
             xfer_port: node.xfer_addr.port().into(),
-            info_port: node.config.info_port.into(),
+            info_port: node.http_addr.map_or(0, |addr| addr.port()).into(),
             ipc_port: node.ipc_addr.port().into(),
             info_secure_port: Some(0),
         },

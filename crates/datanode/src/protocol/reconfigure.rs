@@ -1,7 +1,7 @@
 //! Settings that change while the DataNode runs: `hdfs dfsadmin -reconfig datanode HOST:PORT start`.
 //!
-//! Source: Hadoop 3.5.0 `DataNode#reconfigurePropertyImpl`. Deviation: the bounds on reconstruction can be
-//! changed as well.
+//! Source: Hadoop 3.5.0 `DataNode#reconfigurePropertyImpl`. Deviation: the bounds on reconstruction and on the
+//! block scanner can be changed as well.
 
 use crate::config::DataNodeConfig;
 use crate::node::Node;
@@ -15,9 +15,12 @@ const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
 const THREADS: &str = "dfs.datanode.ec.reconstruction.threads";
 const READ: &str = "dfs.datanode.ec.reconstruct.read.bandwidthPerSec";
 const WRITE: &str = "dfs.datanode.ec.reconstruct.write.bandwidthPerSec";
+const SCAN_RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
+const SCAN_PERIOD: &str = "dfs.datanode.scan.period.hours";
 
 /// The properties that can change.
-pub(crate) const PROPERTIES: &[&str] = &[BALANCE, TRANSFER, READ, WRITE, THREADS];
+pub(crate) const PROPERTIES: &[&str] =
+    &[BALANCE, TRANSFER, READ, WRITE, THREADS, SCAN_RATE, SCAN_PERIOD];
 
 /// Answers a call; only the DataNode's own user may change anything.
 pub(crate) fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
@@ -39,6 +42,8 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         READ => both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth)),
         WRITE => both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth)),
         THREADS => crate::ops::reconstruct::set_threads(node, new.reconstruction_threads),
+        SCAN_RATE => node.scanner.set_rate(new.scan_bytes_per_second),
+        SCAN_PERIOD => node.scanner.set_period(new.scan_period),
         _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     Ok(())

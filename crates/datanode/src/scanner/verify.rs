@@ -66,13 +66,16 @@ async fn read_from(node: &Arc<Node>, block: &Block, at: &mut u64) -> Result<Opti
     let (kind, chunk_len) = (view.checksum.kind, view.checksum.chunk_len as u64);
     let (has_sum, has_crc32cs) = (*at == 0, kind == ChecksumKind::Crc32c);
     let mut sum = Sum { fold: CrcFold::new(kind, view.checksum.chunk_len), tail: 0, of_bytes: 0 };
-    let step = (node.config.scan_bytes_per_second / 4).clamp(MIN_STEP, MAX_STEP);
+    let mut rate = node.scanner.rate().max(1);
+    let step = (rate / 4).clamp(MIN_STEP, MAX_STEP);
     let step = step.next_multiple_of(chunk_len);
     while *at < view.end {
         let end = (*at + step).min(view.end);
         let (slice_view, from, block_id) = (view.clone(), *at, block.id);
         sum = blocking(move || check_slice(&slice_view, block_id, from, end, sum)).await?;
-        let cost = (end - from) as f64 / node.config.scan_bytes_per_second as f64;
+        // One that was begun is read to its end, at the rate before if scanners were turned off.
+        rate = Some(node.scanner.rate()).filter(|now| *now > 0).unwrap_or(rate);
+        let cost = (end - from) as f64 / rate as f64;
         *at = end;
         tokio::time::sleep(Duration::from_secs_f64(cost)).await;
     }

@@ -12,6 +12,8 @@ use cairn_wire::proto::hdfs::{
     StartReconfigurationRequestProto, StartReconfigurationResponseProto,
 };
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
 
@@ -65,4 +67,65 @@ async fn row_18_the_bandwidth_of_copies_is_bounded_and_can_be_changed() {
     let change = &status.changes[0];
     assert_eq!((&change.name[..], &change.old_value[..]), (TRANSFER, "1000"));
     assert_eq!((change.new_value(), change.error_message.as_deref()), ("0", None));
+}
+
+const RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
+
+/// No scanner, until a file names a rate for it.
+fn no_scanner(config: &mut DataNodeConfig) {
+    config.http_addr = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    config.scan_bytes_per_second = 0;
+    let file = config.data_dirs[0].path.join("rate");
+    config.reload = Some(Reload::new(move || {
+        let text = std::fs::read_to_string(&file).unwrap_or("0".into());
+        let scan_bytes_per_second = text.parse().map_err(|error| format!("{error}"))?;
+        let settings = DataNodeConfig { scan_bytes_per_second, ..DataNodeConfig::default() };
+        Ok((settings, BTreeMap::from([(RATE.to_string(), text)])))
+    }));
+}
+
+async fn page(addr: SocketAddr, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_block_scanner_is_turned_on_and_says_how_far_it_is() {
+    let cluster = Cluster::start_tuned(1, no_scanner).await;
+    write_block(&cluster, &[0], 7, 1001, &bytes(5000)).await;
+    let http = cluster.node(0).http_addr().unwrap();
+    let off = page(http, "/blockScannerReport").await;
+    assert!(off.contains("Periodic block scanner is not running."), "{off}");
+    assert!(page(http, "/nothing").await.starts_with("HTTP/1.1 404 "));
+    let told = cluster.name_node.record.lock().unwrap().registrations[&cluster.uuid(0)].clone();
+    assert_eq!(told.datanode_id.info_port, u32::from(http.port()));
+
+    std::fs::write(cluster.dir(0).join("rate"), "100000000").unwrap();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+    let addr = cluster.node(0).ipc_addr();
+    let admin = RpcClient::new(addr, protocol, "hdfs", RpcClientOptions::default());
+    let start = StartReconfigurationRequestProto {};
+    let _: StartReconfigurationResponseProto =
+        admin.call("startReconfiguration", &start).await.unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while cluster.node(0).volume_scans()[0].scans_finished == 0 {
+        assert!(Instant::now() < deadline, "the scanner stays off");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let on = page(http, "/blockScannerReport").await;
+    let (_, body) = on.split_once("\r\n\r\n").unwrap();
+    let lines: Vec<&str> = body.lines().collect();
+    let value = |name: &str| {
+        let line = lines.iter().find(|line| line.starts_with(name)).unwrap();
+        line.rsplit(' ').next().unwrap().to_string()
+    };
+    assert_eq!(lines[0], "Block Scanner Statistics");
+    assert_eq!(value("Blocks scanned since restart"), "1");
+    assert_eq!(value("Bytes verified in last hour"), "5000");
+    assert_eq!(value("Last block scanned"), format!("{POOL}:blk_7_1001"));
+    assert_eq!(value("More blocks to scan in period"), "false");
 }

@@ -6,8 +6,8 @@
 use cairn_redundancy::{AdminState, Cluster, LeavingNode};
 use serde_json::{Map, Value, json};
 
-use crate::http::Request;
 use crate::node::NameNode;
+use cairn_net::http::Request;
 
 /// Blocks of each node that the page tells of when it is not asked for another number.
 const BLOCKS: usize = 20;

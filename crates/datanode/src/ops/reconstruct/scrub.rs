@@ -1,7 +1,7 @@
 //! Reading whole groups and all replicas of blocks, as the NameNode asks, to see whether they agree.
 //!
 //! Orders come with heartbeats and are done one after the other, at the rate that they name and within the bandwidth of
-//! reconstructions. What was seen goes back with the next heartbeat: the CRC of each place that could be read, and
+//! reconstructions. What was seen goes back with the next heartbeat in its turn, so that small blocks do not make many: the CRC of each place that could be read, and
 //! which units could be left out so that the others agree. What it means the NameNode decides. A chunk with a wrong
 //! CRC is reported as any reader does. A group whose units disagree is read once more before it is told.
 //!
@@ -78,7 +78,6 @@ pub(crate) fn start(node: &Arc<Node>, orders: Vec<ScrubOrderProto>) {
                 Err(error) => tracing::warn!(block = id, %error, "refused to scrub a block"),
             }
         }
-        owner.heartbeat_now.notify_one();
     });
 }
 

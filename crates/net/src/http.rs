@@ -1,7 +1,7 @@
 //! A small HTTP/1.1 server for pages that people and monitors poll.
 //!
 //! GET and HEAD only, one request per connection, limits on head length, time and connections. What
-//! the pages say is in `pages`; an answer that takes long to make is sent as it is made ([`Streamed`]).
+//! the pages say the roles know; an answer that takes long to make is sent as it is made ([`Streamed`]).
 
 use std::fmt::Write as _;
 use std::future::Future;
