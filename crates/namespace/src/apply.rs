@@ -11,7 +11,7 @@ use crate::inode::{FileRedundancy, InodeId};
 use crate::ops::Context;
 use crate::query::FileStatus;
 use crate::store::{Changes, Overlay, StoreRead, StoreTxn};
-use crate::{retry, settings};
+use crate::{retry, settings, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
 
 /// What a command has done, for the answer and for the DataNodes.
@@ -78,6 +78,8 @@ pub enum Outcome {
     },
     /// `AddEcPolicies`, one for each that was asked for.
     PoliciesAdded(Vec<PolicyAdded>),
+    /// `CreateSnapshot`: the path of the snapshot.
+    SnapshotCreated(String),
 }
 
 /// A block that no file refers to any more.
@@ -120,12 +122,24 @@ encode_enum!(Outcome {
     8 => Recovery { closed, work, removed },
     9 => ReplicationSet { done, file, old, new },
     10 => PoliciesAdded(value),
+    16 => SnapshotCreated(value),
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
 encode_struct!(PolicyAdded { policy, error });
 
 impl Outcome {
+    /// Keeps of the blocks to delete those that `keep` says.
+    pub(crate) fn retain_removed(&mut self, keep: impl FnMut(&RemovedBlock) -> bool) {
+        match self {
+            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => {
+                removed.retain(keep);
+            }
+            Outcome::Removed { blocks, .. } => blocks.retain(keep),
+            _ => {}
+        }
+    }
+
     /// The outcome for a call that comes again: what had to be done about blocks was done then.
     pub(crate) fn for_retry(mut self) -> Outcome {
         match &mut self {
@@ -159,12 +173,13 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Change
     }
     let settings = settings::get(store)?;
     let mut overlay = Overlay::new(store);
-    let outcome = entry.command.apply(&mut Context {
+    let mut outcome = entry.command.apply(&mut Context {
         store: &mut overlay,
         now_ms: entry.now_ms,
         caller: &entry.caller,
         settings: &settings,
     })?;
+    snapshot::capture::capture(store, &mut overlay, &mut outcome)?;
     if let Some(call) = call {
         retry::remember(&mut overlay, call, entry.now_ms, settings.retry_expiry_ms, &outcome)?;
     }

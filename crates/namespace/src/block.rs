@@ -120,8 +120,13 @@ pub struct Position {
 
 encode_struct!(Position { offset, id });
 
-fn position_key(file: InodeId, index: u32) -> Vec<u8> {
+pub(crate) fn position_key(file: InodeId, index: u32) -> Vec<u8> {
     [&file.key()[..], &index.to_be_bytes()].concat()
+}
+
+/// Reads an entry's record.
+pub(crate) fn position_from(bytes: &[u8]) -> Result<Position> {
+    Ok(from_record(VERSION, bytes)?)
 }
 
 /// The entry at `index` of a file, which must exist.

@@ -172,4 +172,10 @@ commands! {
     37 RecordUnitCrcs: ops::unit_crcs::RecordUnitCrcs,
     38 CompleteBlocks: ops::complete_blocks::CompleteBlocks,
     39 ChangeAcl: ops::acl::ChangeAcl,
+    48 ConfigureSnapshots: ops::snapshot::ConfigureSnapshots,
+    49 AllowSnapshot: ops::snapshot::AllowSnapshot,
+    50 DisallowSnapshot: ops::snapshot::DisallowSnapshot,
+    51 CreateSnapshot = once: ops::snapshot::CreateSnapshot,
+    52 RenameSnapshot = once: ops::snapshot::RenameSnapshot,
+    53 DeleteSnapshot = once: ops::snapshot::DeleteSnapshot,
 }

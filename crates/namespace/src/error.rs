@@ -53,6 +53,10 @@ exceptions! {
     PathIsNotEmptyDirectory = "org.apache.hadoop.fs.PathIsNotEmptyDirectoryException",
     /// A directory where a file is needed, or the other way round.
     PathIsNotDirectory = "org.apache.hadoop.fs.PathIsNotDirectoryException",
+    /// A snapshot or a snapshottable directory that is not there, or in the way.
+    Snapshot = "org.apache.hadoop.hdfs.protocol.SnapshotException",
+    /// A change of something in a snapshot.
+    SnapshotAccessControl = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException",
     /// Too many names and files below a directory.
     NsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
     /// Too many bytes below a directory.

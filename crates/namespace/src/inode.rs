@@ -245,6 +245,11 @@ pub fn get(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inode>> {
     }
 }
 
+/// Reads an inode's record.
+pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Inode> {
+    Ok(crate::encoding::from_record(VERSION, bytes)?)
+}
+
 /// The inode with that id, to which another record refers.
 pub fn expect(store: &dyn StoreRead, id: InodeId) -> Result<Inode> {
     Ok(get(store, id)?.ok_or_else(|| StoreError::Corrupt {

@@ -22,6 +22,7 @@ pub mod policy_admin;
 pub mod query;
 mod retry;
 pub mod settings;
+pub mod snapshot;
 pub mod store;
 mod tree;
 

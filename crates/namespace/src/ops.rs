@@ -27,6 +27,7 @@ pub mod set_quota;
 pub mod set_replication;
 pub mod set_storage_policy;
 pub mod set_times;
+pub mod snapshot;
 pub mod truncate;
 pub mod unit_crcs;
 pub mod xattr;
@@ -54,9 +55,17 @@ pub(crate) struct Context<'a, 'b> {
 }
 
 impl Context<'_, '_> {
-    /// Follows a path on behalf of the caller.
+    /// Follows a path on behalf of the caller, who means to change something there.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirectory#checkTraverse`.
     pub fn resolve(&self, path: &str, purpose: Purpose) -> Result<Resolved> {
-        path::resolve(self.store, self.settings, self.caller, path, purpose)
+        let at = path::resolve(self.store, self.settings, self.caller, path, purpose)?;
+        if at.snapshot.is_some() {
+            return Err(NamespaceError::SnapshotAccessControl(
+                "Modification on a read-only snapshot is disallowed".to_string(),
+            ));
+        }
+        Ok(at)
     }
 }
 

@@ -7,6 +7,8 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::perm;
 use crate::settings::Settings;
+use crate::snapshot::view::View;
+use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
 use crate::store::StoreRead;
 
 /// What a path is resolved for; decides which exception a bad ancestor gives.
@@ -18,9 +20,23 @@ pub enum Purpose {
     Use,
 }
 
+/// Where a path leaves the current tree for the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InSnapshot {
+    /// It ends at the `.snapshot` of this snapshottable directory.
+    Names(InodeId),
+    /// It names a snapshot of this directory that is not there.
+    Missing(InodeId),
+    /// It leads into, or to, this snapshot of this directory.
+    Of(InodeId, SnapshotId),
+}
+
 /// A path and the inodes along it, as far as they exist.
 #[derive(Clone, Debug)]
 pub struct Resolved {
+    /// Whether it goes through a `.snapshot`. The inode at that name and the one at the snapshot's name are
+    /// the snapshottable directory as it was.
+    pub snapshot: Option<InSnapshot>,
     /// The path without doubled or trailing slashes.
     pub path: String,
     /// Its names; none for the root.
@@ -61,7 +77,15 @@ impl Resolved {
     pub fn above(&self) -> Resolved {
         let names = self.names[..self.names.len().saturating_sub(1)].to_vec();
         let chain = self.chain[..self.chain.len().min(names.len() + 1)].to_vec();
-        Resolved { path: join(&names), names, chain }
+        Resolved { snapshot: self.snapshot, path: join(&names), names, chain }
+    }
+
+    /// What the path sees of the store: a snapshot, or the store itself.
+    pub fn view<'a>(&self, store: &'a dyn StoreRead) -> View<'a> {
+        match self.snapshot {
+            Some(InSnapshot::Of(root, id)) => View::new(store, Some((root, id))),
+            _ => View::new(store, None),
+        }
     }
 
     /// The last name; empty for the root.
@@ -177,20 +201,56 @@ pub fn resolve(
     Ok(resolved)
 }
 
-/// Follows names from the root without any check.
+/// Follows names from the root without any check, into a snapshot if they lead there.
 pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
     let mut chain = vec![inode::expect(store, InodeId::ROOT)?];
-    for name in &names {
+    for (place, name) in names.iter().enumerate() {
         let at = &chain[chain.len() - 1];
         if !at.is_directory() {
             break;
+        }
+        if name == DOT_SNAPSHOT && snapshot::root(store, at.id)?.is_some() {
+            let path = join(&names);
+            let snapshot = enter(store, &names[place + 1..], &mut chain)?;
+            return Ok(Resolved { snapshot: Some(snapshot), path, names, chain });
         }
         match inode::child(store, at.id, name)? {
             Some(id) => chain.push(inode::expect(store, id)?),
             None => break,
         }
     }
-    Ok(Resolved { path: join(&names), names, chain })
+    Ok(Resolved { snapshot: None, path: join(&names), names, chain })
+}
+
+/// Goes on from a snapshottable directory, the last in `chain`, with the names behind `.snapshot`.
+///
+/// Source: Hadoop 3.5.0 `INodesInPath#resolve`.
+fn enter(store: &dyn StoreRead, names: &[String], chain: &mut Vec<Inode>) -> Result<InSnapshot> {
+    let root = chain[chain.len() - 1].id;
+    let Some((name, below)) = names.split_first() else { return Ok(InSnapshot::Names(root)) };
+    let Some(found) = snapshot::by_name(store, root, name)? else {
+        return Ok(InSnapshot::Missing(root));
+    };
+    let view = View::new(store, Some((root, found.id)));
+    let was = inode::expect(&view, root)?;
+    chain.pop();
+    chain.push(was.clone());
+    chain.push(Inode { name: DOT_SNAPSHOT.to_string(), ..was.clone() });
+    chain.push(Inode { name: found.name, mtime: found.mtime, ..was });
+    for name in below {
+        let at = &chain[chain.len() - 1];
+        if !at.is_directory() {
+            break;
+        }
+        let Some(id) = inode::child(&view, at.id, name)? else { break };
+        let mut inode = inode::expect(&view, id)?;
+        // Nobody writes what is past.
+        if let Some(file) = inode.file_mut() {
+            file.writer = None;
+        }
+        chain.push(inode);
+    }
+    Ok(InSnapshot::Of(root, found.id))
 }
 
 /// The way to an inode; `None` if it, or a directory above it, was deleted.
@@ -211,7 +271,7 @@ pub fn of_inode(store: &dyn StoreRead, id: InodeId) -> Result<Option<Resolved>> 
     }
     chain.reverse();
     let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
-    Ok(Some(Resolved { path: join(&names), names, chain }))
+    Ok(Some(Resolved { snapshot: None, path: join(&names), names, chain }))
 }
 
 /// Fails if the parent is missing or a file.
@@ -243,6 +303,19 @@ pub fn check_limits(
     parent_path: &str,
     name: &str,
 ) -> Result<()> {
+    check_name_len(settings, name, parent_path)?;
+    let items = parent.directory().map_or(0, |directory| directory.children);
+    let max = settings.directory_items_max;
+    if items >= max {
+        return Err(NamespaceError::MaxDirectoryItems(format!(
+            "The directory item limit of {parent_path} is exceeded: limit={max} items={items}"
+        )));
+    }
+    check_reserved_name(name)
+}
+
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyMaxComponentLength`.
+pub(crate) fn check_name_len(settings: &Settings, name: &str, parent_path: &str) -> Result<()> {
     let max = settings.component_len_max;
     if max > 0 && name.len() as u64 > max {
         return Err(NamespaceError::PathComponentTooLong(format!(
@@ -251,11 +324,14 @@ pub fn check_limits(
             name.len()
         )));
     }
-    let items = parent.directory().map_or(0, |directory| directory.children);
-    let max = settings.directory_items_max;
-    if items >= max {
-        return Err(NamespaceError::MaxDirectoryItems(format!(
-            "The directory item limit of {parent_path} is exceeded: limit={max} items={items}"
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyINodeName`.
+pub(crate) fn check_reserved_name(name: &str) -> Result<()> {
+    if name == DOT_SNAPSHOT {
+        return Err(NamespaceError::HadoopIllegalArgument(format!(
+            "\"{DOT_SNAPSHOT}\" is a reserved name."
         )));
     }
     Ok(())

@@ -4,16 +4,17 @@
 
 use crate::block::{self, Block};
 use crate::command::Caller;
-use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct};
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::add_block::AddBlock;
 use crate::ops::{counter, set_storage_policy};
-use crate::path::{self, Purpose, Resolved};
+use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings;
+use crate::snapshot::{capture, reclaim};
 use crate::store::{StoreRead, Table};
-use crate::{lease, policy_admin, tree};
+use crate::{lease, policy_admin, snapshot, tree};
 use cairn_stripe::{BlockId, GenerationStamp, Policy, Redundancy};
 use std::ops::ControlFlow;
 
@@ -31,9 +32,29 @@ pub struct FileStatus {
     pub policy: Option<Policy>,
     /// Storage policy in force; 0 if none is set on it or above.
     pub storage_policy: u8,
+    /// Whether snapshots may be taken of it.
+    pub snapshottable: bool,
 }
 
-encode_struct!(FileStatus { inode, policy, storage_policy });
+// Only files that were just opened are kept, for their retries: nothing is snapshottable there.
+impl Encode for FileStatus {
+    fn encode(&self, out: &mut Encoder) {
+        self.inode.encode(out);
+        self.policy.encode(out);
+        self.storage_policy.encode(out);
+    }
+}
+
+impl Decode for FileStatus {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(FileStatus {
+            inode: Decode::decode(input)?,
+            policy: Decode::decode(input)?,
+            storage_policy: Decode::decode(input)?,
+            snapshottable: false,
+        })
+    }
+}
 
 impl Encode for Box<FileStatus> {
     fn encode(&self, out: &mut Encoder) {
@@ -88,6 +109,7 @@ impl FileStatus {
             inode: inode.clone(),
             policy: policy_admin::effective(store, at)?,
             storage_policy: set_storage_policy::effective(&at.chain),
+            snapshottable: inode.is_directory() && snapshot::root(store, inode.id)?.is_some(),
         }))
     }
 }
@@ -109,7 +131,8 @@ pub fn get_file_info(
             "Invalid path name Invalid file name: {path}"
         )));
     }
-    FileStatus::of(store, &resolve(store, caller, path)?)
+    let at = resolve(store, caller, path)?;
+    FileStatus::of(&at.view(store), &at)
 }
 
 /// The status of an inode and its path; `None` if it was deleted. Checks no permissions.
@@ -141,6 +164,14 @@ pub fn get_listing(
 ) -> Result<Option<Listing>> {
     let settings = settings::get(store)?;
     let mut at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    if let Some(InSnapshot::Names(root)) = at.snapshot {
+        return snapshot::listing::list_names(store, &at, root, start_after, limit).map(Some);
+    }
+    if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
+        return Err(snapshot::listing::not_snapshottable(&at.parent_path()));
+    }
+    let view = at.view(store);
+    let store = &view;
     let Some(target) = at.target() else { return Ok(None) };
     if !target.is_directory() {
         let mut status = FileStatus::of(store, &at)?;
@@ -208,8 +239,9 @@ pub fn get_blocks(
     }
     let precision = settings.access_time_precision_ms;
     let atime = at.target().map_or(0, |inode| inode.atime);
-    let mut found = blocks_in_range(store, &at, offset, len)?;
-    found.touch = precision > 0 && now_ms > atime.saturating_add(precision);
+    let mut found = blocks_in_range(&at.view(store), &at, offset, len)?;
+    found.touch =
+        at.snapshot.is_none() && precision > 0 && now_ms > atime.saturating_add(precision);
     Ok(found)
 }
 
@@ -237,6 +269,9 @@ fn blocks_in_range(
         .ok_or_else(|| NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)))?;
     let redundancy = policy_admin::redundancy(store, file.redundancy)?;
     let count = file.block_count as u32;
+    // The last block may have grown since a snapshot; what came then is not part of it.
+    let most = if at.snapshot.is_some() { file.len.saturating_sub(offset) } else { u64::MAX };
+    let len = len.min(most);
     let end = offset.saturating_add(len);
     let mut blocks = Vec::new();
     let first = first_block_reaching(store, status.inode.id, count, offset)?;
@@ -291,7 +326,7 @@ pub struct BlockInfo {
 /// The block or group that `id` (also an internal block's) belongs to; `None` if no file has it.
 pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>> {
     match block::get(store, id)? {
-        Some(block) => with_file(store, block),
+        Some(block) => with_file(store, block, capture::in_use(store)?),
         None => Ok(None),
     }
 }
@@ -305,19 +340,29 @@ pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8>
     Ok(at.map_or(0, |at| set_storage_policy::effective(&at.chain)))
 }
 
-/// The inode of the file that has a block.
+/// The inode of the file that has a block, or had it and is in a snapshot.
 pub fn file_of_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<Inode>> {
     match block::get(store, id)? {
-        Some(block) => inode::get(store, block.file),
+        Some(block) => reclaim::current_or_kept(store, block.file),
         None => Ok(None),
     }
 }
 
-fn with_file(store: &dyn StoreRead, block: Block) -> Result<Option<BlockInfo>> {
-    let Some(inode) = inode::get(store, block.file)? else { return Ok(None) };
-    let Some(file) = inode.file() else { return Ok(None) };
-    let redundancy = policy_admin::redundancy(store, file.redundancy)?;
-    Ok(Some(BlockInfo { block, redundancy, file_open: file.writer.is_some() }))
+fn with_file(
+    store: &dyn StoreRead,
+    block: Block,
+    has_snapshots: bool,
+) -> Result<Option<BlockInfo>> {
+    let now = inode::get(store, block.file)?;
+    let file = now.as_ref().and_then(Inode::file);
+    let file_open = file.is_some_and(|file| file.writer.is_some());
+    let redundancy = match file.map(|file| file.redundancy) {
+        Some(redundancy) if !has_snapshots => Some(redundancy),
+        redundancy => reclaim::redundancy(store, block.file, redundancy)?,
+    };
+    let Some(redundancy) = redundancy else { return Ok(None) };
+    let redundancy = policy_admin::redundancy(store, redundancy)?;
+    Ok(Some(BlockInfo { block, redundancy, file_open }))
 }
 
 /// At most `limit` blocks with ids greater than `after`, ascending.
@@ -335,8 +380,9 @@ pub fn blocks_after(
         })?;
     }
     let mut infos = Vec::with_capacity(found.len());
+    let has_snapshots = capture::in_use(store)?;
     for block in found {
-        infos.extend(with_file(store, block?)?);
+        infos.extend(with_file(store, block?, has_snapshots)?);
     }
     Ok(infos)
 }
@@ -479,6 +525,8 @@ pub fn content_summary(
         None if target.is_directory() => String::new(),
         None => "Replicated".to_string(),
     };
+    let view = at.view(store);
+    let store = &view;
     tree::descend(store, &target, &mut |inode| {
         if let Some(file) = inode.file() {
             sum.files += 1;

@@ -60,6 +60,20 @@ tables! {
     RetryAge = "retry-age",
     /// Roots of deleted subtrees whose inodes are still to be removed.
     Garbage = "garbage",
+    /// Snapshottable directories by inode.
+    SnapshotRoot = "snapshot-root",
+    /// Snapshots by directory, the newest first.
+    Snapshot = "snapshot",
+    /// Ids of snapshots by directory and name.
+    SnapshotName = "snapshot-name",
+    /// Snapshots that see what was moved or removed, by inode and directory.
+    SnapshotSeen = "snapshot-seen",
+    /// Deleted snapshots whose versions are still to be given up.
+    SnapshotGarbage = "snapshot-garbage",
+    /// Records as snapshots see them, by record, directory and snapshot.
+    Version = "version",
+    /// The same by directory and snapshot.
+    VersionOf = "version-of",
 }
 
 /// Why the store gave no answer.

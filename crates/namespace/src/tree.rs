@@ -6,6 +6,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::counter::{self, Counter};
 use crate::path::Resolved;
+use crate::snapshot::reclaim;
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::{lease, policy_admin};
 
@@ -266,7 +267,10 @@ pub(crate) fn purge(
             root = <[u8; 8]>::try_from(key).ok().map(|id| InodeId(u64::from_be_bytes(id)));
             std::ops::ControlFlow::Break(())
         })?;
-        let Some(root) = root else { return Ok((removed, false)) };
+        let Some(root) = root else {
+            let more = reclaim::reclaim(store, &mut budget, &mut removed)?;
+            return Ok((removed, more));
+        };
         if budget == 0 {
             return Ok((removed, true));
         }

@@ -8,6 +8,7 @@ use crate::inode::{self, Inode};
 use crate::ops::{self, Context};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::snapshot::capture;
 use crate::tree;
 
 /// Moves the blocks of files to the end of another.
@@ -45,6 +46,12 @@ impl Concat {
             perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
             perm::check_access(cx.settings, cx.caller, &from, Access::READ)?;
             let moved = closed_file(&from)?.clone();
+            let pair = target.id != moved.id && target.parent == moved.parent;
+            if pair && capture::is_held(cx.store, moved.id)? {
+                return Err(NamespaceError::Snapshot(format!(
+                    "Concat: the source file {source} is in snapshot"
+                )));
+            }
             check_pair(&at, &target, &from, &moved)?;
             take_blocks(cx, &mut target, moved)?;
             tree::discard(cx.store, &from, cx.now_ms)?;

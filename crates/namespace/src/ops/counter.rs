@@ -21,6 +21,10 @@ pub(crate) enum Counter {
     Inodes,
     /// Blocks there are.
     Blocks,
+    /// Snapshots there are.
+    Snapshots,
+    /// The next snapshot id.
+    SnapshotId,
 }
 
 impl Counter {
@@ -32,6 +36,8 @@ impl Counter {
             Counter::GenerationStamp => b"generation-stamp",
             Counter::Inodes => b"inodes",
             Counter::Blocks => b"blocks",
+            Counter::Snapshots => b"snapshots",
+            Counter::SnapshotId => b"snapshot-id",
         }
     }
 
@@ -41,7 +47,7 @@ impl Counter {
             Counter::BlockId => BlockId::LAST_RESERVED.0 as u64,
             Counter::GroupId => BlockId::FIRST_GROUP_BASE.0 as u64,
             Counter::GenerationStamp => GenerationStamp::LAST_RESERVED.0,
-            Counter::Inodes | Counter::Blocks => 0,
+            Counter::Inodes | Counter::Blocks | Counter::Snapshots | Counter::SnapshotId => 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::inode::InodeId;
 use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
-use crate::tree;
+use crate::{snapshot, tree};
 
 /// Inodes and blocks that a delete removes itself; what is more is left to [`Purge`].
 const AT_ONCE: u64 = 1000;
@@ -47,6 +47,9 @@ impl Delete {
             return Ok(nothing);
         }
         let id = target.id;
+        for directory in snapshot::check_removable(cx.store, id)? {
+            snapshot::delete_root(cx.store, directory)?;
+        }
         tree::discard(cx.store, &at, cx.now_ms)?;
         let (blocks, more) = tree::purge(cx.store, Some(id), AT_ONCE)?;
         Ok(Outcome::Removed { done: true, blocks, more })

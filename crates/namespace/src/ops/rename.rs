@@ -3,10 +3,11 @@
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode};
+use crate::inode::{self, Inode, InodeId};
 use crate::ops::Context;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::snapshot;
 use crate::tree::{self, Usage};
 
 /// The old rename: into a directory that is there, never over anything.
@@ -36,9 +37,8 @@ impl Rename {
         }
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
-        if check_source(&from).is_err() {
-            return Ok(Outcome::Flag(false));
-        }
+        let Ok(source) = check_source(&from) else { return Ok(Outcome::Flag(false)) };
+        let snapshottable = snapshot::check_removable(cx.store, source.id)?;
         if from.path == to.path {
             return Ok(Outcome::Flag(true));
         }
@@ -46,6 +46,7 @@ impl Rename {
             && to.target().is_none()
             && to.parent().is_some_and(Inode::is_directory);
         if possible {
+            check_nesting(cx, &from, &to, &snapshottable)?;
             carry(cx, &from, &to, None)?;
         }
         Ok(Outcome::Flag(possible))
@@ -76,6 +77,7 @@ impl RenameTo {
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let source = check_source(&from)?;
+        let snapshottable = snapshot::check_removable(cx.store, source.id)?;
         if from.path == to.path {
             return Err(NamespaceError::FileAlreadyExists(format!(
                 "The source {} and destination {} are the same",
@@ -88,6 +90,9 @@ impl RenameTo {
         }
         if let Some(target) = to.target() {
             check_overwrite(&from.path, &to.path, self.overwrite, source, target)?;
+            for directory in snapshot::check_removable(cx.store, target.id)? {
+                snapshot::delete_root(cx.store, directory)?;
+            }
         }
         match to.parent() {
             None => {
@@ -104,6 +109,7 @@ impl RenameTo {
             }
             Some(_) => {}
         }
+        check_nesting(cx, &from, &to, &snapshottable)?;
         let replaced = to.target().cloned();
         carry(cx, &from, &to, replaced.as_ref())?;
         let mut blocks = Vec::new();
@@ -165,6 +171,25 @@ fn check_overwrite(
         )));
     }
     Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#validateNestSnapshot`.
+fn check_nesting(
+    cx: &Context<'_, '_>,
+    from: &Resolved,
+    to: &Resolved,
+    snapshottable: &[InodeId],
+) -> Result<()> {
+    let Some(parent) = to.parent().filter(|_| !snapshottable.is_empty()) else { return Ok(()) };
+    if snapshot::root_above(cx.store, parent.id)?.is_none() {
+        return Ok(());
+    }
+    Err(NamespaceError::Snapshot(format!(
+        "Unable to rename because {} has snapshottable descendant directories and {} is a descent of \
+         a snapshottable directory, and HDFS does not support nested snapshottable directory.",
+        from.path,
+        to.parent_path()
+    )))
 }
 
 /// Moves the target of `from` to `to`, whose parent exists, in the place of `replaced`.

@@ -224,7 +224,7 @@ pub fn get_xattrs(
         check_space(&settings, caller, &at, name, Access::READ)?;
     }
     perm::check_access(&settings, caller, &at, Access::READ)?;
-    let mut found = all(store, at.existing()?.id)?;
+    let mut found = all(&at.view(store), at.existing()?.id)?;
     if names.is_empty() {
         found.retain(|(name, _)| check_space(&settings, caller, &at, name, Access::READ).is_ok());
         return Ok(found);

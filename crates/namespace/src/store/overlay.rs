@@ -39,6 +39,17 @@ impl<'a> Overlay<'a> {
         Overlay { base, changes: BTreeMap::new() }
     }
 
+    /// The keys of a table that were written or removed, in order.
+    pub(crate) fn changed(&self, table: Table) -> Vec<Vec<u8>> {
+        let from = Bound::Included((table, Vec::new()));
+        self.changes
+            .range((from, Bound::Unbounded))
+            .map(|((of, key), _)| (*of, key))
+            .take_while(|(of, _)| *of == table)
+            .map(|(_, key)| key.clone())
+            .collect()
+    }
+
     /// The changes that differ from the store below.
     pub fn into_changes(self) -> Result<Changes, StoreError> {
         let mut differing = BTreeMap::new();

@@ -8,6 +8,7 @@ mod model;
 mod permissions;
 mod policies;
 mod replay;
+mod snapshot_model;
 mod storage_policies;
 mod support;
 mod tree;

@@ -1,0 +1,317 @@
+//! Snapshots: allowing, taking, renaming and deleting them.
+
+use crate::apply::Outcome;
+use crate::encoding::encode_struct;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode, InodeId};
+use crate::ops::Context;
+use crate::ops::counter::{self, Counter};
+use crate::path::{self, Purpose, Resolved};
+use crate::snapshot::{self, Root, Snapshot, SnapshotId, SnapshotSettings, reclaim};
+use crate::{perm, tree};
+
+/// Versions of a deleted snapshot that the call gives up itself; what is more is left to
+/// [`crate::ops::delete::Purge`].
+const AT_ONCE: u64 = 1000;
+
+/// Puts other limits and switches of snapshots in force.
+///
+/// Answer: `Outcome::Done`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigureSnapshots {
+    /// Which.
+    pub settings: SnapshotSettings,
+}
+
+encode_struct!(ConfigureSnapshots { settings });
+
+impl ConfigureSnapshots {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        snapshot::put_settings(cx.store, &self.settings)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Allows snapshots of a directory.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#setSnapshottable`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowSnapshot {
+    /// The directory.
+    pub path: String,
+}
+
+encode_struct!(AllowSnapshot { path });
+
+impl AllowSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let directory = directory(&at, &self.path)?.id;
+        for (id, _) in snapshot::roots(cx.store)? {
+            let Some(other) = path::of_inode(cx.store, id)? else { continue };
+            let refuse = |which: &str| {
+                Err(NamespaceError::Snapshot(format!(
+                    "Nested snapshottable directories not allowed: path={}, the {which} {} is \
+                     already a snapshottable directory.",
+                    self.path, other.path
+                )))
+            };
+            if id != directory && other.chain.iter().any(|inode| inode.id == directory) {
+                return refuse("subdirectory");
+            }
+            if id != directory && at.chain.iter().any(|inode| inode.id == id) {
+                return refuse("ancestor");
+            }
+        }
+        if snapshot::root(cx.store, directory)?.is_none() {
+            snapshot::put_root(cx.store, directory, &Root::default())?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// Allows no more snapshots of a directory that has none.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#resetSnapshottable`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DisallowSnapshot {
+    /// The directory.
+    pub path: String,
+}
+
+encode_struct!(DisallowSnapshot { path });
+
+impl DisallowSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let directory = directory(&at, &self.path)?.id;
+        let Some(root) = snapshot::root(cx.store, directory)? else { return Ok(Outcome::Done) };
+        if root.count > 0 {
+            return Err(NamespaceError::Snapshot(format!(
+                "The directory {} has snapshot(s). Please redo the operation after removing all the \
+                 snapshots.",
+                self.path
+            )));
+        }
+        snapshot::delete_root(cx.store, directory)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Takes a snapshot.
+///
+/// Answer: `Outcome::SnapshotCreated`.
+///
+/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#createSnapshot`, `SnapshotManager#createSnapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateSnapshot {
+    /// The directory.
+    pub path: String,
+    /// The snapshot's name.
+    pub name: String,
+}
+
+encode_struct!(CreateSnapshot { path, name });
+
+impl CreateSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        check_owner(cx, &at)?;
+        if !is_component(&self.name) {
+            return Err(NamespaceError::InvalidPath(format!(
+                "Invalid path name Invalid snapshot name: {}",
+                self.name
+            )));
+        }
+        check_name(cx, &self.name, &self.path)?;
+        let (directory, mut root) = snapshottable(cx, &at)?;
+        let mut inode = directory.clone();
+        let id = counter::get(cx.store, Counter::SnapshotId)?;
+        let settings = snapshot::settings(cx.store)?;
+        if id >= u64::from(snapshot::ID_MAX) {
+            return Err(NamespaceError::Snapshot(format!(
+                "Failed to create the snapshot. The FileSystem has run out of snapshot IDs and ID \
+                 rollover is not supported and the max snapshot limit is: {}",
+                settings.per_directory_max
+            )));
+        }
+        let total = counter::get(cx.store, Counter::Snapshots)?;
+        check_limit(total, settings.total_max, "file system")?;
+        let count = root.count;
+        if count >= snapshot::QUOTA {
+            return Err(NamespaceError::Snapshot(format!(
+                "Failed to add snapshot: there are already {count} snapshot(s) and the snapshot quota \
+                 is {}",
+                snapshot::QUOTA
+            )));
+        }
+        check_limit(u64::from(count), settings.per_directory_max, "per directory")?;
+        if snapshot::by_name(cx.store, inode.id, &self.name)?.is_some() {
+            return Err(NamespaceError::Snapshot(format!(
+                "Failed to add snapshot: there is already a snapshot with the same name \"{}\".",
+                self.name
+            )));
+        }
+        let taken = Snapshot {
+            id: SnapshotId(id as u32),
+            name: self.name.clone(),
+            mtime: cx.now_ms,
+            last_inode: InodeId(counter::get(cx.store, Counter::InodeId)?),
+        };
+        snapshot::put(cx.store, inode.id, &taken)?;
+        root.count += 1;
+        root.newest = Some(taken.id);
+        snapshot::put_root(cx.store, inode.id, &root)?;
+        counter::add(cx.store, Counter::SnapshotId, 1)?;
+        counter::add(cx.store, Counter::Snapshots, 1)?;
+        inode.mtime = cx.now_ms;
+        inode::put(cx.store, &inode)?;
+        let above = if self.path == "/" { "" } else { self.path.as_str() };
+        Ok(Outcome::SnapshotCreated(format!("{above}/{}/{}", snapshot::DOT_SNAPSHOT, self.name)))
+    }
+}
+
+/// Gives a snapshot another name.
+///
+/// Answer: `Outcome::Done`.
+///
+/// Source: Hadoop 3.5.0 `DirectorySnapshottableFeature#renameSnapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameSnapshot {
+    /// The directory.
+    pub path: String,
+    /// The name it has.
+    pub from: String,
+    /// The name it gets.
+    pub to: String,
+}
+
+encode_struct!(RenameSnapshot { path, from, to });
+
+impl RenameSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        check_owner(cx, &at)?;
+        check_name(cx, &self.to, &self.path)?;
+        let directory = snapshottable(cx, &at)?.0.id;
+        let Some(found) = snapshot::by_name(cx.store, directory, &self.from)? else {
+            return Err(NamespaceError::Snapshot(format!(
+                "The snapshot {} does not exist for directory {}",
+                self.from, self.path
+            )));
+        };
+        if self.from == self.to {
+            return Ok(Outcome::Done);
+        }
+        if snapshot::by_name(cx.store, directory, &self.to)?.is_some() {
+            return Err(NamespaceError::Snapshot(format!(
+                "The snapshot {} already exists for directory {}",
+                self.to, self.path
+            )));
+        }
+        snapshot::delete_name(cx.store, directory, &self.from)?;
+        let renamed = Snapshot { name: self.to.clone(), mtime: cx.now_ms, ..found };
+        snapshot::put(cx.store, directory, &renamed)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Deletes a snapshot. Its name goes at once, what only it held in steps.
+///
+/// Answer: `Outcome::Removed`.
+///
+/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#deleteSnapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteSnapshot {
+    /// The directory.
+    pub path: String,
+    /// The snapshot's name.
+    pub name: String,
+}
+
+encode_struct!(DeleteSnapshot { path, name });
+
+impl DeleteSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        check_owner(cx, &at)?;
+        let (directory, mut root) = snapshottable(cx, &at)?;
+        let mut inode = directory.clone();
+        let Some(found) = snapshot::by_name(cx.store, inode.id, &self.name)? else {
+            return Err(NamespaceError::Snapshot(format!(
+                "Cannot delete snapshot {} from path {}: the snapshot does not exist.",
+                self.name, at.path
+            )));
+        };
+        inode.mtime = cx.now_ms;
+        inode::put(cx.store, &inode)?;
+        snapshot::delete(cx.store, inode.id, &found)?;
+        root.count = root.count.saturating_sub(1);
+        let newest = snapshot::at_most(cx.store, inode.id, SnapshotId(u32::MAX))?;
+        root.newest = newest.map(|snapshot| snapshot.id);
+        snapshot::put_root(cx.store, inode.id, &root)?;
+        counter::add(cx.store, Counter::Snapshots, -1)?;
+        reclaim::discard(cx.store, inode.id, found.id)?;
+        let (blocks, more) = tree::purge(cx.store, None, AT_ONCE)?;
+        Ok(Outcome::Removed { done: true, blocks, more })
+    }
+}
+
+/// Source: Hadoop 3.5.0 `SnapshotManager#checkSnapshotLimit`.
+fn check_limit(count: u64, limit: u32, what: &str) -> Result<()> {
+    if count < u64::from(limit) {
+        return Ok(());
+    }
+    Err(NamespaceError::Snapshot(format!(
+        "Failed to create snapshot: there are already {count} snapshot(s) and the {what} snapshot \
+         limit is {limit}"
+    )))
+}
+
+/// The directory at a path, or Hadoop's complaint.
+///
+/// Source: Hadoop 3.5.0 `INodeDirectory#valueOf`.
+pub(crate) fn directory<'a>(at: &'a Resolved, path: &str) -> Result<&'a Inode> {
+    match at.target() {
+        None => Err(NamespaceError::FileNotFound(format!("Directory does not exist: {path}"))),
+        Some(inode) if !inode.is_directory() => {
+            Err(NamespaceError::PathIsNotDirectory(format!("`{path}': Is not a directory")))
+        }
+        Some(inode) => Ok(inode),
+    }
+}
+
+fn snapshottable<'a>(cx: &Context<'_, '_>, at: &'a Resolved) -> Result<(&'a Inode, Root)> {
+    let inode = directory(at, &at.path)?;
+    Ok((inode, snapshot::listing::snapshottable(cx.store, at)?))
+}
+
+fn check_owner(cx: &Context<'_, '_>, at: &Resolved) -> Result<()> {
+    if cx.settings.permissions_enabled {
+        perm::check_owner(cx.settings, cx.caller, at)?;
+    }
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `DFSUtil#isValidNameForComponent`.
+fn is_component(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains([':', '/'])
+}
+
+/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#verifySnapshotName`.
+fn check_name(cx: &Context<'_, '_>, name: &str, path: &str) -> Result<()> {
+    if name.contains('/') {
+        return Err(NamespaceError::HadoopIllegalArgument(
+            "Snapshot name cannot contain \"/\"".to_string(),
+        ));
+    }
+    path::check_reserved_name(name)?;
+    path::check_name_len(cx.settings, name, path)
+}

@@ -1,0 +1,345 @@
+//! Keeping what a command changes as the snapshots before it see it.
+//!
+//! Every command ends here, whatever it did: its changes are compared with the state before it, so that no
+//! operation can forget a snapshot.
+
+use crate::apply::Outcome;
+use crate::block::{self, Block};
+use crate::error::Result;
+use crate::inode::{self, Inode, InodeId};
+use crate::ops::counter::{self, Counter};
+use crate::path;
+use crate::snapshot::version::{self, Kind, Version};
+use crate::snapshot::view::View;
+use crate::snapshot::{self, Snapshot, SnapshotId, SnapshotSettings, reclaim};
+use crate::store::{Overlay, StoreRead, StoreTxn, Table};
+use crate::tree::{self, Usage};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A snapshot and the directory it was taken of.
+pub(crate) type Watcher = (InodeId, Snapshot);
+
+/// Who may see what in the state before a command, looked up once each.
+pub(crate) struct Watchers<'a> {
+    store: &'a dyn StoreRead,
+    /// Snapshots that the command deletes.
+    gone: BTreeSet<(InodeId, SnapshotId)>,
+    found: BTreeMap<InodeId, Rc<Vec<Watcher>>>,
+    reached: BTreeMap<(InodeId, SnapshotId, InodeId), bool>,
+}
+
+impl<'a> Watchers<'a> {
+    pub(crate) fn new(store: &'a dyn StoreRead) -> Watchers<'a> {
+        Watchers { store, gone: BTreeSet::new(), found: BTreeMap::new(), reached: BTreeMap::new() }
+    }
+
+    /// The newest snapshot of a directory up to `most` that stays.
+    fn at_most(&self, root: InodeId, most: SnapshotId) -> Result<Option<Watcher>> {
+        let mut most = most;
+        loop {
+            let Some(found) = snapshot::at_most(self.store, root, most)? else { return Ok(None) };
+            if !self.gone.contains(&(root, found.id)) {
+                return Ok(Some((root, found)));
+            }
+            let Some(before) = found.id.0.checked_sub(1) else { return Ok(None) };
+            most = SnapshotId(before);
+        }
+    }
+
+    /// The newest snapshot of the directory that an inode is in, and those of directories from which it, or
+    /// a directory above it, was moved. Each may see it or not.
+    fn of(&mut self, id: InodeId) -> Result<Rc<Vec<Watcher>>> {
+        let mut below = Vec::new();
+        let mut at = id;
+        let mut known: Rc<Vec<Watcher>> = loop {
+            if at == InodeId::NONE {
+                break Rc::default();
+            }
+            if let Some(known) = self.found.get(&at) {
+                break known.clone();
+            }
+            below.push(at);
+            at = inode::get(self.store, at)?.map_or(InodeId::NONE, |inode| inode.parent);
+        };
+        for at in below.into_iter().rev() {
+            let mut here = known.as_ref().clone();
+            if let Some(newest) = snapshot::root(self.store, at)?.and_then(|root| root.newest) {
+                here.extend(self.at_most(at, newest)?);
+            }
+            for (root, most) in snapshot::seen(self.store, at)? {
+                here.extend(self.at_most(root, most)?);
+            }
+            here.dedup();
+            known = Rc::new(here);
+            self.found.insert(at, known.clone());
+        }
+        Ok(known)
+    }
+
+    /// Whether a snapshot sees an inode.
+    fn sees(&mut self, root: InodeId, snapshot: &Snapshot, id: InodeId) -> Result<bool> {
+        if id > snapshot.last_inode {
+            return Ok(false);
+        }
+        let key = (root, snapshot.id, id);
+        if let Some(known) = self.reached.get(&key) {
+            return Ok(*known);
+        }
+        let reached = View::new(self.store, Some((root, snapshot.id))).reaches(id)?;
+        self.reached.insert(key, reached);
+        Ok(reached)
+    }
+
+    /// The snapshots that see an inode, of those that would lose it by a change now.
+    pub(crate) fn seeing(&mut self, id: InodeId) -> Result<Vec<Watcher>> {
+        let mut seeing = Vec::new();
+        for (root, snapshot) in self.of(id)?.iter() {
+            if self.sees(*root, snapshot, id)? {
+                seeing.push((*root, snapshot.clone()));
+            }
+        }
+        Ok(seeing)
+    }
+}
+
+/// Whether any snapshot sees an inode, so that its records would be kept.
+pub(crate) fn is_held(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
+    Ok(in_use(store)? && !Watchers::new(store).seeing(id)?.is_empty())
+}
+
+/// Whether there are snapshots at all, or versions that deleted ones have left.
+pub(crate) fn in_use(store: &dyn StoreRead) -> Result<bool> {
+    Ok(counter::get(store, Counter::Snapshots)? > 0
+        || ever_used(store)? && reclaim::first_garbage(store)?.is_some())
+}
+
+fn ever_used(store: &dyn StoreRead) -> Result<bool> {
+    Ok(counter::get(store, Counter::SnapshotId)? > 0)
+}
+
+/// Whether a file only was written further: what a snapshot of an open file does not freeze.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#recordModification` and its callers.
+fn is_writing_only(old: &Inode, new: &Inode) -> bool {
+    let (Some(before), Some(after)) = (old.file(), new.file()) else { return false };
+    if before.writer.is_none() {
+        return false;
+    }
+    let mut same = new.clone();
+    same.mtime = old.mtime;
+    if let Some(file) = same.file_mut() {
+        *file = crate::inode::File {
+            block_count: before.block_count,
+            len: before.len,
+            writer: before.writer.clone(),
+            ..after.clone()
+        };
+    }
+    same == *old
+}
+
+fn is_read_only(old: &Inode, new: &Inode) -> bool {
+    Inode { atime: old.atime, ..new.clone() } == *old
+}
+
+/// Keeps what the changes in `overlay` take from snapshots, and takes blocks that they still need out of
+/// what the command wants deleted.
+pub(crate) fn capture(
+    base: &dyn StoreRead,
+    overlay: &mut Overlay<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    if !in_use(base)? {
+        if ever_used(base)? {
+            for key in overlay.changed(Table::Inode) {
+                if overlay.get(Table::Inode, &key)?.is_none() {
+                    snapshot::forget(overlay, version::owner(&key))?;
+                }
+            }
+        }
+        return Ok(());
+    }
+    let settings = snapshot::settings(base)?;
+    let mut watchers = Watchers::new(base);
+    for key in overlay.changed(Table::Snapshot) {
+        if overlay.get(Table::Snapshot, &key)?.is_none() {
+            watchers.gone.extend(snapshot::id_of(&key));
+        }
+    }
+    capture_inodes(&mut watchers, overlay, &settings)?;
+    for kind in [Kind::Child, Kind::XAttr] {
+        for key in overlay.changed(kind.table()) {
+            let owner = version::owner(&key);
+            // What belongs to a new inode no snapshot sees.
+            if base.get(Table::Inode, &owner.key())?.is_some() {
+                let old = base.get(kind.table(), &key)?;
+                if old != overlay.get(kind.table(), &key)? {
+                    keep(&mut watchers, overlay, kind, &key, old.as_deref())?;
+                }
+            }
+        }
+    }
+    capture_positions(&mut watchers, overlay)?;
+    bring_back_blocks(base, overlay, outcome)
+}
+
+/// Keeps one record for the snapshots that see its owner, unless an older state is kept for them.
+fn keep(
+    watchers: &mut Watchers<'_>,
+    overlay: &mut Overlay<'_>,
+    kind: Kind,
+    key: &[u8],
+    record: Option<&[u8]>,
+) -> Result<()> {
+    let owner = version::owner(key);
+    for (root, snapshot) in watchers.of(owner)?.iter() {
+        if owner > snapshot.last_inode
+            || version::kept(overlay, kind, key, *root, snapshot.id)?.is_some()
+            || !watchers.sees(*root, snapshot, owner)?
+        {
+            continue;
+        }
+        let version = Version { kind, key: key.to_vec(), root: *root, upto: snapshot.id };
+        version::put(overlay, &version, record)?;
+    }
+    Ok(())
+}
+
+fn capture_inodes(
+    watchers: &mut Watchers<'_>,
+    overlay: &mut Overlay<'_>,
+    settings: &SnapshotSettings,
+) -> Result<()> {
+    for key in overlay.changed(Table::Inode) {
+        let id = version::owner(&key);
+        let Some(record) = watchers.store.get(Table::Inode, &key)? else { continue };
+        let Some(old) = inode::get(watchers.store, id)? else { continue };
+        let new = inode::get(overlay, id)?;
+        if new.as_ref() == Some(&old) {
+            continue;
+        }
+        let skip = match &new {
+            // What is taken off a removed file is not written by anybody.
+            Some(new) if is_writing_only(&old, new) => {
+                !settings.capture_open_files && path::of_inode(overlay, id)?.is_some()
+            }
+            Some(new) => settings.skip_access_time && is_read_only(&old, new),
+            None => false,
+        };
+        if !skip {
+            keep(watchers, overlay, Kind::Inode, &key, Some(&record))?;
+        }
+        match new {
+            Some(new) if new.parent != old.parent => {
+                let here = snapshot::root_above(watchers.store, id)?;
+                for (root, snapshot) in watchers.seeing(id)? {
+                    let paid = new.parent == InodeId::NONE && here == Some(root);
+                    snapshot::put_seen(overlay, id, root, snapshot.id, paid)?;
+                }
+            }
+            Some(_) => {}
+            None => removed(watchers.store, overlay, id)?,
+        }
+    }
+    Ok(())
+}
+
+/// Goes on counting an inode that was taken away while snapshots hold it.
+fn removed(base: &dyn StoreRead, overlay: &mut Overlay<'_>, id: InodeId) -> Result<()> {
+    snapshot::forget(overlay, id)?;
+    let kept = version::all_of(overlay, Kind::Inode, &id.key())?;
+    let Some((newest, _)) = kept.last() else { return Ok(()) };
+    counter::add(overlay, Counter::Inodes, 1)?;
+    let mut top = id;
+    while let Some(inode) = inode::get(base, top)?.filter(|inode| inode.parent != InodeId::NONE) {
+        top = inode.parent;
+    }
+    let payer = match top {
+        InodeId::ROOT => snapshot::root_above(base, id)?,
+        top => snapshot::paid_by(base, top)?,
+    };
+    if let Some(payer) =
+        payer.filter(|payer| kept.iter().any(|(version, _)| version.root == *payer))
+    {
+        snapshot::put_seen(overlay, id, payer, newest.upto, true)?;
+    }
+    Ok(())
+}
+
+/// Keeps the places of blocks in files whose state is kept. A file that is open and not kept goes on as it
+/// is in its snapshots too.
+fn capture_positions(watchers: &mut Watchers<'_>, overlay: &mut Overlay<'_>) -> Result<()> {
+    for key in overlay.changed(Table::FileBlock) {
+        let Some(record) = watchers.store.get(Table::FileBlock, &key)? else { continue };
+        if overlay.get(Table::FileBlock, &key)?.as_ref() == Some(&record) {
+            continue;
+        }
+        let file = version::owner(&key);
+        let index = key.get(8..).and_then(<[u8]>::first_chunk).map(|at| u32::from_be_bytes(*at));
+        for (root, snapshot) in watchers.seeing(file)? {
+            let frozen = version::kept(overlay, Kind::Inode, &file.key(), root, snapshot.id)?;
+            let Some(Some(frozen)) = frozen else { continue };
+            let frozen = inode::from_bytes(&frozen)?;
+            let count = frozen.file().map_or(0, |file| file.block_count);
+            if index.is_none_or(|index| u64::from(index) >= count) {
+                continue;
+            }
+            let kind = Kind::FileBlock;
+            if version::kept(overlay, kind, &key, root, snapshot.id)?.is_none() {
+                let version = Version { kind, key: key.clone(), root, upto: snapshot.id };
+                version::put(overlay, &version, Some(&record))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a version of a file's position holds this block.
+pub(crate) fn is_block_kept(store: &dyn StoreRead, block: &Block) -> Result<bool> {
+    let key = block::position_key(block.file, block.index);
+    for (_, record) in version::all_of(store, Kind::FileBlock, &key)? {
+        if let Some(record) = record
+            && block::position_from(&record)?.id == block.id
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Puts back what the command has removed of blocks that snapshots hold, and counts them again.
+fn bring_back_blocks(
+    base: &dyn StoreRead,
+    overlay: &mut Overlay<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let mut kept = BTreeSet::new();
+    for key in overlay.changed(Table::Block) {
+        if overlay.get(Table::Block, &key)?.is_some() {
+            continue;
+        }
+        let Some(record) = base.get(Table::Block, &key)? else { continue };
+        let block = block::decode(&record)?;
+        if !is_block_kept(overlay, &block)? {
+            continue;
+        }
+        overlay.put(Table::Block, &key, &record)?;
+        counter::add(overlay, Counter::Blocks, 1)?;
+        kept.insert(block.id.0);
+        // A file that is still there goes on paying for what was cut off it; one that is not was counted
+        // when it was removed.
+        if let (Some(now), Some(at)) =
+            (path::of_inode(overlay, block.file)?, path::of_inode(base, block.file)?)
+            && let Some(file) = at.target().and_then(Inode::file)
+        {
+            let space = tree::block_space(overlay, file.redundancy, block.len)? as i64;
+            let above = &now.chain[..now.chain.len() - 1];
+            tree::charge(overlay, above, Usage { names: 0, space })?;
+        }
+    }
+    if !kept.is_empty() {
+        outcome.retain_removed(|block| !kept.contains(&block.block.id.0));
+    }
+    Ok(())
+}

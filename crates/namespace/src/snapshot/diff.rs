@@ -1,0 +1,463 @@
+//! What changed between two snapshots, or a snapshot and now.
+//!
+//! Found from the versions that were kept since the earlier snapshot, so that the cost is that of what
+//! changed, not of the tree.
+//!
+//! Source: Hadoop 3.5.0 `DirectorySnapshottableFeature#computeDiff`, `SnapshotDiffInfo`,
+//! `SnapshotDiffListingInfo`.
+
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode, InodeId};
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::settings;
+use crate::snapshot::listing::not_snapshottable;
+use crate::snapshot::version::{self, Kind};
+use crate::snapshot::view::View;
+use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
+use crate::store::{StoreRead, Table};
+use crate::tree;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What happened to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Change {
+    /// It was made or moved in.
+    Create,
+    /// It has another content, or names in it have changed.
+    Modify,
+    /// It was removed or moved out.
+    Delete,
+    /// It was moved.
+    Rename,
+}
+
+/// One line of a report; paths are relative to the directory that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DiffEntry {
+    /// What happened.
+    pub change: Change,
+    /// Where; where it was, if it was moved.
+    pub path: String,
+    /// Where it is, if it was moved.
+    pub target: Option<String>,
+}
+
+/// A whole report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiffReport {
+    /// The snapshottable directory.
+    pub root: String,
+    /// The changes, those of less deep directories first.
+    pub entries: Vec<DiffEntry>,
+}
+
+/// One entry of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageEntry {
+    /// The directory in which it is, or the modified inode itself.
+    pub directory: InodeId,
+    /// The inode.
+    pub file: InodeId,
+    /// Its path.
+    pub path: String,
+    /// Whether it may be one side of a move.
+    pub is_reference: bool,
+    /// Where it was moved to.
+    pub target: Option<String>,
+}
+
+/// Where the next page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The directory or file to go on with.
+    pub path: String,
+    /// How many of its created and deleted entries were sent; -1 if not even itself.
+    pub index: i32,
+}
+
+/// One page of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffPage {
+    /// Modified files and directories.
+    pub modified: Vec<PageEntry>,
+    /// What is there only later.
+    pub created: Vec<PageEntry>,
+    /// What was there only earlier.
+    pub deleted: Vec<PageEntry>,
+    /// Whether the first snapshot that was named is the earlier one.
+    pub from_earlier: bool,
+    /// Where the next page begins; `None` after the last.
+    pub next: Option<Cursor>,
+}
+
+/// A file or directory that is in both states and differs.
+struct Differing {
+    id: InodeId,
+    /// Where it was.
+    path: Vec<String>,
+    is_directory: bool,
+    created: Vec<(String, InodeId)>,
+    deleted: Vec<(String, InodeId)>,
+}
+
+/// The two states and what is known of them.
+struct Comparison<'a> {
+    earlier: View<'a>,
+    later: View<'a>,
+    scope: InodeId,
+    survives: BTreeMap<InodeId, bool>,
+}
+
+/// The names from `scope` to an inode, if they lead there.
+fn path_below(view: &View<'_>, scope: InodeId, id: InodeId) -> Result<Option<Vec<String>>> {
+    let mut names = Vec::new();
+    let mut at = id;
+    while at != scope {
+        let Some(inode) = inode::get(view, at)? else { return Ok(None) };
+        let above = inode.parent;
+        if above == InodeId::NONE || inode::child(view, above, &inode.name)? != Some(at) {
+            return Ok(None);
+        }
+        names.push(inode.name);
+        at = above;
+    }
+    names.reverse();
+    Ok(Some(names))
+}
+
+impl Comparison<'_> {
+    /// Whether an inode that was in the scope is there still, and every directory above it too.
+    fn survives(&mut self, id: InodeId) -> Result<bool> {
+        if id == self.scope {
+            return Ok(true);
+        }
+        if let Some(known) = self.survives.get(&id) {
+            return Ok(*known);
+        }
+        let survives = match inode::get(&self.earlier, id)? {
+            Some(was) if was.parent != InodeId::NONE && self.survives(was.parent)? => {
+                inode::child(&self.later, was.parent, &was.name)? == Some(id)
+                    || path_below(&self.later, self.scope, id)?.is_some()
+            }
+            _ => false,
+        };
+        self.survives.insert(id, survives);
+        Ok(survives)
+    }
+
+    /// Where an inode that was in a directory that survives has gone to.
+    fn moved_to(&self, id: InodeId) -> Result<Option<Vec<String>>> {
+        path_below(&self.later, self.scope, id)
+    }
+
+    /// Whether a created name is a moved one: its inode was in the scope, in a directory that survives.
+    fn was_moved(&mut self, id: InodeId) -> Result<bool> {
+        let Some(was) = inode::get(&self.earlier, id)? else { return Ok(false) };
+        if path_below(&self.earlier, self.scope, id)?.is_none() {
+            return Ok(false);
+        }
+        self.survives(was.parent)
+    }
+
+    fn differs(&self, was: &Inode, is: &Inode) -> bool {
+        let differs = (&was.owner, &was.group, was.mode, &was.acl, was.storage_policy)
+            != (&is.owner, &is.group, is.mode, &is.acl, is.storage_policy);
+        let limits = |inode: &Inode| {
+            inode.directory().map(|directory| {
+                let quota = directory.quota.clone().unwrap_or_default();
+                (directory.policy, quota.names_max, quota.space_max)
+            })
+        };
+        let content =
+            |inode: &Inode| inode.file().map(|file| (file.redundancy, file.block_size, file.len));
+        differs || limits(was) != limits(is) || content(was) != content(is)
+    }
+}
+
+/// Everything in both states that differs, unordered.
+fn compare(
+    store: &dyn StoreRead,
+    root: InodeId,
+    scope: InodeId,
+    (earlier, later): (SnapshotId, Option<SnapshotId>),
+) -> Result<(Comparison<'_>, Vec<Differing>)> {
+    let mut comparison = Comparison {
+        earlier: View::new(store, Some((root, earlier))),
+        later: View::new(store, later.map(|id| (root, id))),
+        scope,
+        survives: BTreeMap::new(),
+    };
+    let mut touched: BTreeSet<InodeId> = BTreeSet::new();
+    let mut marked: BTreeSet<InodeId> = BTreeSet::new();
+    let mut names: BTreeMap<InodeId, BTreeSet<String>> = BTreeMap::new();
+    version::between(store, root, (earlier, later), &mut |kind, key| {
+        let owner = version::owner(key);
+        match kind {
+            Kind::Inode => {
+                touched.insert(owner);
+            }
+            Kind::Child => {
+                let name = String::from_utf8_lossy(key.get(8..).unwrap_or_default());
+                names.entry(owner).or_default().insert(name.into_owned());
+                touched.insert(owner);
+            }
+            Kind::XAttr => {
+                let states = [&comparison.earlier, &comparison.later]
+                    .map(|view| view.get(Table::XAttr, key));
+                let [was, is] = states;
+                if was? != is? {
+                    marked.insert(owner);
+                    touched.insert(owner);
+                }
+            }
+            Kind::FileBlock => {}
+        }
+        Ok(())
+    })?;
+    let mut differing = Vec::new();
+    for id in touched {
+        let Some(path) = path_below(&comparison.earlier, scope, id)? else { continue };
+        if !comparison.survives(id)? {
+            continue;
+        }
+        let (Some(was), Some(is)) =
+            (inode::get(&comparison.earlier, id)?, inode::get(&comparison.later, id)?)
+        else {
+            continue;
+        };
+        let (mut created, mut deleted) = (Vec::new(), Vec::new());
+        for name in names.remove(&id).unwrap_or_default() {
+            let before = inode::child(&comparison.earlier, id, &name)?;
+            let after = inode::child(&comparison.later, id, &name)?;
+            if before != after {
+                deleted.extend(before.map(|id| (name.clone(), id)));
+                created.extend(after.map(|id| (name, id)));
+            }
+        }
+        let differs = marked.contains(&id) || comparison.differs(&was, &is);
+        if differs || !created.is_empty() || !deleted.is_empty() {
+            let is_directory = was.is_directory();
+            differing.push(Differing { id, path, is_directory, created, deleted });
+        }
+    }
+    Ok((comparison, differing))
+}
+
+/// What a caller asked to compare.
+struct Request {
+    root: InodeId,
+    root_path: String,
+    scope: InodeId,
+    /// The earlier and the later state; `None` if they are the same.
+    span: Option<(SnapshotId, Option<SnapshotId>)>,
+    from_earlier: bool,
+}
+
+/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#getSnapshotDiffReport`, `SnapshotManager#diff`.
+fn request(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    from: &str,
+    to: &str,
+) -> Result<Request> {
+    let limits = settings::get(store)?;
+    let at = path::resolve(store, &limits, caller, path, Purpose::Use)?;
+    for name in [from, to] {
+        check_readable(store, &limits, caller, path, name)?;
+    }
+    let root = root_of(store, &at)?;
+    let scope = crate::ops::snapshot::directory(&at, path)?.id;
+    let root_at = path::of_inode(store, root)?;
+    let root_path = root_at.map_or_else(String::new, |at| at.path);
+    let named = |name: &str| match name {
+        "" => Ok(None),
+        name => match snapshot::by_name(store, root, name)? {
+            Some(found) => Ok(Some(found.id)),
+            None => Err(NamespaceError::Snapshot(format!(
+                "Cannot find the snapshot of directory {root_path} with name {name}"
+            ))),
+        },
+    };
+    let (one, other) = (named(from)?, named(to)?);
+    let age = |id: Option<SnapshotId>| id.map_or(u64::MAX, |id| u64::from(id.0));
+    let from_earlier = age(one) < age(other);
+    let (earlier, later) = if from_earlier { (one, other) } else { (other, one) };
+    let span = earlier.filter(|_| one != other).map(|earlier| (earlier, later));
+    Ok(Request { root, root_path, scope, span, from_earlier })
+}
+
+/// The snapshottable directory of a path: itself or, if that is allowed, one above it.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#checkAndGetSnapshottableAncestorDir`.
+fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
+    let target = crate::ops::snapshot::directory(at, &at.path);
+    if !snapshot::settings(store)?.diff_below_root {
+        let id = target?.id;
+        let is_root = at.snapshot.is_none() && snapshot::root(store, id)?.is_some();
+        return if is_root { Ok(id) } else { Err(not_snapshottable(&at.path)) };
+    }
+    let id = match target {
+        Ok(inode) => inode.id,
+        Err(_) => match at.parent() {
+            Some(parent) if parent.is_directory() => parent.id,
+            _ => {
+                let path = at.parent_path();
+                return Err(NamespaceError::FileNotFound(format!(
+                    "Directory does not exist: {path}"
+                )));
+            }
+        },
+    };
+    snapshot::root_above(store, id)?.ok_or_else(|| {
+        NamespaceError::Snapshot(format!(
+            "The path {} is neither snapshottable nor under a snapshot root!",
+            at.path
+        ))
+    })
+}
+
+/// Every directory of both states must be readable.
+///
+/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#checkSubtreeReadPermission`.
+fn check_readable(
+    store: &dyn StoreRead,
+    limits: &settings::Settings,
+    caller: &Caller,
+    path: &str,
+    name: &str,
+) -> Result<()> {
+    if !limits.permissions_enabled || caller.superuser {
+        return Ok(());
+    }
+    let path = match (path, name) {
+        (path, "") => path.to_string(),
+        ("/", name) => format!("/{DOT_SNAPSHOT}/{name}"),
+        (path, name) => format!("{path}/{DOT_SNAPSHOT}/{name}"),
+    };
+    let at = path::resolve(store, limits, caller, &path, Purpose::Use)?;
+    perm::check_access(limits, caller, &at, Access::READ)?;
+    let Some(target) = at.target() else { return Ok(()) };
+    let view = at.view(store);
+    tree::descend(&view, target, &mut |inode| {
+        if inode.is_directory() {
+            perm::check_inode(&view, limits, caller, inode, Access::READ)?;
+        }
+        Ok(())
+    })
+}
+
+/// A report of all that changed below `path` between two snapshots; an empty name is the current state.
+pub fn report(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    from: &str,
+    to: &str,
+) -> Result<DiffReport> {
+    let request = request(store, caller, path, from, to)?;
+    let Some(span) = request.span else {
+        return Ok(DiffReport { root: path.to_string(), entries: Vec::new() });
+    };
+    let (mut comparison, mut differing) = compare(store, request.root, request.scope, span)?;
+    differing
+        .sort_by(|one, other| (one.path.len(), &one.path).cmp(&(other.path.len(), &other.path)));
+    let (made, gone) = if request.from_earlier {
+        (Change::Create, Change::Delete)
+    } else {
+        (Change::Delete, Change::Create)
+    };
+    let mut entries = Vec::new();
+    for at in &differing {
+        let below = |name: &String| [&at.path[..], std::slice::from_ref(name)].concat().join("/");
+        entries.push(DiffEntry { change: Change::Modify, path: at.path.join("/"), target: None });
+        for (name, id) in &at.created {
+            if !comparison.was_moved(*id)? {
+                entries.push(DiffEntry { change: made, path: below(name), target: None });
+            }
+        }
+        for (name, id) in &at.deleted {
+            entries.push(match comparison.moved_to(*id)? {
+                None => DiffEntry { change: gone, path: below(name), target: None },
+                Some(to) => {
+                    let (was, is) = (below(name), to.join("/"));
+                    let (path, to) = if request.from_earlier { (was, is) } else { (is, was) };
+                    DiffEntry { change: Change::Rename, path, target: Some(to) }
+                }
+            });
+        }
+    }
+    Ok(DiffReport { root: request.root_path, entries })
+}
+
+/// A page of the same, from `start` on. The client pairs what was moved.
+///
+/// Source: Hadoop 3.5.0 `SnapshotDiffListingInfo`.
+pub fn page(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    (from, to): (&str, &str),
+    start: &Cursor,
+) -> Result<DiffPage> {
+    let request = request(store, caller, path, from, to)?;
+    let mut page = DiffPage {
+        modified: Vec::new(),
+        created: Vec::new(),
+        deleted: Vec::new(),
+        from_earlier: request.from_earlier,
+        next: None,
+    };
+    let Some(span) = request.span else { return Ok(page) };
+    let limit = snapshot::settings(store)?.diff_page.max(1) as usize;
+    let (comparison, mut differing) = compare(store, request.root, request.scope, span)?;
+    differing.sort_by(|one, other| one.path.cmp(&other.path));
+    let first: Vec<String> =
+        start.path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let mut sent = 0;
+    for at in differing.into_iter().filter(|at| at.path >= first) {
+        let path = at.path.join("/");
+        let below = |name: &String| [&at.path[..], std::slice::from_ref(name)].concat().join("/");
+        let skip = if at.path == first { start.index } else { -1 };
+        let stop = |index: usize| {
+            Some(Cursor { path: path.clone(), index: i32::try_from(index).unwrap_or(i32::MAX) })
+        };
+        if skip < 0 {
+            if sent == limit {
+                page.next = Some(Cursor { path, index: -1 });
+                return Ok(page);
+            }
+            sent += 1;
+            page.modified.push(PageEntry {
+                directory: at.id,
+                file: at.id,
+                path: path.clone(),
+                is_reference: at.is_directory,
+                target: None,
+            });
+        }
+        let skip = usize::try_from(skip).unwrap_or(0);
+        let created = at.created.iter().map(|entry| (true, entry));
+        let deleted = at.deleted.iter().map(|entry| (false, entry));
+        for (index, (is_new, (name, id))) in created.chain(deleted).enumerate().skip(skip) {
+            if sent == limit {
+                page.next = stop(index);
+                return Ok(page);
+            }
+            sent += 1;
+            let (directory, file, path) = (at.id, *id, below(name));
+            if is_new {
+                let was = path_below(&comparison.earlier, comparison.scope, file)?;
+                let is_reference = was.is_some();
+                page.created.push(PageEntry { directory, file, path, is_reference, target: None });
+            } else {
+                let target = comparison.moved_to(file)?.map(|names| names.join("/"));
+                let is_reference = target.is_some();
+                page.deleted.push(PageEntry { directory, file, path, is_reference, target });
+            }
+        }
+    }
+    Ok(page)
+}

@@ -1,0 +1,139 @@
+//! Questions about snapshots and snapshottable directories.
+
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode, InodeId};
+use crate::path::{self, InSnapshot, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::query::{FileStatus, Listing};
+use crate::settings;
+use crate::snapshot::view::View;
+use crate::snapshot::{self, Root, SnapshotId};
+use crate::store::StoreRead;
+
+/// A snapshottable directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshottableDirectory {
+    /// The directory.
+    pub inode: Inode,
+    /// The path of the directory above; empty for the root.
+    pub parent: String,
+    /// Snapshots there are.
+    pub count: u32,
+}
+
+/// One snapshot of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotStatus {
+    /// The directory as it was, with the snapshot's name and time.
+    pub inode: Inode,
+    /// Its number.
+    pub id: SnapshotId,
+}
+
+/// The record of a directory that must be snapshottable.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableRoot`.
+pub(crate) fn snapshottable(store: &dyn StoreRead, at: &Resolved) -> Result<Root> {
+    let inode = crate::ops::snapshot::directory(at, &at.path)?;
+    match snapshot::root(store, inode.id)? {
+        Some(root) if at.snapshot.is_none() => Ok(root),
+        _ => Err(not_snapshottable(&at.path)),
+    }
+}
+
+pub(crate) fn not_snapshottable(path: &str) -> NamespaceError {
+    NamespaceError::Snapshot(format!("Directory is not a snapshottable directory: {path}"))
+}
+
+/// The snapshottable directories that the caller owns, or all for a superuser, by path.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableDirListing`.
+pub fn snapshottable_directories(
+    store: &dyn StoreRead,
+    caller: &Caller,
+) -> Result<Vec<SnapshottableDirectory>> {
+    let mut found = Vec::new();
+    for (id, root) in snapshot::roots(store)? {
+        let Some(at) = path::of_inode(store, id)? else { continue };
+        let inode = at.existing()?.clone();
+        if caller.superuser || inode.owner == caller.user {
+            let parent = if at.names.is_empty() { String::new() } else { at.parent_path() };
+            found.push((at.path, SnapshottableDirectory { inode, parent, count: root.count }));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(found.into_iter().map(|(_, directory)| directory).collect())
+}
+
+/// How many directories are snapshottable, and how many snapshots there are.
+pub fn counts(store: &dyn StoreRead) -> Result<(u64, u64)> {
+    let snapshots = crate::ops::counter::get(store, crate::ops::counter::Counter::Snapshots)?;
+    Ok((snapshot::roots(store)?.len() as u64, snapshots))
+}
+
+/// The snapshots of a directory by name, and its path.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshotListing`.
+pub fn snapshots(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+) -> Result<(String, Vec<SnapshotStatus>)> {
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    perm::check_access(&settings, caller, &at, Access::READ)?;
+    snapshottable(store, &at)?;
+    let root = at.existing()?;
+    let mut found = Vec::new();
+    for snapshot in snapshot::by_names(store, root.id, None, usize::MAX)? {
+        let mut inode = as_snapshot(store, root.id, &snapshot)?;
+        if let (Some(was), Some(now)) = (inode.directory_mut(), root.directory()) {
+            was.children = now.children;
+        }
+        found.push(SnapshotStatus { inode, id: snapshot.id });
+    }
+    Ok((at.path, found))
+}
+
+/// The root of a snapshot as a directory below `.snapshot`.
+fn as_snapshot(
+    store: &dyn StoreRead,
+    root: InodeId,
+    snapshot: &snapshot::Snapshot,
+) -> Result<Inode> {
+    let was = inode::expect(&View::new(store, Some((root, snapshot.id))), root)?;
+    Ok(Inode { name: snapshot.name.clone(), mtime: snapshot.mtime, ..was })
+}
+
+/// A page of the names below a `.snapshot`.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getSnapshotsListing`.
+pub(crate) fn list_names(
+    store: &dyn StoreRead,
+    at: &Resolved,
+    root: InodeId,
+    start_after: &[u8],
+    limit: usize,
+) -> Result<Listing> {
+    let after = (!start_after.is_empty()).then_some(start_after);
+    let page = snapshot::by_names(store, root, after, limit.saturating_add(1))?;
+    let total = snapshot::root(store, root)?.map_or(0, |root| u64::from(root.count));
+    let more = page.len() > limit;
+    let mut entries = Vec::new();
+    for snapshot in page.iter().take(limit) {
+        let mut names = at.names.clone();
+        names.push(snapshot.name.clone());
+        let entry = path::walk(store, names)?;
+        entries.extend(FileStatus::of(&entry.view(store), &entry)?);
+    }
+    let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
+    Ok(Listing { entries, remaining })
+}
+
+/// Whether a path ends at the `.snapshot` of a snapshottable directory. Those who ask for its status get
+/// one that says nothing but that it is a directory.
+pub fn is_dot_snapshot(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<bool> {
+    let at = path::resolve(store, &settings::get(store)?, caller, path, Purpose::Use)?;
+    Ok(matches!(at.snapshot, Some(InSnapshot::Names(_))))
+}

@@ -1,0 +1,198 @@
+//! Giving up what only a deleted snapshot held, in steps.
+
+use crate::apply::RemovedBlock;
+use crate::block;
+use crate::error::Result;
+use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::ops::counter::{self, Counter};
+use crate::path;
+use crate::snapshot::version::{self, Kind, Version};
+use crate::snapshot::view::View;
+use crate::snapshot::{self, Snapshot, SnapshotId, damaged};
+use crate::store::{StoreRead, StoreTxn, Table};
+use crate::tree::{self, Usage};
+use std::ops::ControlFlow;
+
+fn garbage_key(root: InodeId, id: SnapshotId) -> Vec<u8> {
+    [&root.key()[..], &id.0.to_be_bytes()].concat()
+}
+
+/// A snapshot was deleted: its versions go by [`reclaim`].
+pub(crate) fn discard(store: &mut dyn StoreTxn, root: InodeId, id: SnapshotId) -> Result<()> {
+    Ok(store.put(Table::SnapshotGarbage, &garbage_key(root, id), &[])?)
+}
+
+/// The first deleted snapshot whose versions are still to be given up.
+pub(crate) fn first_garbage(store: &dyn StoreRead) -> Result<Option<(InodeId, SnapshotId)>> {
+    let mut found = None;
+    store.scan(Table::SnapshotGarbage, &[], &[], &mut |key, _| {
+        found = Some(key.to_vec());
+        ControlFlow::Break(())
+    })?;
+    let Some(key) = found else { return Ok(None) };
+    let root = key.first_chunk().map(|id| InodeId(u64::from_be_bytes(*id)));
+    let id = key.last_chunk().map(|id| SnapshotId(u32::from_be_bytes(*id)));
+    root.zip(id)
+        .map_or_else(|| Err(damaged("snapshot garbage", "a short key")), |key| Ok(Some(key)))
+}
+
+/// Works on at most about `budget` versions of deleted snapshots. Says whether there is more.
+pub(crate) fn reclaim(
+    store: &mut dyn StoreTxn,
+    budget: &mut u64,
+    removed: &mut Vec<RemovedBlock>,
+) -> Result<bool> {
+    while let Some((root, id)) = first_garbage(store)? {
+        if *budget == 0 {
+            return Ok(true);
+        }
+        let prior = match id.0.checked_sub(1) {
+            Some(before) => snapshot::at_most(store, root, SnapshotId(before))?,
+            None => None,
+        };
+        let versions = version::of_snapshot(store, root, id, *budget as usize)?;
+        if versions.is_empty() {
+            store.delete(Table::SnapshotGarbage, &garbage_key(root, id))?;
+        }
+        *budget = budget.saturating_sub(versions.len() as u64);
+        for version in versions {
+            give_up(store, &version, prior.as_ref(), removed)?;
+        }
+    }
+    Ok(false)
+}
+
+/// Hands a version to the snapshot before, or drops it with what it alone held.
+fn give_up(
+    store: &mut dyn StoreTxn,
+    version: &Version,
+    prior: Option<&Snapshot>,
+    removed: &mut Vec<RemovedBlock>,
+) -> Result<()> {
+    let record = version::record(store, version)?;
+    if let Some(prior) = prior
+        && !version::any_between(store, version, prior.id)?
+    {
+        let owner = version::owner(&version.key);
+        let view = View::new(store, Some((version.root, prior.id)));
+        if owner <= prior.last_inode && view.reaches(owner)? {
+            version::delete(store, version)?;
+            let version = Version { upto: prior.id, ..version.clone() };
+            return version::put(store, &version, record.as_deref());
+        }
+    }
+    version::delete(store, version)?;
+    match (version.kind, record) {
+        (Kind::FileBlock, Some(record)) => release_block(store, version, &record, removed),
+        (Kind::Inode, Some(record)) => release_inode(store, version, &inode::from_bytes(&record)?),
+        _ => Ok(()),
+    }
+}
+
+/// An inode as it is now or, if it was removed, as the newest snapshot that has it sees it.
+pub fn current_or_kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inode>> {
+    if let Some(inode) = inode::get(store, id)? {
+        return Ok(Some(inode));
+    }
+    let versions = version::all_of(store, Kind::Inode, &id.key())?;
+    let newest = versions.into_iter().max_by_key(|(version, _)| version.upto);
+    match newest.and_then(|(_, record)| record) {
+        Some(record) => inode::from_bytes(&record).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// How a file's blocks are to be kept: as `now`, or with more copies if a snapshot saw it with more. `None` if
+/// neither the current tree nor a snapshot has the file.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#getPreferredBlockReplication`.
+pub(crate) fn redundancy(
+    store: &dyn StoreRead,
+    file: InodeId,
+    now: Option<FileRedundancy>,
+) -> Result<Option<FileRedundancy>> {
+    let mut found = now;
+    for (_, record) in version::all_of(store, Kind::Inode, &file.key())? {
+        let Some(record) = record else { continue };
+        let was = inode::from_bytes(&record)?;
+        let Some(was) = was.file() else { continue };
+        found = match (found, was.redundancy) {
+            (Some(FileRedundancy::Replicated(one)), FileRedundancy::Replicated(other)) => {
+                Some(FileRedundancy::Replicated(one.max(other)))
+            }
+            (found, was) => found.or(Some(was)),
+        };
+    }
+    Ok(found)
+}
+
+fn release_block(
+    store: &mut dyn StoreTxn,
+    version: &Version,
+    record: &[u8],
+    removed: &mut Vec<RemovedBlock>,
+) -> Result<()> {
+    let id = block::position_from(record)?.id;
+    let Some(block) = block::get(store, id)? else { return Ok(()) };
+    let now = store.get(Table::FileBlock, &version.key)?;
+    let in_use = match now {
+        Some(now) => block::position_from(&now)?.id == id,
+        None => false,
+    };
+    // The block of a file that took over another's is not at this place any more.
+    let moved = block::position_key(block.file, block.index) != version.key;
+    if in_use || moved || snapshot::capture::is_block_kept(store, &block)? {
+        return Ok(());
+    }
+    let redundancy = current_or_kept(store, block.file)?
+        .and_then(|inode| inode.file().map(|file| file.redundancy))
+        .unwrap_or(FileRedundancy::Replicated(1));
+    block::delete(store, id)?;
+    counter::add(store, Counter::Blocks, -1)?;
+    removed.push(RemovedBlock { block: block.reference(), redundancy });
+    // The directory pays for what was cut off a file in it, and for a file that was removed in it.
+    let pays = snapshot::paid_by(store, block.file)? == Some(version.root)
+        || inode::get(store, block.file)?.is_some()
+            && snapshot::root_above(store, block.file)? == Some(version.root);
+    if !pays {
+        return Ok(());
+    }
+    let space = tree::block_space(store, redundancy, block.len)? as i64;
+    let parent = current_or_kept(store, block.file)?.map_or(version.root, |inode| inode.parent);
+    uncharge(store, version.root, parent, Usage { names: 0, space })
+}
+
+fn release_inode(store: &mut dyn StoreTxn, version: &Version, was: &Inode) -> Result<()> {
+    let left = version::all_of(store, Kind::Inode, &version.key)?;
+    let id = version::owner(&version.key);
+    if inode::get(store, id)?.is_some() {
+        return Ok(());
+    }
+    if left.is_empty() {
+        counter::add(store, Counter::Inodes, -1)?;
+    }
+    let still = left.iter().any(|(other, _)| other.root == version.root);
+    if !still && snapshot::paid_by(store, id)? == Some(version.root) {
+        uncharge(store, version.root, was.parent, Usage { names: 1, space: 0 })?;
+        snapshot::forget(store, id)?;
+    }
+    Ok(())
+}
+
+/// Takes what is given up off the quotas of the directory that held it and of those above. One that was
+/// itself removed is passed over.
+fn uncharge(store: &mut dyn StoreTxn, root: InodeId, parent: InodeId, usage: Usage) -> Result<()> {
+    let mut at = parent;
+    loop {
+        if let Some(found) = path::of_inode(store, at)? {
+            return tree::charge(store, &found.chain, usage.negated());
+        }
+        if at == root {
+            return Ok(());
+        }
+        at = match version::all_of(store, Kind::Inode, &at.key())?.pop() {
+            Some((_, Some(record))) => inode::from_bytes(&record)?.parent,
+            _ => root,
+        };
+    }
+}
