@@ -124,6 +124,11 @@ pub(crate) fn position_key(file: InodeId, index: u32) -> Vec<u8> {
     [&file.key()[..], &index.to_be_bytes()].concat()
 }
 
+/// The position that a key of the `file-block` table names.
+pub(crate) fn index_of(key: &[u8]) -> Option<u32> {
+    key.get(8..)?.try_into().ok().map(u32::from_be_bytes)
+}
+
 /// Reads an entry's record.
 pub(crate) fn position_from(bytes: &[u8]) -> Result<Position> {
     Ok(from_record(VERSION, bytes)?)

@@ -325,6 +325,19 @@ pub(crate) fn paid_by(store: &dyn StoreRead, inode: InodeId) -> Result<Option<In
     Ok(found)
 }
 
+/// Every inode that a directory's quotas go on counting, with the directory.
+pub(crate) fn all_paid(store: &dyn StoreRead) -> Result<Vec<(InodeId, InodeId)>> {
+    let mut found = Vec::new();
+    store.scan(Table::SnapshotSeen, &[], &[], &mut |key, value| {
+        let id = |bytes: Option<&[u8; 8]>| bytes.map(|id| InodeId(u64::from_be_bytes(*id)));
+        if value.len() > 4 {
+            found.extend(id(key.first_chunk()).zip(id(key.last_chunk())));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
 /// The inode is gone from the current tree.
 pub(crate) fn forget(store: &mut dyn StoreTxn, inode: InodeId) -> Result<()> {
     for (root, _) in seen(store, inode)? {

@@ -6,6 +6,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::Quota;
 use crate::ops::{self, Context};
 use crate::path::Purpose;
+use crate::snapshot::reclaim;
 use crate::{perm, tree};
 
 /// What happens to one limit.
@@ -63,7 +64,9 @@ impl SetQuota {
         let names_max = self.names_max.applied_to(old.names_max);
         let space_max = self.space_max.applied_to(old.space_max);
         if names_max.is_some() || space_max.is_some() {
-            let (names, space) = (usage.names.max(0) as u64, usage.space.max(0) as u64);
+            let held = reclaim::usage_held_below(cx.store, target.id)?;
+            let names = usage.names.saturating_add(held.names).max(0) as u64;
+            let space = usage.space.saturating_add(held.space).max(0) as u64;
             directory.quota = Some(Quota { names_max, space_max, names, space });
         }
         ops::save(cx, &inode)

@@ -302,7 +302,8 @@ fn check_owner(cx: &Context<'_, '_>, at: &Resolved) -> Result<()> {
 
 /// Source: Hadoop 3.5.0 `DFSUtil#isValidNameForComponent`.
 fn is_component(name: &str) -> bool {
-    !name.is_empty() && name != "." && name != ".." && !name.contains([':', '/'])
+    !["", ".", "..", snapshot::DOT_SNAPSHOT, ".reserved"].contains(&name)
+        && !name.contains([':', '/'])
 }
 
 /// Source: Hadoop 3.5.0 `FSDirSnapshotOp#verifySnapshotName`.

@@ -276,7 +276,7 @@ fn capture_positions(watchers: &mut Watchers<'_>, overlay: &mut Overlay<'_>) -> 
             continue;
         }
         let file = version::owner(&key);
-        let index = key.get(8..).and_then(<[u8]>::first_chunk).map(|at| u32::from_be_bytes(*at));
+        let index = block::index_of(&key);
         for (root, snapshot) in watchers.seeing(file)? {
             let frozen = version::kept(overlay, Kind::Inode, &file.key(), root, snapshot.id)?;
             let Some(Some(frozen)) = frozen else { continue };
@@ -293,6 +293,22 @@ fn capture_positions(watchers: &mut Watchers<'_>, overlay: &mut Overlay<'_>) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a block of a file would be kept for a snapshot that sees the file, if it were taken off now.
+pub(crate) fn would_keep(
+    store: &dyn StoreRead,
+    file: &Inode,
+    index: u32,
+    (root, id): (InodeId, SnapshotId),
+) -> Result<bool> {
+    let frozen = match version::kept(store, Kind::Inode, &file.id.key(), root, id)? {
+        Some(Some(frozen)) => inode::from_bytes(&frozen)?,
+        _ => file.clone(),
+    };
+    let count = frozen.file().map_or(0, |file| file.block_count);
+    let key = block::position_key(file.id, index);
+    Ok(u64::from(index) < count && version::kept(store, Kind::FileBlock, &key, root, id)?.is_none())
 }
 
 /// Whether a version of a file's position holds this block.

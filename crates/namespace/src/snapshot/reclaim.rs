@@ -8,9 +8,10 @@ use crate::ops::counter::{self, Counter};
 use crate::path;
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
-use crate::snapshot::{self, Snapshot, SnapshotId, damaged};
+use crate::snapshot::{self, Snapshot, SnapshotId, capture, damaged};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::tree::{self, Usage};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 fn garbage_key(root: InodeId, id: SnapshotId) -> Vec<u8> {
@@ -75,7 +76,8 @@ fn give_up(
     {
         let owner = version::owner(&version.key);
         let view = View::new(store, Some((version.root, prior.id)));
-        if owner <= prior.last_inode && view.reaches(owner)? {
+        let in_use = owner <= prior.last_inode && view.reaches(owner)?;
+        if in_use && (version.kind != Kind::FileBlock || had_block(&view, &version.key)?) {
             version::delete(store, version)?;
             let version = Version { upto: prior.id, ..version.clone() };
             return version::put(store, &version, record.as_deref());
@@ -87,6 +89,14 @@ fn give_up(
         (Kind::Inode, Some(record)) => release_inode(store, version, &inode::from_bytes(&record)?),
         _ => Ok(()),
     }
+}
+
+/// Whether a file was so long then that the block at a position was part of it.
+fn had_block(view: &View<'_>, key: &[u8]) -> Result<bool> {
+    let count = inode::get(view, version::owner(key))?
+        .and_then(|inode| Some(inode.file()?.block_count))
+        .unwrap_or(0);
+    Ok(block::index_of(key).is_some_and(|index| u64::from(index) < count))
 }
 
 /// An inode as it is now or, if it was removed, as the newest snapshot that has it sees it.
@@ -141,7 +151,7 @@ fn release_block(
     };
     // The block of a file that took over another's is not at this place any more.
     let moved = block::position_key(block.file, block.index) != version.key;
-    if in_use || moved || snapshot::capture::is_block_kept(store, &block)? {
+    if in_use || moved || capture::is_block_kept(store, &block)? {
         return Ok(());
     }
     let redundancy = current_or_kept(store, block.file)?
@@ -150,11 +160,7 @@ fn release_block(
     block::delete(store, id)?;
     counter::add(store, Counter::Blocks, -1)?;
     removed.push(RemovedBlock { block: block.reference(), redundancy });
-    // The directory pays for what was cut off a file in it, and for a file that was removed in it.
-    let pays = snapshot::paid_by(store, block.file)? == Some(version.root)
-        || inode::get(store, block.file)?.is_some()
-            && snapshot::root_above(store, block.file)? == Some(version.root);
-    if !pays {
+    if !pays(store, version.root, block.file)? {
         return Ok(());
     }
     let space = tree::block_space(store, redundancy, block.len)? as i64;
@@ -179,20 +185,71 @@ fn release_inode(store: &mut dyn StoreTxn, version: &Version, was: &Inode) -> Re
     Ok(())
 }
 
-/// Takes what is given up off the quotas of the directory that held it and of those above. One that was
-/// itself removed is passed over.
+/// Takes what is given up off the quotas of the directory that held it and of those above.
 fn uncharge(store: &mut dyn StoreTxn, root: InodeId, parent: InodeId, usage: Usage) -> Result<()> {
+    let chain = payers(store, root, parent)?;
+    tree::charge(store, &chain, usage.negated())
+}
+
+/// The directories whose quotas count what was removed in `parent`, from the root down: those of its path
+/// that are still there.
+fn payers(store: &dyn StoreRead, root: InodeId, parent: InodeId) -> Result<Vec<Inode>> {
     let mut at = parent;
     loop {
         if let Some(found) = path::of_inode(store, at)? {
-            return tree::charge(store, &found.chain, usage.negated());
+            return Ok(found.chain);
         }
         if at == root {
-            return Ok(());
+            return Ok(Vec::new());
         }
         at = match version::all_of(store, Kind::Inode, &at.key())?.pop() {
             Some((_, Some(record))) => inode::from_bytes(&record)?.parent,
             _ => root,
         };
     }
+}
+
+/// What was removed or cut off below a directory and is held by snapshots, for a quota that is set only now.
+pub(crate) fn usage_held_below(store: &dyn StoreRead, directory: InodeId) -> Result<Usage> {
+    let mut usage = Usage::default();
+    if !capture::in_use(store)? {
+        return Ok(usage);
+    }
+    for (id, root) in snapshot::all_paid(store)? {
+        let Some(was) = inode::get(store, id)?.is_none().then_some(id) else { continue };
+        let Some(was) = current_or_kept(store, was)? else { continue };
+        if payers(store, root, was.parent)?.iter().any(|inode| inode.id == directory) {
+            usage.names += 1;
+        }
+    }
+    let mut counted = BTreeSet::new();
+    version::of_kind(store, Kind::FileBlock, &mut |version, record| {
+        let id = block::position_from(record)?.id;
+        let file = version::owner(&version.key);
+        if !counted.insert(id.0) || !pays(store, version.root, file)? {
+            return Ok(());
+        }
+        let now = store.get(Table::FileBlock, &version.key)?;
+        if now.is_some_and(|now| now == record) {
+            return Ok(());
+        }
+        let (Some(was), Some(block)) = (current_or_kept(store, file)?, block::get(store, id)?)
+        else {
+            return Ok(());
+        };
+        if let Some(file) = was.file()
+            && payers(store, version.root, was.parent)?.iter().any(|inode| inode.id == directory)
+        {
+            usage.space += tree::block_space(store, file.redundancy, block.len)? as i64;
+        }
+        Ok(())
+    })?;
+    Ok(usage)
+}
+
+/// Whether a directory's quotas count what its snapshots hold of a file: one in it for what was cut off it,
+/// or one that was removed in it.
+fn pays(store: &dyn StoreRead, root: InodeId, file: InodeId) -> Result<bool> {
+    Ok(snapshot::paid_by(store, file)? == Some(root)
+        || inode::get(store, file)?.is_some() && snapshot::root_above(store, file)? == Some(root))
 }

@@ -311,3 +311,21 @@ pub(crate) fn between(
     })?;
     result
 }
+
+/// Calls `visit` for every version of a kind that is a record.
+pub(crate) fn of_kind(
+    store: &dyn StoreRead,
+    kind: Kind,
+    visit: &mut dyn FnMut(Version, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let from = [kind as u8];
+    let mut result = Ok(());
+    store.scan(Table::Version, &from, &prefix_end(&from), &mut |row, value| {
+        result = parse_row(row).and_then(|version| match value.split_first() {
+            Some((1, record)) => visit(version, record),
+            _ => Ok(()),
+        });
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result
+}

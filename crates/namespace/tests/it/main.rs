@@ -9,6 +9,7 @@ mod permissions;
 mod policies;
 mod replay;
 mod snapshot_model;
+mod snapshots;
 mod storage_policies;
 mod support;
 mod tree;

@@ -194,7 +194,7 @@ impl World {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Mkdirs(path) => {
-                self.run(Mkdirs { path: path.clone(), mode: 0o755, create_parent: true });
+                self.run(Mkdirs { path: path.clone(), mode: 0o755.into(), create_parent: true });
             }
             Step::Write { path, lens, overwrite } => {
                 let command = Create { overwrite: *overwrite, ..create(path) };

@@ -1,0 +1,520 @@
+//! Snapshots: what they cost, hold, refuse and say.
+
+use crate::support::{Fs, create, root, said, user};
+use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::delete::{Delete, Purge};
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::{Rename, RenameTo};
+use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::set_times::TouchAccessTime;
+use cairn_namespace::ops::snapshot::{
+    AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
+    RenameSnapshot,
+};
+use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
+use cairn_namespace::query;
+use cairn_namespace::snapshot::{SnapshotSettings, diff, listing};
+use cairn_namespace::store::{StoreRead, Table};
+use cairn_namespace::{
+    BlockRef, CallId, Command, Entry, InodeId, NamespaceError, Outcome, evaluate,
+};
+use cairn_stripe::Redundancy;
+use std::ops::ControlFlow;
+
+fn rows(fs: &Fs, table: Table) -> usize {
+    let mut count = 0;
+    fs.store
+        .scan(table, &[], &[], &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    count
+}
+
+fn allowed(path: &str) -> Fs {
+    let mut fs = Fs::new();
+    fs.mkdirs(path);
+    fs.ok(AllowSnapshot { path: path.into() });
+    fs
+}
+
+fn take(fs: &mut Fs, path: &str, name: &str) {
+    fs.ok(CreateSnapshot { path: path.into(), name: name.into() });
+}
+
+fn drop_snapshot(fs: &mut Fs, path: &str, name: &str) -> Vec<i64> {
+    removed(fs.ok(DeleteSnapshot { path: path.into(), name: name.into() }))
+}
+
+fn removed(outcome: Outcome) -> Vec<i64> {
+    match outcome {
+        Outcome::Removed { blocks, .. } => blocks.iter().map(|block| block.block.id.0).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn blocks(fs: &Fs, path: &str) -> Vec<i64> {
+    let found = query::get_blocks(&fs.store, &root(), path, 0, u64::MAX, 0).unwrap();
+    found.blocks.iter().map(|(_, block)| block.id.0).collect()
+}
+
+fn len(fs: &Fs, path: &str) -> u64 {
+    fs.status(path).unwrap().len()
+}
+
+#[test]
+fn a_snapshot_costs_what_changes_after_it() {
+    let mut fs = allowed("/d");
+    for at in 0..50 {
+        fs.write(&format!("/d/sub/f{at}"), &[5]);
+    }
+    let command = Command::from(CreateSnapshot { path: "/d".into(), name: "s".into() });
+    let entry = Entry { now_ms: fs.now_ms, caller: root(), call: None, command };
+    let (_, changes) = evaluate(&fs.store, &entry).unwrap();
+    // Snapshot, name, root, two counters, the directory's time.
+    assert_eq!(format!("{changes:?}").matches("Some(").count(), 6);
+    take(&mut fs, "/d", "s");
+    assert_eq!(rows(&fs, Table::Version), 0);
+    let mode = |fs: &mut Fs, mode| fs.ok(SetPermission { path: "/d/sub/f7".into(), mode });
+    mode(&mut fs, 0o600);
+    assert_eq!(rows(&fs, Table::Version), 1);
+    // A second change of the same file writes nothing more.
+    mode(&mut fs, 0o640);
+    assert_eq!(rows(&fs, Table::Version), 1);
+    assert_eq!(fs.status("/d/.snapshot/s/sub/f7").unwrap().inode.mode, 0o644);
+    // What is new is nobody's past.
+    fs.write("/d/new", &[1]);
+    let before = rows(&fs, Table::Version);
+    fs.ok(SetPermission { path: "/d/new".into(), mode: 0o600 });
+    assert_eq!(rows(&fs, Table::Version), before);
+    assert_eq!(fs.names("/d/.snapshot/s"), ["sub"]);
+}
+
+#[test]
+fn blocks_stay_until_the_last_snapshot_goes() {
+    for policy in [None, Some("RS-3-2-1024k")] {
+        let mut fs = allowed("/d");
+        if let Some(policy) = policy {
+            fs.set_policy("/d", policy);
+        }
+        fs.write("/d/f", &[5, 3]);
+        let held = blocks(&fs, "/d/f");
+        take(&mut fs, "/d", "one");
+        take(&mut fs, "/d", "two");
+        assert_eq!(removed(fs.delete("/d/f")), []);
+        assert_eq!(fs.status("/d/f"), None);
+        assert_eq!(blocks(&fs, "/d/.snapshot/one/f"), held);
+        // They are as much in use as before.
+        for id in &held {
+            let info = query::get_block(&fs.store, cairn_stripe::BlockId(*id)).unwrap().unwrap();
+            assert_eq!(matches!(info.redundancy, Redundancy::Striped(_)), policy.is_some());
+        }
+        assert_eq!(query::blocks_after(&fs.store, None, 10).unwrap().len(), 2);
+        assert_eq!(drop_snapshot(&mut fs, "/d", "two"), []);
+        assert_eq!(blocks(&fs, "/d/.snapshot/one/f"), held);
+        let mut gone = drop_snapshot(&mut fs, "/d", "one");
+        gone.sort_unstable();
+        let mut held = held;
+        held.sort_unstable();
+        assert_eq!(gone, held);
+        assert_eq!(rows(&fs, Table::Block), 0);
+        assert_eq!(rows(&fs, Table::Version), 0);
+    }
+}
+
+#[test]
+fn a_large_tree_in_a_snapshot_goes_in_steps() {
+    let mut fs = allowed("/d");
+    for at in 0..30 {
+        fs.write(&format!("/d/t/{}/f{at}", at % 3), &[5, 5]);
+    }
+    take(&mut fs, "/d", "s");
+    let before = query::totals(&fs.store).unwrap();
+    // What `Delete` does at once is more than this tree has, so its own steps are made small.
+    fs.ok(Rename { src: "/d/t".into(), dst: "/t".into() });
+    fs.ok(Delete { path: "/t".into(), recursive: true });
+    while let Outcome::Removed { blocks, more: true, .. } = fs.ok(Purge { limit: 7 }) {
+        assert_eq!(blocks, []);
+    }
+    let after = query::totals(&fs.store).unwrap();
+    assert_eq!((after.inodes, after.blocks), (before.inodes, before.blocks));
+    assert_eq!(fs.names("/d/.snapshot/s/t/2").len(), 10);
+    assert_eq!(len(&fs, "/d/.snapshot/s/t/2/f5"), 10);
+    drop_snapshot(&mut fs, "/d", "s");
+    let after = query::totals(&fs.store).unwrap();
+    assert_eq!((after.inodes, after.blocks), (2, 0));
+}
+
+#[test]
+fn a_snapshot_of_an_open_file_shows_what_is_written_on() {
+    let mut fs = allowed("/d");
+    fs.create("/d/f");
+    let block = fs.add_block("/d/f", None);
+    take(&mut fs, "/d", "s");
+    let last = BlockRef { len: 7, ..block.reference() };
+    fs.complete("/d/f", Some(last));
+    assert_eq!(len(&fs, "/d/.snapshot/s/f"), 7);
+    assert_eq!(removed(fs.delete("/d/f")), []);
+    assert_eq!(len(&fs, "/d/.snapshot/s/f"), 7);
+
+    let settings = SnapshotSettings { capture_open_files: true, ..SnapshotSettings::default() };
+    fs.ok(ConfigureSnapshots { settings });
+    fs.create("/d/g");
+    let block = fs.add_block("/d/g", None);
+    take(&mut fs, "/d", "t");
+    fs.complete("/d/g", Some(BlockRef { len: 7, ..block.reference() }));
+    assert_eq!((len(&fs, "/d/.snapshot/t/g"), len(&fs, "/d/g")), (0, 7));
+}
+
+#[test]
+fn an_open_file_is_held_when_its_tree_goes() {
+    let mut fs = allowed("/d");
+    fs.create("/d/t/f");
+    let block = fs.add_block("/d/t/f", None);
+    take(&mut fs, "/d", "s");
+    assert_eq!(removed(fs.delete("/d/t")), []);
+    assert_eq!(rows(&fs, Table::Block), 1);
+    assert!(!fs.status("/d/.snapshot/s/t/f").unwrap().is_under_construction());
+    let open = cairn_namespace::lease::open_files(&fs.store, InodeId::NONE, 10).unwrap();
+    assert_eq!(open, []);
+    assert_eq!(drop_snapshot(&mut fs, "/d", "s"), [block.id.0]);
+}
+
+#[test]
+fn blocks_have_as_many_copies_as_any_snapshot_saw() {
+    let mut fs = allowed("/d");
+    fs.write("/d/f", &[5]);
+    take(&mut fs, "/d", "s");
+    fs.ok(SetReplication { path: "/d/f".into(), replication: 1 });
+    let id = cairn_stripe::BlockId(blocks(&fs, "/d/f")[0]);
+    let copies = |fs: &Fs| query::get_block(&fs.store, id).unwrap().unwrap().redundancy;
+    assert_eq!(copies(&fs), Redundancy::Replicated(3));
+    assert_eq!(fs.status("/d/f").unwrap().replication(), 1);
+    assert_eq!(fs.status("/d/.snapshot/s/f").unwrap().replication(), 3);
+    drop_snapshot(&mut fs, "/d", "s");
+    assert_eq!(copies(&fs), Redundancy::Replicated(1));
+}
+
+#[test]
+fn the_access_time_alone_may_be_left_out() {
+    for (skip, kept) in [(false, 1), (true, 0)] {
+        let mut fs = allowed("/d");
+        let settings = SnapshotSettings { skip_access_time: skip, ..SnapshotSettings::default() };
+        fs.ok(ConfigureSnapshots { settings });
+        let file = fs.write("/d/f", &[5]);
+        take(&mut fs, "/d", "s");
+        fs.ok(TouchAccessTime { file });
+        assert_eq!(rows(&fs, Table::Version), kept);
+    }
+}
+
+fn refusal(error: NamespaceError) -> String {
+    let (class, text) = said(&error);
+    format!("{class}: {text}")
+}
+
+#[test]
+fn nothing_in_a_snapshot_can_be_changed() {
+    let mut fs = allowed("/d");
+    fs.write("/d/f", &[5]);
+    take(&mut fs, "/d", "s");
+    let at = || "/d/.snapshot/s/f".to_string();
+    let note = XAttrName { space: XAttrSpace::User, name: "n".into() };
+    let commands: Vec<Command> = vec![
+        Create { overwrite: true, ..create(&at()) }.into(),
+        Delete { path: at(), recursive: true }.into(),
+        Delete { path: "/d/.snapshot".into(), recursive: true }.into(),
+        Delete { path: "/d/.snapshot/none".into(), recursive: true }.into(),
+        Mkdirs { path: "/d/.snapshot/x".into(), mode: 0o755.into(), create_parent: true }.into(),
+        Rename { src: at(), dst: "/x".into() }.into(),
+        Rename { src: "/d/f".into(), dst: "/d/.snapshot/s/g".into() }.into(),
+        SetPermission { path: at(), mode: 0 }.into(),
+        SetXAttr { path: at(), name: note, value: vec![], create: true, replace: true }.into(),
+    ];
+    for command in commands {
+        assert_eq!(
+            refusal(fs.err(command)),
+            "SnapshotAccessControlException: Modification on a read-only snapshot is disallowed"
+        );
+    }
+    // Elsewhere the name is merely not to be had.
+    for path in ["/.snapshot", "/e/.snapshot/f"] {
+        let error = fs.err(Mkdirs { path: path.into(), mode: 0o755.into(), create_parent: true });
+        assert_eq!(
+            refusal(error),
+            "HadoopIllegalArgumentException: \".snapshot\" is a reserved name."
+        );
+    }
+}
+
+#[test]
+fn directories_with_snapshots_stay_where_they_are() {
+    let mut fs = allowed("/a/d");
+    take(&mut fs, "/a/d", "s");
+    fs.mkdirs("/b");
+    let text = "SnapshotException: The directory /a/d cannot be deleted since /a/d is snapshottable \
+                and already has snapshots";
+    let to = |src: &str| RenameTo { src: src.into(), dst: "/b/x".into(), overwrite: false };
+    for path in ["/a", "/a/d"] {
+        assert_eq!(refusal(fs.err(Delete { path: path.into(), recursive: true })), text);
+        assert_eq!(refusal(fs.err(Rename { src: path.into(), dst: "/b".into() })), text);
+        assert_eq!(refusal(fs.err(to(path))), text);
+    }
+    assert_eq!(
+        refusal(fs.err(DisallowSnapshot { path: "/a/d".into() })),
+        "SnapshotException: The directory /a/d has snapshot(s). Please redo the operation after \
+         removing all the snapshots."
+    );
+    drop_snapshot(&mut fs, "/a/d", "s");
+    fs.ok(AllowSnapshot { path: "/b".into() });
+    assert_eq!(
+        refusal(fs.err(to("/a"))),
+        "SnapshotException: Unable to rename because /a has snapshottable descendant directories and \
+         /b is a descent of a snapshottable directory, and HDFS does not support nested snapshottable \
+         directory."
+    );
+    fs.delete("/a");
+    let left = listing::snapshottable_directories(&fs.store, &root()).unwrap();
+    assert_eq!(left.iter().map(|at| at.inode.name.as_str()).collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn snapshottable_directories_are_not_nested() {
+    let mut fs = allowed("/a/b");
+    fs.mkdirs("/a/b/c");
+    let error = |fs: &mut Fs, path: &str| refusal(fs.err(AllowSnapshot { path: path.into() }));
+    assert_eq!(
+        error(&mut fs, "/a"),
+        "SnapshotException: Nested snapshottable directories not allowed: path=/a, the subdirectory \
+         /a/b is already a snapshottable directory."
+    );
+    assert_eq!(
+        error(&mut fs, "/a/b/c"),
+        "SnapshotException: Nested snapshottable directories not allowed: path=/a/b/c, the ancestor \
+         /a/b is already a snapshottable directory."
+    );
+    fs.ok(AllowSnapshot { path: "/a/b".into() });
+    fs.write("/f", &[]);
+    assert_eq!(error(&mut fs, "/f"), "PathIsNotDirectoryException: `/f': Is not a directory");
+    assert_eq!(error(&mut fs, "/x"), "FileNotFoundException: Directory does not exist: /x");
+    fs.ok(DisallowSnapshot { path: "/a".into() });
+    fs.ok(DisallowSnapshot { path: "/a/b".into() });
+    fs.ok(AllowSnapshot { path: "/a".into() });
+}
+
+#[test]
+fn names_and_limits_of_snapshots() {
+    let mut fs = allowed("/d");
+    let create = |fs: &mut Fs, path: &str, name: &str| match fs
+        .run(root(), CreateSnapshot { path: path.into(), name: name.into() })
+    {
+        Ok(Outcome::SnapshotCreated(path)) => path,
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => refusal(error),
+    };
+    assert_eq!(create(&mut fs, "/d", "s"), "/d/.snapshot/s");
+    for (path, name, text) in [
+        (
+            "/d",
+            "s",
+            "SnapshotException: Failed to add snapshot: there is already a snapshot with the same name \
+             \"s\".",
+        ),
+        ("/d", "a:b", "InvalidPathException: Invalid path name Invalid snapshot name: a:b"),
+        ("/d", "a/b", "InvalidPathException: Invalid path name Invalid snapshot name: a/b"),
+        (
+            "/d",
+            ".snapshot",
+            "InvalidPathException: Invalid path name Invalid snapshot name: .snapshot",
+        ),
+        ("/", "s", "SnapshotException: Directory is not a snapshottable directory: /"),
+        ("/x", "s", "FileNotFoundException: Directory/File does not exist /x"),
+    ] {
+        assert_eq!(create(&mut fs, path, name), text);
+    }
+    let long = "x".repeat(256);
+    assert!(create(&mut fs, "/d", &long).starts_with("FSLimitException$PathComponentTooLong"));
+    let rename = |fs: &mut Fs, from: &str, to: &str| {
+        let command = RenameSnapshot { path: "/d".into(), from: from.into(), to: to.into() };
+        fs.run(root(), command).map_err(refusal)
+    };
+    create(&mut fs, "/d", "t");
+    assert_eq!(rename(&mut fs, "s", "s"), Ok(Outcome::Done));
+    assert_eq!(
+        rename(&mut fs, "s", "t").unwrap_err(),
+        "SnapshotException: The snapshot t already exists for directory /d"
+    );
+    assert_eq!(
+        rename(&mut fs, "x", "t").unwrap_err(),
+        "SnapshotException: The snapshot x does not exist for directory /d"
+    );
+    assert_eq!(
+        rename(&mut fs, "s", "a/b").unwrap_err(),
+        "HadoopIllegalArgumentException: Snapshot name cannot contain \"/\""
+    );
+    assert_eq!(rename(&mut fs, "s", "u"), Ok(Outcome::Done));
+    assert_eq!(fs.names("/d/.snapshot"), ["t", "u"]);
+    assert_eq!(
+        refusal(fs.err(DeleteSnapshot { path: "/d".into(), name: "s".into() })),
+        "SnapshotException: Cannot delete snapshot s from path /d: the snapshot does not exist."
+    );
+
+    let settings = SnapshotSettings { per_directory_max: 2, ..SnapshotSettings::default() };
+    fs.ok(ConfigureSnapshots { settings });
+    assert_eq!(
+        create(&mut fs, "/d", "v"),
+        "SnapshotException: Failed to create snapshot: there are already 2 snapshot(s) and the per \
+         directory snapshot limit is 2"
+    );
+    let settings = SnapshotSettings { total_max: 1, ..SnapshotSettings::default() };
+    fs.ok(ConfigureSnapshots { settings });
+    assert_eq!(
+        create(&mut fs, "/d", "v"),
+        "SnapshotException: Failed to create snapshot: there are already 2 snapshot(s) and the file \
+         system snapshot limit is 1"
+    );
+}
+
+#[test]
+fn owners_take_snapshots_and_superusers_allow_them() {
+    let mut fs = allowed("/d");
+    let command = CreateSnapshot { path: "/d".into(), name: "s".into() };
+    assert_eq!(
+        refusal(fs.run(user("ann"), command).unwrap_err()),
+        "AccessControlException: Permission denied. user=ann is not the owner of inode=/d"
+    );
+    let error = fs.run(user("ann"), AllowSnapshot { path: "/d".into() }).unwrap_err();
+    assert!(refusal(error).contains("Superuser privilege is required"));
+    assert_eq!(listing::snapshottable_directories(&fs.store, &user("ann")).unwrap(), []);
+}
+
+#[test]
+fn a_repeated_call_takes_one_snapshot() {
+    let mut fs = allowed("/d");
+    let call = Some(CallId { client_id: [3; 16], call_id: 4 });
+    let command = Command::from(CreateSnapshot { path: "/d".into(), name: "s".into() });
+    let first = fs.submit(root(), call, command.clone()).unwrap();
+    assert_eq!(fs.submit(root(), call, command).unwrap(), first);
+    assert_eq!(fs.names("/d/.snapshot"), ["s"]);
+}
+
+#[test]
+fn files_in_snapshots_are_not_joined() {
+    let mut fs = allowed("/d");
+    fs.write("/d/f", &[5]);
+    take(&mut fs, "/d", "s");
+    fs.write("/d/g", &[5]);
+    let concat = |to: &str, from: &str| Concat { target: to.into(), sources: vec![from.into()] };
+    assert_eq!(
+        refusal(fs.err(concat("/d/g", "/d/f"))),
+        "SnapshotException: Concat: the source file /d/f is in snapshot"
+    );
+    fs.ok(concat("/d/f", "/d/g"));
+    assert_eq!((len(&fs, "/d/f"), len(&fs, "/d/.snapshot/s/f")), (10, 5));
+    drop_snapshot(&mut fs, "/d", "s");
+    assert_eq!(rows(&fs, Table::Block), 2);
+}
+
+fn used(fs: &Fs, path: &str) -> (u64, u64) {
+    let inode = fs.status(path).unwrap().inode;
+    let quota = inode.directory().unwrap().quota.clone().unwrap();
+    (quota.names, quota.space)
+}
+
+#[test]
+fn quotas_count_what_snapshots_hold() {
+    let mut fs = allowed("/q/d");
+    let max = QuotaChange::Set { max: 1 << 40 };
+    fs.ok(SetQuota { path: "/q".into(), names_max: max, space_max: max });
+    fs.write("/d", &[]);
+    fs.write("/q/d/t/f", &[5, 5]);
+    fs.write("/q/d/t/g", &[5]);
+    assert_eq!(used(&fs, "/q"), (5, 45));
+    take(&mut fs, "/q/d", "s");
+    // New and gone again: not held.
+    fs.write("/q/d/t/h", &[5]);
+    fs.delete("/q/d/t/h");
+    assert_eq!(used(&fs, "/q"), (5, 45));
+    fs.delete("/q/d/t/f");
+    assert_eq!(used(&fs, "/q"), (5, 45));
+    fs.delete("/q/d/t");
+    assert_eq!(used(&fs, "/q"), (5, 45));
+    // A quota that comes later counts the same.
+    fs.ok(SetQuota { path: "/q/d".into(), names_max: max, space_max: max });
+    assert_eq!(used(&fs, "/q/d"), (4, 45));
+    drop_snapshot(&mut fs, "/q/d", "s");
+    assert_eq!((used(&fs, "/q"), used(&fs, "/q/d")), ((2, 0), (1, 0)));
+}
+
+#[test]
+fn quotas_count_what_is_cut_off_while_a_snapshot_holds_it() {
+    let mut fs = allowed("/d");
+    let max = QuotaChange::Set { max: 1000 };
+    fs.write("/d/f", &[5, 5]);
+    fs.ok(SetQuota { path: "/d".into(), names_max: max, space_max: max });
+    take(&mut fs, "/d", "s");
+    fs.ok(cairn_namespace::ops::truncate::Truncate {
+        path: "/d/f".into(),
+        new_len: 5,
+        holder: "client".into(),
+        client_machine: "host".into(),
+    });
+    assert_eq!(used(&fs, "/d"), (2, 30));
+    assert_eq!((len(&fs, "/d/f"), len(&fs, "/d/.snapshot/s/f")), (5, 10));
+    drop_snapshot(&mut fs, "/d", "s");
+    assert_eq!(used(&fs, "/d"), (2, 15));
+}
+
+#[test]
+fn a_diff_below_the_root_is_of_that_directory() {
+    let mut fs = allowed("/d");
+    fs.mkdirs("/d/a");
+    fs.mkdirs("/d/b");
+    take(&mut fs, "/d", "s");
+    fs.write("/d/a/f", &[]);
+    fs.write("/d/b/g", &[]);
+    let report = |fs: &Fs, path: &str, from: &str, to: &str| {
+        diff::report(&fs.store, &root(), path, from, to)
+            .map(|report| {
+                let line = |entry: &diff::DiffEntry| format!("{:?} {}", entry.change, entry.path);
+                report.entries.iter().map(line).collect::<Vec<_>>().join(", ")
+            })
+            .map_err(refusal)
+    };
+    assert_eq!(report(&fs, "/d/a", "s", ""), Ok("Modify , Create f".into()));
+    assert_eq!(report(&fs, "/d", "", "s"), Ok("Modify a, Delete a/f, Modify b, Delete b/g".into()));
+    assert_eq!(report(&fs, "/d", "s", "s"), Ok(String::new()));
+    assert_eq!(
+        report(&fs, "/d", "s", "x").unwrap_err(),
+        "SnapshotException: Cannot find the snapshot of directory /d with name x"
+    );
+    fs.mkdirs("/e");
+    assert_eq!(
+        report(&fs, "/e", "s", "").unwrap_err(),
+        "SnapshotException: The path /e is neither snapshottable nor under a snapshot root!"
+    );
+}
+
+#[test]
+fn statuses_tell_what_is_snapshottable() {
+    let mut fs = allowed("/d");
+    assert!(fs.status("/d").unwrap().snapshottable);
+    assert!(!fs.status("/").unwrap().snapshottable);
+    take(&mut fs, "/d", "s");
+    let (path, taken) = listing::snapshots(&fs.store, &root(), "/d").unwrap();
+    assert_eq!((path.as_str(), taken.len()), ("/d", 1));
+    assert_eq!((taken[0].inode.name.as_str(), taken[0].id.0), ("s", 0));
+    assert_eq!(taken[0].inode.mtime, fs.now_ms);
+    assert_eq!(fs.status("/d").unwrap().inode.mtime, fs.now_ms);
+    assert_eq!(fs.status("/d/.snapshot"), None);
+    assert!(listing::is_dot_snapshot(&fs.store, &root(), "/d/.snapshot").unwrap());
+    assert_eq!(fs.status("/d/.snapshot/none"), None);
+    let error = query::get_listing(&fs.store, &root(), "/.snapshot", b"", 10).unwrap_err();
+    assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /");
+    let of = |id: InodeId| query::get_inode_info(&fs.store, id).unwrap().unwrap().0;
+    assert_eq!(of(taken[0].inode.id), "/d");
+}
