@@ -21,6 +21,7 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+import org.apache.hadoop.hdfs.tools.DFSAdmin;
 
 /**
  * One NameNode, of Cairn or of Hadoop, with DataNodes of both: Cairn's in a process each, Hadoop's together in one.
@@ -56,6 +57,8 @@ final class Mixed implements AutoCloseable {
   private final File data;
   private final File conf;
   private final int httpPort = ClusterProcess.freePort();
+  private final int rpcPort = ClusterProcess.freePort();
+  private final Map<String, String> keys;
   private final Process nameNode;
   private final List<Process> processes = new ArrayList<>();
   final List<Node> nodes = new ArrayList<>();
@@ -66,7 +69,8 @@ final class Mixed implements AutoCloseable {
     this.data = data;
     conf = new File(data, "conf");
     conf.mkdirs();
-    writeSite(ClusterProcess.freePort(), keys);
+    this.keys = new HashMap<>(keys);
+    writeSite();
     Target target = nameNodeByCairn ? cairn : hadoop;
     List<String> args = new ArrayList<>(List.of("namenode", "--conf", conf.getPath()));
     args.addAll(List.of("--data", new File(data, "name").getPath()));
@@ -90,7 +94,7 @@ final class Mixed implements AutoCloseable {
     return new Node(name, new File(data, name));
   }
 
-  private void writeSite(int rpcPort, Map<String, String> keys) throws IOException {
+  private void writeSite() throws IOException {
     Configuration core = new Configuration(false);
     core.set("fs.defaultFS", "hdfs://127.0.0.1:" + rpcPort);
     Configuration hdfs = new Configuration(false);
@@ -103,6 +107,14 @@ final class Mixed implements AutoCloseable {
       core.writeXml(a);
       hdfs.writeXml(b);
     }
+  }
+
+  /** Changes a key of the NameNode while it runs. */
+  void reconfigure(String key, String value) throws Exception {
+    keys.put(key, value);
+    writeSite();
+    String[] words = {"-reconfig", "namenode", "127.0.0.1:" + rpcPort, "start"};
+    Runner.equal(0, new DFSAdmin(conf()).run(words), "status of " + String.join(" ", words));
   }
 
   private File log(String name) {

@@ -7,20 +7,27 @@ import cairn.interop.Mixed.Node;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.net.URL;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
 import org.apache.hadoop.hdfs.tools.DFSck;
@@ -64,6 +71,10 @@ final class MixedTests {
         t.rebuild();
         t.disks(false);
         t.disks(true);
+        if (byCairn) {
+          t.scrub();
+          t.scannerPage();
+        }
       }
     }
   }
@@ -264,5 +275,74 @@ final class MixedTests {
           Stored file = store("3x", 100, 2);
           equal(file.sha, digest(file.path), "SHA-256 of a new file");
         });
+  }
+
+  /** The page of each implementation with a place for each value; hours are told at some times only. */
+  private void scannerPage() {
+    runner.test(
+        group + "the block scanner's page is Hadoop's",
+        () -> {
+          Map<Boolean, String> pages = new TreeMap<>();
+          for (DatanodeInfo info : mixed.fs().getDataNodeStats(DatanodeReportType.LIVE)) {
+            URL url = new URL("http://127.0.0.1:" + info.getInfoPort() + "/blockScannerReport");
+            String page;
+            try (InputStream in = url.openStream()) {
+              page = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+            }
+            int width = page.lines().filter(l -> l.contains(" : ")).findFirst().get().length();
+            page =
+                page.replaceAll("volume \\S+ with base path \\S+", "volume ID with base path DIR")
+                    .replaceAll("(?m)^Hours .*\\n", "")
+                    .replaceAll("(?m)( *): +\\S+$", "$1: VALUE");
+            pages.put(mixed.nodeOf(info).byCairn, width + "\n" + page);
+          }
+          equal(pages.get(false), pages.get(true), "Cairn's page beside Hadoop's");
+        });
+  }
+
+  /** Wrong bytes on a disk of Hadoop's, with CRCs that fit: nobody there can know. */
+  private void scrub() {
+    runner.test(
+        group + "an altered unit on Hadoop's disk is found in the background",
+        () -> {
+          DistributedFileSystem fs = mixed.fs();
+          fs.enableErasureCodingPolicy("RS-3-2-1024k");
+          fs.mkdirs(new Path("/RS-3-2-1024k"));
+          fs.setErasureCodingPolicy(new Path("/RS-3-2-1024k"), "RS-3-2-1024k");
+          Stored file = store("RS-3-2-1024k", 200, 2);
+          Map<Integer, Node> before = places(file.path);
+          int unit =
+              before.entrySet().stream().filter(e -> !e.getValue().byCairn).findFirst().get().getKey();
+          LocatedBlock block =
+              fs.getClient().getLocatedBlocks(file.path.toUri().getPath(), 0, 1).get(0);
+          forge(before.get(unit).folder, block.getBlock().getBlockId() + unit);
+          mixed.reconfigure("cairn.namenode.scrub.period", "1");
+          long end = System.nanoTime() + 90_000_000_000L;
+          Node now;
+          do {
+            check(System.nanoTime() < end, "unit " + unit + " is where it was: " + places(file.path));
+            Thread.sleep(200);
+            now = places(file.path).get(unit);
+          } while (now == null || now == before.get(unit));
+          equal(file.sha, digest(file.path), "SHA-256 after the repair");
+        });
+  }
+
+  /** Changes a byte of an internal block, and its chunk's CRC to fit. */
+  private static void forge(File folder, long id) throws IOException {
+    List<java.nio.file.Path> files;
+    try (Stream<java.nio.file.Path> all = Files.walk(folder.toPath())) {
+      files = all.filter(f -> f.getFileName().toString().startsWith("blk_" + id)).sorted().toList();
+    }
+    equal(2, files.size(), "files of " + id);
+    int chunk = 512;
+    byte[] data = Files.readAllBytes(files.get(0));
+    byte[] meta = Files.readAllBytes(files.get(1));
+    data[chunk + 100] ^= 0x20;
+    CRC32C crc = new CRC32C();
+    crc.update(data, chunk, chunk);
+    ByteBuffer.wrap(meta).putInt(7 + 4, (int) crc.getValue());
+    Files.write(files.get(0), data);
+    Files.write(files.get(1), meta);
   }
 }
