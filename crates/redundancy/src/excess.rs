@@ -304,9 +304,9 @@ impl Cluster {
         }
     }
 
-    /// The place that can best be spared: one on a type of storage of which the policy has too many; of
-    /// these the hinted one, if deleting another copy of its unit would keep no more racks; else on a
-    /// node that has other units of the group, in the rack that has most, there on the node with least room.
+    /// The place that can best be spared: one without which no more racks are lost than must be; of these
+    /// one on a node that has other units of the group; then one on a type of storage of which the policy has
+    /// too many; then the hinted one; else in the rack that has most, there on the node with least room.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`, `#useDelHint`. Deviation:
     /// Hadoop takes the hint for a unit of a group whatever racks that costs.
@@ -340,17 +340,28 @@ impl Cluster {
                 !striped || same_unit > 1
             })
             .collect();
+        let domains = self.config.upgrade_domain_factor.is_some() && !striped;
+        let shares_rack = |node: &DataNode| per_rack[node.rack.as_str()] > 1;
+        let has_others = |node: &DataNode| {
+            live.iter().filter(|(_, other)| other.handle == node.handle).count() > 1
+        };
+        // What a copy was made for to be better spread is not to be undone because of its storage's type.
+        let crowded: BTreeSet<UnitIndex> =
+            spare.iter().filter(|(_, node)| shares_rack(node)).map(|(p, _)| p.unit).collect();
+        spare
+            .retain(|(place, node)| domains || shares_rack(node) || !crowded.contains(&place.unit));
+        if striped && spare.iter().any(|(_, node)| has_others(node)) {
+            spare.retain(|(_, node)| has_others(node));
+        }
         if spare.iter().any(|(place, _)| excess_types.contains(&kind(place))) {
             spare.retain(|(place, _)| excess_types.contains(&kind(place)));
         }
-        let shares_rack = |node: &DataNode| per_rack[node.rack.as_str()] > 1;
         let shares_domain = |node: &DataNode| {
             let own = node.upgrade_domain();
             live.iter().filter(|(_, other)| other.upgrade_domain() == own).count() > 1
         };
         // Where upgrade domains count, one that shares its domain goes first, best one that shares its
         // rack as well. Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain#pickupReplicaSet`.
-        let domains = self.config.upgrade_domain_factor.is_some() && !striped;
         let sharing = |node: &DataNode| match domains && shares_domain(node) {
             true => 1 + u8::from(shares_rack(node)),
             false => 0,
@@ -358,22 +369,12 @@ impl Cluster {
         let least = if domains { spare.iter().map(|(_, n)| sharing(n)).max() } else { None };
         let hinted = spare.iter().find(|(place, node)| {
             let named = hint.is_some_and(|(unit, uuid)| place.unit == *unit && node.uuid == *uuid);
-            let mut rivals = spare.iter().filter(|(other, _)| other.unit == place.unit);
-            let costs_no_rack = shares_rack(node) || rivals.all(|(_, other)| !shares_rack(other));
-            named && costs_no_rack && least.is_none_or(|least| sharing(node) >= least.min(1))
+            named && least.is_none_or(|least| sharing(node) >= least.min(1))
         });
-        let has_others = |node: &DataNode| {
-            live.iter().filter(|(_, other)| other.handle == node.handle).count() > 1
-        };
         let fullest = || {
             spare.iter().max_by_key(|(place, node)| {
                 let room = self.storage(place.storage).usage.remaining;
-                (
-                    has_others(node),
-                    sharing(node),
-                    per_rack[node.rack.as_str()],
-                    std::cmp::Reverse(room),
-                )
+                (sharing(node), per_rack[node.rack.as_str()], std::cmp::Reverse(room))
             })
         };
         hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))

@@ -95,6 +95,7 @@ impl Cluster {
         self.node_by_xfer.insert(xfer, handle);
         let node = &mut self.nodes[handle.0 as usize];
         node.address = registration.address;
+        let is_elsewhere = was_alive && node.rack != registration.rack;
         node.rack = registration.rack;
         node.software_version = registration.software_version;
         node.alive = true;
@@ -112,6 +113,10 @@ impl Cluster {
             self.storages[storage.0 as usize].reported = false;
         }
         self.count_racks();
+        if is_elsewhere {
+            // What a live node holds is kept, and may be on too few racks now.
+            self.mending.scan_again();
+        }
         self.leases.release(handle);
         for id in self.drop_commands(handle) {
             self.check_redundancy(lookup, id);

@@ -5,6 +5,7 @@ use crate::*;
 use cairn_stripe::GenerationStamp;
 
 mod doubt;
+mod spread;
 
 const LIVE: BlockState = BlockState::Complete;
 
