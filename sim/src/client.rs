@@ -17,6 +17,7 @@ use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
+use cairn_redundancy::StorageType;
 use cairn_stripe::write::GroupWrite;
 use cairn_stripe::{BlockId, GenerationStamp, Policy};
 
@@ -228,6 +229,8 @@ impl World<'_> {
         let policy = name.as_ref().and_then(|name| known.find(|policy| policy.name == *name));
         let most = policy.as_ref().map_or(3 * BLOCK_LEN, |policy| 2 * policy.stripe_len() * 4);
         let len = self.rng.range(0, most + 1);
+        let width = named.map_or(usize::from(copies), |(_, k, m)| (k + m) as usize);
+        let storage_policy = self.any_storage_policy(width);
         let create = Create {
             path: self.new_path(at),
             mode: 0o644.into(),
@@ -240,9 +243,20 @@ impl World<'_> {
             replication: copies,
             block_size: BLOCK_LEN,
             ec_policy: name,
-            storage_policy: None,
+            storage_policy,
         };
         self.begin_call(at, create.into(), Goal::Fill { policy, copies, len });
+    }
+
+    /// A storage policy that there are storages for, where storages differ.
+    fn any_storage_policy(&mut self, width: usize) -> Option<String> {
+        if !self.has_kinds || self.rng.one_in(2) {
+            return None;
+        }
+        let archives = self.nodes.iter().filter(|node| node.has_kind(StorageType::Archive));
+        let fitting = if archives.count() > width { 5 } else { 4 };
+        let name = ["HOT", "ALL_SSD", "ONE_SSD", "WARM", "COLD"][self.rng.index(fitting)];
+        Some(name.to_string())
     }
 
     fn begin_call(&mut self, at: usize, command: Command, goal: Goal) {

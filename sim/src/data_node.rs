@@ -3,21 +3,29 @@
 //! Follows `crates/datanode/src/dataset`, without files: a replica's bytes are in memory, with the
 //! length that a power cut leaves and the chunks whose CRCs no longer fit.
 
+mod stored;
+
 use crate::rng::Rng;
-use cairn_codec::crc::crc32c;
 use cairn_redundancy::{
-    BlockRef, Heartbeat, ReplicaEvent, ReplicaEventKind, ReplicaState as Reported, ReportedReplica,
-    StorageReport, StorageState, StorageType, StorageUsage,
+    BlockRef, Heartbeat, ReplicaEvent, ReplicaEventKind, ReportedReplica, StorageReport,
+    StorageState, StorageType, StorageUsage,
 };
 use cairn_replica::{RecoveryInfo, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub(crate) use stored::Stored;
+
 /// Bytes that one CRC covers.
 const CHUNK_LEN: u64 = 512;
 /// Bytes of a volume: more than any simulation writes.
 const VOLUME_LEN: u64 = 1 << 30;
+/// Last deletions that a power cut may undo.
+const UNSYNCED_DELETIONS: usize = 8;
+
+/// All replicas, by storage and its type.
+pub(crate) type FullReport = Vec<(String, StorageType, Vec<ReportedReplica>)>;
 
 /// Why a DataNode cannot do what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,22 +46,23 @@ impl From<ReplicaError> for NodeError {
     }
 }
 
-/// A replica with its bytes.
-#[derive(Clone, Debug)]
-pub(crate) struct Stored {
-    pub(crate) replica: Replica,
-    pub(crate) data: Vec<u8>,
-    /// Bytes that survive a power cut.
-    synced: u64,
-    /// Bits that a fault has flipped since they were written, by the place of their byte.
-    pub(crate) damaged: BTreeMap<u64, u8>,
-    pub(crate) volume: usize,
+/// What the operator's lists say of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    Serve,
+    /// For good.
+    Leave,
+    /// Until a simulated time.
+    Away {
+        until_ms: u64,
+    },
 }
 
 /// A disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
     pub(crate) uuid: String,
+    pub(crate) kind: StorageType,
     pub(crate) is_failed: bool,
     pub(crate) is_full: bool,
 }
@@ -73,11 +82,16 @@ pub(crate) struct DataNode {
     /// Answers nobody before this time.
     pub(crate) stalled_until_ms: u64,
     pub(crate) is_registered: bool,
-    /// The operator's lists want it out of service.
-    pub(crate) is_leaving: bool,
+    pub(crate) intent: Intent,
+    /// Switched off for good, or until the operator thinks again.
+    pub(crate) is_gone: bool,
     pub(crate) next_report_ms: u64,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) replicas: BTreeMap<BlockId, Stored>,
+    /// Replicas whose deletion a power cut may undo.
+    deleted: Vec<Stored>,
+    /// What an image of its disks had, which may be what it is restored from.
+    image: Option<BTreeMap<BlockId, Stored>>,
     /// What is still to be told; the latest event of a replica counts.
     events: BTreeMap<(String, BlockId), ReplicaEvent>,
     pub(crate) transfers: u32,
@@ -86,7 +100,7 @@ pub(crate) struct DataNode {
 }
 
 impl DataNode {
-    pub(crate) fn new(number: usize, rack: String, volumes: usize) -> DataNode {
+    pub(crate) fn new(number: usize, rack: String, kinds: &[StorageType]) -> DataNode {
         let mut node = DataNode {
             number,
             rack,
@@ -96,21 +110,50 @@ impl DataNode {
             is_isolated: false,
             stalled_until_ms: 0,
             is_registered: false,
-            is_leaving: false,
+            intent: Intent::Serve,
+            is_gone: false,
             next_report_ms: 0,
             volumes: Vec::new(),
             replicas: BTreeMap::new(),
+            deleted: Vec::new(),
+            image: None,
             events: BTreeMap::new(),
             transfers: 0,
             scanned: BlockId(i64::MIN),
         };
-        (0..volumes).for_each(|_| node.add_volume());
+        kinds.iter().for_each(|kind| node.add_volume(*kind));
         node
     }
 
-    pub(crate) fn add_volume(&mut self) {
+    pub(crate) fn add_volume(&mut self, kind: StorageType) {
         let uuid = format!("DS-{}-{}", self.number, self.volumes.len());
-        self.volumes.push(Volume { uuid, is_failed: false, is_full: false });
+        self.volumes.push(Volume { uuid, kind, is_failed: false, is_full: false });
+    }
+
+    /// Whether it is meant to serve.
+    pub(crate) fn is_serving(&self, now_ms: u64) -> bool {
+        match self.intent {
+            Intent::Serve => true,
+            Intent::Leave => false,
+            Intent::Away { until_ms } => now_ms >= until_ms,
+        }
+    }
+
+    /// The type of a storage.
+    pub(crate) fn kind_of(&self, uuid: &str) -> StorageType {
+        self.volumes.iter().find(|v| v.uuid == uuid).map_or(StorageType::Disk, |v| v.kind)
+    }
+
+    /// Whether it has a volume of that type that works.
+    pub(crate) fn has_kind(&self, kind: StorageType) -> bool {
+        self.volumes.iter().any(|volume| volume.kind == kind && !volume.is_failed)
+    }
+
+    /// Whether it has a whole replica of that stamp.
+    pub(crate) fn holds(&self, id: BlockId, gs: GenerationStamp) -> bool {
+        self.replicas.get(&id).is_some_and(|stored| {
+            stored.replica.state() == ReplicaState::Finalized && stored.replica.gs() == gs
+        })
     }
 
     /// Whether it answers.
@@ -118,7 +161,22 @@ impl DataNode {
         self.up && !self.is_isolated && now_ms >= self.stalled_until_ms
     }
 
-    /// Stops it; with `power_cut`, what was not synced is torn off. What it holds after is what its
+    /// Keeps an image of its disks.
+    pub(crate) fn take_image(&mut self) {
+        self.image = Some(self.replicas.clone());
+    }
+
+    /// Has its disks as they were when their image was taken; `false` if there is none.
+    pub(crate) fn restore_image(&mut self) -> bool {
+        let Some(image) = self.image.take() else { return false };
+        self.replicas = image;
+        let usable: Vec<bool> = self.volumes.iter().map(|volume| !volume.is_failed).collect();
+        // One that was bad then has been told of.
+        self.replicas.retain(|_, stored| usable[stored.volume] && stored.damaged.is_empty());
+        true
+    }
+
+    /// Stops it; with `power_cut`, what was not synced is torn off, and deletions may be undone. What it holds after is what its
     /// next start finds.
     pub(crate) fn crash(&mut self, power_cut: bool, rng: &mut Rng) {
         self.up = false;
@@ -126,6 +184,12 @@ impl DataNode {
         self.is_registered = false;
         self.events.clear();
         self.transfers = 0;
+        for stored in std::mem::take(&mut self.deleted) {
+            let is_usable = !self.volumes[stored.volume].is_failed && stored.damaged.is_empty();
+            if power_cut && is_usable && rng.one_in(2) {
+                self.replicas.entry(stored.replica.id()).or_insert(stored);
+            }
+        }
         self.replicas.retain(|_, stored| stored.replica.place() != ReplicaState::Temporary);
         for stored in self.replicas.values_mut() {
             let replica = &stored.replica;
@@ -158,7 +222,7 @@ impl DataNode {
                 block_pool_used: used,
                 non_dfs_used: 0,
             };
-            let storage_type = StorageType::Disk;
+            let storage_type = volume.kind;
             StorageReport { uuid: volume.uuid.clone(), storage_type, state, usage }
         };
         Heartbeat {
@@ -172,12 +236,12 @@ impl DataNode {
     }
 
     /// All replicas but temporary ones, by storage.
-    pub(crate) fn report(&self) -> Vec<(String, Vec<ReportedReplica>)> {
+    pub(crate) fn report(&self) -> FullReport {
         let healthy = self.volumes.iter().enumerate().filter(|(_, volume)| !volume.is_failed);
         let of_volume = |(at, volume): (usize, &Volume)| {
             let on_it = self.replicas.values().filter(|stored| stored.volume == at);
             let told = on_it.filter(|s| s.replica.state() != ReplicaState::Temporary);
-            (volume.uuid.clone(), told.map(Stored::reported).collect())
+            (volume.uuid.clone(), volume.kind, told.map(Stored::reported).collect())
         };
         healthy.map(of_volume).collect()
     }
@@ -209,19 +273,25 @@ impl DataNode {
     }
 
     fn insert(&mut self, replica: Replica, data: Vec<u8>, wish: &str) -> Result<(), NodeError> {
-        let usable = |volume: &Volume| !volume.is_failed && !volume.is_full;
-        let wished = self.volumes.iter().position(|v| v.uuid == wish && usable(v));
-        let volume = wished.or_else(|| self.volumes.iter().position(usable));
-        let volume = volume.ok_or(NodeError::NoRoom)?;
+        let volume = self.volume_for(wish).ok_or(NodeError::NoRoom)?;
         let id = replica.id();
         let stored = Stored { replica, data, synced: 0, damaged: BTreeMap::new(), volume };
         self.replicas.insert(id, stored);
         Ok(())
     }
 
-    fn room(&self) -> Result<(), NodeError> {
-        let usable = self.volumes.iter().any(|volume| !volume.is_failed && !volume.is_full);
-        if usable { Ok(()) } else { Err(NodeError::NoRoom) }
+    /// The volume that was wished for, or another of its type.
+    fn volume_for(&self, wish: &str) -> Option<usize> {
+        let named = self.volumes.iter().find(|volume| volume.uuid == wish);
+        let usable = |v: &Volume| {
+            !v.is_failed && !v.is_full && named.is_none_or(|named| named.kind == v.kind)
+        };
+        let wished = self.volumes.iter().position(|v| v.uuid == wish && usable(v));
+        wished.or_else(|| self.volumes.iter().position(usable))
+    }
+
+    fn room(&self, wish: &str) -> Result<(), NodeError> {
+        self.volume_for(wish).map(|_| ()).ok_or(NodeError::NoRoom)
     }
 
     /// Makes an empty replica for a writer.
@@ -231,7 +301,7 @@ impl DataNode {
         gs: GenerationStamp,
         wish: &str,
     ) -> Result<(), NodeError> {
-        self.room()?;
+        self.room(wish)?;
         let old = self.replicas.get(&id).map(|stored| &stored.replica);
         Replica::check_create(old, gs)?;
         self.insert(Replica::new(id, gs, ReplicaState::Rbw, 0), Vec::new(), wish)?;
@@ -245,8 +315,9 @@ impl DataNode {
         block: BlockRef,
         data: Vec<u8>,
         wish: &str,
+        hint: Option<String>,
     ) -> Result<(), NodeError> {
-        self.room()?;
+        self.room(wish)?;
         let old = self.replicas.get(&block.id).map(|stored| &stored.replica);
         Replica::check_create_temporary(old, block.gs, false, false)?;
         let mut replica = Replica::new(block.id, block.gs, ReplicaState::Temporary, 0);
@@ -254,6 +325,26 @@ impl DataNode {
         replica.note_on_disk(data.len() as u64);
         replica.finalize(block.gs)?;
         self.insert(replica, data, wish)?;
+        self.finalized(block.id)?;
+        if hint.is_some() {
+            self.note(block.id, ReplicaEventKind::Received { delete_hint: hint });
+        }
+        Ok(())
+    }
+
+    /// Moves a finalized replica to another of its volumes.
+    pub(crate) fn relocate(&mut self, block: BlockRef, to: &str) -> Result<(), NodeError> {
+        let volume = self.volume_for(to).ok_or(NodeError::NoRoom)?;
+        let is_whole = |stored: &Stored| {
+            stored.replica.state() == ReplicaState::Finalized
+                && stored.replica.gs() == block.gs
+                && stored.data.len() as u64 == block.len
+        };
+        let stored = self.existing(block.id)?;
+        if !is_whole(stored) || stored.volume == volume {
+            return Err(NodeError::NotFound);
+        }
+        stored.volume = volume;
         self.finalized(block.id)
     }
 
@@ -264,7 +355,7 @@ impl DataNode {
         data: Vec<u8>,
         wish: &str,
     ) -> Result<(), NodeError> {
-        self.room()?;
+        self.room(wish)?;
         let old = self.replicas.get(&block.id).map(|stored| &stored.replica);
         Replica::check_create_temporary(old, block.gs, true, true)?;
         let mut replica = Replica::new(block.id, block.gs, ReplicaState::Temporary, 0);
@@ -411,21 +502,17 @@ impl DataNode {
         Ok(stored.data[range.start as usize..range.end as usize].to_vec())
     }
 
-    /// Deletes a replica with just that stamp, unless the order is from before the last registration.
-    pub(crate) fn invalidate(
-        &mut self,
-        id: BlockId,
-        gs: GenerationStamp,
-        registration: u64,
-    ) -> bool {
-        if self.registrations != registration {
-            return false;
-        }
+    /// Deletes a replica with just that stamp.
+    pub(crate) fn invalidate(&mut self, id: BlockId, gs: GenerationStamp) -> bool {
         if self.replicas.get(&id).is_none_or(|stored| stored.replica.gs() != gs) {
             return false;
         }
         self.note(id, ReplicaEventKind::Deleted);
-        self.replicas.remove(&id);
+        if let Some(stored) = self.replicas.remove(&id) {
+            self.deleted.push(stored);
+            let surplus = self.deleted.len().saturating_sub(UNSYNCED_DELETIONS);
+            self.deleted.drain(..surplus);
+        }
         true
     }
 
@@ -460,55 +547,5 @@ impl DataNode {
         let uuid = self.volumes[volume].uuid.clone();
         self.replicas.retain(|_, stored| stored.volume != volume);
         self.events.retain(|(storage, _), _| *storage != uuid);
-    }
-}
-
-impl Stored {
-    fn reported(&self) -> ReportedReplica {
-        let (len, state) = self.replica.reported();
-        let state = match state {
-            ReplicaState::Finalized => Reported::Finalized,
-            ReplicaState::Rbw => Reported::BeingWritten,
-            ReplicaState::Rwr => Reported::WaitingToBeRecovered,
-            ReplicaState::Rur => Reported::UnderRecovery,
-            ReplicaState::Temporary => Reported::Temporary,
-        };
-        let block = BlockRef { id: self.replica.id(), gs: self.replica.gs(), len };
-        ReportedReplica { block, state, crc32c: None }
-    }
-
-    /// CRC32C of the bytes as their chunks' CRCs tell it, which a damaged chunk does not change.
-    fn stored_crc(&self) -> u32 {
-        let mut written = self.data.clone();
-        for (at, flipped) in &self.damaged {
-            written[*at as usize] ^= flipped;
-        }
-        crc32c(0, &written)
-    }
-
-    fn check_last_chunk(&self) -> Result<(), NodeError> {
-        let last = (self.data.len() as u64).saturating_sub(1) / CHUNK_LEN * CHUNK_LEN;
-        match self.damaged.range(last..).next() {
-            Some(_) => Err(NodeError::Damaged),
-            None => Ok(()),
-        }
-    }
-
-    fn cut(&mut self, len: u64) {
-        self.data.truncate(len as usize);
-        self.synced = self.synced.min(len);
-        self.damaged.retain(|at, _| *at < len);
-    }
-
-    /// Flips a bit behind the CRCs' back.
-    pub(crate) fn flip(&mut self, rng: &mut Rng) -> bool {
-        if self.data.is_empty() || !self.damaged.is_empty() {
-            return false;
-        }
-        let at = rng.index(self.data.len());
-        let flipped = 1 << rng.range(0, 8);
-        self.data[at] ^= flipped;
-        self.damaged.insert(at as u64, flipped);
-        true
     }
 }

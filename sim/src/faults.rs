@@ -3,7 +3,7 @@
 
 use crate::name_node::Fall;
 use crate::rng::Rng;
-use crate::world::{Event, World};
+use crate::world::{Event, Options, World};
 use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
 
@@ -20,21 +20,39 @@ pub(crate) struct Faults {
     nodes: bool,
     disks: bool,
     name_node: bool,
-    /// Nodes are taken out of service, and back.
+    /// Nodes are taken out of service, and back; they change racks, and new ones come.
     operator: bool,
+    /// A balancer moves replicas and units.
+    pub(crate) balancer: bool,
     /// Longest time between two faults, in ms.
     pause_ms: u64,
 }
 
+/// Names of the kinds, in the order of the bits of `Options::without`.
+pub const KINDS: [&str; 8] =
+    ["network", "clients", "memory", "nodes", "disks", "namenode", "operator", "balancer"];
+
 impl Faults {
-    pub(crate) fn new(rng: &mut Rng, most: u32) -> Faults {
+    pub(crate) fn new(rng: &mut Rng, options: &Options) -> Faults {
         // Each simulation has some kinds only, so that they show by themselves too.
-        let mut often = || !rng.one_in(4);
-        let (network, clients, memory) = (often(), often(), often());
-        let (nodes, disks, name_node, operator) = (often(), often(), often(), often());
-        let pause_ms = rng.range(4000, 40_000);
-        let left = most;
-        Faults { left, network, clients, memory, nodes, disks, name_node, operator, pause_ms }
+        let mut bit = 0;
+        let mut often = || {
+            let is_wanted = options.without & 1 << bit == 0;
+            bit += 1;
+            !rng.one_in(4) && is_wanted
+        };
+        Faults {
+            left: options.faults,
+            network: often(),
+            clients: often(),
+            memory: often(),
+            nodes: often(),
+            disks: often(),
+            name_node: often(),
+            operator: often(),
+            balancer: often(),
+            pause_ms: rng.range(4000, 40_000),
+        }
     }
 }
 
@@ -50,7 +68,10 @@ impl World<'_> {
             return;
         }
         let node = self.rng.index(self.nodes.len());
-        let happened = match self.rng.range(0, 12) {
+        if self.rng.one_in(8) {
+            self.nodes[node].take_image();
+        }
+        let happened = match self.rng.range(0, 14) {
             0 | 1 if self.faults.nodes => self.crash_node(node),
             2 if self.faults.nodes => self.isolate(node),
             3 if self.faults.nodes => self.stall(node),
@@ -59,14 +80,15 @@ impl World<'_> {
             6 if self.faults.disks => self.flip_bit(node),
             7 if self.faults.disks => self.lose_replica(node),
             8 | 9 if self.faults.name_node => self.drop_name_node(),
-            10 | 11 if self.faults.operator => self.decommission(node),
+            10..=12 if self.faults.operator => self.operate(node),
+            13 if self.faults.nodes => self.isolate_rack(node),
             _ => false,
         };
         self.faults.left -= u32::from(happened);
     }
 
     /// Everything that a node holds a part of.
-    fn held(&self, node: usize) -> Vec<BlockId> {
+    pub(crate) fn held(&self, node: usize) -> Vec<BlockId> {
         let mut held: Vec<BlockId> =
             self.nodes[node].replicas.keys().map(|id| id.group()).collect();
         held.dedup();
@@ -74,7 +96,7 @@ impl World<'_> {
     }
 
     /// Counts a node as failed for all of `blocks`, if they bear it.
-    fn fail_for(&mut self, node: usize, blocks: &[BlockId]) -> bool {
+    pub(crate) fn fail_for(&mut self, node: usize, blocks: &[BlockId]) -> bool {
         let bears = blocks.iter().all(|id| self.bears(*id, node));
         if bears {
             blocks.iter().for_each(|id| self.expose(*id, node));
@@ -82,24 +104,30 @@ impl World<'_> {
         bears
     }
 
-    fn crash_node(&mut self, node: usize) -> bool {
+    pub(crate) fn crash_node(&mut self, node: usize) -> bool {
         let held = self.held(node);
         if !self.nodes[node].up || !self.fail_for(node, &held) {
             return false;
         }
         let power_cut = self.rng.one_in(2);
         let mut rng = Rng::new(self.rng.any());
+        let is_old = self.rng.one_in(4) && self.nodes[node].restore_image();
         self.nodes[node].crash(power_cut, &mut rng);
-        self.note(|| format!("dn-{node} crashes, power cut: {power_cut}"));
+        self.note(|| format!("dn-{node} crashes, power cut: {power_cut}, old state: {is_old}"));
         self.count("DataNodes crash");
+        if is_old {
+            self.count("DataNodes restored");
+        }
+        held.into_iter().for_each(|id| self.check_block(id));
         let (delay, life) = (self.rng.range(1000, 150_000), self.nodes[node].life);
         self.after(delay, Event::NodeStarts { node, life });
         true
     }
 
-    fn isolate(&mut self, node: usize) -> bool {
+    pub(crate) fn isolate(&mut self, node: usize) -> bool {
         let held = self.held(node);
-        if self.nodes[node].is_isolated || !self.fail_for(node, &held) {
+        let is_there = !self.nodes[node].is_gone && !self.nodes[node].is_isolated;
+        if !is_there || !self.fail_for(node, &held) {
             return false;
         }
         self.nodes[node].is_isolated = true;
@@ -152,8 +180,9 @@ impl World<'_> {
     pub(crate) fn mend_disk(&mut self, node: usize, volume: usize) {
         let node = &mut self.nodes[node];
         node.volumes[volume].is_full = false;
-        if node.volumes[volume].is_failed && node.volumes.iter().all(|v| v.is_failed) {
-            node.add_volume();
+        let kind = node.volumes[volume].kind;
+        if !node.has_kind(kind) {
+            node.add_volume(kind);
         }
     }
 
@@ -189,29 +218,6 @@ impl World<'_> {
         true
     }
 
-    /// An operator wants a node out of service; for a while, or until quiet time.
-    fn decommission(&mut self, node: usize) -> bool {
-        if !self.name_node.up || self.nodes[node].is_leaving {
-            return false;
-        }
-        self.note(|| format!("dn-{node} is to leave"));
-        self.count("DataNodes leave");
-        self.nodes[node].is_leaving = true;
-        self.name_node.set_leaving(node, true);
-        let delay = self.rng.range(5000, 200_000);
-        self.after(delay, Event::NodeStays { node });
-        true
-    }
-
-    /// It is to stay.
-    pub(crate) fn recommission(&mut self, node: usize) {
-        self.note(|| format!("dn-{node} is to stay"));
-        self.nodes[node].is_leaving = false;
-        if self.name_node.up {
-            self.name_node.set_leaving(node, false);
-        }
-    }
-
     fn drop_name_node(&mut self) -> bool {
         if !self.name_node.up {
             return false;
@@ -233,10 +239,10 @@ impl World<'_> {
             for volume in 0..self.nodes[node].volumes.len() {
                 self.mend_disk(node, volume);
             }
-            self.recommission(node);
             let node = &mut self.nodes[node];
-            (node.up, node.is_isolated, node.stalled_until_ms) = (true, false, 0);
+            (node.is_isolated, node.stalled_until_ms) = (false, 0);
         }
+        self.settle_operator();
         self.clients.iter_mut().for_each(crate::client::Client::die);
     }
 }

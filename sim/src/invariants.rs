@@ -5,14 +5,20 @@
 //! - What the NameNode takes for a good replica or unit has the right bytes.
 //! - No node is told to delete the last good copy of a unit.
 //! - The namespace is what was answered, and what a replay of the log gives.
-//! - In the end: every block whole, nothing in excess, nothing pending, every file closed and readable.
+//! - A node is let go only when others have what it holds (`leaving.rs`).
+//! - What is placed is on storages of a type that the file's policy names.
+//! - In the end: every block whole, on as many racks as there are for it, nothing in excess, nothing pending, every
+//!   leaving node let go, every file closed and readable (`whole.rs`).
+
+mod leaving;
+mod whole;
 
 use crate::data_node::Stored;
 use crate::name_node::sure;
 use crate::world::World;
 use cairn_namespace::query::{self, BlockInfo};
-use cairn_namespace::{BlockState, InodeId, block};
-use cairn_redundancy::{BlockRef, Command};
+use cairn_namespace::{BlockState, block};
+use cairn_redundancy::{BlockRef, Command, StorageHandle};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
 use std::collections::BTreeMap;
@@ -106,7 +112,8 @@ impl World<'_> {
         };
         let is_left = |unit: usize, bytes: &Vec<u8>| {
             let own_id = if striped { id.internal(UnitIndex(unit as u8)) } else { id };
-            let mut held = self.nodes.iter().filter_map(|node| node.replicas.get(&own_id));
+            let there = self.nodes.iter().filter(|node| !node.is_gone);
+            let mut held = there.filter_map(|node| node.replicas.get(&own_id));
             !bytes.is_empty() && held.any(|stored| holds(stored, bytes))
         };
         let left = units.iter().enumerate().filter(|(unit, bytes)| is_left(*unit, bytes)).count();
@@ -139,7 +146,7 @@ impl World<'_> {
                 self.model.blocks.get(id).is_some_and(|block| !block.exposed.is_empty());
             if is_exposed
                 && !self.is_excused(*id)
-                && self.wholeness(info).is_none()
+                && self.lacks(info, true).is_none()
                 && let Some(block) = self.model.blocks.get_mut(id)
             {
                 block.exposed.clear();
@@ -182,9 +189,32 @@ impl World<'_> {
 
     /// Looks at what a node is told, before it is.
     pub(crate) fn check_command(&mut self, node: usize, command: &Command) {
-        let Command::Invalidate(blocks) = command else { return };
-        for block in blocks {
-            self.check_deletion(node, block);
+        match command {
+            Command::Invalidate(blocks) => {
+                blocks.iter().for_each(|block| self.check_deletion(node, block));
+            }
+            Command::Transfer(works) => {
+                works.iter().for_each(|work| self.check_types(work.block.id, &work.targets));
+            }
+            Command::Reconstruct(works) => {
+                for work in works {
+                    let targets: Vec<StorageHandle> =
+                        work.targets.iter().map(|(storage, _)| *storage).collect();
+                    self.check_types(work.group.id, &targets);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Copies go to types of storage that the file's policy names, or falls back to.
+    fn check_types(&mut self, id: BlockId, targets: &[StorageHandle]) {
+        let policy = self.name_node.storage_policy(id.group());
+        for target in targets {
+            let kind = self.name_node.cluster.storage(*target).storage_type;
+            if !policy.creation.contains(&kind) && !policy.replication_fallback.contains(&kind) {
+                self.violate(format!("{id} of policy {} is to go to {kind:?}", policy.name));
+            }
         }
     }
 
@@ -223,111 +253,5 @@ impl World<'_> {
         if !self.name_node.is_replayable() {
             self.violate("a replay of the log gives another store".to_string());
         }
-    }
-
-    /// What a complete block lacks to be whole, in truth and in the NameNode's eyes.
-    fn wholeness(&mut self, info: &BlockInfo) -> Option<String> {
-        let block = &info.block;
-        let id = block.id;
-        if block.state != BlockState::Complete {
-            return Some(format!("{id} is {:?}", block.state));
-        }
-        let facts = self.name_node.facts_of(id)?;
-        let tally = self.name_node.cluster.tally(id, &facts);
-        let expected = facts.expected_units();
-        if tally.live != expected || tally.duplicates + tally.excess + tally.corrupt > 0 {
-            return Some(format!("{id} should have {expected}, has {tally:?}"));
-        }
-        // Also those on nodes that leave: the NameNode may count on one that a fault has taken.
-        let known = self.name_node.cluster.locations(id).len();
-        if known != expected {
-            return Some(format!("{id} should have {expected}, {known} are known"));
-        }
-        let units = self.units_of(info, block.len)?;
-        for (unit, bytes) in units.iter().enumerate() {
-            let index = UnitIndex(unit as u8);
-            let own_id = if id.is_striped() { id.internal(index) } else { id };
-            let nodes = self.nodes.iter().filter(|node| node.answers(self.now_ms));
-            let held: Vec<&Stored> = nodes.filter_map(|node| node.replicas.get(&own_id)).collect();
-            let wanted = match (id.is_striped(), facts.has_bytes(index)) {
-                (false, _) => expected,
-                (true, has) => usize::from(has),
-            };
-            let good = held.iter().filter(|stored| {
-                stored.replica.state() == ReplicaState::Finalized
-                    && stored.replica.gs() == block.gs
-                    && stored.damaged.is_empty()
-                    && stored.data == *bytes
-            });
-            let good = good.count();
-            // What a broken writer has left open under the same stamp stays until its node starts again.
-            let is_left_open =
-                |s: &Stored| s.replica.state() == ReplicaState::Rbw && s.replica.gs() == block.gs;
-            let all = self.nodes.iter().filter_map(|node| node.replicas.get(&own_id));
-            let all = all.filter(|stored| !is_left_open(stored)).count();
-            if good != wanted || all != wanted {
-                return Some(format!("of {own_id} {good} of {all} are good, {wanted} are wanted"));
-            }
-        }
-        None
-    }
-
-    /// Whether an open group waits for units, since too few are left to know how long it is. Nothing of it
-    /// was acknowledged.
-    fn is_beyond_recovery(&self, info: &BlockInfo) -> bool {
-        let file = self.model.files.get(&info.block.file);
-        let acked = file.map_or(0, |file| file.acked);
-        let facts = self.name_node.facts_of(info.block.id);
-        info.block.id.is_striped()
-            && !info.block.is_final()
-            && acked <= self.offset_of(info)
-            && facts.is_some_and(|facts| {
-                !self.name_node.cluster.has_recoverable_places(info.block.id, &facts)
-            })
-    }
-
-    /// What is still to be done until everything is as it should be.
-    pub(crate) fn unfinished(&mut self) -> Option<String> {
-        if !self.name_node.up || self.name_node.is_safe_mode() {
-            return Some("the NameNode does not serve".to_string());
-        }
-        let all = sure(query::blocks_after(&self.name_node.store, None, usize::MAX));
-        let excused: Vec<InodeId> = all
-            .iter()
-            .filter(|info| self.is_excused(info.block.id) || self.is_beyond_recovery(info))
-            .map(|info| info.block.file)
-            .collect();
-        for info in &all {
-            if !excused.contains(&info.block.file)
-                && let Some(why) = self.wholeness(info)
-            {
-                return Some(why);
-            }
-        }
-        let files: Vec<InodeId> = self.model.files.keys().copied().collect();
-        for file in files.into_iter().filter(|file| !excused.contains(file)) {
-            let info = sure(query::get_inode_info(&self.name_node.store, file));
-            if let Some((path, _)) = info.filter(|(_, status)| status.is_under_construction()) {
-                return Some(format!("{path} is open"));
-            }
-            if !self.read_file(file) {
-                return Some(format!("{file} cannot be read"));
-            }
-        }
-        let known = |id: &BlockId| all.iter().any(|info| info.block.id == id.group());
-        for node in &self.nodes {
-            if let Some(id) = node.replicas.keys().find(|id| !known(id)) {
-                return Some(format!("dn-{} holds {id}, which no file has", node.number));
-            }
-        }
-        let stats = self.name_node.cluster.stats(self.name_node.now());
-        let deletions = stats.replicated.pending_deletion + stats.groups.pending_deletion;
-        if excused.is_empty() && (stats.pending_reconstruction > 0 || deletions > 0) {
-            return Some(format!(
-                "{} blocks are pending, {deletions} deletions wait",
-                stats.pending_reconstruction
-            ));
-        }
-        None
     }
 }

@@ -11,13 +11,18 @@ mod data_node;
 mod faults;
 mod invariants;
 mod model;
+mod mover;
 mod name_node;
 mod node_work;
+mod operator;
 pub mod parts;
 mod rng;
+mod shrink;
 mod world;
 
+pub use faults::KINDS as FAULT_KINDS;
 pub use parts::{Parts, Right};
+pub use shrink::shrink;
 pub use world::{Options, Report};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! `cairn-sim`: many seeds, or one with its trace.
 
-use cairn_sim::{Options, Report, Right, run};
+use cairn_sim::{FAULT_KINDS, Options, Report, Right, run, shrink};
 use clap::Parser;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -26,23 +26,37 @@ struct Arguments {
     /// Faults at most: a failing seed may be easier to read with fewer.
     #[arg(long)]
     faults: Option<u32>,
+    /// Clients at most.
+    #[arg(long)]
+    clients: Option<usize>,
+    /// Kinds of faults that do not happen, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = FAULT_KINDS)]
+    without: Vec<String>,
     /// How long clients work and faults happen, in simulated seconds.
     #[arg(long)]
     busy: Option<u64>,
     /// Go on after a failure.
     #[arg(long)]
     all: bool,
-    /// Of a failing seed, find the fewest faults and the shortest time that still fail.
+    /// Of a failing seed, find fewer kinds of faults, fewer faults and a shorter time that still fail.
     #[arg(long, requires = "seed")]
     shrink: bool,
 }
 
 impl Arguments {
+    fn without_bits(&self) -> u8 {
+        let named = |kind: &str| self.without.iter().any(|name| name == kind);
+        let bits = FAULT_KINDS.iter().enumerate().filter(|(_, kind)| named(kind));
+        bits.fold(0, |bits, (bit, _)| bits | 1 << bit)
+    }
+
     fn options(&self) -> Options {
         let default = Options::default();
         Options {
             trace: self.trace,
             faults: self.faults.unwrap_or(default.faults),
+            clients: self.clients.unwrap_or(default.clients),
+            without: self.without_bits(),
             busy_ms: self.busy.map_or(default.busy_ms, |seconds| seconds * 1000),
             ..default
         }
@@ -52,7 +66,7 @@ impl Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.seed {
-        Some(seed) if arguments.shrink => shrink(seed, arguments.options()),
+        Some(seed) if arguments.shrink => shorten(seed, arguments.options()),
         Some(seed) => one(seed, arguments.options()),
         None => many(&arguments),
     }
@@ -108,40 +122,27 @@ fn many(arguments: &Arguments) -> ExitCode {
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Bisects the number of faults, then the time.
-fn shrink(seed: u64, options: Options) -> ExitCode {
-    let fails = |options: Options| run(seed, options, &mut Right).violation;
-    if fails(options).is_none() {
+/// Prints how to replay what a failing seed comes down to.
+fn shorten(seed: u64, options: Options) -> ExitCode {
+    let Some(best) = shrink(options, &mut |options| run(seed, options, &mut Right)) else {
         println!("seed {seed} does not fail");
         return ExitCode::SUCCESS;
-    }
-    let mut best = options;
-    for faults in 0..=64 {
-        let fewer = Options { faults, ..best };
-        if fails(fewer).is_some() {
-            best = fewer;
-            break;
-        }
-    }
-    let mut step = best.busy_ms / 2;
-    while step >= 1000 {
-        let shorter = Options { busy_ms: best.busy_ms.saturating_sub(step), ..best };
-        if fails(shorter).is_some() {
-            best = shorter;
-        }
-        step /= 2;
-    }
-    let seconds = best.busy_ms / 1000;
-    let busy = Options { busy_ms: seconds * 1000, ..best };
-    let best = if fails(busy).is_some() {
-        busy
-    } else {
-        Options { busy_ms: (seconds + 1) * 1000, ..best }
     };
-    let faults =
-        if best.faults == u32::MAX { String::new() } else { format!(" --faults {}", best.faults) };
-    let seconds = best.busy_ms / 1000;
-    println!("seed {seed}: {}", fails(best).unwrap_or_default());
-    println!("cargo run -p cairn-sim -- --seed {seed} --trace --busy {seconds}{faults}");
+    let report = run(seed, Options { trace: true, ..best }, &mut Right);
+    println!("seed {seed}, {} lines: {}", report.trace.len(), report.violation.unwrap_or_default());
+    let mut command =
+        format!("cargo run -p cairn-sim -- --seed {seed} --trace --busy {}", best.busy_ms / 1000);
+    if best.faults != u32::MAX {
+        command += &format!(" --faults {}", best.faults);
+    }
+    if best.clients != usize::MAX {
+        command += &format!(" --clients {}", best.clients);
+    }
+    let left_out = FAULT_KINDS.iter().enumerate().filter(|(bit, _)| best.without & 1 << bit != 0);
+    let left_out: Vec<&str> = left_out.map(|(_, kind)| *kind).collect();
+    if !left_out.is_empty() {
+        command += &format!(" --without {}", left_out.join(","));
+    }
+    println!("{command}");
     ExitCode::FAILURE
 }

@@ -19,7 +19,10 @@ use cairn_namespace::{
     Block, BlockState as Written, CallId, Caller, Command, Entry, NamespaceError, Outcome,
     Settings, apply, evaluate, query,
 };
-use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Cluster, Config, Layout, Now};
+use cairn_redundancy::{
+    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, Config, Layout, NodeHandle, Now,
+    StoragePolicy,
+};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use log::Log;
 use std::time::Duration;
@@ -94,6 +97,10 @@ impl BlockLookup for Lookup<'_> {
         infos.iter().map(|info| (info.block.id, facts(&info.block, &info.redundancy))).collect()
     }
 
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        StoragePolicy::by_id(sure(query::storage_policy_of_block(self.store, id)))
+    }
+
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
         let info = sure(query::get_block(self.store, id)).filter(|_| self.compares_crcs);
         info.and_then(|info| info.block.unit_crcs.get(unit.as_usize()).copied().flatten())
@@ -116,6 +123,7 @@ pub(crate) struct NameNode {
     logged: usize,
     compares_crcs: bool,
     syncs_before_answer: bool,
+    lets_go_at_once: bool,
     /// Where to fall: after so many commands, and how.
     pub(crate) fall: Option<(u32, Fall)>,
     /// Commands that were made durable or answered, for the model of the namespace.
@@ -128,6 +136,7 @@ fn cluster_config() -> Config {
         stale_interval: Duration::from_secs(12),
         safe_mode_extension: Duration::from_secs(5),
         pending_timeout: Duration::from_secs(40),
+        decommission_interval: Duration::from_secs(5),
         ..Config::default()
     }
 }
@@ -170,6 +179,7 @@ impl NameNode {
             logged: 0,
             compares_crcs: parts.compares_crcs(),
             syncs_before_answer: parts.syncs_before_answer(),
+            lets_go_at_once: parts.lets_go_at_once(),
             fall: None,
             done: Vec::new(),
         };
@@ -297,12 +307,43 @@ impl NameNode {
         _ = self.submit(None, command);
     }
 
-    /// Lets time pass. Follows the loops of `crates/namenode/src/run.rs`.
-    pub(crate) fn tick(&mut self) {
+    /// Lets time pass, and says which nodes are let go. Follows the loops of `crates/namenode/src/run.rs`.
+    pub(crate) fn tick(&mut self) -> Vec<(usize, AdminState)> {
         let now = self.now();
         let mut rng = self.rng.clone();
-        with_cluster!(self, |cluster, lookup| cluster.tick(lookup, now, &mut || rng.any()));
+        let tick =
+            with_cluster!(self, |cluster, lookup| cluster.tick(lookup, now, &mut || rng.any()));
         self.rng = rng;
+        let mut changed = tick.admin;
+        if self.lets_go_at_once {
+            changed.extend(self.let_all_go());
+        }
+        let states = changed.into_iter().map(|node| self.cluster.node(node));
+        let states = states.map(|node| (number_of(&node.uuid), node.admin));
+        states
+            .filter(|(_, state)| {
+                matches!(state, AdminState::Decommissioned | AdminState::InMaintenance)
+            })
+            .collect()
+    }
+
+    /// Lets nodes go that others may still need.
+    fn let_all_go(&mut self) -> Vec<NodeHandle> {
+        let leaving: Vec<NodeHandle> = self.cluster.leaving_nodes().collect();
+        for node in &leaving {
+            let next = match self.cluster.node(*node).is_maintenance() {
+                true => AdminState::InMaintenance,
+                false => AdminState::Decommissioned,
+            };
+            with_cluster!(self, |cluster, lookup| cluster.set_admin_state(lookup, *node, next));
+        }
+        leaving
+    }
+
+    /// Nodes that the widest block is spread over.
+    pub(crate) fn widest(&self) -> usize {
+        let all = sure(query::blocks_after(&self.store, None, usize::MAX));
+        all.iter().map(|info| info.redundancy.width()).max().unwrap_or(0)
     }
 
     /// Has DataNodes delete what a command took out. Follows `crates/namenode/src/node.rs`.
@@ -317,6 +358,10 @@ impl NameNode {
         }
     }
 
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup::new(&self.store, self.compares_crcs)
+    }
+
     pub(crate) fn block(&self, id: BlockId) -> Option<query::BlockInfo> {
         sure(query::get_block(&self.store, id))
     }
@@ -324,6 +369,11 @@ impl NameNode {
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {
         self.block(id).map(|info| facts(&info.block, &info.redundancy))
     }
+}
+
+/// The number in a DataNode's UUID.
+fn number_of(uuid: &str) -> usize {
+    uuid.trim_start_matches("dn-").parse().unwrap_or(usize::MAX)
 }
 
 pub(crate) fn policy_name(codec: &str, k: u32, m: u32) -> String {

@@ -4,8 +4,10 @@
 //! anything can happen; what was begun before a crash is not ended after it.
 
 mod recovery;
+pub(crate) mod tell;
 
 use crate::data_node::NodeError;
+use crate::mover::Move;
 use crate::name_node::Target;
 use crate::world::{Event, World};
 use cairn_codec::crc::crc32c;
@@ -13,11 +15,7 @@ use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction,
 use cairn_replica::RecoveryInfo;
 use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
 use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
-use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
-
-/// Time between full reports of a DataNode.
-const REPORT_INTERVAL_MS: u64 = 60_000;
 
 /// A step of a DataNode's work.
 #[derive(Clone, Debug)]
@@ -28,6 +26,8 @@ pub(crate) enum Task {
     Copy { block: BlockRef, targets: Vec<Target> },
     /// Bytes of a replica arrive.
     Arrive { block: BlockRef, data: Vec<u8>, storage: String },
+    /// Fetch a replica that a balancer moves.
+    Replace(Move),
     /// Rebuild lost units.
     Rebuild(Box<Rebuild>),
     /// Ask the holders of a block to freeze it.
@@ -73,12 +73,10 @@ impl World<'_> {
             return;
         }
         if !self.nodes[node].is_registered {
-            let rack = self.nodes[node].rack.clone();
+            let rack = self.parts.rack(self.name_node.rack_of(node), &self.nodes[node].rack);
             self.name_node.register(node, &rack);
             self.note(|| format!("dn-{node} registers"));
-            if self.nodes[node].is_leaving {
-                self.name_node.set_leaving(node, true);
-            }
+            self.name_node.set_intent(node, self.nodes[node].intent);
             self.nodes[node].is_registered = true;
             self.nodes[node].registrations += 1;
             self.nodes[node].next_report_ms = self.now_ms;
@@ -91,18 +89,8 @@ impl World<'_> {
         }
         self.tell_events(node);
         self.scan(node);
-        let report_lease = lease.filter(|_| is_report_due && self.nodes[node].is_registered);
-        if let Some(lease) = report_lease
-            && !self.unlucky(30)
-        {
-            let report = self.nodes[node].report();
-            if self.name_node.up && self.name_node.full_report(node, lease, &report) {
-                self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
-                if self.unlucky(10) {
-                    // The answer is lost: it is sent again.
-                    self.nodes[node].next_report_ms = self.now_ms;
-                }
-            }
+        if let Some(lease) = lease.filter(|_| is_report_due && self.nodes[node].is_registered) {
+            self.tell_all(node, lease);
         }
     }
 
@@ -149,6 +137,12 @@ impl World<'_> {
             let delay = self.rng.range(1, longest);
             if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) {
                 self.nodes[node].transfers += 1;
+            }
+            if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) && self.unlucky(60) {
+                let (again, task) = (delay + self.rng.range(0, 20_000), task.clone());
+                self.nodes[node].transfers += 1;
+                self.count("orders obeyed twice");
+                self.after(again, Event::Work { node, life, task });
             }
             self.after(delay, Event::Work { node, life, task });
         }
@@ -204,32 +198,6 @@ impl World<'_> {
 }
 
 impl World<'_> {
-    /// Tells the NameNode what has happened to replicas since the last time.
-    pub(crate) fn tell_events(&mut self, node: usize) {
-        if !self.nodes[node].is_registered || !self.reaches_name_node(node) {
-            return;
-        }
-        let events = self.nodes[node].take_events();
-        if events.is_empty() {
-            return;
-        }
-        let mut by_storage: BTreeMap<&str, Vec<cairn_redundancy::ReplicaEvent>> = BTreeMap::new();
-        for ((storage, _), event) in &events {
-            by_storage.entry(storage).or_default().push(event.clone());
-        }
-        let told = !self.unlucky(30);
-        for (storage, events) in by_storage {
-            if told && self.name_node.up {
-                self.name_node.incremental_report(node, storage, &events);
-            }
-        }
-        self.note(|| format!("dn-{node} tells {:?}", events.values().collect::<Vec<_>>()));
-        if !told || !self.name_node.up || self.unlucky(30) {
-            self.note(|| format!("dn-{node} got no answer and will tell it again"));
-            self.nodes[node].put_back(events);
-        }
-    }
-
     /// Has a DataNode tell soon what has happened.
     pub(crate) fn tell_soon(&mut self, node: usize) {
         let (delay, life) = (self.rng.range(1, 30), self.nodes[node].life);
@@ -242,7 +210,8 @@ impl World<'_> {
         }
         match task {
             Task::Invalidate { block, registration } => {
-                let deleted = self.nodes[node].invalidate(block.id, block.gs, registration);
+                let is_old = self.nodes[node].registrations != registration;
+                let deleted = !is_old && self.nodes[node].invalidate(block.id, block.gs);
                 self.note(|| format!("dn-{node} deletes {:?}: {deleted}", block));
                 self.touch(block.id);
             }
@@ -251,13 +220,17 @@ impl World<'_> {
                 self.copy(node, block, targets);
             }
             Task::Arrive { block, data, storage } => {
-                let taken = self.nodes[node].take_copy(block, data, &storage);
+                if block.id.is_striped() && self.nodes.iter().any(|n| n.holds(block.id, block.gs)) {
+                    self.count_apart(node, block.id);
+                }
+                let taken = self.nodes[node].take_copy(block, data, &storage, None);
                 self.note(|| format!("dn-{node} takes a copy of {block:?}: {taken:?}"));
                 if taken.is_ok() {
                     self.tell_soon(node);
                     self.touch(block.id);
                 }
             }
+            Task::Replace(work) => self.replace(node, &work),
             Task::Rebuild(work) => {
                 self.done_transfer(node);
                 let rebuilt = self.rebuild(node, &work);
@@ -518,7 +491,7 @@ impl World<'_> {
 
 impl World<'_> {
     /// A block to be looked at when this event is over.
-    fn touch(&mut self, id: BlockId) {
+    pub(crate) fn touch(&mut self, id: BlockId) {
         self.check_block(id.group());
     }
 }

@@ -13,6 +13,17 @@ pub trait Parts {
         true
     }
 
+    /// Whether leaving nodes are let go without a look at what they hold.
+    fn lets_go_at_once(&self) -> bool {
+        false
+    }
+
+    /// The rack that the NameNode has a DataNode in, which registers in the rack `told`.
+    fn rack(&self, known: Option<&str>, told: &str) -> String {
+        let _ = known;
+        told.to_string()
+    }
+
     /// What a DataNode is told of the `commands` that the cluster has for it.
     fn commands(
         &mut self,

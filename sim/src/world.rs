@@ -7,11 +7,13 @@ use crate::invariants::Units;
 use crate::model::{BlockModel, DIRECTORY, Model};
 use crate::name_node::{CallError, NameNode, Target};
 use crate::node_work::Task;
+use crate::node_work::tell::LateReport;
 use crate::parts::Parts;
 use crate::rng::Rng;
 use cairn_codec::{Codec, CodecKind};
 use cairn_namespace::Command;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_redundancy::{AdminState, StorageType};
 use cairn_stripe::{BlockId, CodecName, Policy, Redundancy};
 use std::collections::BTreeMap;
 
@@ -26,6 +28,8 @@ pub(crate) enum Event {
     Heartbeat { node: usize },
     /// A DataNode has something to tell at once.
     Urgent { node: usize, life: u64 },
+    /// A report arrives that its DataNode has given up.
+    LateReport { report: LateReport },
     /// Commands arrive at a DataNode.
     Commands { node: usize, life: u64, tasks: Vec<Task> },
     /// A DataNode goes on with its work.
@@ -36,10 +40,14 @@ pub(crate) enum Event {
     NodeJoins { node: usize },
     /// A DataNode that was to leave is to stay.
     NodeStays { node: usize },
+    /// A DataNode that was let go is switched off.
+    NodeOff { node: usize, state: AdminState },
     /// A failed disk has been replaced, or a full one emptied.
     DiskMended { node: usize, volume: usize },
     /// A client takes its next step.
     Client { client: usize },
+    /// A balancer or mover looks for something to do.
+    Rebalance,
     /// A fault may happen.
     Fault,
     /// Everything is looked at.
@@ -47,7 +55,7 @@ pub(crate) enum Event {
 }
 
 /// How a simulation is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Keep a line for each thing that happens.
     pub trace: bool,
@@ -57,11 +65,22 @@ pub struct Options {
     pub quiet_ms: u64,
     /// Most faults; with fewer, a failing seed may be easier to read.
     pub faults: u32,
+    /// Most clients.
+    pub clients: usize,
+    /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
+    pub without: u8,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { trace: false, busy_ms: 240_000, quiet_ms: 900_000, faults: u32::MAX }
+        Options {
+            trace: false,
+            busy_ms: 240_000,
+            quiet_ms: 900_000,
+            faults: u32::MAX,
+            clients: usize::MAX,
+            without: 0,
+        }
     }
 }
 
@@ -87,6 +106,8 @@ pub(crate) struct World<'a> {
     scheduled: u64,
     pub(crate) name_node: NameNode,
     pub(crate) nodes: Vec<DataNode>,
+    /// Volumes are of several types, and files have storage policies.
+    pub(crate) has_kinds: bool,
     pub(crate) clients: Vec<Client>,
     pub(crate) model: Model,
     pub(crate) faults: Faults,
@@ -105,14 +126,17 @@ impl<'a> World<'a> {
         let mut rng = Rng::new(seed);
         let node_count = rng.range(5, 12) as usize;
         let racks = rng.range(1, 5) as usize;
-        let node = |number: usize, volumes: usize| {
-            DataNode::new(number, format!("/rack{}", number % racks), volumes)
-        };
-        let nodes: Vec<DataNode> =
-            (0..node_count).map(|number| node(number, rng.range(1, 4) as usize)).collect();
-        let clients = (0..rng.range(1, 4) as usize).map(Client::new).collect();
+        let has_kinds = rng.one_in(2);
+        let nodes: Vec<DataNode> = (0..node_count)
+            .map(|number| {
+                let kinds = volume_kinds(&mut rng, has_kinds);
+                DataNode::new(number, format!("/rack{}", number % racks), &kinds)
+            })
+            .collect();
+        let client_count = (rng.range(1, 4) as usize).min(options.clients);
+        let clients = (0..client_count).map(Client::new).collect();
         let name_node = NameNode::format(Rng::new(rng.any()), parts);
-        let faults = Faults::new(&mut rng, options.faults);
+        let faults = Faults::new(&mut rng, &options);
         let mut world = World {
             options,
             rng,
@@ -121,6 +145,7 @@ impl<'a> World<'a> {
             scheduled: 0,
             name_node,
             nodes,
+            has_kinds,
             clients,
             model: Model::default(),
             faults,
@@ -148,6 +173,9 @@ impl<'a> World<'a> {
         }
         self.after(500, Event::Tick);
         self.after(15_000, Event::Fault);
+        if self.faults.balancer {
+            self.after(20_000, Event::Rebalance);
+        }
         self.after(5000, Event::Check);
     }
 
@@ -183,7 +211,9 @@ impl<'a> World<'a> {
         match event {
             Event::Tick => {
                 if self.name_node.up {
-                    self.name_node.tick();
+                    for (node, state) in self.name_node.tick() {
+                        self.let_go(node, state);
+                    }
                     self.name_node.check_leases();
                 }
                 self.after(1000, Event::Tick);
@@ -195,6 +225,7 @@ impl<'a> World<'a> {
                     self.tell_events(node);
                 }
             }
+            Event::LateReport { report } => self.late_report(report),
             Event::Commands { node, life, tasks } => {
                 if self.nodes[node].life == life {
                     self.take_tasks(node, tasks);
@@ -206,7 +237,8 @@ impl<'a> World<'a> {
                 }
             }
             Event::NodeStarts { node, life } => {
-                if self.nodes[node].life == life && !self.nodes[node].up {
+                let is_off = !self.nodes[node].up && !self.nodes[node].is_gone;
+                if self.nodes[node].life == life && is_off {
                     self.note(|| format!("dn-{node} starts"));
                     self.nodes[node].up = true;
                 }
@@ -215,9 +247,15 @@ impl<'a> World<'a> {
                 self.note(|| format!("dn-{node} is back on the network"));
                 self.nodes[node].is_isolated = false;
             }
-            Event::NodeStays { node } => self.recommission(node),
+            Event::NodeStays { node } => {
+                if !self.is_quiet {
+                    self.recommission(node);
+                }
+            }
+            Event::NodeOff { node, state } => self.switch_off(node, state),
             Event::DiskMended { node, volume } => self.mend_disk(node, volume),
             Event::Client { client } => self.client_step(client),
+            Event::Rebalance => self.rebalance(),
             Event::Fault => self.fault(),
             Event::Check => {
                 self.check_all();
@@ -296,6 +334,11 @@ impl<'a> World<'a> {
         !self.is_quiet && self.faults.network && self.rng.one_in(times)
     }
 
+    /// The volumes of a node that joins.
+    pub(crate) fn volume_kinds(&mut self) -> Vec<StorageType> {
+        volume_kinds(&mut self.rng, self.has_kinds)
+    }
+
     /// The code of a policy.
     pub(crate) fn codec(&mut self, policy: &Policy) -> Codec {
         let key = (policy.schema.data_units(), policy.schema.parity_units());
@@ -340,6 +383,19 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A node has got what another one will lose for it: if it has failed the block before, its next failure of
+    /// it is one more.
+    pub(crate) fn count_apart(&mut self, node: usize, block: BlockId) {
+        /// Beyond the number of any node.
+        const FORMER: usize = 1000;
+        if let Some(block) = self.model.blocks.get_mut(&block.group())
+            && block.exposed.remove(&node)
+        {
+            let next = block.exposed.last().map_or(0, |last| last + 1);
+            block.exposed.insert(next.max(FORMER));
+        }
+    }
+
     /// Whether more nodes have failed a block than it bears, which excuses its loss.
     pub(crate) fn is_excused(&self, block: BlockId) -> bool {
         let block = self.model.blocks.get(&block.group());
@@ -355,6 +411,18 @@ impl<'a> World<'a> {
         };
         self.note(|| format!("{who}: {what}: {why}"));
     }
+}
+
+/// The volumes of a new node. The first is a disk, so that there is a place for everything.
+fn volume_kinds(rng: &mut Rng, has_kinds: bool) -> Vec<StorageType> {
+    const OTHERS: [StorageType; 4] =
+        [StorageType::Disk, StorageType::Ssd, StorageType::Archive, StorageType::Archive];
+    let mut kinds = vec![StorageType::Disk];
+    for _ in 1..rng.range(1, 4) {
+        let other = OTHERS[rng.index(OTHERS.len())];
+        kinds.push(if has_kinds { other } else { StorageType::Disk });
+    }
+    kinds
 }
 
 fn brief(outcome: &cairn_namespace::Outcome) -> String {

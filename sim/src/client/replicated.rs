@@ -207,7 +207,9 @@ impl World<'_> {
     fn add_node(&mut self, writer: &mut Writer) {
         let Some(block) = &mut writer.block else { return };
         let excluded = writer.excluded.clone();
-        let Some(new) = self.name_node.additional_node(&block.targets, &excluded) else { return };
+        let Some(new) = self.name_node.additional_node(block.id, &block.targets, &excluded) else {
+            return;
+        };
         let Some(source) = block.targets.iter().flatten().next().cloned() else { return };
         if !self.name_node.up || !self.answers(source.node) || !self.answers(new.node) {
             return;

@@ -11,7 +11,9 @@ use cairn_namespace::ops::lease::{LastBlocks, ReleaseLease};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::query::{self, AddBlockPlan};
 use cairn_namespace::{Block, BlockRef, BlockState as Written, CallId, Command, InodeId, Outcome};
-use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, PlacementRequest, StorageHandle};
+use cairn_redundancy::{
+    BlockFacts, BlockLookup, BlockState, PlacementRequest, StorageHandle, StoragePolicy,
+};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 
 /// A storage as clients know it.
@@ -59,8 +61,7 @@ impl NameNode {
     pub(crate) fn target(&self, storage: StorageHandle) -> Target {
         let storage = self.cluster.storage(storage);
         let uuid = &self.cluster.node(storage.node).uuid;
-        let node = uuid.trim_start_matches("dn-").parse().unwrap_or(usize::MAX);
-        Target { node, storage: storage.uuid.clone() }
+        Target { node: super::number_of(uuid), storage: storage.uuid.clone() }
     }
 
     pub(super) fn storages(&self, targets: &[Option<Target>]) -> Vec<Option<StorageHandle>> {
@@ -82,7 +83,7 @@ impl NameNode {
     fn choose_targets(
         &mut self,
         redundancy: &Redundancy,
-        block_size: u64,
+        (block_size, policy): (u64, StoragePolicy),
         excluded: &[usize],
     ) -> Result<Vec<StorageHandle>, CallError> {
         let excluded = self.handles(excluded);
@@ -90,6 +91,8 @@ impl NameNode {
             count: redundancy.width(),
             block_len: block_size,
             excluded: &excluded,
+            storage_policy: policy,
+            is_new: true,
             ..PlacementRequest::default()
         };
         let (now, mut rng) = (self.now(), self.rng.clone());
@@ -141,12 +144,16 @@ impl NameNode {
             AddBlockPlan::Retry { offset, block } => {
                 let Some(info) = self.block(block.id) else { return Err(CallError::NotNow) };
                 let targets = match self.cluster.pipeline(block.id).is_empty() {
-                    true => self.choose_targets(&info.redundancy, 4096, excluded)?,
+                    true => {
+                        let policy = self.storage_policy(block.id);
+                        self.choose_targets(&info.redundancy, (4096, policy), excluded)?
+                    }
                     false => Vec::new(),
                 };
                 ((offset, block, info.redundancy), targets)
             }
-            AddBlockPlan::New { block_size, redundancy, penultimate, .. } => {
+            AddBlockPlan::New { block_size, redundancy, penultimate, storage_policy, .. } => {
+                let policy = StoragePolicy::by_id(storage_policy);
                 let open = penultimate.filter(|block| block.state != Written::Complete);
                 let waits = open.as_ref().is_some_and(|block| {
                     !self.cluster.min_reached(block.id, &facts(block, &redundancy))
@@ -154,7 +161,7 @@ impl NameNode {
                 if waits {
                     return Err(CallError::NotNow);
                 }
-                let targets = self.choose_targets(&redundancy, block_size, excluded)?;
+                let targets = self.choose_targets(&redundancy, (block_size, policy), excluded)?;
                 closed.extend(open.map(|block| block.id));
                 let outcome = self.submit(None, command)?;
                 let Outcome::BlockAdded { offset, block, .. } = outcome else {
@@ -170,6 +177,11 @@ impl NameNode {
             self.cluster.block_allocated(block.id, block.gs, &targets);
         }
         Ok(self.locate(offset, block, redundancy))
+    }
+
+    /// The storage policy of the file that has the block.
+    pub(crate) fn storage_policy(&self, block: BlockId) -> StoragePolicy {
+        self.lookup().storage_policy(block)
     }
 
     /// Where a reader or writer finds a block's units.
@@ -211,6 +223,7 @@ impl NameNode {
     /// Source: Hadoop 3.5.0 `FSNamesystem#getAdditionalDatanode`.
     pub(crate) fn additional_node(
         &mut self,
+        block: BlockId,
         existing: &[Option<Target>],
         excluded: &[usize],
     ) -> Option<Target> {
@@ -223,6 +236,7 @@ impl NameNode {
             block_len: 4096,
             excluded: &excluded,
             existing: &existing,
+            storage_policy: self.storage_policy(block),
             ..PlacementRequest::default()
         };
         let mut rng = self.rng.clone();

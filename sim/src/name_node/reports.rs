@@ -3,13 +3,14 @@
 //! Follows `crates/namenode/src/protocol/datanode/{register,report,commands,synchronize}.rs`.
 
 use super::{CallError, NameNode, Target, with_cluster};
+use crate::data_node::{FullReport, Intent};
 use crate::parts::Parts;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_redundancy::{
-    AdminIntent, BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress, Registration,
-    ReplicaEvent, ReportedReplica, StorageType, Synchronized,
+    AdminIntent, AdminState, BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress,
+    Registration, ReplicaEvent, StorageType, Synchronized,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 
@@ -28,14 +29,30 @@ impl NameNode {
     }
 
     /// Acts on the operator's lists. Follows `NameNode::refresh_nodes` of `crates/namenode/src/node.rs`.
-    pub(crate) fn set_leaving(&mut self, node: usize, leaves: bool) {
+    pub(crate) fn set_intent(&mut self, node: usize, intent: Intent) {
         let found = self.cluster.node_by_uuid(&format!("dn-{node}"));
         let Some(handle) = found.map(|node| node.handle) else { return };
-        let intent = if leaves { AdminIntent::Decommission } else { AdminIntent::InService };
+        let intent = match intent {
+            Intent::Serve => AdminIntent::InService,
+            Intent::Leave => AdminIntent::Decommission,
+            Intent::Away { until_ms } => {
+                AdminIntent::Maintenance { until_ms: super::now(until_ms).wall_ms }
+            }
+        };
         let now = self.now();
         with_cluster!(self, |cluster, lookup| {
             cluster.set_admin_intent(lookup, handle, intent, now);
         });
+    }
+
+    /// The rack that a node is known to be in.
+    pub(crate) fn rack_of(&self, node: usize) -> Option<&str> {
+        self.cluster.node_by_uuid(&format!("dn-{node}")).map(|node| node.rack.as_str())
+    }
+
+    /// What the cluster takes a node for.
+    pub(crate) fn admin_state(&self, node: usize) -> Option<AdminState> {
+        self.cluster.node_by_uuid(&format!("dn-{node}")).map(|node| node.admin)
     }
 
     /// Takes a heartbeat; gives commands and the leave to send a full report.
@@ -57,19 +74,14 @@ impl NameNode {
     }
 
     /// Takes a full report of all storages, under its lease.
-    pub(crate) fn full_report(
-        &mut self,
-        node: usize,
-        lease: u64,
-        storages: &[(String, Vec<ReportedReplica>)],
-    ) -> bool {
+    pub(crate) fn full_report(&mut self, node: usize, lease: u64, storages: &FullReport) -> bool {
         let now = self.now();
         let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return false };
         if self.cluster.use_report_lease(handle, lease, true, now).is_err() {
             return false;
         }
-        for (storage, replicas) in storages {
-            let storage = (storage.as_str(), StorageType::Disk);
+        for (storage, kind, replicas) in storages {
+            let storage = (storage.as_str(), *kind);
             let changes = with_cluster!(self, |cluster, lookup| {
                 cluster.full_report(lookup, handle, storage, replicas, now)
             });
@@ -82,11 +94,10 @@ impl NameNode {
     pub(crate) fn incremental_report(
         &mut self,
         node: usize,
-        storage: &str,
+        storage: (&str, StorageType),
         events: &[ReplicaEvent],
     ) {
         let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return };
-        let storage = (storage, StorageType::Disk);
         let changes = with_cluster!(self, |cluster, lookup| {
             cluster.incremental_report(lookup, handle, storage, events)
         });

@@ -1,4 +1,5 @@
-//! Many seeds without a fault, and known bugs that seeds must find.
+//! Many seeds without a fault, known bugs that seeds must find, and what they come down to.
 
 mod bugs;
 mod seeds;
+mod shorter;

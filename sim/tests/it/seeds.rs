@@ -38,10 +38,18 @@ fn no_seed_breaks_a_promise() {
     // What never happens proves nothing.
     let counts = counts.into_inner().unwrap();
     for what in [
+        "DataNodes change racks",
         "DataNodes crash",
         "DataNodes cut off",
+        "DataNodes in maintenance",
+        "DataNodes join",
         "DataNodes leave",
+        "DataNodes let go",
+        "DataNodes restored",
+        "DataNodes return",
         "DataNodes stall",
+        "DataNodes stay away",
+        "DataNodes switched off",
         "NameNode falls",
         "appends",
         "bits flipped in memory",
@@ -56,8 +64,12 @@ fn no_seed_breaks_a_promise() {
         "files read",
         "files written",
         "groups mended",
+        "moves",
+        "orders obeyed twice",
         "pipelines mended",
+        "racks cut off",
         "rebuilds",
+        "reports come late",
     ] {
         assert!(counts.get(what).is_some_and(|count| *count > 0), "never: {what}");
     }

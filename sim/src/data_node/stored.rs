@@ -1,0 +1,70 @@
+//! One replica with its bytes, which a fault can change behind the back of its CRCs.
+
+use super::{CHUNK_LEN, NodeError};
+use crate::rng::Rng;
+use cairn_codec::crc::crc32c;
+use cairn_redundancy::{BlockRef, ReplicaState as Reported, ReportedReplica};
+use cairn_replica::{Replica, ReplicaState};
+use std::collections::BTreeMap;
+
+/// A replica with its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) replica: Replica,
+    pub(crate) data: Vec<u8>,
+    /// Bytes that survive a power cut.
+    pub(super) synced: u64,
+    /// Bits that a fault has flipped since they were written, by the place of their byte.
+    pub(crate) damaged: BTreeMap<u64, u8>,
+    pub(crate) volume: usize,
+}
+
+impl Stored {
+    pub(super) fn reported(&self) -> ReportedReplica {
+        let (len, state) = self.replica.reported();
+        let state = match state {
+            ReplicaState::Finalized => Reported::Finalized,
+            ReplicaState::Rbw => Reported::BeingWritten,
+            ReplicaState::Rwr => Reported::WaitingToBeRecovered,
+            ReplicaState::Rur => Reported::UnderRecovery,
+            ReplicaState::Temporary => Reported::Temporary,
+        };
+        let block = BlockRef { id: self.replica.id(), gs: self.replica.gs(), len };
+        ReportedReplica { block, state, crc32c: None }
+    }
+
+    /// CRC32C of the bytes as their chunks' CRCs tell it, which a damaged chunk does not change.
+    pub(super) fn stored_crc(&self) -> u32 {
+        let mut written = self.data.clone();
+        for (at, flipped) in &self.damaged {
+            written[*at as usize] ^= flipped;
+        }
+        crc32c(0, &written)
+    }
+
+    pub(super) fn check_last_chunk(&self) -> Result<(), NodeError> {
+        let last = (self.data.len() as u64).saturating_sub(1) / CHUNK_LEN * CHUNK_LEN;
+        match self.damaged.range(last..).next() {
+            Some(_) => Err(NodeError::Damaged),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn cut(&mut self, len: u64) {
+        self.data.truncate(len as usize);
+        self.synced = self.synced.min(len);
+        self.damaged.retain(|at, _| *at < len);
+    }
+
+    /// Flips a bit behind the CRCs' back.
+    pub(crate) fn flip(&mut self, rng: &mut Rng) -> bool {
+        if self.data.is_empty() || !self.damaged.is_empty() {
+            return false;
+        }
+        let at = rng.index(self.data.len());
+        let flipped = 1 << rng.range(0, 8);
+        self.data[at] ^= flipped;
+        self.damaged.insert(at as u64, flipped);
+        true
+    }
+}

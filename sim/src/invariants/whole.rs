@@ -1,0 +1,203 @@
+//! What must be reached after quiet time, and when a block is whole.
+
+use crate::data_node::{DataNode, Intent, Stored};
+use crate::name_node::sure;
+use crate::world::World;
+use cairn_namespace::query::{self, BlockInfo};
+use cairn_namespace::{BlockState, InodeId};
+use cairn_redundancy::AdminState;
+use cairn_replica::ReplicaState;
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::BTreeSet;
+
+impl World<'_> {
+    /// What a complete block lacks to be whole, in truth and in the NameNode's eyes. With `in_service`, nodes in
+    /// service have all of it; without, what is in maintenance counts too.
+    pub(super) fn lacks(&mut self, info: &BlockInfo, in_service: bool) -> Option<String> {
+        let block = &info.block;
+        let id = block.id;
+        if block.state != BlockState::Complete {
+            return Some(format!("{id} is {:?}", block.state));
+        }
+        let facts = self.name_node.facts_of(id)?;
+        let tally = self.name_node.cluster.tally(id, &facts);
+        let expected = facts.expected_units();
+        let away = if in_service { 0 } else { tally.maintenance };
+        let is_enough = tally.live >= expected.saturating_sub(away) && tally.live <= expected;
+        let least = if id.is_striped() { facts.data_units() } else { 1 };
+        let surplus = tally.duplicates + tally.excess + tally.corrupt;
+        if !is_enough || tally.live < least || surplus > 0 {
+            return Some(format!("{id} should have {expected}, has {tally:?}"));
+        }
+        // Also those on nodes that leave: the NameNode may count on one that a fault has taken.
+        for place in self.name_node.cluster.locations(id) {
+            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
+            let node = self.name_node.target(place.storage).node;
+            if !self.nodes[node].replicas.contains_key(&own_id) {
+                return Some(format!("{own_id} is not on dn-{node}"));
+            }
+        }
+        let units = self.units_of(info, block.len)?;
+        for (unit, bytes) in units.iter().enumerate() {
+            let index = UnitIndex(unit as u8);
+            let own_id = if id.is_striped() { id.internal(index) } else { id };
+            let (mut good, mut known, mut aside) = (0, 0, 0);
+            for node in &self.nodes {
+                let Some(stored) = node.replicas.get(&own_id) else { continue };
+                // What a broken writer has left open under the same stamp stays until its node starts again.
+                if stored.replica.state() == ReplicaState::Rbw && stored.replica.gs() == block.gs {
+                    continue;
+                }
+                let is_good = stored.replica.state() == ReplicaState::Finalized
+                    && stored.replica.gs() == block.gs
+                    && stored.damaged.is_empty()
+                    && stored.data == *bytes;
+                // A bad one that looks good would count when its node serves again.
+                let looks_good = stored.replica.gs() == block.gs && !is_good;
+                if looks_good && (in_service || node.answers(self.now_ms)) {
+                    return Some(format!("{own_id} on dn-{} is not good", node.number));
+                }
+                if node.is_gone {
+                    continue;
+                } else if node.is_serving(self.now_ms) {
+                    known += 1;
+                    good += usize::from(is_good && node.answers(self.now_ms));
+                } else {
+                    aside += usize::from(is_good);
+                }
+            }
+            let wanted = match (id.is_striped(), facts.has_bytes(index)) {
+                (false, _) => expected,
+                (true, has) => usize::from(has),
+            };
+            let away = if in_service { 0 } else { aside.min(away) };
+            if good + away < wanted || good > wanted || known != good {
+                return Some(format!(
+                    "of {own_id} {good} of {known} are good, {wanted} are wanted"
+                ));
+            }
+        }
+        None
+    }
+
+    /// What is wrong with where a whole block is.
+    fn is_misplaced(&self, info: &BlockInfo) -> Option<String> {
+        let id = info.block.id;
+        let facts = self.name_node.facts_of(id)?;
+        let policy = self.name_node.storage_policy(id);
+        let can_take = |node: &&DataNode| {
+            let serves = node.is_serving(self.now_ms) && node.answers(self.now_ms);
+            serves && policy.creation.iter().any(|kind| node.has_kind(*kind))
+        };
+        let racks: BTreeSet<&str> =
+            self.nodes.iter().filter(can_take).map(|node| node.rack.as_str()).collect();
+        let holders = self.nodes.iter().filter(|node| {
+            let holds = |(of, stored): (&BlockId, &Stored)| {
+                stored.replica.state() == ReplicaState::Finalized && facts.has_bytes(of.unit())
+            };
+            let mut own = node.replicas.range(id..=last_of(id));
+            node.is_serving(self.now_ms) && own.any(holds)
+        });
+        let holders: Vec<&DataNode> = holders.collect();
+        let used: BTreeSet<&str> = holders.iter().map(|node| node.rack.as_str()).collect();
+        let tally = self.name_node.cluster.tally(id, &facts);
+        let most = if id.is_striped() { tally.live } else { tally.live.min(2) };
+        if used.len() < most.min(racks.len()) {
+            return Some(format!("{id} is on the racks {used:?} of {racks:?}"));
+        }
+        let takers = self.nodes.iter().filter(can_take).count();
+        if holders.len() < tally.live && takers >= facts.expected_units() {
+            return Some(format!("{id} has {} units on {} nodes", tally.live, holders.len()));
+        }
+        None
+    }
+
+    /// A leaving node that has not been let go.
+    fn held_back(&self) -> Option<String> {
+        for node in &self.nodes {
+            let state = self.name_node.admin_state(node.number);
+            let wanted = match node.intent {
+                Intent::Serve => AdminState::InService,
+                Intent::Leave => AdminState::Decommissioned,
+                Intent::Away { .. } if node.is_serving(self.now_ms) => AdminState::InService,
+                Intent::Away { .. } => AdminState::InMaintenance,
+            };
+            // One that is gone may have died before it was let go, or before this NameNode has started.
+            if state != Some(wanted) && !node.is_gone {
+                return Some(format!("dn-{} is {state:?} where {wanted:?} is due", node.number));
+            }
+        }
+        None
+    }
+
+    /// Whether an open group waits for units, since too few are left to know how long it is. Nothing of it
+    /// was acknowledged.
+    fn is_beyond_recovery(&self, info: &BlockInfo) -> bool {
+        let file = self.model.files.get(&info.block.file);
+        let acked = file.map_or(0, |file| file.acked);
+        let facts = self.name_node.facts_of(info.block.id);
+        info.block.id.is_striped()
+            && !info.block.is_final()
+            && acked <= self.offset_of(info)
+            && facts.is_some_and(|facts| {
+                !self.name_node.cluster.has_recoverable_places(info.block.id, &facts)
+            })
+    }
+
+    /// What is still to be done until everything is as it should be.
+    pub(crate) fn unfinished(&mut self) -> Option<String> {
+        if !self.name_node.up || self.name_node.is_safe_mode() {
+            return Some("the NameNode does not serve".to_string());
+        }
+        let all = sure(query::blocks_after(&self.name_node.store, None, usize::MAX));
+        let excused: Vec<InodeId> = all
+            .iter()
+            .filter(|info| self.is_excused(info.block.id) || self.is_beyond_recovery(info))
+            .map(|info| info.block.file)
+            .collect();
+        for info in &all {
+            if excused.contains(&info.block.file) {
+                continue;
+            }
+            let why = self.lacks(info, false).or_else(|| self.is_misplaced(info));
+            if why.is_some() {
+                return why;
+            }
+        }
+        if excused.is_empty()
+            && let Some(why) = self.held_back()
+        {
+            return Some(why);
+        }
+        let files: Vec<InodeId> = self.model.files.keys().copied().collect();
+        for file in files.into_iter().filter(|file| !excused.contains(file)) {
+            let info = sure(query::get_inode_info(&self.name_node.store, file));
+            if let Some((path, _)) = info.filter(|(_, status)| status.is_under_construction()) {
+                return Some(format!("{path} is open"));
+            }
+            if !self.read_file(file) {
+                return Some(format!("{file} cannot be read"));
+            }
+        }
+        let known = |id: &BlockId| all.iter().any(|info| info.block.id == id.group());
+        for node in self.nodes.iter().filter(|node| !node.is_gone) {
+            if let Some(id) = node.replicas.keys().find(|id| !known(id)) {
+                return Some(format!("dn-{} holds {id}, which no file has", node.number));
+            }
+        }
+        let stats = self.name_node.cluster.stats(self.name_node.now());
+        let deletions = stats.replicated.pending_deletion + stats.groups.pending_deletion;
+        if excused.is_empty() && (stats.pending_reconstruction > 0 || deletions > 0) {
+            return Some(format!(
+                "{} blocks are pending, {deletions} deletions wait",
+                stats.pending_reconstruction
+            ));
+        }
+        None
+    }
+}
+
+/// The greatest id of a block, or of a unit of a group.
+fn last_of(id: BlockId) -> BlockId {
+    if id.is_striped() { id.internal(UnitIndex(15)) } else { id }
+}
