@@ -269,7 +269,7 @@ impl Cluster {
         let (storages, sums): (Vec<StorageHandle>, Vec<Sum>) =
             result.places.iter().filter_map(read).unzip();
         let judgement = match facts.layout.is_striped() {
-            true => judge_units(&sums, &result.agreement),
+            true => judge_units(&sums, &among_units(&facts, &result.agreement)),
             false => judge_replicas(&sums),
         };
         for at in judgement.good {
@@ -290,6 +290,17 @@ impl Cluster {
             changes.unexplained.push(id);
         }
         changes
+    }
+}
+
+/// A unit without bytes is not to blame: its zeros are nowhere read.
+fn among_units(facts: &BlockFacts, agreement: &Agreement) -> Agreement {
+    match agreement {
+        Agreement::Without(suspects) => {
+            let with_bytes = suspects.iter().copied().filter(|unit| facts.has_bytes(*unit));
+            Agreement::Without(with_bytes.collect())
+        }
+        other => other.clone(),
     }
 }
 

@@ -131,6 +131,22 @@ fn the_unit_that_does_not_fit_is_bad_and_the_others_are_recorded() {
     assert!(rebuilt, "{commands:?}");
 }
 
+/// One spare unit, a record of one of two units, and one without bytes: only one is left to blame.
+#[test]
+fn units_without_bytes_are_not_to_blame() {
+    let mut world = world(4, 4);
+    let id = group(1);
+    world.store(id, rs(2, 1, 900, BlockState::Complete), &[0]);
+    let parity = world.good(id, 2);
+    world.received(2, parity);
+    record(&mut world, id, 0..1);
+    let order = walk(&mut world, 3).remove(0);
+    assert_eq!(order.places.len(), 2);
+    let all = Agreement::Without((0..3).map(UnitIndex).collect());
+    let result = answer(&world, &order, &[Some(100), Some(7)], all);
+    assert_eq!(report(&mut world, 3, &result).altered, [parity]);
+}
+
 #[test]
 fn what_changed_meanwhile_is_not_judged() {
     let mut world = world(6, 6);
