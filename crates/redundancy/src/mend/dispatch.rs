@@ -14,6 +14,7 @@ use crate::command::{Command, Reconstruction, Transfer};
 use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::BTreeSet;
 
 /// Streams that a node has left for work.
 #[derive(Clone, Copy)]
@@ -65,15 +66,24 @@ impl Cluster {
             }
             let mut dropped = Vec::new();
             let mut room = self.room(handle, &mut outbox);
-            let transfers = self.take_transfers(beat, &mut outbox, &mut room, &mut dropped);
-            let decodes = self.take_decodes(beat, &mut outbox, &mut room, &mut dropped);
+            let Outbox { transfers, reconstructions, urgent, .. } = &mut outbox;
+            let transfers =
+                self.take_work(transfers, urgent, (&mut room, &mut dropped), |work: &Transfer| {
+                    self.still_to_copy(beat, work)
+                });
+            let decodes = self.take_work(
+                reconstructions,
+                urgent,
+                (&mut room, &mut dropped),
+                |work: &Reconstruction| self.still_to_decode(beat, work),
+            );
             self.note_lenders(lookup, &decodes);
             for (id, targets) in transfers
                 .iter()
-                .map(|work| (work.block.id, units_of(work)))
-                .chain(decodes.iter().map(|work| (work.group.id, work.targets.clone())))
+                .map(|work| (work.group(), work.arrivals()))
+                .chain(decodes.iter().map(|work| (work.group(), work.arrivals())))
             {
-                self.note_sent(id.group(), &targets, now);
+                self.note_sent(id, &targets, now);
             }
             if !transfers.is_empty() {
                 commands.push(Command::Transfer(transfers));
@@ -133,49 +143,21 @@ impl Cluster {
         }
     }
 
-    fn take_transfers(
+    /// Hands out the work of one kind that `still` finds to be right, as it is by now.
+    fn take_work<W: Work>(
         &self,
-        beat: Beat<'_>,
-        outbox: &mut Outbox,
-        room: &mut Room,
-        dropped: &mut Dropped,
-    ) -> Vec<Transfer> {
+        queue: &mut Vec<Waiting<W>>,
+        urgent: &mut BTreeSet<BlockId>,
+        (room, dropped): (&mut Room, &mut Dropped),
+        still: impl Fn(&W) -> Option<W>,
+    ) -> Vec<W> {
         let mut taken = Vec::new();
-        let urgent = &mut outbox.urgent;
-        take_waiting(&mut outbox.transfers, room, |waiting| {
-            let id = waiting.work.block.id.group();
-            let work = self.still_to_copy(beat, &waiting.work);
-            let lost: Vec<_> = units_of(&waiting.work)
-                .into_iter()
-                .filter(|(s, _)| work.as_ref().is_none_or(|work| !work.targets.contains(s)))
-                .collect();
-            if !lost.is_empty() {
-                dropped.push((id, lost));
-            }
-            let Some(work) = work else { return false };
-            if waiting.is_urgent {
-                urgent.insert(id);
-            }
-            taken.push(work);
-            true
-        });
-        taken
-    }
-
-    fn take_decodes(
-        &self,
-        beat: Beat<'_>,
-        outbox: &mut Outbox,
-        room: &mut Room,
-        dropped: &mut Dropped,
-    ) -> Vec<Reconstruction> {
-        let mut taken = Vec::new();
-        let urgent = &mut outbox.urgent;
-        take_waiting(&mut outbox.reconstructions, room, |waiting| {
-            let id = waiting.work.group.id;
-            let work = self.still_to_decode(beat, &waiting.work);
-            let mut lost = waiting.work.targets.clone();
-            lost.retain(|t| work.as_ref().is_none_or(|work| !work.targets.contains(t)));
+        take_waiting(queue, room, |waiting| {
+            let id = waiting.work.group();
+            let work = still(&waiting.work);
+            let awaited = work.as_ref().map_or_else(Vec::new, Work::arrivals);
+            let mut lost = waiting.work.arrivals();
+            lost.retain(|target| !awaited.contains(target));
             if !lost.is_empty() {
                 dropped.push((id, lost));
             }
@@ -291,10 +273,33 @@ fn take_waiting<T>(
     });
 }
 
-/// Where a copy goes, with its unit.
-fn units_of(work: &Transfer) -> Vec<(StorageHandle, UnitIndex)> {
-    let unit = work.block.id.unit();
-    work.targets.iter().map(|storage| (*storage, unit)).collect()
+/// A copy or reconstruction, as far as handing out is concerned.
+trait Work {
+    /// The block or group.
+    fn group(&self) -> BlockId;
+    /// Where what goes.
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)>;
+}
+
+impl Work for Transfer {
+    fn group(&self) -> BlockId {
+        self.block.id.group()
+    }
+
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
+        let unit = self.block.id.unit();
+        self.targets.iter().map(|storage| (*storage, unit)).collect()
+    }
+}
+
+impl Work for Reconstruction {
+    fn group(&self) -> BlockId {
+        self.group.id
+    }
+
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
+        self.targets.clone()
+    }
 }
 
 impl Outbox {
