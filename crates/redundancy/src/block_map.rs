@@ -12,6 +12,8 @@ pub(crate) struct Place {
     pub corrupt: bool,
     /// Chosen for deletion, and not reported deleted yet.
     pub excess: bool,
+    /// Its node was told to delete it, and has not said since that it has it.
+    pub told: bool,
 }
 
 /// The places of every block and group that has any.
@@ -41,7 +43,7 @@ impl BlockMap {
         if places.iter().any(|p| p.storage == storage && p.unit == unit) {
             return false;
         }
-        places.push(Place { storage, unit, corrupt: false, excess: false });
+        places.push(Place { storage, unit, corrupt: false, excess: false, told: false });
         true
     }
 

@@ -58,6 +58,12 @@ pub struct Config {
     pub work_multiplier: usize,
     /// Time between rounds of mending: `dfs.namenode.redundancy.interval.seconds`.
     pub redundancy_interval: Duration,
+    /// Rounds of mending for which no node could take what a block lacks, before a bad replica or unit
+    /// is deleted to make room (`excess`). Not a key of Hadoop's.
+    ///
+    /// A node that was missing for a moment should not cost bytes that may still be of use: one that
+    /// restarts is back and has reported within a minute, which is twenty rounds.
+    pub rounds_before_room: u32,
     /// When scheduled work counts as failed and is queued again:
     /// `dfs.namenode.reconstruction.pending.timeout-sec`.
     pub pending_timeout: Duration,
@@ -104,6 +110,7 @@ impl Default for Config {
             max_streams_hard: 4,
             work_multiplier: 2,
             redundancy_interval: Duration::from_secs(3),
+            rounds_before_room: 20,
             pending_timeout: Duration::from_secs(300),
             consider_load: true,
             load_factor: 2.0,

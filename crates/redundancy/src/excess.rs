@@ -5,9 +5,11 @@
 //! service, and nothing is deleted while a storage that holds the block has not reported since its node
 //! registered: what it holds may be older than what is known. Tested in `mend/tests.rs`.
 
+use crate::Now;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
 use crate::block_map::Place;
 use crate::cluster::Cluster;
+use crate::mend::Bad;
 use crate::node::DataNode;
 use crate::queue::Risk;
 use crate::storage::{StorageHandle, StorageType};
@@ -34,7 +36,8 @@ pub struct Tally {
     pub sharing: usize,
     /// Racks of the live ones.
     pub racks: usize,
-    /// Whether every storage that holds the block has reported since its node registered.
+    /// Whether every storage that holds the block has reported since its node registered, and every
+    /// replica that its node was told to delete, if it is to stay after all.
     pub certain: bool,
 }
 
@@ -49,7 +52,7 @@ impl Cluster {
         for place in self.blocks.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            tally.certain &= storage.reported;
+            tally.certain &= storage.reported && !(place.told && !place.excess);
             if place.corrupt {
                 tally.corrupt += 1;
             } else if place.excess {
@@ -143,7 +146,7 @@ impl Cluster {
             tally = self.tally(id, &facts);
         }
         self.queue_by_need(id, &facts, &tally);
-        self.delete_bad(id, &facts, &tally);
+        self.delete_bad(lookup, id, &facts, &tally);
         self.delete_surplus(lookup, id, &facts, &tally);
         self.note_leaving(id, &facts, Some(&tally));
     }
@@ -195,10 +198,18 @@ impl Cluster {
     }
 
     /// Deletes bad replicas that are not needed any more: those with a wrong stamp as soon as enough
-    /// good ones are there for the block to be read, the others when the block has all it should.
+    /// good ones are there for the block to be read, the others when the block has all it should. One
+    /// with a stamp that was not given out yet is kept: it was written after the state that this
+    /// NameNode was started with, and may be what the file should be.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#markBlockAsCorrupt`.
-    fn delete_bad(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
+    fn delete_bad(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        facts: &BlockFacts,
+        tally: &Tally,
+    ) {
         if tally.corrupt == 0 || tally.live < self.min_units(facts) {
             return;
         }
@@ -208,35 +219,61 @@ impl Cluster {
         }
         let all = tally.live >= facts.expected_units();
         let marks = self.mending.bad_of(id).to_vec();
-        for (storage, bad) in marks.into_iter().filter(|(_, bad)| all || bad.stale) {
+        let wanted = |bad: &Bad| (all || bad.stale) && !is_future(lookup, facts, bad);
+        for (storage, bad) in marks.into_iter().filter(|(_, bad)| wanted(bad)) {
             // It stays known as bad until it is gone: a report that its node made before it deleted
             // it must not bring it back as a good one.
             self.choose_for_deletion(storage, bad.block);
         }
     }
 
-    /// No node is left that could take what a block lacks: bad replicas and units are deleted, so that
-    /// their nodes can, if the block can be read without them. One goes after the other: a replica or unit
-    /// with a bad chunk is good for the rest until a whole one is there.
+    /// No node can take what a block lacks: when that has been so for a while, bad replicas and units are
+    /// deleted, so that their nodes can, if the block can be read without them from nodes that are heard
+    /// of. One goes after the other: a replica or unit with a bad chunk is good for the rest until a
+    /// whole one is there.
     ///
     /// Deviation: Hadoop keeps them until enough good ones are there, which on as many nodes as the block
     /// is wide is never.
-    pub(crate) fn make_room(&mut self, id: BlockId, facts: &BlockFacts) {
+    pub(crate) fn make_room(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        facts: &BlockFacts,
+        now: Now,
+    ) {
+        let round = u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
+        let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
+        let since_ms = self.queues.note_no_room(id, now.mono_ms);
         let tally = self.tally(id, facts);
-        if !tally.certain || tally.live < self.min_units(facts) {
+        let waits = now.mono_ms.saturating_sub(since_ms) < patience;
+        if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
             return;
         }
         let is_going = self.blocks.places(id).iter().any(|place| place.corrupt && place.excess);
         if is_going || !self.mending.coming(id).is_empty() {
             return;
         }
-        if let Some((storage, bad)) = self.mending.bad_of(id).first().copied() {
+        let mut marks = self.mending.bad_of(id).iter();
+        let spare = marks.find(|(_, bad)| !is_future(lookup, facts, bad)).copied();
+        if let Some((storage, bad)) = spare {
             self.choose_for_deletion(storage, bad.block);
         }
     }
 
+    /// Live replicas, or distinct live units, on nodes that are not stale.
+    fn units_heard_of(&self, id: BlockId, facts: &BlockFacts, now: Now) -> usize {
+        let places = self.blocks.places(id).iter().filter(|place| {
+            let node = self.node(self.storage(place.storage).node);
+            self.is_live(place) && facts.has_bytes(place.unit) && !self.is_stale(node, now)
+        });
+        match facts.layout.is_striped() {
+            true => places.map(|place| place.unit).collect::<BTreeSet<_>>().len(),
+            false => places.count(),
+        }
+    }
+
     /// Has a place deleted, if that is not under way.
-    fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
+    pub(crate) fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
         let place = self.blocks.place_mut(block.id.group(), storage, block.id.unit());
         if let Some(place) = place.filter(|place| !place.excess) {
             place.excess = true;
@@ -379,6 +416,11 @@ impl Cluster {
         };
         hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))
     }
+}
+
+/// Whether a bad replica has a stamp that the namespace has not given out.
+fn is_future(lookup: &dyn BlockLookup, facts: &BlockFacts, bad: &Bad) -> bool {
+    bad.block.gs > facts.gs && lookup.is_future(bad.block.gs)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod part;
 mod pending;
 mod schedule;
 mod setback;
+mod told;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +64,7 @@ pub(crate) struct Mending {
     pub(crate) shared: part::SharedNodes,
     outboxes: BTreeMap<NodeHandle, Outbox>,
     invalid: Deletions,
+    told: told::Told,
     bad: BTreeMap<BlockId, Vec<(StorageHandle, Bad)>>,
     pending: Pending,
     setbacks: Setbacks,

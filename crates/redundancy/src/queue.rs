@@ -83,6 +83,8 @@ struct Queued {
     wake_ms: Option<u64>,
     /// How often it was put aside in a row.
     naps: u32,
+    /// Since when no node could take what it lacks.
+    cramped_ms: Option<u64>,
 }
 
 impl Queued {
@@ -106,9 +108,11 @@ impl Queues {
     /// Puts a block where its risk wants it, taking it from where it was. It is looked at with the next
     /// round, also if it was put aside.
     pub fn put(&mut self, id: BlockId, risk: &Risk) {
-        let naps = self.places.get(&id).filter(|queued| queued.risk == *risk).map_or(0, |q| q.naps);
+        let before = self.places.get(&id);
+        let naps = before.filter(|queued| queued.risk == *risk).map_or(0, |q| q.naps);
+        let cramped_ms = before.and_then(|queued| queued.cramped_ms);
         self.remove(id);
-        self.places.insert(id, Queued { risk: *risk, wake_ms: None, naps });
+        self.places.insert(id, Queued { risk: *risk, wake_ms: None, naps, cramped_ms });
         let level = risk.priority() as usize;
         self.levels[level].insert(id);
         self.awake[level].insert(id);
@@ -143,6 +147,19 @@ impl Queues {
     /// How often a block was put aside in a row.
     pub(crate) fn naps(&self, id: BlockId) -> u32 {
         self.places.get(&id).map_or(0, |queued| queued.naps)
+    }
+
+    /// No node can take what a block lacks. Returns since when that is so.
+    pub(crate) fn note_no_room(&mut self, id: BlockId, now_ms: u64) -> u64 {
+        let queued = self.places.get_mut(&id);
+        queued.map_or(now_ms, |queued| *queued.cramped_ms.get_or_insert(now_ms))
+    }
+
+    /// Some node could.
+    pub(crate) fn note_room(&mut self, id: BlockId) {
+        if let Some(queued) = self.places.get_mut(&id) {
+            queued.cramped_ms = None;
+        }
     }
 
     /// Takes back those that were put aside until `now_ms` or before.

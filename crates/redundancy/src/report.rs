@@ -375,7 +375,9 @@ impl Cluster {
         let is_kept = disproved.is_some_and(|bad| {
             self.mending.revoke(storage, bad.block) || bad.block.gs != replica.block.gs
         });
+        let mut was_doubtful = false;
         if let Some(place) = self.blocks.place_mut(id, storage, unit) {
+            was_doubtful = std::mem::take(&mut place.told) && !place.excess;
             if healed {
                 place.corrupt = false;
             }
@@ -403,7 +405,7 @@ impl Cluster {
             self.queue_invalidation(storage, replica.block);
         }
         // Surplus that is still there may be all that is left by now.
-        if excess || is_new || healed {
+        if excess || is_new || healed || was_doubtful {
             self.check_against(lookup, id, Some(*facts));
         }
     }

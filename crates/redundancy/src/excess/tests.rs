@@ -268,7 +268,7 @@ fn a_bad_unit_makes_room_where_no_other_node_is_left() {
         let bad = world.good(id, 2);
         let node = world.handle(2);
         world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
-        let told = world.run(10_000, &[]).remove(&2).unwrap_or_default();
+        let told = world.run(120_000, &[]).remove(&2).unwrap_or_default();
         assert!(told.contains(&Command::Invalidate(vec![bad])), "{told:?}");
         world.deleted(2, bad);
         let told: Vec<Command> = world.run(120_000, &[]).into_values().flatten().collect();

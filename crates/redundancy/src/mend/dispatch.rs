@@ -102,7 +102,7 @@ impl Cluster {
                 self.check_redundancy(lookup, id);
             }
         }
-        let invalid = self.take_invalidations(handle);
+        let invalid = self.take_invalidations(handle, now);
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
         }
@@ -244,11 +244,15 @@ impl Cluster {
         }
     }
 
-    fn take_invalidations(&mut self, handle: NodeHandle) -> Vec<BlockRef> {
+    fn take_invalidations(&mut self, handle: NodeHandle, now: Now) -> Vec<BlockRef> {
         let mut taken = Vec::new();
         for storage in self.node(handle).storages.clone() {
             let room = self.config.invalidate_limit.saturating_sub(taken.len());
-            taken.extend(self.mending.invalid.take(storage, room));
+            let orders = self.mending.invalid.take(storage, room);
+            for block in &orders {
+                self.note_told(storage, *block, now);
+            }
+            taken.extend(orders);
         }
         taken
     }

@@ -40,6 +40,8 @@ pub(super) enum Obstacle {
     Busy,
     /// Nobody can do it.
     Stuck,
+    /// No node could take what is lost.
+    NoRoom,
 }
 
 /// Units (or replicas) that one node brings, and where.
@@ -74,6 +76,7 @@ impl Cluster {
         for id in self.take_back_from_stale(now) {
             self.check_redundancy(lookup, id);
         }
+        self.follow_told(lookup, now);
         let interval =
             u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
         // The first round waits, so that nodes that start together with the NameNode can report.
@@ -112,7 +115,7 @@ impl Cluster {
                 match self.schedule(lookup, id, level, now, dice) {
                     Ok(()) => budget -= 1,
                     Err(Obstacle::Busy) => {}
-                    Err(Obstacle::Stuck) => self.put_aside(id, now),
+                    Err(Obstacle::Stuck | Obstacle::NoRoom) => self.put_aside(id, now),
                 }
             }
         }
@@ -164,6 +167,9 @@ impl Cluster {
             Layout::Replicated { .. } => self.copy_replica(job, dice),
             Layout::Striped { .. } => self.mend_group(job, dice),
         };
+        if scheduled == Err(Obstacle::NoRoom) {
+            self.make_room(lookup, id, &facts, now);
+        }
         let scheduled = scheduled.inspect_err(|_| self.leaving.note_unplaced(id))?;
         self.leaving.note_placed(id);
         for (worker, targets) in scheduled {
@@ -172,6 +178,7 @@ impl Cluster {
             }
             self.mending.expect(id, targets, Some(worker), now);
         }
+        self.queues.note_room(id);
         self.check_redundancy(lookup, id);
         Ok(())
     }
@@ -205,8 +212,7 @@ impl Cluster {
         let source = self.source(job, None, dice)?;
         let targets = self.targets(job, count, moving, dice);
         if targets.is_empty() {
-            self.make_room(id, facts);
-            return Err(Obstacle::Stuck);
+            return Err(Obstacle::NoRoom);
         }
         let block = BlockRef { id, gs: facts.gs, len: facts.len };
         let worker = self.storage(source).node;
@@ -324,7 +330,7 @@ impl Cluster {
         if !lost.is_empty() {
             let chosen = self.targets(job, lost.len(), false, &mut *dice);
             if chosen.is_empty() {
-                self.make_room(id, facts);
+                obstacles.push(Obstacle::NoRoom);
             }
             match self.decode(job, &lost, chosen) {
                 Err(obstacle) => obstacles.push(obstacle),
@@ -340,8 +346,8 @@ impl Cluster {
             }
             None => {}
         }
-        let is_busy = obstacles.contains(&Obstacle::Busy);
-        Err(if is_busy { Obstacle::Busy } else { Obstacle::Stuck })
+        let first = [Obstacle::NoRoom, Obstacle::Busy].into_iter().find(|o| obstacles.contains(o));
+        Err(first.unwrap_or(Obstacle::Stuck))
     }
 
     /// Copies units from the racks that have most to racks that have none. When a copy is there, the

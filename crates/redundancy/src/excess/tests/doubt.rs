@@ -1,7 +1,7 @@
 //! What is told by those who know less, or wrong: nothing is deleted on such an account.
 
 use super::*;
-use cairn_stripe::UnitIndex;
+use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
 
 fn all_told(world: &mut World, nodes: usize) -> Vec<(usize, BlockRef)> {
@@ -124,6 +124,54 @@ fn a_bad_replica_that_moves_to_another_volume_stays_bad() {
     assert_eq!(told_to_delete(&mut world, 1), [], "the good one stays");
 }
 
+fn invalidations(
+    commands: std::collections::BTreeMap<usize, Vec<Command>>,
+) -> Vec<(usize, BlockRef)> {
+    let of_node = |(node, commands): (usize, Vec<Command>)| {
+        let orders = commands.into_iter().filter_map(|command| match command {
+            Command::Invalidate(blocks) => Some(blocks),
+            _ => None,
+        });
+        orders.flatten().map(move |block| (node, block)).collect::<Vec<_>>()
+    };
+    commands.into_iter().flat_map(of_node).collect()
+}
+
+/// A node that is away for a moment could take the good one: the bad one is kept for a while.
+#[test]
+fn a_bad_unit_makes_room_only_when_no_node_could_take_a_good_one_for_a_while() {
+    let mut world = World::new(6, 1);
+    let id = group(1);
+    world.store(id, rs(3, 2, 9000, LIVE), &[0, 1, 2, 3, 4]);
+    let away = world.handle(5);
+    world.cluster.node_died(&world.blocks, away);
+    let (bad, node) = (world.good(id, 1), world.handle(1));
+    world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+    assert_eq!(invalidations(world.run(57_000, &[5])), []);
+    world.cluster.register(&world.blocks, registration(5, 0), world.now);
+    world.full_report(5, &[]);
+    let commands = world.run(6000, &[]);
+    let work = commands.values().flatten().find_map(|command| match command {
+        Command::Reconstruct(works) => works.first(),
+        _ => None,
+    });
+    let [(storage, unit)] = work.unwrap().targets[..] else { panic!("{work:?}") };
+    assert_eq!((world.number(storage), unit.0), (5, 1));
+    assert_eq!(invalidations(commands), []);
+}
+
+/// Those that are silent may be dead: what is left of the bad one may be needed.
+#[test]
+fn a_bad_unit_is_kept_while_those_that_could_do_without_it_are_silent() {
+    let mut world = World::new(5, 1);
+    let id = group(1);
+    world.store(id, rs(3, 2, 9000, LIVE), &[0, 1, 2, 3, 4]);
+    let (bad, node) = (world.good(id, 1), world.handle(1));
+    world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+    assert_eq!(invalidations(world.run(400_000, &[3, 4])), []);
+    assert!(!invalidations(world.run(200_000, &[])).is_empty(), "they are heard of again");
+}
+
 /// A unit with one bad chunk is still good for the others if a further unit is lost.
 #[test]
 fn bad_units_make_room_one_after_the_other() {
@@ -136,15 +184,7 @@ fn bad_units_make_room_one_after_the_other() {
     }
     let mut gone = Vec::new();
     for _ in 0..2 {
-        let told: Vec<(usize, BlockRef)> = world
-            .run(60_000, &[])
-            .into_iter()
-            .flat_map(|(node, commands)| commands.into_iter().map(move |c| (node, c)))
-            .filter_map(
-                |(node, c)| if let Command::Invalidate(b) = c { Some((node, b)) } else { None },
-            )
-            .flat_map(|(node, blocks)| blocks.into_iter().map(move |block| (node, block)))
-            .collect();
+        let told = invalidations(world.run(120_000, &[]));
         let [(node, bad)] = told[..] else { panic!("{told:?}") };
         world.deleted(node, bad);
         assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).corrupt, 1 - gone.len());
@@ -155,6 +195,66 @@ fn bad_units_make_room_one_after_the_other() {
         world.received(world.number(storage), rebuilt);
     }
     assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).live, 5);
+}
+
+/// The NameNode was started with a state from before an append.
+#[test]
+fn a_replica_with_a_stamp_from_the_future_is_kept() {
+    for nodes in [3, 4] {
+        let mut world = World::new(nodes, 1);
+        let id = block(1);
+        world.store(id, replicated(3, 100, LIVE), &[0, 1]);
+        let good = world.good(id, 0);
+        world.received(2, BlockRef { gs: GenerationStamp(1_000_001), len: 150, ..good });
+        if nodes == 4 {
+            world.received(3, good);
+        }
+        assert_eq!(invalidations(world.run(400_000, &[])), [], "{nodes} nodes");
+        assert_eq!(world.places(id).len(), nodes);
+        // Another file has got that stamp by now, and this one has not: it is no future any more.
+        world.received(2, BlockRef { gs: GenerationStamp(999_999), ..good });
+        assert_eq!(invalidations(world.run(400_000, &[]))[0].0, 2);
+    }
+}
+
+/// Node 1 holds surplus whose deletion was ordered, and the order was lost.
+fn order_lost(world: &mut World) -> BlockId {
+    let id = block(1);
+    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.store(id, replicated(1, 100, LIVE), &[0, 1]);
+    assert_eq!(told_to_delete(world, 1).len(), 1);
+    assert_eq!(world.places(id), [(0, 0)]);
+    id
+}
+
+#[test]
+fn an_order_to_delete_that_was_lost_is_given_again() {
+    let mut world = World::new(2, 1);
+    let id = order_lost(&mut world);
+    assert_eq!(invalidations(world.run(297_000, &[])), []);
+    let good = world.good(id, 0);
+    assert_eq!(invalidations(world.run(6000, &[])), [(1, good)]);
+    assert_eq!(invalidations(world.run(303_000, &[])), [(1, good)], "and again");
+    world.deleted(1, good);
+    assert_eq!(invalidations(world.run(700_000, &[])), []);
+    assert_eq!((world.cluster.mending.told_count(), world.cluster.stats(world.now).excess), (0, 0));
+}
+
+#[test]
+fn surplus_that_is_needed_by_now_is_taken_back_when_its_order_seems_lost() {
+    let mut world = World::new(4, 1);
+    let id = order_lost(&mut world);
+    let (lost, good) = (world.handle(0), world.good(id, 0));
+    world.cluster.node_died(&world.blocks, lost);
+    assert_eq!(world.places(id), []);
+    assert_eq!(invalidations(world.run(306_000, &[0])), []);
+    assert_eq!(world.places(id), [(1, 0)], "readers get it again");
+    // It may be gone all the same: what comes now is not surplus on its account.
+    world.received(2, good);
+    assert_eq!(invalidations(world.run(30_000, &[0])), []);
+    assert_eq!(world.places(id), [(1, 0), (2, 0)]);
+    world.full_report(1, &[finalized(good)]);
+    assert_eq!(invalidations(world.run(6000, &[0])).len(), 1, "it is there");
 }
 
 #[test]
