@@ -275,17 +275,19 @@ impl NameNode {
         let hosts = read.map_err(|_| Refusal::io("refreshNodes was interrupted"))?;
         self.topology.refresh(hosts.map_err(|error| Refusal::io(error.to_string()))?);
         let (hosts, now) = (self.topology.hosts(), self.now());
-        self.with_cluster(|cluster, lookup| {
-            let known: Vec<_> = cluster.nodes().map(|n| (n.handle, n.address.clone())).collect();
-            for (handle, address) in known {
+        let known: Vec<_> = self.cluster().nodes().map(|n| (n.handle, n.address.clone())).collect();
+        // One after the other: a change has blocks looked at, and others wait for the lock.
+        for (handle, address) in known {
+            self.with_cluster(|cluster, lookup| {
                 if hosts.is_included(&address) {
                     cluster.set_admin_intent(lookup, handle, hosts.intent(&address), now);
                 } else {
                     cluster.disallow_node(lookup, handle);
                 }
                 cluster.set_upgrade_domain(handle, hosts.upgrade_domain(&address));
-            }
-        });
+            });
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 }

@@ -334,6 +334,9 @@ async fn tick_cluster(node: Arc<NameNode>) {
             tracing::error!("a look at the cluster has failed");
             continue;
         };
+        if tick.more_lost {
+            forget_lost(&node).await;
+        }
         for handle in tick.died {
             let cluster = node.cluster();
             tracing::warn!(datanode = %cluster.node(handle).address, "DataNode is dead");
@@ -346,6 +349,19 @@ async fn tick_cluster(node: Arc<NameNode>) {
         if tick.left_safe_mode {
             tracing::info!("safe mode is off");
         }
+    }
+}
+
+/// Forgets what dead nodes and failed volumes held. Between the steps others get the lock.
+async fn forget_lost(node: &Arc<NameNode>) {
+    let mut more = true;
+    while more {
+        let worker = Arc::clone(node);
+        let step = tokio::task::spawn_blocking(move || {
+            worker.with_cluster(|cluster, lookup| cluster.drop_lost(lookup))
+        });
+        more = step.await.unwrap_or(false);
+        tokio::task::yield_now().await;
     }
 }
 

@@ -5,7 +5,7 @@
 //! it here: `block_allocated`, `pipeline_updated`, `block_completed`, `block_changed`, `block_removed`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
-use crate::block_map::BlockMap;
+use crate::block_map::{BlockMap, Place};
 use crate::config::Config;
 use crate::construction::Construction;
 use crate::lease::ReportLeases;
@@ -14,12 +14,13 @@ use crate::mend::Mending;
 use crate::node::{DataNode, NodeHandle};
 use crate::queue::Queues;
 use crate::report::LateCrc;
+use crate::report::full::Ongoing;
 use crate::safe_mode::SafeMode;
 use crate::scrub::Scrubs;
 use crate::storage::{Storage, StorageHandle};
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// DataNodes, storages, locations, and the work that follows from them.
 #[derive(Debug)]
@@ -42,6 +43,12 @@ pub struct Cluster {
     pub(crate) mending: Mending,
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
+    /// Lost storages whose blocks are not all forgotten yet.
+    pub(crate) lost: BTreeSet<StorageHandle>,
+    /// Full reports that are being taken.
+    pub(crate) reports: BTreeMap<StorageHandle, Ongoing>,
+    /// Full reports that were begun so far.
+    pub(crate) report_number: u64,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
 }
@@ -55,6 +62,8 @@ pub struct Tick {
     pub left_safe_mode: bool,
     /// Nodes whose decommission or way into maintenance has ended, and those whose maintenance has.
     pub admin: Vec<NodeHandle>,
+    /// Whether [`Cluster::drop_lost`] is to be called soon.
+    pub more_lost: bool,
 }
 
 impl Cluster {
@@ -77,6 +86,9 @@ impl Cluster {
             mending: Mending::default(),
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
+            lost: BTreeSet::new(),
+            reports: BTreeMap::new(),
+            report_number: 0,
             last_event: Now::default(),
         }
     }
@@ -138,6 +150,7 @@ impl Cluster {
     pub fn tick(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) -> Tick {
         self.last_event = now;
         let died = self.find_dead(lookup, now);
+        let more_lost = self.drop_lost(lookup);
         let live = self.live_count();
         let left_safe_mode = self.safe_mode.tick(now, live);
         if left_safe_mode {
@@ -146,16 +159,14 @@ impl Cluster {
         let admin = self.follow_leaving(lookup, now);
         self.mend(lookup, now, dice);
         self.look_for_scrubs(lookup, now);
-        Tick { died, left_safe_mode, admin }
+        Tick { died, left_safe_mode, admin, more_lost }
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.
     /// For a block under construction these are the finalized ones; see [`Cluster::expected`].
     /// Surplus ones that are about to be deleted are left out.
     pub fn locations(&self, id: BlockId) -> Vec<Location> {
-        let places = self.blocks.places(id.group());
-        places
-            .iter()
+        self.places(id.group())
             .filter(|place| !place.excess)
             .map(|place| Location {
                 node: self.storage(place.storage).node,
@@ -177,10 +188,20 @@ impl Cluster {
 
     /// Good replicas, or distinct good units, that [`Cluster::min_reached`] counts.
     pub fn good_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
+        self.count_good(id, facts, self.places(id))
+    }
+
+    /// Those of `places` that are good, as [`Cluster::good_units`] counts.
+    pub(crate) fn count_good<'a>(
+        &self,
+        id: BlockId,
+        facts: &BlockFacts,
+        places: impl Iterator<Item = &'a Place>,
+    ) -> usize {
         let construction = self.constructions.get(&id);
         let mut seen = 0_u32;
         let mut replicas = 0;
-        for place in self.blocks.places(id) {
+        for place in places {
             let fits = construction.is_none_or(|c| c.fits(place, facts));
             if fits && !place.corrupt && facts.has_bytes(place.unit) {
                 seen |= 1 << place.unit.0;

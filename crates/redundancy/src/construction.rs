@@ -211,7 +211,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`).
     pub fn has_recoverable_places(&self, id: BlockId, facts: &BlockFacts) -> bool {
         let expected = self.expected(id).iter().map(|e| e.unit.0);
-        let known = self.blocks.places(id.group()).iter().map(|place| place.unit.0);
+        let known = self.places(id.group()).map(|place| place.unit.0);
         let units: BTreeSet<u8> = expected.chain(known).collect();
         units.len() >= facts.data_units()
     }
@@ -235,7 +235,7 @@ impl Cluster {
     /// recovered), before its stamp changes. What DataNodes hold of it counts as reported.
     pub fn block_reopened(&mut self, id: BlockId, before: &BlockFacts) {
         let mut construction = Construction::new(id, before.gs, &[]);
-        for place in self.blocks.places(id).iter().filter(|place| !place.corrupt) {
+        for place in self.places(id).filter(|place| !place.corrupt) {
             let id = if id.is_striped() { id.internal(place.unit) } else { id };
             let len = before.unit_len(place.unit);
             let block = BlockRef { id, gs: before.gs, len };
@@ -301,7 +301,7 @@ impl Cluster {
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let mut places: Vec<(StorageHandle, UnitIndex)> =
             self.expected(id).iter().map(|e| (e.storage, e.unit)).collect();
-        for place in self.blocks.places(id).iter().filter(|place| !place.corrupt) {
+        for place in self.places(id).filter(|place| !place.corrupt) {
             if !places.contains(&(place.storage, place.unit)) {
                 places.push((place.storage, place.unit));
             }
@@ -352,6 +352,7 @@ impl Cluster {
             let len = if facts.is_final() { facts.unit_len(unit) } else { outcome.new_len };
             let block = BlockRef { id: block_id, gs: outcome.new_gs, len };
             let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
+            self.note_newer(storage, block_id);
             self.accept_finalized(lookup, id, &facts, storage, replica);
         }
         match facts.state {

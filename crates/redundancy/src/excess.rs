@@ -49,7 +49,7 @@ impl Cluster {
         let (mut racks, mut nodes) = (BTreeSet::new(), BTreeSet::new());
         let mut back_soon = BTreeSet::new();
         let (mut leaving_places, mut back_soon_places) = (0, 0);
-        for place in self.blocks.places(id) {
+        for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
             tally.certain &= storage.reported && !(place.told && !place.excess);
@@ -173,7 +173,7 @@ impl Cluster {
             return coming.len();
         }
         let is_there = |unit: UnitIndex| {
-            let mut places = self.blocks.places(id).iter();
+            let mut places = self.places(id);
             places.any(|place| place.unit == unit && self.is_live(place))
         };
         let units: BTreeSet<UnitIndex> = coming.iter().map(|task| task.unit).collect();
@@ -183,7 +183,7 @@ impl Cluster {
     /// Whether a place counts: good, to be kept, on a node in service.
     pub(crate) fn is_live(&self, place: &Place) -> bool {
         let node = self.node(self.storage(place.storage).node);
-        !place.corrupt && !place.excess && !node.is_leaving()
+        !place.corrupt && !place.excess && !node.is_leaving() && !self.is_lost(place.storage)
     }
 
     fn risk(&self, facts: &BlockFacts, tally: &Tally) -> Risk {
@@ -249,12 +249,13 @@ impl Cluster {
         if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
             return;
         }
-        let is_going = self.blocks.places(id).iter().any(|place| place.corrupt && place.excess);
+        let is_going = self.places(id).any(|place| place.corrupt && place.excess);
         if is_going || !self.mending.coming(id).is_empty() {
             return;
         }
         let mut marks = self.mending.bad_of(id).iter();
-        let spare = marks.find(|(_, bad)| !is_future(lookup, facts, bad)).copied();
+        let wanted = |storage, bad| !self.is_lost(storage) && !is_future(lookup, facts, bad);
+        let spare = marks.find(|(storage, bad)| wanted(*storage, bad)).copied();
         if let Some((storage, bad)) = spare {
             self.choose_for_deletion(storage, bad.block);
         }
@@ -262,7 +263,7 @@ impl Cluster {
 
     /// Live replicas, or distinct live units, on nodes that are not stale.
     fn units_heard_of(&self, id: BlockId, facts: &BlockFacts, now: Now) -> usize {
-        let places = self.blocks.places(id).iter().filter(|place| {
+        let places = self.places(id).filter(|place| {
             let node = self.node(self.storage(place.storage).node);
             self.is_live(place) && facts.has_bytes(place.unit) && !self.is_stale(node, now)
         });
@@ -286,7 +287,7 @@ impl Cluster {
     /// whether there was some.
     fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> bool {
         let striped = facts.layout.is_striped();
-        let places = self.blocks.places(id).to_vec();
+        let places: Vec<Place> = self.places(id).copied().collect();
         let live_units: BTreeSet<u8> =
             places.iter().filter(|p| self.is_live(p)).map(|p| p.unit.0).collect();
         let mut kept = 0;
@@ -355,9 +356,7 @@ impl Cluster {
         hint: Option<&(UnitIndex, String)>,
     ) -> Option<(StorageHandle, UnitIndex)> {
         let live: Vec<(&Place, &DataNode)> = self
-            .blocks
             .places(id)
-            .iter()
             .map(|place| (place, self.node(self.storage(place.storage).node)))
             .filter(|(place, node)| !place.corrupt && !place.excess && !node.is_leaving())
             .filter(|(place, _)| facts.has_bytes(place.unit))

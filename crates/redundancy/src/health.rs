@@ -233,8 +233,7 @@ impl Cluster {
     /// first reported.
     pub fn replicas(&self, id: BlockId, facts: &BlockFacts) -> Vec<Replica> {
         let id = id.group();
-        let places = self.blocks.places(id).iter();
-        places.filter_map(|place| self.replica(id, facts, place)).collect()
+        self.places(id).filter_map(|place| self.replica(id, facts, place)).collect()
     }
 
     fn replica(&self, id: BlockId, facts: &BlockFacts, place: &Place) -> Option<Replica> {

@@ -8,6 +8,7 @@ use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, Vol
 use crate::scrub::ScrubOrder;
 use crate::storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
 use crate::{ClusterStats, Now};
+use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -71,6 +72,12 @@ pub struct HeartbeatAnswer {
     pub report_lease: Option<u64>,
 }
 
+/// Storages that a DataNode may ever have named, those that are gone counted: a list of them comes from
+/// outside, and each takes memory for good.
+const STORAGES_MAX: usize = 1024;
+/// Bytes of a storage's name: `DS-` and a UUID, and room for other habits.
+const NAME_LEN_MAX: usize = 256;
+
 impl Cluster {
     /// Takes a DataNode in, or takes it back with its handle if its UUID is known.
     ///
@@ -111,6 +118,7 @@ impl Cluster {
         }
         for storage in storages {
             self.storages[storage.0 as usize].reported = false;
+            self.reports.remove(&storage);
         }
         self.count_racks();
         if is_elsewhere {
@@ -235,8 +243,10 @@ impl Cluster {
         let mut usage = StorageUsage::default();
         let mut named = BTreeSet::new();
         let mut failed = Vec::new();
-        for report in reports {
-            let storage = self.storage_of(handle, &report.uuid, report.storage_type);
+        for report in reports.iter().take(STORAGES_MAX) {
+            let Some(storage) = self.storage_of(handle, &report.uuid, report.storage_type) else {
+                continue;
+            };
             named.insert(storage);
             let entry = &mut self.storages[storage.0 as usize];
             if report.state == StorageState::Failed && entry.state != StorageState::Failed {
@@ -260,21 +270,28 @@ impl Cluster {
             }
         }
         self.nodes[handle.0 as usize].usage = usage;
-        for storage in failed {
-            self.drop_storage_blocks(lookup, storage);
+        for storage in &failed {
+            self.lose_storage(*storage);
+        }
+        if !failed.is_empty() {
+            self.drop_lost(lookup);
         }
     }
 
-    /// The storage `uuid` of a node, made if it is new.
+    /// The storage `uuid` of a node, made if it is new; none if the node has named too many, or the name
+    /// is none that a DataNode would make.
     pub(crate) fn storage_of(
         &mut self,
         node: NodeHandle,
         uuid: &str,
         storage_type: StorageType,
-    ) -> StorageHandle {
+    ) -> Option<StorageHandle> {
         let known = self.nodes[node.0 as usize].storages.iter().copied();
         if let Some(found) = known.into_iter().find(|s| self.storages[s.0 as usize].uuid == uuid) {
-            return found;
+            return Some(found);
+        }
+        if self.nodes[node.0 as usize].storages.len() >= STORAGES_MAX || uuid.len() > NAME_LEN_MAX {
+            return None;
         }
         let handle =
             StorageHandle(u32::try_from(self.storages.len()).expect("fewer than 2^32 storages"));
@@ -291,7 +308,7 @@ impl Cluster {
         });
         self.nodes[node.0 as usize].storages.push(handle);
         self.storage_by_uuid.insert(uuid.to_string(), handle);
-        handle
+        Some(handle)
     }
 
     /// Finds nodes that were silent for too long; what they held is queued for mending.
@@ -305,32 +322,35 @@ impl Cluster {
             .filter(|node| node.alive && silence(node, now) > limit)
             .map(|node| node.handle)
             .collect();
-        for node in &dead {
-            self.node_died(lookup, *node);
+        let lost_work: Vec<BlockId> = dead.iter().flat_map(|node| self.lose_node(*node)).collect();
+        for id in lost_work {
+            self.check_redundancy(lookup, id);
         }
         dead
     }
 
     /// Takes a node's death as a fact before its silence proves it (used by tests and by
-    /// `refreshNodes`): its locations are dropped, except those of a node in maintenance, which is
-    /// expected to come back with them.
+    /// `refreshNodes`): its locations count no more, except those of a node in maintenance, which is
+    /// expected to come back with them. [`Cluster::drop_lost`] queues what is missing for it.
     ///
     /// Source: Hadoop 3.5.0 `HeartbeatManager#heartbeatCheck`.
     pub fn node_died(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
+        for id in self.lose_node(handle) {
+            self.check_redundancy(lookup, id);
+        }
+        self.drop_lost(lookup);
+    }
+
+    /// Takes a node for dead. Returns the blocks whose work it takes along.
+    fn lose_node(&mut self, handle: NodeHandle) -> Vec<BlockId> {
         self.nodes[handle.0 as usize].alive = false;
         self.count_racks();
         self.leases.release(handle);
         let lost_work = self.drop_commands(handle);
         for storage in self.nodes[handle.0 as usize].storages.clone() {
-            self.storages[storage.0 as usize].reported = false;
-            self.mending.forget_storage(storage);
-            if !self.nodes[handle.0 as usize].is_maintenance() {
-                self.drop_storage_blocks(lookup, storage);
-            }
+            self.lose_storage(storage);
         }
-        for id in lost_work {
-            self.check_redundancy(lookup, id);
-        }
+        lost_work
     }
 
     /// Removes a node whose address another one has now.

@@ -255,8 +255,9 @@ impl Cluster {
         if was_maintenance && !maintenance && !alive {
             // Nothing is counted on a dead node's account any more.
             for storage in self.nodes[handle.0 as usize].storages.clone() {
-                self.drop_storage_blocks(lookup, storage);
+                self.lose_storage(storage);
             }
+            self.drop_lost(lookup);
         }
         match admin {
             AdminState::DecommissionInProgress | AdminState::EnteringMaintenance => {
@@ -457,7 +458,7 @@ impl Cluster {
         if self.leaving.tracked.is_empty() {
             return;
         }
-        let places = self.blocks.places(id).iter().map(|place| {
+        let places = self.places(id).map(|place| {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             let len = facts.unit_len(place.unit);
             (self.storage(place.storage).node, own_id, len, place.excess)

@@ -10,6 +10,7 @@ mod block_map;
 #[cfg(test)]
 mod fixture;
 mod lease;
+mod lost;
 
 pub mod block;
 pub mod cluster;
@@ -50,6 +51,7 @@ pub use moves::{MovableBlock, MoveQuery};
 pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
+pub use report::full::FullReport;
 pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
 pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};

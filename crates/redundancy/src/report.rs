@@ -14,8 +14,8 @@ use crate::mend::Bad;
 use crate::node::NodeHandle;
 use crate::storage::{StorageHandle, StorageState, StorageType};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::BTreeSet;
 
+pub mod full;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -95,6 +95,8 @@ pub struct Changes {
     pub altered: Vec<BlockRef>,
     /// Blocks and groups whose replicas or units disagree, and nobody knows which one is wrong.
     pub unexplained: Vec<BlockId>,
+    /// Nothing was taken: the node has named more storages than it may, or none that could be one.
+    pub is_refused: bool,
 }
 
 /// The CRC of a unit that was reported after its block was complete.
@@ -117,12 +119,13 @@ impl Changes {
         self.late_crcs.extend(other.late_crcs);
         self.altered.extend(other.altered);
         self.unexplained.extend(other.unexplained);
+        self.is_refused |= other.is_refused;
     }
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         let is_quiet = self.altered.is_empty() && self.unexplained.is_empty();
-        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet
+        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet && !self.is_refused
     }
 }
 
@@ -159,42 +162,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// Takes a full report of one storage: what it holds that was not known is added, what was known
-    /// and is not in the report is gone.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockManager#processReport`, `#reportDiff`.
-    pub fn full_report(
-        &mut self,
-        lookup: &dyn BlockLookup,
-        node: NodeHandle,
-        storage: (&str, StorageType),
-        replicas: &[ReportedReplica],
-        now: Now,
-    ) -> Changes {
-        let mut changes = Changes::default();
-        let storage = self.storage_of(node, storage.0, storage.1);
-        if self.storage(storage).state == StorageState::Failed {
-            return changes;
-        }
-        let mut named = BTreeSet::new();
-        for replica in replicas {
-            named.insert(replica.block.id);
-            self.take_replica(lookup, storage, *replica, None, &mut changes);
-        }
-        let gone: Vec<BlockId> = self.storage(storage).blocks.difference(&named).copied().collect();
-        for id in gone {
-            self.remove_place(lookup, storage, id);
-        }
-        let first = !std::mem::replace(&mut self.storages[storage.0 as usize].reported, true);
-        let node = &mut self.nodes[node.0 as usize];
-        node.last_report_mono_ms = now.mono_ms;
-        node.last_report_wall_ms = now.wall_ms;
-        if first {
-            self.mending.recheck_postponed();
-        }
-        changes
-    }
-
     /// Takes what has happened on one storage since the last report.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#processIncrementalBlockReport`.
@@ -206,11 +173,15 @@ impl Cluster {
         events: &[ReplicaEvent],
     ) -> Changes {
         let mut changes = Changes::default();
-        let storage = self.storage_of(node, storage.0, storage.1);
+        let Some(storage) = self.storage_of(node, storage.0, storage.1) else {
+            changes.is_refused = true;
+            return changes;
+        };
         if self.storage(storage).state == StorageState::Failed {
             return changes;
         }
         for event in events {
+            self.note_newer(storage, event.block.id);
             let (block, crc32c) = (event.block, event.crc32c);
             match &event.kind {
                 ReplicaEventKind::Deleted => self.replica_deleted(lookup, storage, block),
@@ -464,17 +435,6 @@ impl Cluster {
         Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
     }
 
-    /// Everything that a storage held is lost. What it was to delete is judged anew if it returns.
-    pub(crate) fn drop_storage_blocks(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle) {
-        self.mending.forget_storage(storage);
-        for id in self.storages[storage.0 as usize].blocks.clone() {
-            if let Some(construction) = self.constructions.get_mut(&id.group()) {
-                construction.forget(storage, id.unit());
-            }
-            self.remove_place(lookup, storage, id);
-        }
-    }
-
     /// Marks a replica or unit that a client or DataNode found to be bad. Nothing happens if the
     /// node is not known to hold it, or has another stamp of it by now. `storage_uuid` may be empty: then the node's first storage that
     /// has it is meant.
@@ -571,7 +531,8 @@ impl Cluster {
     /// Good replicas or units as safe mode counts them; 0 for a block that is not complete.
     fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
         let counted = self.safe_mode.is_starting() && facts.state == BlockState::Complete;
-        if counted { self.good_units(id, facts) } else { 0 }
+        let places = self.blocks.places(id).iter();
+        if counted { self.count_good(id, facts, places) } else { 0 }
     }
 
     fn count_safe(&mut self, facts: &BlockFacts, before: usize, after: usize) {

@@ -199,7 +199,7 @@ impl Cluster {
             let own = self.storage(place.storage).node == worker;
             own && place.unit == unit && !place.corrupt && !place.excess
         };
-        let is_there = self.blocks.places(id).iter().any(is_source);
+        let is_there = self.places(id).any(is_source);
         if !is_there || !self.is_wanted(id, &facts, unit) {
             return None;
         }
@@ -214,7 +214,7 @@ impl Cluster {
         let id = work.group.id;
         let facts = self.facts_of_order(lookup, &work.group)?;
         let is_there = |unit: UnitIndex| {
-            let mut places = self.blocks.places(id).iter();
+            let mut places = self.places(id);
             places.any(|place| place.unit == unit && self.is_live(place))
         };
         let mut targets = work.targets.clone();
@@ -237,7 +237,7 @@ impl Cluster {
         if tally.racks < self.wanted_racks(facts) || self.should_part(facts, &tally) {
             return true;
         }
-        let mut places = self.blocks.places(id).iter();
+        let mut places = self.places(id);
         match facts.layout.is_striped() {
             true => !places.any(|place| place.unit == unit && self.is_live(place)),
             false => tally.live < self.wanted_live(facts, &tally),

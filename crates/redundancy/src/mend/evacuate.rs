@@ -135,7 +135,7 @@ impl Cluster {
         let needed = self.wanted_live(facts, &tally).saturating_sub(tally.live + coming.len());
         let mut settled = coming;
         let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
-        for place in self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess) {
+        for place in self.places(id).filter(|p| !p.corrupt && !p.excess) {
             let node = self.node(self.storage(place.storage).node);
             if !node.is_leaving() {
                 settled.insert(place.unit);
@@ -158,7 +158,7 @@ impl Cluster {
         taken: &BTreeMap<NodeHandle, usize>,
         now: Now,
     ) -> Option<StorageHandle> {
-        let places = self.blocks.places(id).iter();
+        let places = self.places(id);
         let good = places.filter(|place| place.unit == unit && !place.corrupt && !place.excess);
         let mut free = good.map(|place| place.storage).filter(|storage| {
             let node = self.node(self.storage(*storage).node);
@@ -179,7 +179,7 @@ impl Cluster {
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let mut sources: BTreeMap<UnitIndex, StorageHandle> = BTreeMap::new();
-        let places = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
+        let places = self.places(id).filter(|place| facts.has_bytes(place.unit));
         for place in places.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             let busy = node.is_leaving()
@@ -193,7 +193,7 @@ impl Cluster {
 
     /// Distinct good units, or replicas, that can be read now.
     pub(crate) fn readable_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        let places = self.blocks.places(id).iter().filter(|place| !place.corrupt);
+        let places = self.places(id).filter(|place| !place.corrupt);
         let with_bytes = places.filter(|place| facts.has_bytes(place.unit));
         let readable =
             with_bytes.filter(|place| self.node(self.storage(place.storage).node).is_readable());
@@ -206,7 +206,7 @@ impl Cluster {
 
     /// Whether a unit that nodes in service lack can be read where it is.
     pub(crate) fn can_copy_some(&self, id: BlockId) -> bool {
-        self.blocks.places(id).iter().any(|place| {
+        self.places(id).any(|place| {
             let node = self.node(self.storage(place.storage).node);
             !place.corrupt && node.is_readable() && node.is_leaving()
         })
@@ -223,7 +223,7 @@ impl Cluster {
             return chosen;
         }
         let mut units: BTreeMap<NodeHandle, usize> = BTreeMap::new();
-        let held = self.blocks.places(id).iter().map(|place| place.storage);
+        let held = self.places(id).map(|place| place.storage);
         let coming = self.mending.coming(id).iter().map(|task| task.storage);
         for storage in held.chain(coming).chain(chosen.iter().copied()) {
             *units.entry(self.storage(storage).node).or_default() += 1;

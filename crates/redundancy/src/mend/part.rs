@@ -70,7 +70,7 @@ impl Cluster {
             return None;
         }
         let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();
-        let with_bytes = self.blocks.places(id).iter().filter(|p| facts.has_bytes(p.unit));
+        let with_bytes = self.places(id).filter(|p| facts.has_bytes(p.unit));
         for place in with_bytes.filter(|place| self.is_live(place)) {
             units.entry(self.storage(place.storage).node).or_default().push(place.unit);
         }

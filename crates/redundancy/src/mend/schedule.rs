@@ -234,7 +234,7 @@ impl Cluster {
         let suspects = self.mending.setbacks.suspects(job.id, job.now);
         let mut obstacle = Obstacle::Stuck;
         let mut ranked = Vec::new();
-        for place in self.blocks.places(job.id) {
+        for place in self.places(job.id) {
             let node = self.node(self.storage(place.storage).node);
             let wanted = unit.is_none_or(|unit| place.unit == unit);
             // A surplus replica may be gone before the copy starts.
@@ -321,7 +321,7 @@ impl Cluster {
         let Job { id, facts, .. } = job;
         let coming: Vec<UnitIndex> = self.mending.coming(id).iter().map(|task| task.unit).collect();
         let is_there = |unit: &UnitIndex| {
-            let mut good = self.blocks.places(id).iter().filter(|p| !p.corrupt && !p.excess);
+            let mut good = self.places(id).filter(|p| !p.corrupt && !p.excess);
             good.any(|place| place.unit == *unit)
         };
         let mut lost = facts.units();
@@ -358,7 +358,7 @@ impl Cluster {
         let Job { id, facts, level, .. } = job;
         let rack_of = |storage: StorageHandle| self.node(self.storage(storage).node).rack.clone();
         let mut per_rack: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
-        let units = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
+        let units = self.places(id).filter(|place| facts.has_bytes(place.unit));
         for place in units.filter(|place| self.is_live(place)) {
             per_rack.entry(rack_of(place.storage)).or_default().push(place.unit);
         }
@@ -465,7 +465,7 @@ impl Cluster {
         let suspects = self.mending.setbacks.suspects(id, now);
         let own_rack = self.node(worker).rack.as_str();
         let mut ranked = Vec::new();
-        let units = self.blocks.places(id).iter().filter(|place| facts.has_bytes(place.unit));
+        let units = self.places(id).filter(|place| facts.has_bytes(place.unit));
         for place in units.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             if !node.is_readable() || targets.iter().any(|(_, unit)| *unit == place.unit) {

@@ -4,9 +4,9 @@ use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
-    Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, Heartbeat, NodeHandle, Now,
-    ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace, StorageReport,
-    StorageState, StorageUsage, VolumeFailures,
+    Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
+    NodeHandle, Now, ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace,
+    StorageReport, StorageState, StorageUsage, VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::exception::class;
@@ -24,6 +24,9 @@ use crate::protocol::refusal::{Answer, Refusal, answer};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
 const FATAL_DISK_ERROR: u32 = 3;
+
+/// What is taken of a report while the lock on the cluster is held.
+const EVENTS_PER_LOCK: usize = 1000;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleHeartbeat`.
 pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
@@ -181,13 +184,23 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
     }
     for (storage, replicas) in lists {
         let kind = parse_storage_type(storage.storage_type.unwrap_or_default());
-        let now = node.now();
-        let changes = node.with_cluster(|cluster, lookup| {
-            let storage = (storage.storage_uuid.as_str(), kind);
-            cluster.full_report(lookup, handle, storage, &replicas, now)
-        });
-        debug!(uuid, storage = storage.storage_uuid, replicas = replicas.len(), "block report");
-        act_on(node, changes).await?;
+        let (uuid_of_storage, mut report) = (&storage.storage_uuid, FullReport::new(replicas));
+        let named = (uuid_of_storage.as_str(), kind);
+        debug!(uuid, storage = uuid_of_storage, replicas = report.replica_count(), "block report");
+        if !node.cluster().begin_full_report(handle, named, &mut report) {
+            warn!(uuid, "a DataNode reports for more storages than it can have");
+            continue;
+        }
+        let mut more = true;
+        while more {
+            let (mut changes, now) = (Changes::default(), node.now());
+            more = node.with_cluster(|cluster, lookup| {
+                cluster.full_report_step(lookup, &mut report, now, &mut changes)
+            });
+            act_on(node, changes).await?;
+            // Others get the lock in between.
+            tokio::task::yield_now().await;
+        }
     }
     answer(&dn::BlockReportResponseProto { cmd: None })
 }
@@ -278,17 +291,25 @@ pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> 
         let kind = parse_storage_type(storage_type.unwrap_or_default());
         let storage_uuid = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
         let events: Vec<ReplicaEvent> = part.blocks.into_iter().filter_map(event).collect();
-        let changes = node.with_cluster(|cluster, lookup| {
-            cluster.incremental_report(lookup, handle, (&storage_uuid, kind), &events)
-        });
-        act_on(node, changes).await?;
+        for events in events.chunks(EVENTS_PER_LOCK) {
+            let changes = node.with_cluster(|cluster, lookup| {
+                cluster.incremental_report(lookup, handle, (&storage_uuid, kind), events)
+            });
+            if changes.is_refused {
+                warn!(uuid, "a DataNode reports for more storages than it can have");
+                break;
+            }
+            act_on(node, changes).await?;
+        }
     }
     for part in request.scanned {
         let sums: Vec<(BlockRef, u32)> = part.blocks.iter().filter_map(sum).collect();
-        let changes = node.with_cluster(|cluster, lookup| {
-            cluster.scan_report(lookup, handle, &part.storage_uuid, &sums)
-        });
-        act_on(node, changes).await?;
+        for sums in sums.chunks(EVENTS_PER_LOCK) {
+            let changes = node.with_cluster(|cluster, lookup| {
+                cluster.scan_report(lookup, handle, &part.storage_uuid, sums)
+            });
+            act_on(node, changes).await?;
+        }
     }
     answer(&dn::BlockReceivedAndDeletedResponseProto {})
 }

@@ -1,0 +1,152 @@
+//! Full reports, taken a step at a time: one of a million replicas must not hold up everybody else.
+//!
+//! A report is walked along in the order of ids, side by side with what is known of its storage. What
+//! happens on the storage meanwhile is newer than the report, which says nothing of those blocks then.
+
+use super::{Changes, ReportedReplica};
+use crate::Now;
+use crate::block::BlockLookup;
+use crate::cluster::Cluster;
+use crate::node::NodeHandle;
+use crate::storage::{StorageHandle, StorageState, StorageType};
+use cairn_stripe::BlockId;
+use std::collections::BTreeSet;
+
+/// Replicas that one step looks at.
+const STEP: usize = 1000;
+
+/// A full report of one storage on its way into what is known.
+#[derive(Clone, Debug)]
+pub struct FullReport {
+    /// In the order of ids.
+    replicas: Vec<ReportedReplica>,
+    /// How many of these are taken.
+    taken: usize,
+    /// The last id that was looked at.
+    after: Option<BlockId>,
+    /// The storage, and the number of the report, once it has begun.
+    begun: Option<(StorageHandle, u64)>,
+}
+
+/// What is known of a report while it is taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ongoing {
+    number: u64,
+    /// Blocks of which something was told since it began.
+    newer: BTreeSet<BlockId>,
+}
+
+impl FullReport {
+    /// A report of those replicas. Sorts them, which needs no lock.
+    pub fn new(mut replicas: Vec<ReportedReplica>) -> FullReport {
+        replicas.sort_by_key(|replica| replica.block.id);
+        FullReport { replicas, taken: 0, after: None, begun: None }
+    }
+
+    /// How many replicas it names.
+    pub fn replica_count(&self) -> usize {
+        self.replicas.len()
+    }
+}
+
+impl Cluster {
+    /// Takes a full report of one storage as a whole.
+    pub fn full_report(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        node: NodeHandle,
+        storage: (&str, StorageType),
+        replicas: &[ReportedReplica],
+        now: Now,
+    ) -> Changes {
+        let mut changes = Changes::default();
+        let mut report = FullReport::new(replicas.to_vec());
+        if !self.begin_full_report(node, storage, &mut report) {
+            changes.is_refused = true;
+            return changes;
+        }
+        while self.full_report_step(lookup, &mut report, now, &mut changes) {}
+        changes
+    }
+
+    /// Begins to take a full report of one storage: what it holds that was not known is added, what was
+    /// known and is not in the report is gone. An earlier report that is still being taken ends. Returns
+    /// whether there is, or could be, such a storage.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#processReport`, `#reportDiff`.
+    pub fn begin_full_report(
+        &mut self,
+        node: NodeHandle,
+        (uuid, storage_type): (&str, StorageType),
+        report: &mut FullReport,
+    ) -> bool {
+        let Some(storage) = self.storage_of(node, uuid, storage_type) else { return false };
+        self.report_number += 1;
+        let number = self.report_number;
+        report.begun = Some((storage, number));
+        if self.storage(storage).state != StorageState::Failed {
+            self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
+        }
+        true
+    }
+
+    /// Takes the next step, and adds what follows from it to `changes`. Returns whether another is to
+    /// follow. A report is at its end as well when its storage fails, or its node dies or registers.
+    pub fn full_report_step(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        report: &mut FullReport,
+        now: Now,
+        changes: &mut Changes,
+    ) -> bool {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let Some((storage, number)) = report.begun else { return false };
+        for _ in 0..STEP {
+            let ongoing = self.reports.get(&storage).filter(|ongoing| ongoing.number == number);
+            let Some(ongoing) = ongoing else { return false };
+            let after = report.after.map_or(Unbounded, Excluded);
+            let known = self.storage(storage).blocks.range((after, Unbounded)).next().copied();
+            let told = report.replicas.get(report.taken).copied();
+            let gone = known.filter(|known| told.is_none_or(|told| *known < told.block.id));
+            match (gone, told) {
+                (Some(gone), _) => {
+                    report.after = Some(gone);
+                    if !ongoing.newer.contains(&gone) {
+                        self.remove_place(lookup, storage, gone);
+                    }
+                }
+                (None, Some(told)) => {
+                    report.after = Some(told.block.id);
+                    report.taken += 1;
+                    if !ongoing.newer.contains(&told.block.id) {
+                        self.take_replica(lookup, storage, told, None, changes);
+                    }
+                }
+                (None, None) => {
+                    self.end_full_report(storage, now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn end_full_report(&mut self, storage: StorageHandle, now: Now) {
+        self.reports.remove(&storage);
+        let entry = &mut self.storages[storage.0 as usize];
+        let first = !std::mem::replace(&mut entry.reported, true);
+        let node = &mut self.nodes[entry.node.0 as usize];
+        node.last_report_mono_ms = now.mono_ms;
+        node.last_report_wall_ms = now.wall_ms;
+        if first {
+            self.mending.recheck_postponed();
+        }
+    }
+
+    /// Something has happened to a block on a storage: a report that is being taken was made before.
+    pub(crate) fn note_newer(&mut self, storage: StorageHandle, id: BlockId) {
+        if let Some(ongoing) = self.reports.get_mut(&storage) {
+            ongoing.newer.insert(id);
+        }
+    }
+}
