@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cairn_namespace::apply::RemovedBlock;
-use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockLookup, Cluster, LateCrc, Now};
+use cairn_redundancy::{BlockLookup, Cluster, DisprovedCrc, LateCrc, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
@@ -252,6 +252,18 @@ impl NameNode {
                 tracing::warn!(%error, "CRCs of units are not recorded");
             }
         });
+    }
+
+    /// Replaces records of CRCs that replicas have proven wrong.
+    pub(crate) async fn replace_disproved_crcs(&self) {
+        let disproved = self.cluster().take_disproved();
+        for DisprovedCrc { id, gs, recorded, crc32c } in disproved {
+            tracing::warn!(block = %id, recorded, crc32c, "most replicas have another CRC than is recorded: the record is replaced");
+            match self.submit_own(ReplaceCrc { id, gs, recorded, crc32c }).await {
+                Ok(_) => self.with_cluster(|cluster, lookup| cluster.record_replaced(lookup, id)),
+                Err(refusal) => tracing::error!(refusal = %refusal.0, "the record stays"),
+            }
+        }
     }
 
     /// Tells the cluster that a file wants another number of copies.

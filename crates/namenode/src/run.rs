@@ -334,6 +334,7 @@ async fn tick_cluster(node: Arc<NameNode>) {
             tracing::error!("a look at the cluster has failed");
             continue;
         };
+        node.replace_disproved_crcs().await;
         if tick.more_lost {
             forget_lost(&node).await;
         }

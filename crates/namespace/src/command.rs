@@ -178,4 +178,5 @@ commands! {
     51 CreateSnapshot = once: ops::snapshot::CreateSnapshot,
     52 RenameSnapshot = once: ops::snapshot::RenameSnapshot,
     53 DeleteSnapshot = once: ops::snapshot::DeleteSnapshot,
+    60 ReplaceCrc: ops::unit_crcs::ReplaceCrc,
 }

@@ -52,7 +52,7 @@ impl Cluster {
         for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            tally.certain &= storage.reported && !(place.told && !place.excess);
+            tally.certain &= storage.reported && (!place.told || place.excess);
             if place.corrupt {
                 tally.corrupt += 1;
             } else if place.excess {
@@ -146,8 +146,10 @@ impl Cluster {
             tally = self.tally(id, &facts);
         }
         self.queue_by_need(id, &facts, &tally);
-        self.delete_bad(lookup, id, &facts, &tally);
-        self.delete_surplus(lookup, id, &facts, &tally);
+        if tally.corrupt == 0 || !self.is_record_doubtful(id) {
+            self.delete_bad(lookup, id, &facts, &tally);
+            self.delete_surplus(lookup, id, &facts, &tally);
+        }
         self.note_leaving(id, &facts, Some(&tally));
     }
 
@@ -245,7 +247,7 @@ impl Cluster {
         let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
         let since_ms = self.queues.note_no_room(id, now.mono_ms);
         let tally = self.tally(id, facts);
-        let waits = now.mono_ms.saturating_sub(since_ms) < patience;
+        let waits = now.mono_ms.saturating_sub(since_ms) < patience || self.is_record_doubtful(id);
         if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
             return;
         }

@@ -10,6 +10,7 @@ use crate::block::BlockRef;
 use crate::cluster::Cluster;
 use crate::command::{BlockRecovery, Reconstruction, Transfer};
 use crate::node::NodeHandle;
+use crate::record::DisprovedCrc;
 use crate::stats::ClusterStats;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
@@ -38,6 +39,8 @@ pub(crate) struct Bad {
     pub block: BlockRef,
     /// Bad because its stamp is not the block's, so that deleting it loses nothing.
     pub stale: bool,
+    /// The CRC of all its bytes, where nothing is held against it but that the record has another.
+    pub crc32c: Option<u32>,
 }
 
 /// Work of one kind that waits, and whether another loss would cost data.
@@ -79,6 +82,8 @@ pub(crate) struct Mending {
     /// Nodes (by UUID) to delete a surplus replica or unit from.
     hints: BTreeMap<BlockId, (UnitIndex, String)>,
     pub(crate) excess_count: u64,
+    /// Records of CRCs that are to be replaced.
+    pub(crate) disproved: BTreeMap<BlockId, DisprovedCrc>,
     /// A walk over all blocks of the namespace, and where it is.
     scan: Option<Option<BlockId>>,
     /// Another walk is to follow.
@@ -209,15 +214,17 @@ impl Mending {
         self.invalid.remove(storage, block)
     }
 
-    /// Takes back all deletions of a replica or internal block, whatever its stamp.
-    pub(crate) fn revoke_all(&mut self, storage: StorageHandle, id: BlockId) {
-        self.invalid.remove_any_stamp(storage, id);
+    /// Takes back all deletions of a replica or internal block, whatever its stamp. Returns whether there
+    /// was one.
+    pub(crate) fn revoke_all(&mut self, storage: StorageHandle, id: BlockId) -> bool {
+        self.invalid.remove_any_stamp(storage, id)
     }
 
     pub(crate) fn forget_block(&mut self, id: BlockId) -> Vec<(StorageHandle, Bad)> {
         self.shared.note(id, false);
         self.pending.forget(id);
         self.setbacks.forget(id);
+        self.disproved.remove(&id);
         self.postponed.remove(&id);
         self.hints.remove(&id);
         self.drop_work_on(id);

@@ -228,7 +228,7 @@ impl Cluster {
         let verdict = match judge(facts.as_ref(), &replica) {
             Verdict::Good if is_altered(lookup, &replica) => {
                 changes.altered.push(replica.block);
-                Verdict::Bad(Bad { block: replica.block, stale: false })
+                Verdict::Bad(Bad { block: replica.block, stale: false, crc32c: replica.crc32c })
             }
             verdict => verdict,
         };
@@ -468,7 +468,8 @@ impl Cluster {
             true => facts.unit_len(block.id.unit()),
             false => block.len,
         };
-        let bad = Bad { block: BlockRef { len, ..block }, stale: block.gs < facts.gs };
+        let block = BlockRef { len, ..block };
+        let bad = Bad { block, stale: block.gs < facts.gs, crc32c: None };
         self.mark_bad(lookup, storage, bad);
         Ok(())
     }
@@ -486,6 +487,9 @@ impl Cluster {
         self.mending.mark_bad(id, storage, bad);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(id, facts));
+        }
+        if bad.crc32c.is_some() {
+            self.weigh_record(lookup, id);
         }
         self.check_against(lookup, id, facts);
     }
@@ -506,7 +510,8 @@ impl Cluster {
             .filter_map(|place| Some((place.storage, construction.reported_block(place)?)))
             .collect();
         for (storage, block) in misfits {
-            self.mark_bad(lookup, storage, Bad { block, stale: block.gs != facts.gs });
+            let stale = block.gs != facts.gs;
+            self.mark_bad(lookup, storage, Bad { block, stale, crc32c: None });
         }
     }
 
@@ -529,13 +534,13 @@ impl Cluster {
     }
 
     /// Good replicas or units as safe mode counts them; 0 for a block that is not complete.
-    fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
+    pub(crate) fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
         let counted = self.safe_mode.is_starting() && facts.state == BlockState::Complete;
         let places = self.blocks.places(id).iter();
         if counted { self.count_good(id, facts, places) } else { 0 }
     }
 
-    fn count_safe(&mut self, facts: &BlockFacts, before: usize, after: usize) {
+    pub(crate) fn count_safe(&mut self, facts: &BlockFacts, before: usize, after: usize) {
         if !self.safe_mode.is_starting() || facts.state != BlockState::Complete {
             return;
         }
@@ -568,7 +573,7 @@ fn judge(facts: Option<&BlockFacts>, replica: &ReportedReplica) -> Verdict {
         return Verdict::Unwanted;
     }
     let stale = block.gs < facts.gs;
-    let bad = Verdict::Bad(Bad { block, stale: block.gs != facts.gs });
+    let bad = Verdict::Bad(Bad { block, stale: block.gs != facts.gs, crc32c: None });
     match (replica.state, facts.state) {
         (ReplicaState::Finalized, BlockState::Complete | BlockState::Committed) => {
             let fits = block.gs == facts.gs && block.len == facts.unit_len(unit);

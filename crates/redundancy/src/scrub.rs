@@ -172,10 +172,10 @@ impl Cluster {
         if facts.state != BlockState::Complete || facts.len == 0 || self.scrubs_or_mends(id) {
             return None;
         }
-        let all = self.blocks.places(id);
+        let all = self.places(id);
         let node = |place: &Place| self.node(self.storage(place.storage).node);
         let is_there = |place: &&Place| !place.excess && node(place).is_readable();
-        let there: Vec<&Place> = all.iter().filter(is_there).collect();
+        let there: Vec<&Place> = all.filter(is_there).collect();
         let chosen: Vec<&Place> = match facts.layout {
             Layout::Replicated { .. } => there.into_iter().take(MAX_REPLICAS).collect(),
             Layout::Striped { .. } => {
@@ -280,11 +280,15 @@ impl Cluster {
             }
         }
         for at in judgement.bad {
-            let unit = sums[at].unit;
+            let Sum { unit, crc32c, recorded } = sums[at];
             let own_id = if id.is_striped() { id.internal(unit) } else { id };
             let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
             changes.altered.push(block);
-            self.mark_bad(lookup, storages[at], Bad { block, stale: false });
+            self.mark_bad(
+                lookup,
+                storages[at],
+                Bad { block, stale: false, crc32c: recorded.map(|_| crc32c) },
+            );
         }
         if judgement.is_unexplained {
             changes.unexplained.push(id);

@@ -23,6 +23,8 @@ pub(super) struct View<'a> {
 /// What is known of one block.
 pub(super) struct Look {
     pub verdict: Verdict,
+    /// Whether its replicas agree with each other against the recorded CRC.
+    pub is_record_doubtful: bool,
     pub spread: Spread,
     /// Its places as they are shown, or nothing.
     pub places: String,
@@ -44,6 +46,7 @@ impl View<'_> {
         Look {
             spread: self.cluster.spread_of(facts, &verdict, &replicas),
             places: self.places(id, facts, replicas),
+            is_record_doubtful: self.cluster.is_record_doubtful(id),
             types,
             verdict,
         }

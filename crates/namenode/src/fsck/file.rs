@@ -153,6 +153,11 @@ impl Check {
             self.out
                 .print(&format!("\n{path}: CORRUPT blockpool {pool} block blk_{}\n", block.id.0));
         }
+        if look.is_record_doubtful {
+            self.out.print(&format!(
+                "\n{path}: DOUBTFUL CRC record of {name}: replicas agree against it. Nothing of the block is deleted.\n"
+            ));
+        }
         if verdict.lacking() > 0 {
             findings.under = true;
             if !self.options.files {

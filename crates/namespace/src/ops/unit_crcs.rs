@@ -31,6 +31,38 @@ pub struct RecordUnitCrcs {
 
 encode_struct!(RecordUnitCrcs { blocks });
 
+/// Replaces the recorded CRC of a replicated block that most of its replicas have proven wrong.
+///
+/// Answer: `Outcome::Done`; nothing happens if the block is gone, has another stamp, or another record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplaceCrc {
+    /// The block.
+    pub id: BlockId,
+    /// The stamp of the replicas.
+    pub gs: GenerationStamp,
+    /// The record that is wrong.
+    pub recorded: u32,
+    /// CRC32C of the replicas.
+    pub crc32c: u32,
+}
+
+encode_struct!(ReplaceCrc { id, gs, recorded, crc32c });
+
+impl ReplaceCrc {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        if let Some(mut block) = block::get(cx.store, self.id)?
+            && block.gs == self.gs
+            && block.is_final()
+            && block.unit_crcs == [Some(self.recorded)]
+        {
+            block.unit_crcs = vec![Some(self.crc32c)];
+            block::put(cx.store, &block)?;
+        }
+        Ok(Outcome::Done)
+    }
+}
+
 impl RecordUnitCrcs {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;

@@ -12,7 +12,7 @@ use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
+use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::query::{self, AddBlockPlan};
 use cairn_namespace::{Block, BlockRef, BlockState, InodeId, Outcome};
 
@@ -282,6 +282,22 @@ fn concat_moves_blocks() {
     let lens: Vec<_> = found.blocks.iter().map(|(offset, b)| (*offset, b.len, b.index)).collect();
     assert_eq!(lens, [(0, 1, 0), (1, 2, 1), (3, 4, 2), (7, 5, 3), (12, 3, 4)]);
     assert_eq!(query::totals(&fs.store).unwrap().inodes, 3);
+}
+
+#[test]
+fn a_record_is_replaced_if_it_is_the_one_that_was_proven_wrong() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    fs.complete("/f", Some(BlockRef { len: 5, ..block.reference() }));
+    let (id, gs) = (block.id, block.gs);
+    fs.ok(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units: vec![Some(7)] }] });
+    let record = |fs: &Fs| query::get_block(&fs.store, id).unwrap().unwrap().block.unit_crcs;
+    fs.ok(ReplaceCrc { id, gs, recorded: 6, crc32c: 8 });
+    fs.ok(ReplaceCrc { id, gs: gs.next(), recorded: 7, crc32c: 8 });
+    assert_eq!(record(&fs), [Some(7)]);
+    fs.ok(ReplaceCrc { id, gs, recorded: 7, crc32c: 8 });
+    assert_eq!(record(&fs), [Some(8)]);
 }
 
 #[test]

@@ -44,18 +44,20 @@ impl Deletions {
     }
 
     /// Takes back all of a replica or internal block, whatever their stamp and length.
-    pub(super) fn remove_any_stamp(&mut self, storage: StorageHandle, id: BlockId) {
+    /// Returns whether there was one.
+    pub(super) fn remove_any_stamp(&mut self, storage: StorageHandle, id: BlockId) -> bool {
         let first = BlockRef { id, gs: GenerationStamp(0), len: 0 };
         let last = BlockRef { id, gs: GenerationStamp(u64::MAX), len: u64::MAX };
-        self.remove_range(storage, first, last);
+        self.remove_range(storage, first, last)
     }
 
-    fn remove_range(&mut self, storage: StorageHandle, first: BlockRef, last: BlockRef) {
-        let Some(queue) = self.queues.get(&storage) else { return };
+    fn remove_range(&mut self, storage: StorageHandle, first: BlockRef, last: BlockRef) -> bool {
+        let Some(queue) = self.queues.get(&storage) else { return false };
         let found: Vec<BlockRef> = queue.range(first..=last).copied().collect();
-        for block in found {
+        for block in found.iter().copied() {
             self.remove(storage, block);
         }
+        !found.is_empty()
     }
 
     /// The first ones of a storage, which are no longer queued then.

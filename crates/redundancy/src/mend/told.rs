@@ -54,11 +54,12 @@ impl Cluster {
         let Some(than_ms) = now.mono_ms.checked_sub(timeout) else { return };
         for (storage, block) in self.mending.told.take_older(than_ms) {
             let id = block.id.group();
+            let is_doubtful = self.is_record_doubtful(id);
             let place = self.blocks.place_mut(id, storage, block.id.unit());
             let Some(place) = place.filter(|place| place.excess && place.told) else { continue };
-            if place.corrupt {
+            if place.corrupt || is_doubtful {
                 // Whether it may go is judged anew.
-                (place.excess, place.told) = (false, false);
+                (place.excess, place.told) = (false, !place.corrupt);
                 self.mending.excess_count -= 1;
                 self.check_redundancy(lookup, id);
                 continue;

@@ -32,7 +32,7 @@ impl Cluster {
             let Some(storage) = place.map(|place| place.storage) else { continue };
             if is_good && is_altered(lookup, &replica) {
                 changes.altered.push(block);
-                self.mark_bad(lookup, storage, Bad { block, stale: false });
+                self.mark_bad(lookup, storage, Bad { block, stale: false, crc32c: Some(crc32c) });
             }
         }
         changes

@@ -97,6 +97,14 @@ impl Dump<'_> {
         for id in queues.level(Priority::Corrupt) {
             self.block(text, id)?;
         }
+        let doubtful: Vec<BlockId> = self.cluster.blocks_with_doubtful_records().collect();
+        if !doubtful.is_empty() {
+            let _ =
+                writeln!(text, "Metasave: Blocks with doubtful CRC records: {}", doubtful.len());
+        }
+        for id in doubtful {
+            self.block(text, id)?;
+        }
         text.push_str("Mis-replicated blocks that have been postponed:\n");
         for id in self.cluster.postponed_blocks() {
             self.block(text, id)?;
