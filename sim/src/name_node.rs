@@ -13,6 +13,7 @@ use crate::rng::Rng;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
+use cairn_namespace::ops::unit_crcs::ReplaceCrc;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreRead, StoreTxn};
 use cairn_namespace::{
@@ -20,8 +21,8 @@ use cairn_namespace::{
     Settings, apply, evaluate, query,
 };
 use cairn_redundancy::{
-    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, Config, Layout, NodeHandle, Now,
-    StoragePolicy,
+    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, Config, DisprovedCrc, Layout,
+    NodeHandle, Now, StoragePolicy,
 };
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use log::Log;
@@ -314,6 +315,7 @@ impl NameNode {
         let tick =
             with_cluster!(self, |cluster, lookup| cluster.tick(lookup, now, &mut || rng.any()));
         self.rng = rng;
+        self.finish_tick(tick.more_lost);
         let mut changed = tick.admin;
         if self.lets_go_at_once {
             changed.extend(self.let_all_go());
@@ -325,6 +327,17 @@ impl NameNode {
                 matches!(state, AdminState::Decommissioned | AdminState::InMaintenance)
             })
             .collect()
+    }
+
+    /// Forgets all that is lost, and replaces records that are proven wrong.
+    fn finish_tick(&mut self, mut more_lost: bool) {
+        while more_lost {
+            more_lost = with_cluster!(self, |cluster, lookup| cluster.drop_lost(lookup));
+        }
+        for DisprovedCrc { id, gs, recorded, crc32c } in self.cluster.take_disproved() {
+            self.own(ReplaceCrc { id, gs, recorded, crc32c });
+            with_cluster!(self, |cluster, lookup| cluster.record_replaced(lookup, id));
+        }
     }
 
     /// Lets nodes go that others may still need.

@@ -226,6 +226,15 @@ impl FakeDataNode {
     }
 
     pub async fn heartbeat(&self) -> Vec<dn::DatanodeCommandProto> {
+        self.heartbeat_with(0, Vec::new()).await
+    }
+
+    /// A heartbeat of a DataNode with so many copies under way, and with those that have failed.
+    pub async fn heartbeat_with(
+        &self,
+        xmits: u32,
+        failed_work: Vec<dn::FailedWorkProto>,
+    ) -> Vec<dn::DatanodeCommandProto> {
         let report = pb::StorageReportProto {
             storage_uuid: self.storage.clone(),
             capacity: Some(1 << 40),
@@ -239,11 +248,23 @@ impl FakeDataNode {
             registration: self.registration.clone(),
             reports: vec![report],
             xceiver_count: Some(1),
+            xmits_in_progress: Some(xmits),
+            failed_work,
             ..dn::HeartbeatRequestProto::default()
         };
         let answer: dn::HeartbeatResponseProto =
             self.rpc.call("sendHeartbeat", &request).await.unwrap();
         answer.cmds
+    }
+
+    /// Says that it cannot go on.
+    pub async fn fail(&self) {
+        let request = dn::ErrorReportRequestProto {
+            registartion: self.registration.clone(),
+            error_code: dn::ErrorReportRequestProtoErrorCode::FatalDiskError as u32,
+            msg: "all volumes have failed".to_string(),
+        };
+        let _: dn::ErrorReportResponseProto = self.rpc.call("errorReport", &request).await.unwrap();
     }
 
     fn storage_proto(&self) -> pb::DatanodeStorageProto {

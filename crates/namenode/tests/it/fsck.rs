@@ -7,7 +7,9 @@ use cairn_namenode::{NameNode, NameNodeConfig};
 use cairn_wire::proto::hdfs as pb;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, start};
+use crate::cluster::{
+    CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish, start,
+};
 
 /// Status and body of a page.
 async fn get(addr: SocketAddr, method: &str, target: &str) -> (String, String) {
@@ -146,4 +148,39 @@ async fn lost_blocks_are_listed_page_by_page_and_their_files_deleted() {
     assert!(text.ends_with("Fsck on path '/b' FAILED"), "{text}");
     assert_eq!(client.list("/b").await, ["f"]);
     node.shutdown().await;
+}
+
+/// As many replicas have one CRC as have the other: an operator has to see to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_replicas_agree_against_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 4).await;
+    let addr = node.http_addr.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let request = pb::CreateRequestProto { replication: 4, ..create_request("/f", "writer") };
+    let _: pb::CreateResponseProto = client.call("create", &request).await.unwrap();
+    let block = client.add_block("/f", "writer", None).await.b;
+    let replica = pb::BlockProto {
+        block_id: block.block_id,
+        gen_stamp: block.generation_stamp,
+        num_bytes: Some(100),
+    };
+    for datanode in &datanodes[..2] {
+        datanode.received(replica.clone(), Some(6)).await;
+    }
+    let last = pb::ExtendedBlockProto { num_bytes: Some(100), ..block.clone() };
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    for (told, datanode) in datanodes[2..].iter().enumerate() {
+        assert!(!fsck(addr, "ugi=hdfs&path=/").await.contains("DOUBTFUL"), "{told} against it");
+        datanode.received(replica.clone(), Some(7)).await;
+    }
+    let text = fsck(addr, "ugi=hdfs&path=/").await;
+    let (pool, id, gs) = (&block.pool_id, block.block_id, block.generation_stamp);
+    let line =
+        format!("\n/f: DOUBTFUL CRC record of {pool}:blk_{id}_{gs}: replicas agree against it. ");
+    assert!(text.contains(&line), "{text}");
+    let request = pb::MetaSaveRequestProto { filename: "doubts".to_string() };
+    let _: pb::MetaSaveResponseProto = client.call("metaSave", &request).await.unwrap();
+    let saved = std::fs::read_to_string(dir.path().join("metasave-doubts")).unwrap();
+    assert!(saved.contains("\nMetasave: Blocks with doubtful CRC records: 1\n/f: "), "{saved}");
 }

@@ -7,6 +7,7 @@ mod fsck;
 mod journal;
 mod leaving;
 mod lifecycle;
+mod mending;
 mod refusals;
 mod safety;
 mod writing;
