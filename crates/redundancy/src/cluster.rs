@@ -33,6 +33,8 @@ pub struct Cluster {
     pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
     /// Racks with live nodes in service; counted when a node comes or goes, asked for with every replica.
     pub(crate) rack_count: usize,
+    /// Upgrade domains of live nodes in service, where these count.
+    pub(crate) domain_count: usize,
     /// Live nodes in service.
     pub(crate) serving: usize,
     pub(crate) blocks: BlockMap,
@@ -78,6 +80,7 @@ impl Cluster {
             storages: Vec::new(),
             storage_by_uuid: BTreeMap::new(),
             rack_count: 0,
+            domain_count: 0,
             serving: 0,
             blocks: BlockMap::default(),
             constructions: BTreeMap::new(),
@@ -101,6 +104,7 @@ impl Cluster {
     /// Changes the settings; they hold from the next decision on.
     pub fn set_config(&mut self, config: Config) {
         self.config = config;
+        self.domain_count = self.count_domains();
         self.leaving.judge_anew();
         self.queues.wake_all();
     }

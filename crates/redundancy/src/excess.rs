@@ -36,6 +36,8 @@ pub struct Tally {
     pub sharing: usize,
     /// Racks of the live ones.
     pub racks: usize,
+    /// Upgrade domains of the live ones, where these count.
+    pub domains: usize,
     /// Whether every storage that holds the block has reported since its node registered, and every
     /// replica that its node was told to delete, if it is to stay after all.
     pub certain: bool,
@@ -74,6 +76,7 @@ impl Cluster {
             }
         }
         tally.racks = racks.len();
+        tally.domains = self.domains_of(id, facts);
         tally.leaving = leaving_places;
         tally.maintenance = back_soon_places;
         if facts.layout.is_striped() {
@@ -157,7 +160,7 @@ impl Cluster {
         let coming = self.units_to_come(id, facts);
         let enough = tally.live + coming >= self.wanted_live(facts, tally);
         let is_moving = !self.mending.coming(id).is_empty();
-        let is_spread = tally.racks >= self.wanted_racks(facts) && !self.should_part(facts, tally);
+        let is_spread = self.is_spread(facts, tally);
         self.mending.shared.note(id, tally.sharing > 0);
         if enough && (is_moving || is_spread) {
             self.queues.remove(id);

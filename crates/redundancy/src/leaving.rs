@@ -271,11 +271,6 @@ impl Cluster {
         self.walk_leaving(lookup);
     }
 
-    /// Notes which nodes may serve together with which others.
-    pub fn set_upgrade_domain(&mut self, handle: NodeHandle, domain: Option<String>) {
-        self.nodes[handle.0 as usize].upgrade_domain = domain;
-    }
-
     /// Takes a node off those that may serve: it counts as dead, and no report names it.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`, `#handleHeartbeat`.
@@ -296,6 +291,7 @@ impl Cluster {
         let serving = || self.nodes().filter(|node| node.alive && !node.is_leaving());
         let racks = serving().map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
         (self.rack_count, self.serving) = (racks, serving().count());
+        self.domain_count = self.count_domains();
         if self.serving > nodes_before {
             self.mending.shared.look_again();
         }

@@ -234,7 +234,7 @@ impl Cluster {
     /// Whether one more good copy of this would do any good.
     fn is_wanted(&self, id: BlockId, facts: &BlockFacts, unit: UnitIndex) -> bool {
         let tally = self.tally(id, facts);
-        if tally.racks < self.wanted_racks(facts) || self.should_part(facts, &tally) {
+        if !self.is_spread(facts, &tally) {
             return true;
         }
         let mut places = self.places(id);

@@ -19,7 +19,7 @@ use crate::storage::StorageHandle;
 use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, UnitIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Blocks that one tick of a walk over the namespace looks at.
 const SCAN_STEP: usize = 10_000;
@@ -295,10 +295,7 @@ impl Cluster {
             places.iter().map(|place| node_of(&place.storage)).collect();
         excluded.extend(suspects);
         if moving {
-            let racks: BTreeSet<&str> =
-                existing.iter().map(|s| self.node(node_of(s)).rack.as_str()).collect();
-            let crowded = self.nodes().filter(|node| racks.contains(node.rack.as_str()));
-            excluded.extend(crowded.map(|node| node.handle));
+            excluded.extend(self.crowded_nodes(id, facts, &existing));
         }
         let request = PlacementRequest {
             count,
