@@ -71,6 +71,8 @@ exceptions! {
     HadoopIllegalArgument = "org.apache.hadoop.HadoopIllegalArgumentException",
     /// An erasure coding policy that was asked for does not exist or was not set.
     NoEcPolicySet = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException",
+    /// A path that does not begin with a slash.
+    Assertion = "java.lang.AssertionError",
     /// An argument that makes no sense.
     IllegalArgument = "java.lang.IllegalArgumentException",
     /// Something this file system does not do.

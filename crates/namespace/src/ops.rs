@@ -40,7 +40,7 @@ use crate::inode::{Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
-use crate::{inode, tree};
+use crate::{inode, settings, tree};
 
 /// What an operation works with.
 pub(crate) struct Context<'a, 'b> {
@@ -74,16 +74,14 @@ impl Context<'_, '_> {
 /// Source: Hadoop 3.5.0 `FSNamesystem#checkLease`.
 pub(crate) fn open_file(
     store: &dyn StoreRead,
+    caller: &Caller,
     path: &str,
     file: Option<InodeId>,
     holder: &str,
 ) -> Result<Resolved> {
     let at = match file {
         Some(id) => path::of_inode(store, id)?,
-        None => {
-            let names = path.split('/').filter(|name| !name.is_empty());
-            Some(path::walk(store, names.map(str::to_owned).collect())?)
-        }
+        None => Some(path::resolve(store, &settings::get(store)?, caller, path, Purpose::Use)?),
     };
     let describe = |path: &str, id: InodeId| {
         format!(

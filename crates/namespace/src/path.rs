@@ -140,12 +140,18 @@ pub fn is_inode_path(path: &str) -> bool {
 const PATH_LEN_MAX: usize = 8000;
 const PATH_DEPTH_MAX: usize = 1000;
 
-fn split(path: &str) -> Result<Vec<String>> {
-    if !path.starts_with('/') {
-        return Err(NamespaceError::IllegalArgument(format!(
-            "Absolute path required, but got '{path}'"
-        )));
+/// Fails unless the path begins with a slash.
+///
+/// Source: Hadoop 3.5.0 `INode#checkAbsolutePath`.
+pub fn check_absolute(path: &str) -> Result<()> {
+    if path.starts_with('/') {
+        return Ok(());
     }
+    Err(NamespaceError::Assertion(format!("Absolute path required, but got '{path}'")))
+}
+
+fn split(path: &str) -> Result<Vec<String>> {
+    check_absolute(path)?;
     Ok(path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 

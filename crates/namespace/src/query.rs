@@ -126,11 +126,6 @@ pub fn get_file_info(
     caller: &Caller,
     path: &str,
 ) -> Result<Option<FileStatus>> {
-    if !path.starts_with('/') {
-        return Err(NamespaceError::InvalidPath(format!(
-            "Invalid path name Invalid file name: {path}"
-        )));
-    }
     let at = resolve(store, caller, path)?;
     FileStatus::of(&at.view(store), &at)
 }
@@ -433,7 +428,7 @@ pub fn check_lease(
     file: Option<InodeId>,
     holder: &str,
 ) -> Result<FileStatus> {
-    let at = crate::ops::open_file(store, path, file, holder)?;
+    let at = crate::ops::open_file(store, &Caller::system(), path, file, holder)?;
     FileStatus::of(store, &at)?
         .ok_or_else(|| NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)))
 }
@@ -556,6 +551,15 @@ pub fn check_access(
         return Err(NamespaceError::FileNotFound(format!("Path not found: {}", at.path)));
     }
     perm::check_access(&settings, caller, &at, access)
+}
+
+/// Fails unless the caller may reach `path` and read what is there, if anything.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#checkPathAccess`.
+pub fn check_readable(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<()> {
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    perm::check_access(&settings, caller, &at, Access::READ)
 }
 
 /// Fails unless the caller is a superuser.

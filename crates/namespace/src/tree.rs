@@ -14,33 +14,49 @@ use crate::{lease, policy_admin};
 /// Children that a walk fetches at a time.
 const PAGE: usize = 1000;
 
-/// Calls `visit` for `root` and everything below it, in no particular order.
+/// What is left of a walk: a directory to visit, or its children that follow a name.
+enum Ahead {
+    Directory(Inode),
+    Children(InodeId, String),
+}
+
+/// Calls `visit` for `root` and everything below it: a directory before what is in it, and of its directories (of a
+/// page of them) the last first, which is the order in which Hadoop finds the first that refuses.
 pub(crate) fn descend(
     store: &dyn StoreRead,
     root: &Inode,
     visit: &mut dyn FnMut(&Inode) -> Result<()>,
 ) -> Result<()> {
-    visit(root)?;
     // No recursion: renames can nest directories deeper than a thread's stack.
-    let mut open: Vec<(InodeId, Option<String>)> = Vec::new();
+    let mut open = Vec::new();
     if root.is_directory() {
-        open.push((root.id, None));
+        open.push(Ahead::Directory(root.clone()));
+    } else {
+        visit(root)?;
     }
-    while let Some((directory, after)) = open.pop() {
+    while let Some(next) = open.pop() {
+        let (directory, after) = match next {
+            Ahead::Directory(inode) => {
+                visit(&inode)?;
+                (inode.id, None)
+            }
+            Ahead::Children(id, after) => (id, Some(after)),
+        };
         let ids = inode::children(store, directory, after.as_deref().map(str::as_bytes), PAGE)?;
         let full = ids.len() == PAGE;
         let mut below = Vec::new();
         let mut last = None;
         for id in ids {
             let child = inode::expect(store, id)?;
-            visit(&child)?;
+            last = Some(child.name.clone());
             if child.is_directory() {
-                below.push((child.id, None));
+                below.push(Ahead::Directory(child));
+            } else {
+                visit(&child)?;
             }
-            last = Some(child.name);
         }
-        if full {
-            open.push((directory, last));
+        if let Some(last) = last.filter(|_| full) {
+            open.push(Ahead::Children(directory, last));
         }
         open.extend(below);
     }

@@ -2,6 +2,7 @@
 
 use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState, Position};
+use crate::command::Caller;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
@@ -40,7 +41,8 @@ encode_struct!(AddBlock { path, file, holder, previous, previous_crcs, previous_
 
 impl AddBlock {
     pub(crate) fn plan(&self, store: &dyn StoreRead, settings: &Settings) -> Result<AddBlockPlan> {
-        let at = ops::open_file(store, &self.path, self.file, &self.holder)?;
+        // Whether the caller may is asked when the block is added.
+        let at = ops::open_file(store, &Caller::system(), &self.path, self.file, &self.holder)?;
         let inode = at.existing()?;
         if let Some((offset, block)) = self.find_retry(store, inode)? {
             return Ok(AddBlockPlan::Retry { offset, block });
@@ -122,7 +124,7 @@ impl AddBlock {
         if let AddBlockPlan::Retry { offset, block } = self.plan(cx.store, cx.settings)? {
             return Ok(Outcome::BlockAdded { offset, block, retry: true });
         }
-        let at = ops::open_file(cx.store, &self.path, self.file, &self.holder)?;
+        let at = ops::open_file(cx.store, cx.caller, &self.path, self.file, &self.holder)?;
         let mut inode = at.existing()?.clone();
         complete_penultimate(cx, &inode)?;
         if let Some(previous) = self.previous {

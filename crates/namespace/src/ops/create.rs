@@ -164,7 +164,12 @@ impl Create {
             None => policy_admin::effective_id(&at.above()),
         };
         let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
-            set_replication::verify(cx.settings, at, self.replication, Some(&self.client_machine))?;
+            set_replication::verify(
+                cx.settings,
+                &at.path,
+                self.replication,
+                Some(&self.client_machine),
+            )?;
             return Ok(FileRedundancy::Replicated(self.replication));
         };
         let policy = policy_admin::by_id(cx.store, id)?;

@@ -39,7 +39,7 @@ impl Delete {
         perm::check_below(cx.store, cx.settings, cx.caller, target)?;
         if !self.recursive && target.directory().is_some_and(|d| d.children > 0) {
             return Err(NamespaceError::PathIsNotEmptyDirectory(format!(
-                "{} is non empty",
+                "`{} is non empty': Directory is not empty",
                 at.path
             )));
         }

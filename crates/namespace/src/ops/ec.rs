@@ -44,7 +44,7 @@ encode_struct!(SetEcPolicy { path, policy });
 impl SetEcPolicy {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let name = match self.policy.as_deref() {
-            None | Some("") => cx.settings.default_policy.as_str(),
+            None => cx.settings.default_policy.as_str(),
             Some(name) => name,
         };
         let id = policy_admin::enabled(cx.store, name)?;

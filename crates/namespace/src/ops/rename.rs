@@ -36,6 +36,7 @@ impl Rename {
             to = path::walk(cx.store, names)?;
         }
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
+        perm::check_traverse(cx.settings, cx.caller, &to)?;
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let Ok(source) = check_source(&from) else { return Ok(Outcome::Flag(false)) };
         let snapshottable = snapshot::check_removable(cx.store, source.id)?;
@@ -66,15 +67,20 @@ pub struct RenameTo {
     pub dst: String,
     /// `Rename.OVERWRITE`.
     pub overwrite: bool,
+    /// `Rename.TO_TRASH`: who may not delete it may not have it thrown away either.
+    pub to_trash: bool,
 }
 
-encode_struct!(RenameTo { src, dst, overwrite });
+encode_struct!(RenameTo { src, dst, overwrite, to_trash });
 
 impl RenameTo {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let from = cx.resolve(&self.src, Purpose::Use)?;
         let to = cx.resolve(&self.dst, Purpose::Create)?;
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
+        if let Some(thrown) = from.target().filter(|_| self.to_trash) {
+            perm::check_below(cx.store, cx.settings, cx.caller, thrown)?;
+        }
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let source = check_source(&from)?;
         let snapshottable = snapshot::check_removable(cx.store, source.id)?;

@@ -31,7 +31,7 @@ impl SetOwner {
         let mut inode = at.existing()?.clone();
         let caller = cx.caller;
         let bound = cx.settings.permissions_enabled && !caller.superuser;
-        if let Some(owner) = self.owner.as_ref().filter(|owner| !owner.is_empty()) {
+        if let Some(owner) = &self.owner {
             if bound && *owner != caller.user {
                 return Err(NamespaceError::AccessControl(format!(
                     "User {} is not a super user (non-super user cannot change owner).",
@@ -40,7 +40,7 @@ impl SetOwner {
             }
             inode.owner.clone_from(owner);
         }
-        if let Some(group) = self.group.as_ref().filter(|group| !group.is_empty()) {
+        if let Some(group) = &self.group {
             if bound && !caller.groups.contains(group) {
                 return Err(NamespaceError::AccessControl(format!(
                     "User {} does not belong to {group}",

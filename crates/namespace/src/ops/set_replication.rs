@@ -5,7 +5,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::Context;
-use crate::path::{Purpose, Resolved};
+use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::settings::Settings;
 use crate::tree::{self, Usage};
@@ -27,8 +27,8 @@ encode_struct!(SetReplication { path, replication });
 
 impl SetReplication {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        verify(cx.settings, &self.path, self.replication, None)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
-        verify(cx.settings, &at, self.replication, None)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
         let old = at.target().and_then(Inode::file).map(|file| file.redundancy);
         let (Some(target), Some(FileRedundancy::Replicated(old))) = (at.target(), old) else {
@@ -54,7 +54,7 @@ impl SetReplication {
 /// Source: Hadoop 3.5.0 `BlockManager#verifyReplication`.
 pub(crate) fn verify(
     settings: &Settings,
-    at: &Resolved,
+    path: &str,
     replication: u16,
     client: Option<&str>,
 ) -> Result<()> {
@@ -67,7 +67,6 @@ pub(crate) fn verify(
     };
     let client = client.map_or(String::new(), |name| format!(", clientName={name}"));
     Err(NamespaceError::Io(format!(
-        "Requested replication factor of {replication}{problem} for {}{client}",
-        at.path
+        "Requested replication factor of {replication}{problem} for {path}{client}"
     )))
 }

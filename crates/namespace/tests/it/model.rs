@@ -231,7 +231,9 @@ fn real_step(fs: &mut Fs, step: &Step) -> Option<bool> {
         }
         Step::Delete { path, recursive } => fs.run(root(), Delete { path, recursive }),
         Step::Rename { src, dst } => fs.run(root(), Rename { src, dst }),
-        Step::RenameTo { src, dst, overwrite } => fs.run(root(), RenameTo { src, dst, overwrite }),
+        Step::RenameTo { src, dst, overwrite } => {
+            fs.run(root(), RenameTo { src, dst, overwrite, to_trash: false })
+        }
         Step::SetPolicy { path, replicate } => {
             let policy = replicate.then(|| "replication".to_string());
             fs.run(root(), SetEcPolicy { path, policy })

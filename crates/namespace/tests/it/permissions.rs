@@ -70,7 +70,8 @@ fn the_sticky_bit_keeps_others_names() {
         "Permission denied by sticky bit: user=bob, path=\"/tmp/f\":ada:supergroup:-rw-r--r--, \
          parent=\"/tmp\":root:supergroup:drwxrwxrwt"
     );
-    let rename = RenameTo { src: "/tmp/f".into(), dst: "/tmp/g".into(), overwrite: false };
+    let rename =
+        RenameTo { src: "/tmp/f".into(), dst: "/tmp/g".into(), overwrite: false, to_trash: false };
     fs.run(user("bob"), rename).unwrap_err();
     fs.run(user("ada"), delete).unwrap();
 }

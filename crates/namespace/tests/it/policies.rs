@@ -76,8 +76,12 @@ fn a_policy_is_inherited_by_new_files_and_kept_by_moved_ones() {
     fs.write("/ec/sub/g", &[1]);
     assert_eq!(policy_of(&fs, "/ec/f").as_deref(), Some("RS-6-3-1024k"));
     assert_eq!(policy_of(&fs, "/ec/sub/g").as_deref(), Some("RS-3-2-1024k"));
-    let rename =
-        |src: &str, dst: &str| RenameTo { src: src.into(), dst: dst.into(), overwrite: false };
+    let rename = |src: &str, dst: &str| RenameTo {
+        src: src.into(),
+        dst: dst.into(),
+        overwrite: false,
+        to_trash: false,
+    };
     fs.ok(rename("/ec/f", "/plain/f"));
     assert_eq!(policy_of(&fs, "/plain/f").as_deref(), Some("RS-6-3-1024k"));
     assert_eq!(fs.status("/plain/f").unwrap().replication(), 1);

@@ -242,7 +242,12 @@ impl World {
                 self.run(Rename { src: src.clone(), dst: dst.clone() });
             }
             Step::RenameTo { src, dst } => {
-                self.run(RenameTo { src: src.clone(), dst: dst.clone(), overwrite: true });
+                self.run(RenameTo {
+                    src: src.clone(),
+                    dst: dst.clone(),
+                    overwrite: true,
+                    to_trash: false,
+                });
             }
             Step::Mode { path, mode } => {
                 self.run(SetPermission { path: path.clone(), mode: *mode });

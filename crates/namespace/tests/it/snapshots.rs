@@ -258,7 +258,12 @@ fn directories_with_snapshots_stay_where_they_are() {
     fs.mkdirs("/b");
     let text = "SnapshotException: The directory /a/d cannot be deleted since /a/d is snapshottable \
                 and already has snapshots";
-    let to = |src: &str| RenameTo { src: src.into(), dst: "/b/x".into(), overwrite: false };
+    let to = |src: &str| RenameTo {
+        src: src.into(),
+        dst: "/b/x".into(),
+        overwrite: false,
+        to_trash: false,
+    };
     for path in ["/a", "/a/d"] {
         assert_eq!(refusal(fs.err(Delete { path: path.into(), recursive: true })), text);
         assert_eq!(refusal(fs.err(Rename { src: path.into(), dst: "/b".into() })), text);

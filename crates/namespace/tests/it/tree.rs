@@ -14,7 +14,7 @@ fn mkdir(path: &str, create_parent: bool) -> Mkdirs {
 }
 
 fn rename_to(src: &str, dst: &str, overwrite: bool) -> RenameTo {
-    RenameTo { src: src.into(), dst: dst.into(), overwrite }
+    RenameTo { src: src.into(), dst: dst.into(), overwrite, to_trash: false }
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn delete_gives_back_every_block() {
     fs.write("/d/g", &[4]);
     assert_eq!(
         said(&fs.err(Delete { path: "/d".into(), recursive: false })),
-        ("PathIsNotEmptyDirectoryException".into(), "/d is non empty".into())
+        (
+            "PathIsNotEmptyDirectoryException".into(),
+            "`/d is non empty': Directory is not empty".into()
+        )
     );
     let Outcome::Removed { done, blocks, more } = fs.delete("/d") else { panic!() };
     assert_eq!((done, blocks.len(), more), (true, 3, false));

@@ -36,9 +36,11 @@ pub async fn check_path(node: &NameNode, call: &Call, path: &str) -> Result<(), 
 pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetBlockLocationsRequestProto = call.decode()?;
     let (path, offset, len) = (&request.src, request.offset, request.length);
-    if offset > i64::MAX as u64 || len > i64::MAX as u64 {
-        let message = format!("Negative offset or length is not supported. File: {path}");
-        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    for (what, bytes) in [("offset", offset), ("length", len)] {
+        if bytes > i64::MAX as u64 {
+            let message = format!("Negative {what} is not supported. File: {path}");
+            return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+        }
     }
     let now_ms = node.now().wall_ms;
     let found = node
@@ -269,7 +271,8 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#getEnclosingRoot`.
 pub async fn get_enclosing_root(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetEnclosingRootRequestProto = call.decode()?;
-    check_path(node, call, request.filename.as_deref().unwrap_or_default()).await?;
+    let path = request.filename.as_deref().unwrap_or_default();
+    node.query(call, |store, caller| query::check_readable(store, caller, path)).await?;
     let enclosing_root_path = Some("/".to_string());
     answer(&pb::GetEnclosingRootResponseProto { enclosing_root_path })
 }

@@ -7,6 +7,7 @@ use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
+use super::tree::check_path_len;
 use crate::NameNode;
 
 /// `UnsupportedActionException`, which Hadoop throws for services that do not run.
@@ -15,7 +16,11 @@ const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.common.Unsupport
 /// Refuses a method that Hadoop has and Cairn has not yet.
 pub fn refuse(call: &Call) -> Answer {
     Err(match call.method.as_str() {
-        "createSymlink" => Refusal::unsupported("Symlinks not supported"),
+        "createSymlink" => {
+            let request: pb::CreateSymlinkRequestProto = call.decode()?;
+            check_path_len("createSymlink", &request.link)?;
+            Refusal::unsupported("Symlinks not supported")
+        }
         "createSnapshot"
         | "renameSnapshot"
         | "deleteSnapshot"

@@ -22,12 +22,13 @@ pub(crate) fn is_below(path: &str, root: &str) -> bool {
 /// Source: Hadoop 3.5.0 `FSNamesystem#listOpenFiles`.
 pub async fn list_open_files(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ListOpenFilesRequestProto = call.decode()?;
+    let root = request.path.as_deref().unwrap_or("/");
+    cairn_namespace::path::check_absolute(root)?;
     node.check_superuser(call).await?;
     let all = pb::OpenFilesTypeProto::AllOpenFiles as i32;
     if !request.types.is_empty() && !request.types.contains(&all) {
         return Err(Refusal::unsupported("Files that block a decommission are not listed"));
     }
-    let root = request.path.as_deref().unwrap_or("/");
     let after = InodeId(u64::try_from(request.id).unwrap_or(0));
     let (entries, has_more) = node.ns.read(|store| -> Result<_, Refusal> {
         let mut ids = open_files(store, after, OPEN_FILES_PAGE + 1)?;

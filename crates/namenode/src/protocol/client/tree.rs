@@ -12,6 +12,7 @@ use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_times::SetTimes;
 use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
@@ -43,6 +44,10 @@ pub(super) fn create_mode(
 
 /// Refuses paths beyond all measure. Source: Hadoop 3.5.0 `NameNodeRpcServer#checkPathLength`.
 pub(super) fn check_path_len(operation: &str, path: &str) -> Result<(), Refusal> {
+    if path.is_empty() {
+        let message = "Can not create a Path from an empty string";
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
     let depth = path.split('/').filter(|name| !name.is_empty()).count();
     if path.encode_utf16().count() <= MAX_PATH_LEN && depth <= MAX_PATH_DEPTH {
         return Ok(());
@@ -86,8 +91,9 @@ pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
     let request: pb::Rename2RequestProto = call.decode()?;
     check_path_len("rename", &request.dst)?;
     node.check_safe_mode(|| format!("Cannot rename {}", request.src))?;
-    let (src, dst, overwrite) = (request.src, request.dst, request.overwrite_dest);
-    let outcome = node.submit(call, RenameTo { src, dst, overwrite }).await?;
+    let (overwrite, to_trash) = (request.overwrite_dest, request.move_to_trash.unwrap_or_default());
+    let command = RenameTo { src: request.src, dst: request.dst, overwrite, to_trash };
+    let outcome = node.submit(call, command).await?;
     node.settle(&outcome);
     answer(&pb::Rename2ResponseProto {})
 }

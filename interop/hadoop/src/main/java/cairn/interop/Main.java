@@ -68,6 +68,7 @@ public final class Main {
     System.out.println("target: " + target.label() + ", files in " + work);
     CommandTests.run(context);
     ContractTests.run(context);
+    DifferentialTests.run(context);
     FsckTests.run(context);
     FileTests.run(context);
     LayoutTests.run(context);

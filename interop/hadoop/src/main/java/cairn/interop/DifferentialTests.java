@@ -1,0 +1,34 @@
+package cairn.interop;
+
+import cairn.interop.differential.Differential;
+import java.io.File;
+import java.util.Map;
+
+/** The same random calls to the target and to a real Hadoop, whose answers must be the same. */
+final class DifferentialTests {
+  private static final int CALLS = 300;
+
+  private DifferentialTests() {}
+
+  static void run(Main.Context x) throws Exception {
+    if (!x.runner().wantsGroup("differential/")) {
+      return;
+    }
+    Map<String, String> keys = x.keys();
+    keys.put("hadoop.user.group.static.mapping.overrides", "alice=staff;bob=staff,dev;carol=others");
+    keys.put("dfs.namenode.fs-limits.min-block-size", "512");
+    keys.put("dfs.blocksize", "1048576");
+    try (ClusterProcess hadoop =
+            new ClusterProcess(new Target(null), new File(x.work(), "differential-hadoop"), 5, 1, keys);
+        ClusterProcess target =
+            new ClusterProcess(x.target(), new File(x.work(), "differential"), 5, 1, keys);
+        Differential both =
+            new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf())) {
+      int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 80);
+      for (int seed = 0; seed < seeds; seed++) {
+        int s = seed;
+        x.runner().test("differential/" + s, () -> both.run(s, CALLS));
+      }
+    }
+  }
+}

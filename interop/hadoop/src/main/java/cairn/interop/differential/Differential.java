@@ -1,0 +1,130 @@
+package cairn.interop.differential;
+
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.regex.Pattern;
+import org.apache.hadoop.conf.Configuration;
+
+/** Two file systems that get the same calls, and the search for the fewest calls that tell them apart. */
+public final class Differential implements AutoCloseable {
+  /** Where answers differ: after how many calls, and what was answered. */
+  private record Difference(int at, Call call, String wanted, String seen) {}
+
+  private static final String FAMILIES = "tree,acls";
+
+  /** Failures that come after the folders above were made. */
+  private static final Pattern HALFWAY =
+      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType)");
+
+  private final Side hadoop;
+  private final Side target;
+  private final ExecutorService threads = Executors.newFixedThreadPool(2);
+  private final Set<String> families;
+  private int runs;
+
+  /** Connects to both. The system property {@code interop.families} names the families of calls to make. */
+  public Differential(String hadoop, Configuration hadoopConf, String target, Configuration targetConf)
+      throws Exception {
+    this.hadoop = new Side(URI.create(hadoop), hadoopConf, Generator.USERS);
+    this.target = new Side(URI.create(target), targetConf, Generator.USERS);
+    families = Set.of(System.getProperty("interop.families", FAMILIES).split(","));
+    for (Side side : List.of(this.hadoop, this.target)) {
+      for (String policy : List.of("RS-3-2-1024k", "XOR-2-1-1024k")) {
+        side.superuser().enableErasureCodingPolicy(policy);
+      }
+    }
+  }
+
+  /** Makes {@code n} calls drawn from {@code seed}; an AssertionError tells the fewest that were answered otherwise. */
+  public void run(long seed, int n) throws Exception {
+    Generator generator = new Generator(seed, families);
+    List<Call> calls = new ArrayList<>();
+    for (int i = 0; i < n; i++) {
+      calls.add(generator.next());
+    }
+    Difference first = compare(calls);
+    if (first != null) {
+      List<Call> few = shrink(new ArrayList<>(calls.subList(0, first.at() + 1)));
+      Difference last = compare(few);
+      StringBuilder text = new StringBuilder("answers differ; the calls, the last one answered otherwise:");
+      few.forEach(call -> text.append("\n      ").append(call));
+      Difference shown = last == null ? first : last;
+      text.append(last == null ? "\n    (not again with these calls alone: " + first.call() + ")" : "");
+      text.append("\n    Hadoop: ").append(shown.wanted()).append("\n    here:   ").append(shown.seen());
+      throw new AssertionError(text.toString());
+    }
+  }
+
+  private Difference compare(List<Call> calls) throws Exception {
+    // The same length at any time, so that limits on paths are met alike.
+    String root = String.format("/run%08d", runs++);
+    hadoop.begin(root);
+    target.begin(root);
+    try {
+      for (int i = 0; i < calls.size(); i++) {
+        Call call = calls.get(i);
+        Future<String> there = threads.submit(() -> hadoop.answer(call));
+        String seen = target.answer(call);
+        String wanted = there.get();
+        if (!wanted.equals(seen)) {
+          return new Difference(i, call, wanted, seen);
+        }
+        if (HALFWAY.matcher(wanted).find()) {
+          levelParents(root, call);
+        }
+      }
+      return null;
+    } finally {
+      hadoop.end();
+      target.end();
+    }
+  }
+
+  /**
+   * Takes away the folders that Hadoop made above a name before it found that the name may not be: a call that fails
+   * changes nothing here.
+   */
+  private void levelParents(String root, Call call) throws Exception {
+    String path = call.text().split(" ")[1].replace("~", root);
+    for (int end = path.lastIndexOf('/'); end > root.length(); end = path.lastIndexOf('/', end - 1)) {
+      String folder = path.substring(0, end);
+      if (hadoop.has(folder) && !target.has(folder)) {
+        hadoop.remove(folder);
+      } else if (hadoop.has(folder)) {
+        // Its children have changed on one side only.
+        hadoop.superuser().setTimes(folder, 0, -1);
+        target.superuser().setTimes(folder, 0, -1);
+        return;
+      }
+    }
+  }
+
+  /** Leaves out calls, many at a time and then fewer, as long as the last call is still answered otherwise. */
+  private List<Call> shrink(List<Call> calls) throws Exception {
+    for (int chunk = calls.size() / 2; chunk >= 1; chunk /= 2) {
+      for (int at = 0; at + chunk < calls.size(); ) {
+        List<Call> fewer = new ArrayList<>(calls.subList(0, at));
+        fewer.addAll(calls.subList(at + chunk, calls.size()));
+        Difference d = compare(fewer);
+        if (d != null) {
+          calls = new ArrayList<>(fewer.subList(0, d.at() + 1));
+        } else {
+          at += chunk;
+        }
+      }
+    }
+    return calls;
+  }
+
+  @Override
+  public void close() throws Exception {
+    threads.shutdownNow();
+    hadoop.close();
+    target.close();
+  }
+}
