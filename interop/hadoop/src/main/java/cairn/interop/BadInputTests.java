@@ -213,7 +213,7 @@ final class BadInputTests {
     ports.put("DataNode RPC", cluster.describe().path(node).get(0).path("ipc").asText());
     ports.put("DataNode transfer", cluster.describe().path(node).get(0).path("xfer").asText());
     ports.put("NameNode HTTP", cluster.httpAddress());
-    ports.put("DataNode HTTP", cluster.describe().path(node).get(0).path("http").asText());
+    ports.put("DataNode HTTP", cluster.describe().path(node).get(0).path("http").asText().replace("http://", ""));
     // A DataNode need not have a web server.
     ports.values().removeIf(address -> !address.contains(":"));
     for (Map.Entry<String, String> port : ports.entrySet()) {
