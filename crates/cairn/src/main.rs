@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod output;
 mod salvage;
+mod words;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -83,7 +84,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cairn = Cairn::parse();
+    let cairn = Cairn::parse_from(words::options_first(std::env::args_os().collect()));
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(cairn.settings.log.unwrap_or(cairn.command.log_level()))
