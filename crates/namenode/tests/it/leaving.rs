@@ -52,6 +52,38 @@ async fn report(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn open_files_that_keep_a_node_from_leaving_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_node, datanodes, client) = start_with_file(dir.path()).await;
+    // The first block has three copies on three nodes and the second is open; the other file has no block.
+    client.create("/held", "me").await;
+    let located = client.add_block("/held", "me", None).await;
+    let first = finish(&datanodes, &located, 1000, None).await;
+    client.add_block("/held", "me", Some(first)).await;
+    client.create("/idle", "me").await;
+    let list = async |kind: pb::OpenFilesTypeProto, path: &str| {
+        let path = Some(path.to_string());
+        let request = pb::ListOpenFilesRequestProto { id: 0, types: vec![kind as i32], path };
+        let listed: pb::ListOpenFilesResponseProto =
+            client.call("listOpenFiles", &request).await.unwrap();
+        assert!(!listed.has_more);
+        listed.entries.into_iter().map(|file| file.path).collect::<Vec<_>>()
+    };
+    let (all, blocking) =
+        (pb::OpenFilesTypeProto::AllOpenFiles, pb::OpenFilesTypeProto::BlockingDecommission);
+    assert_eq!(list(all, "/").await, ["/held", "/idle"]);
+    assert!(list(blocking, "/").await.is_empty());
+    let text = r#"[{"hostName": "127.0.0.1", "port": 10000, "adminState": "DECOMMISSIONED"},
+        {"hostName": "127.0.0.1", "port": 10001}, {"hostName": "127.0.0.1", "port": 10002}]"#;
+    refresh(dir.path(), &client, text).await;
+    assert_eq!(list(blocking, "/").await, ["/held"]);
+    assert!(list(blocking, "/elsewhere").await.is_empty());
+    let request = pb::ListOpenFilesRequestProto { id: 0, types: vec![9], path: None };
+    let refused = client.call::<_, pb::ListOpenFilesResponseProto>("listOpenFiles", &request).await;
+    assert!(refused.unwrap_err().is_remote(class::ILLEGAL_ARGUMENT));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn row_14_reports_and_pages_say_how_far_a_node_is_and_what_holds_it_back() {
     use pb::DatanodeReportTypeProto as Kind;
     let dir = tempfile::tempdir().unwrap();

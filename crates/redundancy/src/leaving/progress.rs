@@ -201,6 +201,15 @@ impl Cluster {
         self.leaving.since.keys().copied()
     }
 
+    /// Whether a node that leaves holds a replica or unit of a block or group that others do not have yet, as far as
+    /// is known.
+    pub fn keeps_a_node_from_leaving(&self, id: BlockId) -> bool {
+        let group = id.group();
+        self.leaving.tracked.values().any(|tracked| {
+            tracked.left.range(group..).next().is_some_and(|(id, _)| id.group() == group)
+        })
+    }
+
     /// What keeps a node from going whose blocks others have.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#isNodeHealthyForDecommissionOrMaintenance`.

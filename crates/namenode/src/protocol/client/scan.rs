@@ -3,6 +3,8 @@
 use cairn_namespace::lease::open_files;
 use cairn_namespace::{InodeId, query};
 use cairn_net::rpc_server::Call;
+use cairn_stripe::BlockId;
+use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
@@ -19,39 +21,82 @@ pub(crate) fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Source: Hadoop 3.5.0 `FSNamesystem#listOpenFiles`.
+/// Open files below a path: all of them, or those of which a leaving DataNode holds a block that others lack.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#listOpenFiles`, `#getFilesBlockingDecom`.
 pub async fn list_open_files(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ListOpenFilesRequestProto = call.decode()?;
     let root = request.path.as_deref().unwrap_or("/");
     cairn_namespace::path::check_absolute(root)?;
     node.check_superuser(call).await?;
-    let all = pb::OpenFilesTypeProto::AllOpenFiles as i32;
-    if !request.types.is_empty() && !request.types.contains(&all) {
-        return Err(Refusal::unsupported("Files that block a decommission are not listed"));
+    let has = |kind: pb::OpenFilesTypeProto| request.types.contains(&(kind as i32));
+    let all = request.types.is_empty() || has(pb::OpenFilesTypeProto::AllOpenFiles);
+    if !all && !has(pb::OpenFilesTypeProto::BlockingDecommission) {
+        let message = format!("Unknown OpenFileType: {:?}", request.types);
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }
-    let after = InodeId(u64::try_from(request.id).unwrap_or(0));
-    let (entries, has_more) = node.ns.read(|store| -> Result<_, Refusal> {
-        let mut ids = open_files(store, after, OPEN_FILES_PAGE + 1)?;
-        let has_more = ids.len() > OPEN_FILES_PAGE;
-        ids.truncate(OPEN_FILES_PAGE);
-        let mut entries = Vec::new();
+    let mut after = InodeId(u64::try_from(request.id).unwrap_or(0));
+    let mut entries = Vec::new();
+    // A client takes an empty page for the last one, so pages are filled.
+    loop {
+        let (page, last) = open_files_after(node, after, root)?;
+        for (file, blocks) in page {
+            if all || is_blocking(node, &blocks) {
+                entries.push(file);
+            }
+            if entries.len() == OPEN_FILES_PAGE {
+                let types = request.types;
+                return answer(&pb::ListOpenFilesResponseProto { entries, has_more: true, types });
+            }
+        }
+        match last {
+            Some(last) => after = last,
+            None => break,
+        }
+    }
+    let types = request.types;
+    answer(&pb::ListOpenFilesResponseProto { entries, has_more: false, types })
+}
+
+/// An open file and its blocks.
+type OpenFile = (pb::OpenFilesBatchResponseProto, Vec<BlockId>);
+
+/// Some open files below `root`, and the last one that was looked at if there may be more.
+fn open_files_after(
+    node: &NameNode,
+    after: InodeId,
+    root: &str,
+) -> Result<(Vec<OpenFile>, Option<InodeId>), Refusal> {
+    node.ns.read(|store| {
+        let ids = open_files(store, after, OPEN_FILES_PAGE)?;
+        let last = ids.last().copied().filter(|_| ids.len() == OPEN_FILES_PAGE);
+        let mut files = Vec::new();
         for id in ids {
             let Some((path, status)) = query::get_inode_info(store, id)? else { continue };
             let Some(writer) = status.inode.file().and_then(|file| file.writer.clone()) else {
                 continue;
             };
-            if is_below(&path, root) {
-                entries.push(pb::OpenFilesBatchResponseProto {
-                    id: id.0 as i64,
-                    path,
-                    client_name: writer.holder,
-                    client_machine: writer.client_machine,
-                });
+            if !is_below(&path, root) {
+                continue;
             }
+            let Some(of) = query::file_blocks(store, id)? else { continue };
+            // The last block has no bytes yet, as far as the namespace knows.
+            let blocks = of.blocks.into_iter().chain(of.last).map(|(_, block)| block.id).collect();
+            let file = pb::OpenFilesBatchResponseProto {
+                id: id.0 as i64,
+                path,
+                client_name: writer.holder,
+                client_machine: writer.client_machine,
+            };
+            files.push((file, blocks));
         }
-        Ok((entries, has_more))
-    })?;
-    answer(&pb::ListOpenFilesResponseProto { entries, has_more, types: request.types })
+        Ok((files, last))
+    })
+}
+
+fn is_blocking(node: &NameNode, blocks: &[BlockId]) -> bool {
+    let cluster = node.cluster();
+    blocks.iter().any(|block| cluster.keeps_a_node_from_leaving(*block))
 }
 
 /// Files with blocks of which nothing good is left. The cookie counts the blocks that were seen.
