@@ -7,10 +7,12 @@ import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -115,9 +117,26 @@ public final class Daemons {
     return new NameNode(conf);
   }
 
+  /** Lets {@code dfsadmin -reconfig} find the files of keys, with the folder of a DataNode's blocks. */
+  private static void publish(File conf, File dir) throws Exception {
+    File site = new File(dir.getPath() + ".site");
+    site.mkdirs();
+    Files.writeString(
+        new File(site, "hdfs-site.xml").toPath(),
+        "<configuration xmlns:xi=\"http://www.w3.org/2001/XInclude\"><xi:include href=\""
+            + new File(conf, "hdfs-site.xml").toURI()
+            + "\"/><property><name>dfs.datanode.data.dir</name><value>"
+            + dir.toURI()
+            + "</value></property></configuration>");
+    ClassLoader parent = Thread.currentThread().getContextClassLoader();
+    URL[] path = {site.toURI().toURL(), conf.toURI().toURL()};
+    Thread.currentThread().setContextClassLoader(new URLClassLoader(path, parent));
+  }
+
   private void role(boolean isNameNode) throws Exception {
-    Configuration conf = base();
     File dir = new File(flags.get("--data"));
+    publish(new File(flags.get("--conf")), dir);
+    Configuration conf = base();
     Map<String, Object> line = new LinkedHashMap<>();
     line.put("pid", ProcessHandle.current().pid());
     if (isNameNode) {
@@ -130,7 +149,11 @@ public final class Daemons {
       DataNode dn = DataNode.createDataNode(new String[0], conf);
       line.put("xfer", address(dn.getXferAddress()));
       System.out.println(JSON.writeValueAsString(line));
-      Thread.currentThread().join();
+      // What DataNode.main does: the process ends when an operator or the NameNode shuts the DataNode down.
+      Method join = DataNode.class.getDeclaredMethod("join");
+      join.setAccessible(true);
+      join.invoke(dn);
+      System.exit(0);
     }
   }
 

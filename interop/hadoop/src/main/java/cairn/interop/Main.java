@@ -70,6 +70,7 @@ public final class Main {
     ContractTests.run(context);
     DifferentialTests.run(context);
     FsckTests.run(context);
+    OperateTests.run(context);
     FileTests.run(context);
     LayoutTests.run(context);
     BadInputTests.run(context);

@@ -106,9 +106,10 @@ final class MixedTests {
   }
 
   /**
-   * The SHA-256 of a file. Now and then Hadoop's client finds its own decoder to be null ({@code
-   * DFSStripedInputStream.useDirectBuffer}), in a stream that was just opened and that nobody closed, also where
-   * the NameNode is Hadoop's: it is asked once more then.
+   * The SHA-256 of a file. When fewer units than the data has answer in time, Hadoop's {@code StripeReader.readStripe}
+   * closes the stream, and {@code DFSStripedInputStream.readWithStrategy} then tries again with the closed one: its
+   * decoder is null, and the real reason stands only in the client's log (HDFS-17893, mended after 3.5.0). What Hadoop
+   * means to do there is done here: the file is read once more.
    */
   private String digest(Path path) throws IOException {
     try {

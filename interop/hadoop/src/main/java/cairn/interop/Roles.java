@@ -18,6 +18,7 @@ import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 
 /** A NameNode and DataNodes, each a process of its own on fixed ports, so that signals hit one of them alone. */
 final class Roles implements AutoCloseable {
@@ -37,7 +38,7 @@ final class Roles implements AutoCloseable {
     this.keys = keys;
     conf = new File(data, "conf");
     conf.mkdirs();
-    writeSite();
+    writeSite(Map.of());
     startNameNode();
     for (int i = 0; i < count; i++) {
       ports.add(
@@ -49,11 +50,13 @@ final class Roles implements AutoCloseable {
     startAllDataNodes();
   }
 
-  private void writeSite() throws IOException {
+  /** Writes the files of keys that every role has read, with {@code own} beside the keys of all tests. */
+  void writeSite(Map<String, String> own) throws IOException {
     Configuration core = new Configuration(false);
     core.set("fs.defaultFS", "hdfs://127.0.0.1:" + rpcPort);
     Configuration hdfs = new Configuration(false);
     keys.forEach(hdfs::set);
+    own.forEach(hdfs::set);
     hdfs.set("dfs.namenode.rpc-address", "127.0.0.1:" + rpcPort);
     hdfs.set("dfs.namenode.http-address", "127.0.0.1:" + httpPort);
     try (OutputStream a = new FileOutputStream(new File(conf, "core-site.xml"));
@@ -177,6 +180,21 @@ final class Roles implements AutoCloseable {
     throw new AssertionError("no process listens on " + node.getXferAddr());
   }
 
+  /** Whether the process of DataNode {@code i} has not ended. */
+  boolean isRunning(int i) {
+    return nodes.get(i).isAlive();
+  }
+
+  /** The folder of DataNode {@code i}. */
+  File folder(int i) {
+    return new File(data, "dn" + i);
+  }
+
+  int live() throws IOException {
+    return fs().getDataNodeStats(DatanodeReportType.LIVE).length;
+  }
+
+  /** The ports of DataNode {@code i}: data transfer, RPC and HTTP. */
   int[] ports(int i) {
     return ports.get(i);
   }

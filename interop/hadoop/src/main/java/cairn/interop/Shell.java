@@ -11,12 +11,14 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.hdfs.tools.DFSAdmin;
 import org.apache.hadoop.hdfs.tools.DFSck;
+import org.apache.hadoop.hdfs.tools.DebugAdmin;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
+import org.apache.hadoop.hdfs.tools.StoragePolicyAdmin;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
-/** Runs {@code hdfs dfs}, {@code hdfs ec}, {@code hdfs dfsadmin} and {@code hdfs fsck} in this JVM and captures what they print. */
+/** Runs {@code hdfs dfs}, {@code ec}, {@code dfsadmin}, {@code fsck}, {@code storagepolicies} and {@code debug} in this JVM and captures what they print. */
 final class Shell {
   /** What one command left behind. */
   record Result(int code, byte[] out, String err) {
@@ -27,7 +29,7 @@ final class Shell {
 
   private Shell() {}
 
-  /** Runs tool {@code name} ({@code fs}, {@code ec}, {@code admin} or {@code fsck}) as {@code user}; null is the user of this process. */
+  /** Runs tool {@code name} ({@code fs}, {@code ec}, {@code admin}, {@code fsck}, {@code storagepolicies} or {@code debug}) as {@code user}; null is the user of this process. */
   static Result run(Configuration conf, String user, String name, String[] args, byte[] stdin)
       throws Exception {
     UserGroupInformation ugi =
@@ -68,6 +70,8 @@ final class Shell {
       case "ec" -> new ECAdmin(conf);
       case "admin" -> new DFSAdmin(conf);
       case "fsck" -> new DFSck(conf, System.out);
+      case "storagepolicies" -> new StoragePolicyAdmin(conf);
+      case "debug" -> new DebugAdmin(conf);
       default -> throw new IllegalArgumentException("unknown tool " + name);
     };
   }
