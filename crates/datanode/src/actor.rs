@@ -106,6 +106,7 @@ async fn serve(node: &Arc<Node>) -> End {
             () = node.reports.wait_urgent() => {}
             () = node.bad_blocks.wait() => {}
             () = node.report_now.notified() => next_report = Instant::now(),
+            () = node.changes_now.notified() => {}
             () = node.heartbeat_now.notified() => next_heartbeat = Instant::now(),
         }
     }

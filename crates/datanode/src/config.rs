@@ -66,6 +66,12 @@ pub struct DataNodeConfig {
     pub hostname: Option<String>,
     /// User that the RPCs to the NameNode name.
     pub user: String,
+    /// Whether some calls are for superusers only: `dfs.permissions.enabled`.
+    pub permissions_enabled: bool,
+    /// Group whose members are superusers beside `user`: `dfs.permissions.superusergroup`.
+    pub supergroup: String,
+    /// Groups of users that the system does not know: `hadoop.user.group.static.mapping.overrides`.
+    pub static_groups: Vec<(String, Vec<String>)>,
     /// What an acknowledged block has survived: `dfs.datanode.synconclose`.
     pub durability: Durability,
     /// Bytes of each volume left to others: `dfs.datanode.du.reserved`.
@@ -147,6 +153,9 @@ impl Default for DataNodeConfig {
             http_addr: None,
             hostname: None,
             user: "hdfs".into(),
+            permissions_enabled: true,
+            supergroup: "supergroup".into(),
+            static_groups: Vec::new(),
             durability: Durability::Stable,
             reserved_bytes: 0,
             failed_volumes_tolerated: 0,

@@ -10,6 +10,7 @@ use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
 use crate::volume::Volume;
+use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
@@ -18,7 +19,7 @@ use cairn_wire::proto::hdfs::{DatanodeIDProto, DatanodeInfoProto};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
@@ -26,6 +27,9 @@ use tokio::task::JoinSet;
 
 /// Socket buffers of data connections, in bytes.
 const SOCKET_BUFFER: usize = 1 << 20;
+
+/// How long groups are believed: the default of `hadoop.security.groups.cache.secs`.
+const GROUPS_BELIEVED_FOR: Duration = Duration::from_secs(300);
 
 /// The protocol DataNodes recover blocks with.
 pub(crate) const INTER_DATANODE: &str =
@@ -67,12 +71,18 @@ pub(crate) struct Node {
     pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
     pub(crate) report_now: Notify,
+    /// Asks for an incremental report.
+    pub(crate) changes_now: Notify,
     /// Asks for a heartbeat: there is room for more work.
     pub(crate) heartbeat_now: Notify,
     /// Block groups whose lost units are being rebuilt here.
     pub(crate) reconstructions: Reconstructions,
     /// The block scanners of the volumes.
     pub(crate) scanner: Scanner,
+    /// The groups of users, for what only superusers may do.
+    pub(crate) groups: Groups,
+    /// Whether a superuser has told this DataNode to stop.
+    pub(crate) is_told_to_stop: AtomicBool,
 }
 
 impl Node {
@@ -114,8 +124,11 @@ impl Node {
             moves: Semaphore::new(config.max_moves),
             balance_budget: Budget::new(config.balance_bandwidth),
             report_now: Notify::new(),
+            changes_now: Notify::new(),
             heartbeat_now: Notify::new(),
             reconstructions: Reconstructions::new(&config),
+            groups: Groups::new(&config.static_groups, GROUPS_BELIEVED_FOR),
+            is_told_to_stop: AtomicBool::new(false),
             config,
         }
     }

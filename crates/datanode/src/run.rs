@@ -14,6 +14,7 @@ use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
 
 /// A DataNode that is not running yet.
@@ -96,12 +97,18 @@ impl RunningDataNode {
         self.node.scanner.status()
     }
 
-    /// Completes when the DataNode has stopped by itself, because more volumes failed than may or because the
-    /// NameNode does not want it, and says why. What runs it should then end with an error.
+    /// Completes when the DataNode has stopped by itself, because more volumes failed than may, because the NameNode
+    /// does not want it, or because a superuser told it to, and says why. What runs it should then end, and with an
+    /// error unless [`RunningDataNode::was_told_to_stop`].
     ///
     /// Source: Hadoop 3.5.0 `DataNode#handleVolumeFailures`, `BPServiceActor#offerService`.
     pub async fn stopped(&self) -> String {
         self.node.dataset.given_up().await
+    }
+
+    /// Whether it has stopped because a superuser told it to (`hdfs dfsadmin -shutdownDatanode`), which is no error.
+    pub fn was_told_to_stop(&self) -> bool {
+        self.node.is_told_to_stop.load(Ordering::Acquire)
     }
 
     /// Why the DataNode has stopped by itself; `None` while it serves. See [`RunningDataNode::stopped`].
@@ -154,7 +161,7 @@ impl Service for Ipc {
         ])?;
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
-            cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call),
+            cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
             _ => inter::call(&self.node, &call).await,
         }
     }

@@ -142,6 +142,27 @@ impl Volume {
         self.storage_type
     }
 
+    /// Bytes left to others.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reserved
+    }
+
+    /// Bytes set aside for replicas that are being written.
+    pub(crate) fn promised(&self) -> u64 {
+        self.promised.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has a folder for block pool `name`.
+    pub(crate) fn has_pool(&self, name: &str) -> Result<bool> {
+        let current = self.root.join(layout::CURRENT);
+        for entry in fs::read_dir(&current).at(&current)? {
+            if entry.at(&current)?.file_name().to_str() == Some(name) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Writes the identity of the volume and of its block pool where they are missing, makes the folders, and
     /// empties `tmp`. Fails if the volume belongs to another cluster or DataNode.
     pub(crate) fn open_pool(&self, node: &NodeVersion, pool: &PoolVersion) -> Result<()> {

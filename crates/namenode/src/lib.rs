@@ -6,7 +6,6 @@
 
 pub mod config;
 pub mod fsck;
-pub mod groups;
 pub mod hosts;
 pub mod journal;
 mod leases;

@@ -12,6 +12,7 @@ use cairn_namespace::apply::RemovedBlock;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
+use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockLookup, Cluster, DisprovedCrc, LateCrc, Now};
@@ -20,7 +21,6 @@ use cairn_wire::exception::class;
 use tokio::sync::Notify;
 
 use crate::config::NameNodeConfig;
-use crate::groups::Groups;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
@@ -107,6 +107,9 @@ impl NameNode {
             "getDatanodeReport" => "datanodeReport",
             "getSlowDatanodeReport" => "slowDataNodesReport",
             "rollEdits" => "rollEditLog",
+            "startReconfiguration" => "startNamenodeReconfiguration",
+            "getReconfigurationStatus" => "getNamenodeReconfigurationStatus",
+            "listReconfigurableProperties" => "listNamenodeReconfigurableProperties",
             method => method,
         };
         self.check_superuser_for(call, operation).await

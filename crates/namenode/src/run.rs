@@ -11,6 +11,7 @@ use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
@@ -20,7 +21,6 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::config::{self, NameNodeConfig};
-use crate::groups::{Groups, process_user};
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;

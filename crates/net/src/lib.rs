@@ -6,6 +6,7 @@
 
 pub mod file_read;
 mod frame;
+pub mod groups;
 pub mod http;
 pub mod reconfiguration;
 pub mod rpc_client;

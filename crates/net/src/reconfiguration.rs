@@ -21,6 +21,9 @@ pub const NAME: &str = "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol"
 /// What the files say: the settings that follow from them, and each property as text.
 pub type Read<C> = (C, BTreeMap<String, String>);
 
+/// The name of a property, and the text that stands for its default.
+pub type Property = (&'static str, &'static str);
+
 /// Reads the configuration files again, or says what is wrong with them.
 pub struct Reload<C>(Arc<dyn Fn() -> Result<Read<C>, String> + Send + Sync>);
 
@@ -53,16 +56,13 @@ struct State {
 /// The properties that a server can change, and what became of the last change.
 pub struct Reconfiguration<C> {
     reload: Option<Reload<C>>,
-    properties: &'static [&'static str],
+    properties: &'static [Property],
     state: Mutex<State>,
 }
 
 impl<C> Reconfiguration<C> {
     /// For a server that has just read its configuration. Without `reload` there are no files to read again.
-    pub fn new(
-        reload: Option<Reload<C>>,
-        properties: &'static [&'static str],
-    ) -> Reconfiguration<C> {
+    pub fn new(reload: Option<Reload<C>>, properties: &'static [Property]) -> Reconfiguration<C> {
         let read = reload.as_ref().and_then(|reload| (reload.0)().ok());
         let values = read.map(|(_, values)| values).unwrap_or_default();
         let state = Mutex::new(State { values, ..State::default() });
@@ -71,7 +71,7 @@ impl<C> Reconfiguration<C> {
 
     /// Answers `listReconfigurableProperties`.
     pub fn list(&self) -> Result<Vec<u8>, RemoteException> {
-        let name = self.properties.iter().map(|name| name.to_string()).collect();
+        let name = self.properties.iter().map(|(name, _)| name.to_string()).collect();
         respond(&ListReconfigurablePropertiesResponseProto { name })
     }
 
@@ -95,23 +95,23 @@ impl<C> Reconfiguration<C> {
         let (settings, values) = (reload.0)().map_err(RemoteException::io)?;
         let mut state = self.lock();
         let mut changes = Vec::new();
-        for name in self.properties {
-            let (old, new) = (state.values.get(*name).cloned(), values.get(*name).cloned());
+        for (name, default) in self.properties {
+            let of = |values: &BTreeMap<String, String>| {
+                values.get(*name).cloned().unwrap_or_else(|| default.to_string())
+            };
+            let (old, new) = (of(&state.values), of(&values));
             if old == new {
                 continue;
             }
             let error_message = apply(name, &settings).err();
             if error_message.is_none() {
                 tracing::info!(name, old, new, "a property has changed");
-                match new.clone() {
-                    Some(new) => state.values.insert(name.to_string(), new),
-                    None => state.values.remove(*name),
-                };
+                state.values.insert(name.to_string(), new.clone());
             }
             changes.push(GetReconfigurationStatusConfigChangeProto {
                 name: name.to_string(),
-                old_value: old.unwrap_or_default(),
-                new_value: new,
+                old_value: old,
+                new_value: Some(new),
                 error_message,
             });
         }
@@ -157,7 +157,7 @@ mod tests {
         ])));
         let read = files.clone();
         let reload = Reload::new(move || Ok((7, read.lock().unwrap().clone())));
-        let server = Reconfiguration::new(Some(reload), &["a", "b", "c"]);
+        let server = Reconfiguration::new(Some(reload), &[("a", ""), ("b", ""), ("c", "0")]);
         let status = |server: &Reconfiguration<i32>| {
             let bytes = server.status().unwrap();
             GetReconfigurationStatusResponseProto::decode(&bytes[..]).unwrap()
@@ -180,7 +180,7 @@ mod tests {
             .iter()
             .map(|c| (&c.name[..], &c.old_value[..], c.new_value(), c.error_message.as_deref()))
             .collect();
-        assert_eq!(changes, [("a", "1", "2", None), ("c", "", "3", Some("no"))]);
+        assert_eq!(changes, [("a", "1", "2", None), ("c", "0", "3", Some("no"))]);
         // What could not be applied is tried again, what was is not.
         let mut again = Vec::new();
         let apply = |name: &str, _: &i32| {

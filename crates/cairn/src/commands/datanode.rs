@@ -39,7 +39,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     crate::say!("{line}");
     let failure = tokio::select! {
         told = output::told_to_stop() => { told?; None }
-        why = running.stopped() => Some(why),
+        why = running.stopped() => (!running.was_told_to_stop()).then_some(why),
     };
     running.shutdown().await;
     match failure {

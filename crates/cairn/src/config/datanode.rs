@@ -4,6 +4,7 @@ use super::namenode::{address, authority, folder};
 use super::{Configuration, value};
 use anyhow::{Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability, StorageType};
+use cairn_net::groups::process_user;
 use std::time::Duration;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
@@ -23,11 +24,14 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.read("dfs.datanode.http.address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
     conf.read("dfs.datanode.hostname", |text| Ok(Some(text.to_string())), &mut c.hostname)?;
     conf.boolean("dfs.datanode.use.datanode.hostname", &mut c.connect_via_hostname)?;
-    if let Some(user) =
-        std::env::var("HADOOP_USER_NAME").ok().or_else(|| std::env::var("USER").ok())
-    {
+    // USER says nothing: services are started without it.
+    if let Some(user) = std::env::var("HADOOP_USER_NAME").ok().or_else(process_user) {
         c.user = user;
     }
+    conf.boolean("dfs.permissions.enabled", &mut c.permissions_enabled)?;
+    let text = |text: &str| Ok(text.to_string());
+    conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
+    conf.read("hadoop.user.group.static.mapping.overrides", value::groups, &mut c.static_groups)?;
     let durability = |text: &str| match text {
         "stable" => Ok(Durability::Stable),
         "page-cache" => Ok(Durability::PageCache),

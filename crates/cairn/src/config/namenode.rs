@@ -125,18 +125,11 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
     conf.seconds("hadoop.security.groups.cache.secs", &mut c.groups_cache)?;
-    if let Some(mapping) = conf.get("hadoop.user.group.static.mapping.overrides") {
-        c.static_groups = mapping
-            .split(';')
-            .filter(|entry| !entry.trim().is_empty())
-            .map(|entry| {
-                let (user, groups) = entry.split_once('=').unwrap_or((entry, ""));
-                let groups = groups.split(',').map(str::trim).filter(|g| !g.is_empty());
-                (user.trim().to_string(), groups.map(str::to_string).collect())
-            })
-            .collect();
-    }
-    Ok(())
+    conf.read(
+        "hadoop.user.group.static.mapping.overrides",
+        super::value::groups,
+        &mut c.static_groups,
+    )
 }
 
 fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {

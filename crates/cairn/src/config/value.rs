@@ -52,6 +52,17 @@ pub fn duration(text: &str, unit: Duration) -> Result<Duration> {
     Ok(Duration::new(secs, (nanos % 1_000_000_000) as u32))
 }
 
+/// Groups of users: `user=group,group;user=`.
+pub fn groups(text: &str) -> Result<Vec<(String, Vec<String>)>> {
+    let entries = text.split(';').filter(|entry| !entry.trim().is_empty());
+    let of = |entry: &str| {
+        let (user, groups) = entry.split_once('=').unwrap_or((entry, ""));
+        let groups = groups.split(',').map(str::trim).filter(|g| !g.is_empty());
+        (user.trim().to_string(), groups.map(str::to_string).collect())
+    };
+    Ok(entries.map(of).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

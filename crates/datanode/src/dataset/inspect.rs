@@ -32,6 +32,11 @@ impl Dataset {
         here.map(|(id, entry)| (*id, entry.replica.clone())).collect()
     }
 
+    /// How many finalized replicas a volume has.
+    pub(crate) fn count_finalized_on(&self, volume: &Volume) -> usize {
+        self.lock().values().filter(|entry| is_finalized_on(entry, volume)).count()
+    }
+
     /// Forgets a finalized replica whose block file has vanished. Returns its stamp; `None` if that is not so.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#checkAndUpdate`.

@@ -1,17 +1,25 @@
 //! ClientDatanodeProtocol: what clients and administrators ask of a DataNode by RPC.
 
+use crate::dataset::blocking;
+use crate::error::DataNodeError;
 use crate::node::Node;
 use crate::protocol;
+use crate::volume::Volume;
 use cairn_net::rpc_server::{Call, respond};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{
-    DatanodeLocalInfoProto, EvictWritersResponseProto, GetBalancerBandwidthResponseProto,
+    DatanodeLocalInfoProto, DatanodeVolumeInfoProto, DeleteBlockPoolRequestProto,
+    DeleteBlockPoolResponseProto, EvictWritersResponseProto, GetBalancerBandwidthResponseProto,
     GetDatanodeInfoResponseProto, GetReplicaVisibleLengthRequestProto,
-    GetReplicaVisibleLengthResponseProto, RefreshNamenodesResponseProto,
-    TriggerBlockReportResponseProto,
+    GetReplicaVisibleLengthResponseProto, GetVolumeReportResponseProto,
+    RefreshNamenodesResponseProto, ShutdownDatanodeRequestProto, ShutdownDatanodeResponseProto,
+    TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
 };
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// The protocol's name on the wire.
 pub(crate) const NAME: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
@@ -19,8 +27,44 @@ pub(crate) const NAME: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodePro
 /// The Hadoop version whose behaviour this is.
 pub(crate) const SOFTWARE_VERSION: &str = "3.5.0";
 
+/// Versions that Hadoop's files of defaults give themselves (`hadoop.common.configuration.version`,
+/// `hadoop.hdfs.configuration.version`).
+const CONFIG_VERSION: &str = "core-3.0.0,hdfs-1";
+
+/// Time for the answer to get to the caller before the DataNode stops.
+///
+/// Source: Hadoop 3.5.0 `DataNode#shutdownDatanode`.
+const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
+/// The same where it is to be back soon.
+const RESTART_DELAY: Duration = Duration::from_millis(100);
+
+/// What only superusers may call.
+const FOR_SUPERUSERS: &[&str] = &[
+    "refreshNamenodes",
+    "deleteBlockPool",
+    "shutdownDatanode",
+    "evictWriters",
+    "triggerBlockReport",
+    "getVolumeReport",
+];
+
+/// Refuses whoever is neither the user of this DataNode nor in the superusers' group.
+///
+/// Source: Hadoop 3.5.0 `DataNode#checkSuperuserPrivilege`.
+pub(crate) async fn check_superuser(node: &Node, call: &Call) -> Result<(), RemoteException> {
+    let (user, config) = (&call.user.effective, &node.config);
+    let is_free = !config.permissions_enabled || *user == config.user;
+    if is_free || node.groups.of(user).await.contains(&config.supergroup) {
+        return Ok(());
+    }
+    Err(RemoteException::new(class::ACCESS_CONTROL, "Permission denied."))
+}
+
 /// Answers one call.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
+    if FOR_SUPERUSERS.contains(&&*call.method) {
+        check_superuser(node, call).await?;
+    }
     match call.method.as_str() {
         "getReplicaVisibleLength" => {
             let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
@@ -30,7 +74,7 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         "getDatanodeInfo" => respond(&GetDatanodeInfoResponseProto {
             local_info: DatanodeLocalInfoProto {
                 software_version: SOFTWARE_VERSION.into(),
-                config_version: "core-3.5.0,hdfs-3.5.0".into(),
+                config_version: CONFIG_VERSION.into(),
                 uptime: node.started.elapsed().as_secs(),
             },
         }),
@@ -42,22 +86,28 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
             respond(&EvictWritersResponseProto {})
         }
         "triggerBlockReport" => {
-            node.report_now.notify_one();
+            trigger_block_report(node, &call.decode()?).await;
             respond(&TriggerBlockReportResponseProto {})
         }
         // One NameNode, found by its name at every connection: there is nothing to refresh.
         "refreshNamenodes" => respond(&RefreshNamenodesResponseProto {}),
         "getReconfigurationStatus" | "startReconfiguration" | "listReconfigurableProperties" => {
-            super::reconfigure::call(node, call)
+            super::reconfigure::call(node, call).await
         }
         "getBlockLocalPathInfo" => Err(RemoteException::new(
             class::ACCESS_CONTROL,
             "Can't continue with getBlockLocalPathInfo() authorization. The user is not configured in dfs.block.local-path-access.user",
         )),
-        "deleteBlockPool"
-        | "shutdownDatanode"
-        | "getVolumeReport"
-        | "submitDiskBalancerPlan"
+        "getVolumeReport" => respond(&volume_report(node).await?),
+        "deleteBlockPool" => {
+            delete_block_pool(node, &call.decode()?)?;
+            respond(&DeleteBlockPoolResponseProto {})
+        }
+        "shutdownDatanode" => {
+            shut_down(node, call)?;
+            respond(&ShutdownDatanodeResponseProto {})
+        }
+        "submitDiskBalancerPlan"
         | "cancelDiskBalancerPlan"
         | "queryDiskBalancerPlan"
         | "getDiskBalancerSetting" => Err(RemoteException::new(
@@ -66,4 +116,90 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         )),
         _ => Err(call.unknown_method()),
     }
+}
+
+/// Reports in full, or what has changed. A name of another NameNode asks for nothing.
+///
+/// Source: Hadoop 3.5.0 `DataNode#triggerBlockReport`.
+async fn trigger_block_report(node: &Node, request: &TriggerBlockReportRequestProto) {
+    if let Some(asked) = &request.nn_address {
+        let mine = addresses(&node.config.name_node).await;
+        if !addresses(asked).await.iter().any(|addr| mine.contains(addr)) {
+            return;
+        }
+    }
+    match request.incremental {
+        true => node.changes_now.notify_one(),
+        false => node.report_now.notify_one(),
+    }
+}
+
+/// What a `host:port` means here; nothing if nobody knows.
+async fn addresses(name: &str) -> Vec<SocketAddr> {
+    tokio::net::lookup_host(name).await.map(Iterator::collect).unwrap_or_default()
+}
+
+/// Source: Hadoop 3.5.0 `DataNode#getVolumeReport`.
+async fn volume_report(node: &Arc<Node>) -> Result<GetVolumeReportResponseProto, DataNodeError> {
+    let dataset = node.dataset.clone();
+    blocking(move || {
+        let volumes = dataset.volumes().iter().filter(|volume| !volume.is_failed());
+        let info = |volume: &Arc<Volume>| -> Result<DatanodeVolumeInfoProto, DataNodeError> {
+            let usage = volume.usage()?;
+            Ok(DatanodeVolumeInfoProto {
+                path: volume.root().display().to_string(),
+                storage_type: protocol::storage_type_number(volume.storage_type()),
+                used_space: usage.used,
+                free_space: usage.remaining,
+                reserved_space: volume.reserved(),
+                reserved_space_for_replicas: volume.promised(),
+                num_blocks: dataset.count_finalized_on(volume) as u64,
+            })
+        };
+        Ok(GetVolumeReportResponseProto {
+            volume_info: volumes.map(info).collect::<Result<_, _>>()?,
+        })
+    })
+    .await
+}
+
+/// The pool that is served is never deleted; of another there has to be nothing. Deviation: Hadoop deletes what
+/// other pools have left.
+///
+/// Source: Hadoop 3.5.0 `DataNode#deleteBlockPool`.
+fn delete_block_pool(
+    node: &Node,
+    request: &DeleteBlockPoolRequestProto,
+) -> Result<(), RemoteException> {
+    if node.dataset.pool_id() == Some(&request.block_pool) {
+        return Err(RemoteException::io(
+            "The block pool is still running. First do a refreshNamenodes to shutdown the block pool service",
+        ));
+    }
+    let volumes = node.dataset.volumes().iter().filter(|volume| !volume.is_failed());
+    let found: Result<Vec<bool>, _> = volumes.map(|v| v.has_pool(&request.block_pool)).collect();
+    match found?.contains(&true) {
+        false => Ok(()),
+        true => Err(RemoteException::new(
+            class::UNSUPPORTED_OPERATION,
+            "deleteBlockPool is not supported",
+        )),
+    }
+}
+
+/// Stops the DataNode soon. Deviation: writers are not told to wait for its restart.
+///
+/// Source: Hadoop 3.5.0 `DataNode#shutdownDatanode`.
+fn shut_down(node: &Arc<Node>, call: &Call) -> Result<(), RemoteException> {
+    let request: ShutdownDatanodeRequestProto = call.decode()?;
+    if node.is_told_to_stop.swap(true, Ordering::AcqRel) {
+        return Err(RemoteException::io("Shutdown already in progress."));
+    }
+    let (dataset, user) = (node.dataset.clone(), call.user.effective.clone());
+    node.tasks.spawn(async move {
+        let delay = if request.for_upgrade { RESTART_DELAY } else { SHUTDOWN_DELAY };
+        tokio::time::sleep(delay).await;
+        dataset.give_up(format!("{user} has shut it down"));
+    });
+    Ok(())
 }

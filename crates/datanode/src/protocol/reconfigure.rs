@@ -5,9 +5,10 @@
 
 use crate::config::DataNodeConfig;
 use crate::node::Node;
+use crate::protocol::client;
+use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 use cairn_wire::RemoteException;
-use cairn_wire::exception::class;
 use std::sync::Arc;
 
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
@@ -19,18 +20,19 @@ const SCAN_RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
 const SCAN_PERIOD: &str = "dfs.datanode.scan.period.hours";
 
 /// The properties that can change.
-pub(crate) const PROPERTIES: &[&str] =
-    &[BALANCE, TRANSFER, READ, WRITE, THREADS, SCAN_RATE, SCAN_PERIOD];
+pub(crate) const PROPERTIES: &[Property] = &[
+    (BALANCE, "100m"),
+    (TRANSFER, "0"),
+    (READ, "0"),
+    (WRITE, "0"),
+    (THREADS, "8"),
+    (SCAN_RATE, "1048576"),
+    (SCAN_PERIOD, "504"),
+];
 
-/// Answers a call; only the DataNode's own user may change anything.
-pub(crate) fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
-    let user = &call.user.effective;
-    if call.method == "startReconfiguration" && *user != node.config.user {
-        return Err(RemoteException::new(
-            class::ACCESS_CONTROL,
-            format!("User {user} does not have superuser privilege to reconfigure this DataNode"),
-        ));
-    }
+/// Answers a call of a superuser.
+pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
+    client::check_superuser(node, call).await?;
     node.reconfiguration.call(call, |name, new| apply(node, name, new))
 }
 

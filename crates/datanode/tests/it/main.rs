@@ -1,5 +1,6 @@
 //! A DataNode over real sockets and real files, with a NameNode that only records and commands.
 
+mod admin;
 mod balance;
 mod checksum;
 mod cluster;

@@ -4,6 +4,7 @@
 //! Source: Hadoop 3.5.0 `NameNode#reconfigurePropertyImpl`. Deviation: the interval between rounds of
 //! mending, and how much is scrubbed, can be changed as well.
 
+use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 
 use super::refusal::Answer;
@@ -23,17 +24,17 @@ const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
 /// The properties that can change.
-pub const PROPERTIES: &[&str] = &[
-    HEARTBEAT,
-    RECHECK,
-    STREAMS,
-    STREAMS_HARD,
-    MULTIPLIER,
-    INVALIDATE,
-    PENDING,
-    INTERVAL,
-    SCRUB_PERIOD,
-    SCRUB_RATE,
+pub const PROPERTIES: &[Property] = &[
+    (HEARTBEAT, "3"),
+    (RECHECK, "300000"),
+    (STREAMS, "2"),
+    (STREAMS_HARD, "4"),
+    (MULTIPLIER, "2"),
+    (INVALIDATE, "1000"),
+    (PENDING, "300"),
+    (INTERVAL, "3s"),
+    (SCRUB_PERIOD, "504h"),
+    (SCRUB_RATE, "4m"),
 ];
 
 /// Handles a call of this protocol.
