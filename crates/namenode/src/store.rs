@@ -4,9 +4,12 @@
 //! number of the last applied entry is committed together with its changes, so that a start knows
 //! where in the log to go on. The tables are described in `docs/on-disk.md`.
 
+mod checked_file;
 mod identity;
 
 pub use identity::{Identity, IdentityError};
+
+use checked_file::CheckedFile;
 
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
 use redb::{
@@ -44,8 +47,10 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates the file. `cache_len` bounds redb's cache, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
-        let mut database =
-            Database::builder().set_cache_size(cache_len).create(path).map_err(backend)?;
+        let file = CheckedFile::open(path).map_err(backend)?;
+        let mut builder = Database::builder();
+        let builder = builder.set_cache_size(cache_len);
+        let mut database = builder.create_with_backend(file).map_err(backend)?;
         if !database.check_integrity().map_err(backend)? {
             return Err(StoreError::Corrupt {
                 what: "namespace store",

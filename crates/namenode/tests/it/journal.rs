@@ -12,6 +12,8 @@ use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, query};
 use std::fs;
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -378,4 +380,38 @@ fn a_flipped_bit_in_the_store_is_noticed_or_has_no_effect() {
         }
     }
     assert!(noticed > 20, "{noticed}");
+}
+
+/// The store's file changes under a running NameNode, which has little of it in memory.
+#[test]
+fn a_bit_that_flips_in_the_store_of_a_running_name_node_is_never_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = || NamesystemOptions { cache_len: 16 << 10, ..options() };
+    let namesystem = Namesystem::open(dir.path(), small()).unwrap();
+    for number in 0..400 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    namesystem.close();
+    drop(namesystem);
+    let want = read_all(dir.path()).unwrap();
+    let mut noticed = 0;
+    let mut state = 11_u64;
+    for _ in 0..120 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let image = copy(dir.path());
+        let path = image.path().join("namespace.redb");
+        let namesystem = Namesystem::open(image.path(), small()).unwrap();
+        let file = fs::File::options().read(true).write(true).open(&path).unwrap();
+        let len = file.metadata().unwrap().len();
+        let (at, bit) = ((state >> 20) % len, state >> 60 & 7);
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 1 << bit], at).unwrap();
+        let served = std::panic::catch_unwind(AssertUnwindSafe(|| dump(&namesystem)));
+        match served {
+            Err(_) => noticed += 1,
+            Ok(all) => assert!(all == want, "bit {bit} of byte {at} was served"),
+        }
+    }
+    assert!(noticed > 5, "{noticed}");
 }
