@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 /// DataNodes that can be added.
-const SPARE: usize = 2;
+const SPARE: usize = 6;
 
 /// How long anything may take: far longer than it does.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,9 +99,14 @@ impl Cluster {
 
     /// Adds an empty DataNode and returns its number.
     pub async fn add(&mut self) -> usize {
+        self.add_with(|_| {}).await
+    }
+
+    /// The same with another configuration.
+    pub async fn add_with(&mut self, change: impl FnOnce(&mut DataNodeConfig)) -> usize {
         self.nodes.push(None);
         let node = self.nodes.len() - 1;
-        self.restart(node).await;
+        self.restart_with(node, change).await;
         self.uuids.push(self.nodes[node].as_ref().unwrap().uuid().to_string());
         self.wait_live(self.running().len()).await;
         node

@@ -3,10 +3,12 @@
 //! After each: every acknowledged byte reads back, every block is fully redundant and well placed
 //! again, and no wrong byte is in any replica. `CAIRN_FULL=1` (set by `./test --full`) runs the wide matrix.
 
+mod broken_disks;
 mod cluster;
 mod code;
 mod disks;
 mod kills;
+mod mounts;
 mod proxy;
 mod readers;
 mod rows;
