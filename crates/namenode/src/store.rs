@@ -9,9 +9,8 @@ mod identity;
 
 pub use identity::{Identity, IdentityError};
 
-use checked_file::CheckedFile;
-
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
+use checked_file::CheckedFile;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
     TableDefinition, WriteTransaction,
