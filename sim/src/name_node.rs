@@ -76,7 +76,9 @@ pub(crate) struct Lookup<'a> {
 pub(crate) fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
     let state = match block.state {
         Written::UnderConstruction => BlockState::UnderConstruction,
-        Written::UnderRecovery { .. } => BlockState::UnderRecovery,
+        Written::UnderRecovery { .. } | Written::UnderTruncation { .. } => {
+            BlockState::UnderRecovery
+        }
         Written::Committed => BlockState::Committed,
         Written::Complete => BlockState::Complete,
     };

@@ -94,8 +94,12 @@ async fn recover_replicated(
     if errors == command.block.locs.len() {
         return Err(DataNodeError::peer("All datanodes failed").into());
     }
+    let truncated = command.truncate_block.as_ref();
+    // An attempt before this one may have cut some of them off already.
+    let most = truncated.and_then(|new| new.num_bytes).unwrap_or(u64::MAX);
+    let cut = |info: RecoveryInfo| RecoveryInfo { len: info.len.min(most), ..info };
     let answers: Vec<Candidate> =
-        found.iter().enumerate().map(|(node, p)| Candidate { node, info: p.info }).collect();
+        found.iter().enumerate().map(|(node, p)| Candidate { node, info: cut(p.info) }).collect();
     let (chosen, len) = match plan_replicated(&answers, block.gs) {
         RecoveryPlan::Impossible(why) => return Err(DataNodeError::peer(why).into()),
         RecoveryPlan::Delete => {
@@ -103,7 +107,6 @@ async fn recover_replicated(
         }
         RecoveryPlan::Truncate { nodes, len } => (nodes, len),
     };
-    let truncated = command.truncate_block.as_ref();
     let len = truncated.map_or(len, |new| new.num_bytes.unwrap_or(0));
     let new_id = truncated.map_or(block.id, |new| BlockId(new.block_id as i64));
     let mut outcome = Outcome { len, ..Outcome::default() };

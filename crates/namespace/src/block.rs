@@ -54,6 +54,15 @@ pub enum BlockState {
         /// When it was ordered, ms since the epoch.
         started_ms: u64,
     },
+    /// As `UnderRecovery`, and the replicas are to be cut off.
+    UnderTruncation {
+        /// The stamp that the recovered replicas get.
+        recovery_gs: GenerationStamp,
+        /// When it was ordered, ms since the epoch.
+        started_ms: u64,
+        /// Bytes that are to stay.
+        new_len: u64,
+    },
     /// The client has said the final length; too few replicas were reported yet.
     Committed,
     /// Final, with enough replicas.
@@ -67,12 +76,40 @@ encode_enum!(BlockState {
     2 => UnderRecovery { recovery_gs, started_ms },
     3 => Committed,
     4 => Complete,
+    5 => UnderTruncation { recovery_gs, started_ms, new_len },
 });
 
 impl Block {
     /// The block as clients name it.
     pub fn reference(&self) -> BlockRef {
         BlockRef { id: self.id, gs: self.gs, len: self.len }
+    }
+
+    /// The stamp of the recovery that runs, and when it was ordered.
+    pub fn recovery(&self) -> Option<(GenerationStamp, u64)> {
+        match self.state {
+            BlockState::UnderRecovery { recovery_gs, started_ms }
+            | BlockState::UnderTruncation { recovery_gs, started_ms, .. } => {
+                Some((recovery_gs, started_ms))
+            }
+            _ => None,
+        }
+    }
+
+    /// The length to which it is being cut off.
+    pub fn truncated_len(&self) -> Option<u64> {
+        match self.state {
+            BlockState::UnderTruncation { new_len, .. } => Some(new_len),
+            _ => None,
+        }
+    }
+
+    /// Orders a recovery, or orders it again; a length to cut it off at stays.
+    pub(crate) fn begin_recovery(&mut self, recovery_gs: GenerationStamp, started_ms: u64) {
+        self.state = match self.truncated_len() {
+            Some(new_len) => BlockState::UnderTruncation { recovery_gs, started_ms, new_len },
+            None => BlockState::UnderRecovery { recovery_gs, started_ms },
+        };
     }
 
     /// Whether its length is final.

@@ -132,7 +132,13 @@ pub fn is_reserved(path: &str) -> bool {
 
 /// Whether the path names an inode by its id.
 pub fn is_inode_path(path: &str) -> bool {
-    path.starts_with("/.reserved/.inodes/")
+    path.starts_with("/.reserved/.inodes")
+}
+
+/// Whether the path is the one by which superusers reach what is encrypted as it is, and attributes in
+/// the space `raw`.
+pub fn is_raw(path: &str) -> bool {
+    path.starts_with("/.reserved/raw")
 }
 
 /// Longest path in characters and deepest in names that something may be made at.
@@ -155,26 +161,42 @@ fn split(path: &str) -> Result<Vec<String>> {
     Ok(path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-/// Puts the real path in the place of `/.reserved/.inodes/<id>`.
-fn resolve_reserved(store: &dyn StoreRead, path: &str, names: Vec<String>) -> Result<Vec<String>> {
-    match names.as_slice() {
-        [reserved, inodes, id, rest @ ..] if reserved == ".reserved" && inodes == ".inodes" => {
-            let missing = || {
+/// Puts the real path in the place of `/.reserved/.inodes/<id>`, and strips `/.reserved/raw`.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#resolveComponents`, `#resolveDotInodesPath`.
+fn resolve_reserved(store: &dyn StoreRead, names: Vec<String>) -> Result<Vec<String>> {
+    if names.first().is_none_or(|name| name != ".reserved") {
+        return Ok(names);
+    }
+    let rest = |count: usize| names[count..].to_vec();
+    match names.get(1).map(String::as_str) {
+        Some(".inodes") if names.len() > 2 => {
+            let at = || join(&names);
+            let id: i64 = names[2].parse().map_err(|_| {
+                NamespaceError::FileNotFound(format!("Invalid inode path: {}", at()))
+            })?;
+            let real = inode::path_of(store, InodeId(id as u64))?.ok_or_else(|| {
                 NamespaceError::FileNotFound(format!(
-                    "File for given inode path does not exist: {path}"
+                    "File for given inode path does not exist: {}",
+                    at()
                 ))
-            };
-            let id = id
-                .parse()
-                .map(InodeId)
-                .map_err(|_| NamespaceError::FileNotFound(format!("Invalid inode path: {path}")))?;
-            let real = inode::path_of(store, id)?.ok_or_else(missing)?;
-            let mut names = split(&real)?;
-            names.extend_from_slice(rest);
-            Ok(names)
+            })?;
+            let mut real = split(&real)?;
+            if names.get(3).is_some_and(|name| name == "..") {
+                real.pop();
+                return Ok(real);
+            }
+            real.extend(rest(3));
+            Ok(real)
         }
+        Some("raw") if names[2..] != [".reserved"] => Ok(rest(2)),
         _ => Ok(names),
     }
+}
+
+/// The names of a path as [`resolve`] follows them.
+pub(crate) fn real_names(store: &dyn StoreRead, path: &str) -> Result<Vec<String>> {
+    resolve_reserved(store, split(path)?)
 }
 
 /// Follows `path` and checks that the caller may pass the directories on the way.
@@ -190,7 +212,7 @@ pub fn resolve(
             "Invalid path name Invalid file name: {path}"
         )));
     }
-    let names = resolve_reserved(store, path, split(path)?)?;
+    let names = real_names(store, path)?;
     let is_long = path.chars().count() > PATH_LEN_MAX || names.len() > PATH_DEPTH_MAX;
     if purpose == Purpose::Create && is_long {
         return Err(NamespaceError::Io(format!(
@@ -278,6 +300,14 @@ pub fn of_inode(store: &dyn StoreRead, id: InodeId) -> Result<Option<Resolved>> 
     chain.reverse();
     let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
     Ok(Some(Resolved { snapshot: None, path: join(&names), names, chain }))
+}
+
+/// Fails for the folder of reserved names, which has no attributes to change.
+pub(crate) fn check_not_reserved(path: &str) -> Result<()> {
+    if path == "/.reserved" {
+        return Err(NamespaceError::InvalidPath(format!("Invalid path name {path}")));
+    }
+    Ok(())
 }
 
 /// Fails if the parent is missing or a file.

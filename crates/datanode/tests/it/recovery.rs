@@ -80,6 +80,30 @@ async fn replicas_of_different_length_agree_on_the_shortest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_was_cut_off_at_one_datanode_only_is_cut_off_again() {
+    let cluster = Cluster::start(2).await;
+    let data = bytes(2000);
+    write_block(&cluster, &[0, 1], ID, 1001, &data).await;
+    let cut = |new_gs: u64, nodes: &[usize]| {
+        let locs = nodes.iter().map(|node| cluster.info(*node)).collect();
+        let new = BlockProto { block_id: ID as u64, gen_stamp: new_gs, num_bytes: Some(700) };
+        let order = order(block(ID, 1001, 2000), new_gs, locs);
+        recover(vec![RecoveringBlockProto { truncate_block: Some(new), ..order }])
+    };
+    cluster.send_command(0, cut(1005, &[0]));
+    cluster.wait("first attempt", |r| r.synchronized.len() == 1).await;
+    cluster.send_command(1, cut(1006, &[0, 1]));
+    cluster.wait("second attempt", |r| r.synchronized.len() == 2).await;
+    let done = cluster.name_node.record.lock().unwrap().synchronized[1].clone();
+    assert_eq!((done.new_gen_stamp, done.new_length, done.new_taragets.len()), (1006, 700, 2));
+    for node in 0..2 {
+        let mut stream = cluster.connect(node).await;
+        let got = read(&mut stream, block(ID, 1006, 0), 0, 700).await.unwrap();
+        assert_eq!(got, data[..700]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_block_nobody_holds_is_deleted() {
     let cluster = Cluster::start(2).await;
     let locs = (0..2).map(|n| cluster.info(n)).collect();

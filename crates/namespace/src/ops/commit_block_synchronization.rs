@@ -52,10 +52,7 @@ impl CommitBlockSynchronization {
         if !open || !is_last || block.state == BlockState::Complete {
             return Ok(nothing);
         }
-        let current = match block.state {
-            BlockState::UnderRecovery { recovery_gs, .. } => recovery_gs,
-            _ => GenerationStamp(0),
-        };
+        let current = block.recovery().map_or(GenerationStamp(0), |(recovery_gs, _)| recovery_gs);
         if current != self.new_gs {
             return Err(NamespaceError::Io(format!(
                 "The recovery id {} does not match current recovery id {current} for block {name}",

@@ -4,12 +4,12 @@ use crate::apply::Outcome;
 use crate::block::{self, Position};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode};
+use crate::inode::{self, FileRedundancy, Inode};
 use crate::ops::{self, Context};
-use crate::path::{Purpose, Resolved};
+use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
-use crate::tree;
+use crate::tree::{self, Usage};
 
 /// Moves the blocks of files to the end of another.
 ///
@@ -28,83 +28,138 @@ encode_struct!(Concat { target, sources });
 
 impl Concat {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        self.check_paths()?;
         let at = cx.resolve(&self.target, Purpose::Use)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
-        let mut target = closed_file(&at)?.clone();
-        if self.sources.is_empty() {
-            return Err(NamespaceError::HadoopIllegalArgument(
-                "Empty srcs list passed to concat".to_string(),
-            ));
+        let mut target = file_at(&at, &self.target)?.clone();
+        if target.file().is_some_and(|file| file.writer.is_some()) {
+            return refuse(format!("concat: target file {} is under construction", self.target));
         }
-        for (place, source) in self.sources.iter().enumerate() {
-            if self.sources[..place].contains(source) {
-                return Err(NamespaceError::HadoopIllegalArgument(
-                    "concat: at least two of the source files are the same".to_string(),
-                ));
-            }
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
             let from = cx.resolve(source, Purpose::Use)?;
-            perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
             perm::check_access(cx.settings, cx.caller, &from, Access::READ)?;
-            let moved = closed_file(&from)?.clone();
-            let pair = target.id != moved.id && target.parent == moved.parent;
-            if pair && capture::is_held(cx.store, moved.id)? {
+            perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
+            let moved = file_at(&from, source)?;
+            if target.parent == moved.parent && capture::is_held(cx.store, moved.id)? {
                 return Err(NamespaceError::Snapshot(format!(
                     "Concat: the source file {source} is in snapshot"
                 )));
             }
-            check_pair(&at, &target, &from, &moved)?;
+            check_pair(&at, &target, source, moved)?;
+            sources.push(from);
+        }
+        let id = |at: &Resolved| at.target().map(|inode| inode.id);
+        let is_twice = |(place, from): (usize, &Resolved)| {
+            sources[..place].iter().any(|other| id(other) == id(from))
+        };
+        if sources.iter().enumerate().any(is_twice) {
+            return refuse("concat: at least two of the source files are the same".to_string());
+        }
+        let above = &at.chain[..at.chain.len() - 1];
+        let space = self.more_space(cx, &target, &sources)?;
+        tree::verify_quota(cx.store, above, Usage { names: 0, space })?;
+        tree::charge(cx.store, above, Usage { names: 0, space })?;
+        for from in &sources {
+            let moved = file_at(from, &from.path)?.clone();
             take_blocks(cx, &mut target, moved)?;
-            tree::discard(cx.store, &from, cx.now_ms)?;
-            if let Some(id) = from.target().map(|inode| inode.id) {
-                tree::purge(cx.store, Some(id), 1)?;
-            }
+            tree::discard(cx.store, from, cx.now_ms)?;
+            tree::purge(cx.store, id(from), 1)?;
         }
         target.mtime = cx.now_ms;
         ops::save(cx, &target)
     }
-}
 
-/// Source: Hadoop 3.5.0 `FSDirConcatOp#verifyTargetFile`, `#verifySrcFiles`.
-fn closed_file(at: &Resolved) -> Result<&Inode> {
-    let inode = ops::existing_file(at)?;
-    match inode.file() {
-        Some(file) if file.writer.is_some() => Err(NamespaceError::HadoopIllegalArgument(format!(
-            "concat: file {} is under construction",
-            at.path
-        ))),
-        _ => Ok(inode),
+    /// Source: Hadoop 3.5.0 `FSDirConcatOp#validatePath`.
+    fn check_paths(&self) -> Result<()> {
+        let bad = |text: &str| Err(NamespaceError::IllegalArgument(text.to_string()));
+        if self.target.is_empty() {
+            return bad("Target file name is empty");
+        }
+        if self.sources.is_empty() {
+            return bad("No sources given");
+        }
+        for path in std::iter::once(&self.target).chain(&self.sources) {
+            if path::is_raw(path) || path::is_inode_path(path) {
+                return Err(NamespaceError::Io(format!(
+                    "Concat operation doesn't support .reserved relative path : {path}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes on disk that the sources take more when they are kept as the target is.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirConcatOp#computeQuotaDeltas`.
+    fn more_space(&self, cx: &Context<'_, '_>, target: &Inode, all: &[Resolved]) -> Result<i64> {
+        let Some(FileRedundancy::Replicated(copies)) = target.file().map(|file| file.redundancy)
+        else {
+            return Ok(0);
+        };
+        let mut more = 0_i64;
+        for from in all {
+            let mut inode = file_at(from, &from.path)?.clone();
+            let before = tree::file_space(cx.store, &inode)? as i64;
+            if let Some(file) = inode.file_mut() {
+                file.redundancy = FileRedundancy::Replicated(copies);
+            }
+            more = more.saturating_add(tree::file_space(cx.store, &inode)? as i64 - before);
+        }
+        Ok(more)
     }
 }
 
-fn check_pair(at: &Resolved, target: &Inode, from: &Resolved, moved: &Inode) -> Result<()> {
-    let refuse = |text: String| Err(NamespaceError::HadoopIllegalArgument(text));
+/// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
+fn file_at<'a>(at: &'a Resolved, given: &str) -> Result<&'a Inode> {
+    match at.target() {
+        None => Err(NamespaceError::FileNotFound(format!("File does not exist: {given}"))),
+        Some(inode) if inode.is_directory() => {
+            Err(NamespaceError::FileNotFound(format!("Path is not a file: {given}")))
+        }
+        Some(inode) => Ok(inode),
+    }
+}
+
+fn refuse<T>(text: String) -> Result<T> {
+    Err(NamespaceError::HadoopIllegalArgument(text))
+}
+
+/// Source: Hadoop 3.5.0 `FSDirConcatOp#verifySrcFiles`.
+fn check_pair(at: &Resolved, target: &Inode, source: &str, moved: &Inode) -> Result<()> {
     let (Some(to), Some(file)) = (target.file(), moved.file()) else { return Ok(()) };
-    if target.id == moved.id {
-        return refuse(format!(
-            "concat: the src file {} is the same with the target file",
-            from.path
-        ));
-    }
     if target.parent != moved.parent {
         return refuse(format!(
-            "Source file {} is not in the same directory with the target {}",
-            from.path, at.path
+            "Source file {source} is not in the same directory with the target {}",
+            at.path
         ));
     }
-    if file.block_count == 0 {
-        return refuse(format!("concat: source file {} is empty", from.path));
+    if target.id == moved.id {
+        return refuse(format!(
+            "concat: the src file {source} is the same with the target file {}",
+            at.path
+        ));
+    }
+    if file.writer.is_some() || file.block_count == 0 {
+        return refuse(format!(
+            "concat: source file {source} is invalid or empty or underConstruction"
+        ));
     }
     if file.block_size > to.block_size {
         return refuse(format!(
-            "concat: source file {} has preferred block size {} which is greater than the target \
-             file's preferred block size {}",
-            from.path, file.block_size, to.block_size
+            "concat: source file {source} has preferred block size {} which is greater than the \
+             target file's preferred block size {}",
+            file.block_size, to.block_size
         ));
     }
-    if file.redundancy != to.redundancy {
+    let are_alike = match (file.redundancy, to.redundancy) {
+        (FileRedundancy::Replicated(_), FileRedundancy::Replicated(_)) => true,
+        (one, other) => one == other,
+    };
+    if !are_alike {
         return refuse(format!(
-            "Source file {} and target file {} have different erasure coding policy or replication",
-            from.path, at.path
+            "Source file {source} and target file {} have different erasure coding policy",
+            at.path
         ));
     }
     Ok(())

@@ -173,17 +173,14 @@ fn release(
         return Ok(closed(removed));
     }
     give_to(cx, &mut inode, new_holder)?;
-    let is_due = match last.state {
-        BlockState::UnderRecovery { started_ms, .. } => {
-            cx.now_ms.saturating_sub(started_ms) >= RECOVERY_TIMEOUT_MS
-        }
-        _ => true,
-    };
+    let is_due = last
+        .recovery()
+        .is_none_or(|(_, started_ms)| cx.now_ms.saturating_sub(started_ms) >= RECOVERY_TIMEOUT_MS);
     if !is_due {
         return Ok(Outcome::Recovery { closed: false, work: None, removed: Vec::new() });
     }
     let recovery_gs = counter::next_stamp(cx.store)?;
-    last.state = BlockState::UnderRecovery { recovery_gs, started_ms: cx.now_ms };
+    last.begin_recovery(recovery_gs, cx.now_ms);
     block::put(cx.store, &last)?;
     let work = inode.file().map(|file| BlockRecovery {
         block: last,
@@ -205,7 +202,7 @@ fn give_to(cx: &mut Context<'_, '_>, inode: &mut inode::Inode, holder: &str) -> 
     inode::put(cx.store, inode)
 }
 
-fn refusal(
+pub(crate) fn refusal(
     operation: &str,
     at: &Resolved,
     holder: &str,
@@ -247,8 +244,7 @@ fn check_holder(
         return Ok(Holder::Silent);
     }
     let owner = format!("{} on {}", writer.holder, writer.client_machine);
-    let recovering = block::last(cx.store, inode)?
-        .is_some_and(|block| matches!(block.state, BlockState::UnderRecovery { .. }));
+    let recovering = block::last(cx.store, inode)?.is_some_and(|block| block.recovery().is_some());
     Err(if recovering {
         NamespaceError::RecoveryInProgress(text(format!(
             "another recovery is in progress by {owner}"

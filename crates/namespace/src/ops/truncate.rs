@@ -1,18 +1,22 @@
 //! Cutting files off.
 
-use crate::apply::Outcome;
+use crate::apply::{BlockRecovery, Outcome};
+use crate::block::{self, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy};
+use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::ops::lease as lease_ops;
-use crate::ops::{self, Context};
+use crate::ops::{self, Context, counter};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
-use crate::{block, tree};
+use crate::snapshot::capture;
+use crate::{lease, tree};
 
-/// Cuts a replicated file off at a block boundary.
+/// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
+/// a recovery of it.
 ///
-/// Answer: `Outcome::Removed` with `done` true.
+/// Answer: `Outcome::Removed` if it is done, or is being done already (`done` false then);
+/// `Outcome::Recovery` with work if a block must be cut off.
 ///
 /// Source: Hadoop 3.5.0 `FSDirTruncateOp#truncate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +47,20 @@ impl Truncate {
         }
         let old_len = file.len;
         let (holder, machine) = (&self.holder, &self.client_machine);
+        if let Some(last) = block::last(cx.store, &inode)?
+            && let Some(left) = last.truncated_len()
+        {
+            if self.new_len == old_len - last.len + left {
+                return Ok(Outcome::Removed { done: false, blocks: Vec::new(), more: false });
+            }
+            let reason = format!("{} is being truncated.", at.path);
+            let text = lease_ops::refusal("TRUNCATE_FILE", &at, holder, machine, &reason);
+            return Err(NamespaceError::AlreadyBeingCreated(text));
+        }
         lease_ops::refuse_if_open(cx, "TRUNCATE_FILE", &at, holder, machine)?;
+        if self.new_len == old_len {
+            return Ok(Outcome::Removed { done: true, blocks: Vec::new(), more: false });
+        }
         if self.new_len > old_len {
             return Err(NamespaceError::HadoopIllegalArgument(format!(
                 "Cannot truncate to a larger file size. Current size: {old_len}, truncate size: {}.",
@@ -51,26 +68,55 @@ impl Truncate {
             )));
         }
         let mut blocks = Vec::new();
-        while let Some(last) = block::last(cx.store, &inode)? {
+        let mut left_in_last = 0;
+        while let Some(mut last) = block::last(cx.store, &inode)? {
             let offset = block::position(cx.store, inode.id, last.index)?.offset;
-            if offset.saturating_add(last.len) <= self.new_len {
+            if offset < self.new_len {
+                left_in_last = self.new_len - offset;
                 break;
             }
-            if offset < self.new_len {
-                return Err(NamespaceError::UnsupportedOperation(format!(
-                    "Cannot truncate {} to {}: only whole blocks can be cut off",
-                    at.path, self.new_len
-                )));
-            }
-            let mut last = last;
             let above = &at.chain[..at.chain.len() - 1];
             tree::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
             blocks.extend(tree::remove_last_block(cx.store, &mut inode)?);
         }
-        if old_len != self.new_len {
-            inode.mtime = cx.now_ms;
+        inode.mtime = cx.now_ms;
+        let cut = block::last(cx.store, &inode)?.filter(|last| left_in_last < last.len);
+        let Some(mut cut) = cut else {
+            inode::put(cx.store, &inode)?;
+            return Ok(Outcome::Removed { done: true, blocks, more: false });
+        };
+        if capture::is_held(cx.store, inode.id)? {
+            return Err(NamespaceError::UnsupportedOperation(format!(
+                "Cannot truncate {} to {}: a snapshot has the block that is to be cut off",
+                at.path, self.new_len
+            )));
         }
-        inode::put(cx.store, &inode)?;
-        Ok(Outcome::Removed { done: true, blocks, more: false })
+        self.open(cx, &mut inode)?;
+        let recovery_gs = counter::next_stamp(cx.store)?;
+        cut.state = BlockState::UnderTruncation {
+            recovery_gs,
+            started_ms: cx.now_ms,
+            new_len: left_in_last,
+        };
+        block::put(cx.store, &cut)?;
+        let work = inode.file().map(|file| BlockRecovery {
+            block: cut,
+            redundancy: file.redundancy,
+            recovery_gs,
+        });
+        Ok(Outcome::Recovery { closed: false, work, removed: blocks })
+    }
+
+    /// Source: Hadoop 3.5.0 `FSDirTruncateOp#prepareFileForTruncate`.
+    fn open(&self, cx: &mut Context<'_, '_>, inode: &mut Inode) -> Result<()> {
+        let id = inode.id;
+        if let Some(file) = inode.file_mut() {
+            file.writer = Some(Writer {
+                holder: self.holder.clone(),
+                client_machine: self.client_machine.clone(),
+            });
+        }
+        inode::put(cx.store, inode)?;
+        lease::add(cx.store, &self.holder, id, cx.now_ms)
     }
 }

@@ -13,3 +13,4 @@ mod snapshots;
 mod storage_policies;
 mod support;
 mod tree;
+mod truncate;

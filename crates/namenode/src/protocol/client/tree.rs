@@ -115,7 +115,12 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
 pub async fn concat(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ConcatRequestProto = call.decode()?;
     node.check_safe_mode(|| format!("Cannot concat {}", request.trg))?;
+    let target = request.trg.clone();
     node.submit(call, Concat { target: request.trg, sources: request.srcs }).await?;
+    // Blocks that came may want another number of copies now.
+    if let Some(file) = node.file_of(&target) {
+        node.replication_changed(file)?;
+    }
     answer(&pb::ConcatResponseProto {})
 }
 

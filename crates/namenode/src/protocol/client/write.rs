@@ -165,9 +165,19 @@ pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
     };
     let path = command.path.clone();
     let outcome = node.submit_or_recover(call, command, &path).await?;
-    node.settle(&outcome);
+    if let Outcome::Recovery { work: Some(work), .. } = &outcome {
+        // It was complete until now.
+        node.with_cluster(|cluster, lookup| {
+            if let Some(facts) = cairn_redundancy::BlockLookup::block(lookup, work.block.id) {
+                let before = cairn_redundancy::BlockFacts { state: BlockState::Complete, ..facts };
+                cluster.block_reopened(work.block.id, &before);
+            }
+        });
+    }
+    node.begin_recovery(&outcome);
     match outcome {
         Outcome::Removed { done, .. } => answer(&pb::TruncateResponseProto { result: done }),
+        Outcome::Recovery { closed, .. } => answer(&pb::TruncateResponseProto { result: closed }),
         other => Err(unexpected(&other)),
     }
 }

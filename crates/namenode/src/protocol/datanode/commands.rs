@@ -130,10 +130,26 @@ impl Encoder<'_> {
                 storage_i_ds: self.uuids(storages).storage_uuids,
                 ..Default::default()
             },
-            truncate_block: None,
+            truncate_block: self.truncated(recovery),
             ec_policy: striped.then(|| self.policy(recovery.layout)),
             block_indices: striped.then(|| indices(recovery.units.iter().copied())),
         }
+    }
+
+    /// The block as it will be, if it is to be cut off.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
+    fn truncated(&self, recovery: &BlockRecovery) -> Option<pb::BlockProto> {
+        let found = query::get_block(self.lookup.0, recovery.block.id);
+        let found = found.unwrap_or_else(|error| {
+            error!(%error, block = %recovery.block.id, "a block cannot be read");
+            None
+        });
+        Some(pb::BlockProto {
+            block_id: recovery.block.id.0 as u64,
+            gen_stamp: recovery.new_gs.0,
+            num_bytes: Some(found?.block.truncated_len()?),
+        })
     }
 
     fn reconstruction(&self, work: &Reconstruction) -> pb::BlockECReconstructionInfoProto {
