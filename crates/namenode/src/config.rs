@@ -115,6 +115,8 @@ pub struct NameNodeConfig {
     /// Bytes of one extended attribute's name and value.
     /// Key `dfs.namenode.fs-limits.max-xattr-size`.
     pub max_xattr_len: u64,
+    /// Whether extended attributes can be used. Key `dfs.namenode.xattrs.enabled`.
+    pub xattrs_enabled: bool,
     /// Whether access control lists can be used. Key `dfs.namenode.acls.enabled`.
     pub acls_enabled: bool,
     /// Whether children with a default list ignore the client's umask. Key
@@ -122,6 +124,8 @@ pub struct NameNodeConfig {
     pub posix_acl_inheritance: bool,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
     pub listing_limit: usize,
+    /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
+    pub batched_listing_limit: usize,
     /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
     pub access_time_precision: Duration,
 
@@ -249,9 +253,11 @@ impl Default for NameNodeConfig {
             max_blocks_per_file: 10_000,
             max_xattrs_per_inode: 32,
             max_xattr_len: 16 * KIB,
+            xattrs_enabled: true,
             acls_enabled: true,
             posix_acl_inheritance: true,
             listing_limit: 1000,
+            batched_listing_limit: 100,
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
             reload: None,

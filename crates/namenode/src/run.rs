@@ -250,6 +250,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         user_policies_allowed: config.ec_user_policies,
         xattrs_per_inode_max: config.max_xattrs_per_inode,
         xattr_len_max: config.max_xattr_len,
+        xattrs_enabled: config.xattrs_enabled,
         acls_enabled: config.acls_enabled,
         posix_acl_inheritance: config.posix_acl_inheritance,
     }

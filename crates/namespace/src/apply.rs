@@ -178,6 +178,7 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Change
         now_ms: entry.now_ms,
         caller: &entry.caller,
         settings: &settings,
+        command: entry.command.name(),
     })?;
     snapshot::capture::capture(store, &mut overlay, &mut outcome)?;
     if let Some(call) = call {

@@ -47,6 +47,8 @@ exceptions! {
     LeaseExpired = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException",
     /// Earlier blocks have too few replicas yet; the client tries again.
     NotReplicatedYet = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+    /// An extended attribute that is not there, or not to be seen.
+    XAttrNotFound = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException",
     /// A path that no file can have.
     InvalidPath = "org.apache.hadoop.fs.InvalidPathException",
     /// A directory with children where an empty one is needed.
@@ -57,6 +59,8 @@ exceptions! {
     Snapshot = "org.apache.hadoop.hdfs.protocol.SnapshotException",
     /// A change of something in a snapshot.
     SnapshotAccessControl = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException",
+    /// The entry after which a listing is to go on is gone.
+    ListingStartNotFound = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException",
     /// Too many names and files below a directory.
     NsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
     /// Too many bytes below a directory.

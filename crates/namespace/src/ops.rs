@@ -40,7 +40,7 @@ use crate::inode::{Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
-use crate::{inode, settings, tree};
+use crate::{inode, perm, settings, tree};
 
 /// What an operation works with.
 pub(crate) struct Context<'a, 'b> {
@@ -52,6 +52,8 @@ pub(crate) struct Context<'a, 'b> {
     pub caller: &'a Caller,
     /// Limits in force.
     pub settings: &'a Settings,
+    /// The command's name.
+    pub command: &'static str,
 }
 
 impl Context<'_, '_> {
@@ -59,6 +61,14 @@ impl Context<'_, '_> {
     ///
     /// Source: Hadoop 3.5.0 `FSDirectory#checkTraverse`.
     pub fn resolve(&self, path: &str, purpose: Purpose) -> Result<Resolved> {
+        if path::is_raw(path) {
+            perm::check_superuser(self.settings, self.caller).map_err(|error| {
+                // Hadoop's names of operations are those of its methods.
+                let (first, rest) = self.command.split_at(1);
+                let operation = format!("{}{rest}", first.to_lowercase());
+                NamespaceError::AccessControl(format!("{error} for operation {operation}"))
+            })?;
+        }
         let at = path::resolve(self.store, self.settings, self.caller, path, purpose)?;
         if at.snapshot.is_some() {
             return Err(NamespaceError::SnapshotAccessControl(
@@ -129,7 +139,7 @@ pub(crate) fn commit_last(
         return Ok(());
     }
     let name = |id, gs| format!("{id}_{gs}");
-    if matches!(block.state, BlockState::UnderRecovery { .. }) {
+    if block.recovery().is_some() {
         return Err(NamespaceError::Io(format!(
             "Commit or complete block {}, whereas it is under recovery.",
             name(commit.id, commit.gs)

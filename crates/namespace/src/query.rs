@@ -8,7 +8,7 @@ use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::add_block::AddBlock;
-use crate::ops::{counter, set_storage_policy};
+use crate::ops::{counter, set_storage_policy, xattr};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings;
@@ -177,7 +177,8 @@ pub fn get_listing(
     }
     perm::check_access(&settings, caller, &at, Access::READ_EXECUTE)?;
     let total = target.directory().map_or(0, |directory| directory.children);
-    let after = (!start_after.is_empty()).then_some(start_after);
+    let resumed = start_of(store, start_after)?;
+    let after = (!resumed.is_empty()).then_some(resumed.as_slice());
     // One more than asked for tells whether this page is the last.
     let ids = inode::children(store, target.id, after, limit.saturating_add(1))?;
     let more = ids.len() > limit;
@@ -193,6 +194,30 @@ pub fn get_listing(
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Some(Listing { entries, remaining }))
+}
+
+/// Whether a path is `/.reserved` itself, which is shown as a directory but is none.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#isExactReservedName`.
+pub fn is_reserved_root(path: &str) -> bool {
+    path.split('/').filter(|name| !name.is_empty()).eq([".reserved"])
+}
+
+/// The name after which a listing goes on; clients may name it by its inode.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListingInt`.
+fn start_of(store: &dyn StoreRead, start_after: &[u8]) -> Result<Vec<u8>> {
+    let path = std::str::from_utf8(start_after).unwrap_or_default();
+    if !path.starts_with("/.reserved/") {
+        return Ok(start_after.to_vec());
+    }
+    match path::real_names(store, path) {
+        Ok(mut names) => Ok(names.pop().unwrap_or_default().into_bytes()),
+        Err(NamespaceError::Store(error)) => Err(error.into()),
+        Err(_) => {
+            Err(NamespaceError::ListingStartNotFound(format!("Can't find startAfter {path}")))
+        }
+    }
 }
 
 /// Blocks of a range of a file.
@@ -230,7 +255,10 @@ pub fn get_blocks(
         Some(target) if target.is_directory() => {
             return Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)));
         }
-        Some(_) => perm::check_access(&settings, caller, &at, Access::READ)?,
+        Some(target) => {
+            xattr::check_readable(&at.view(store), &settings, caller, target.id)?;
+            perm::check_access(&settings, caller, &at, Access::READ)?;
+        }
     }
     let precision = settings.access_time_precision_ms;
     let atime = at.target().map_or(0, |inode| inode.atime);

@@ -50,6 +50,8 @@ pub struct Settings {
     pub xattrs_per_inode_max: u64,
     /// Most bytes of an attribute's name and value (`dfs.namenode.fs-limits.max-xattr-size`).
     pub xattr_len_max: u64,
+    /// Let extended attributes be used (`dfs.namenode.xattrs.enabled`).
+    pub xattrs_enabled: bool,
     /// Let access control lists be used (`dfs.namenode.acls.enabled`).
     pub acls_enabled: bool,
     /// New children get their mode without the client's umask where a default list is inherited
@@ -146,6 +148,7 @@ encode_settings! {
     xattr_len_max;
     1 acls_enabled: bool = true,
     2 posix_acl_inheritance: bool = true,
+    3 xattrs_enabled: bool = true,
 }
 
 impl Default for Settings {
@@ -168,6 +171,7 @@ impl Default for Settings {
             user_policies_allowed: true,
             xattrs_per_inode_max: 32,
             xattr_len_max: 16_384,
+            xattrs_enabled: true,
             acls_enabled: true,
             posix_acl_inheritance: true,
         }

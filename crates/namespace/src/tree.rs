@@ -272,6 +272,14 @@ pub(crate) fn add(
     inode: &Inode,
     now_ms: u64,
 ) -> Result<()> {
+    if chain.len() == 1 && inode.name == ".reserved" {
+        return Err(NamespaceError::HadoopIllegalArgument(
+            "File name \".reserved\" is reserved and cannot be created. If this is during upgrade \
+             change the name of the existing file or directory to another name before upgrading to \
+             the new release."
+                .to_string(),
+        ));
+    }
     let usage = Usage { names: 1, space: 0 };
     verify_quota(store, chain, usage)?;
     charge(store, chain, usage)?;

@@ -107,8 +107,10 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
     conf.number("dfs.namenode.fs-limits.max-xattrs-per-inode", &mut c.max_xattrs_per_inode)?;
     conf.bytes("dfs.namenode.fs-limits.max-xattr-size", &mut c.max_xattr_len)?;
+    conf.boolean("dfs.namenode.xattrs.enabled", &mut c.xattrs_enabled)?;
     conf.boolean("dfs.namenode.acls.enabled", &mut c.acls_enabled)?;
     conf.boolean("dfs.namenode.posix.acl.inheritance.enabled", &mut c.posix_acl_inheritance)?;
+    conf.number("dfs.batched.ls.limit", &mut c.batched_listing_limit)?;
     conf.number("dfs.ls.limit", &mut c.listing_limit)?;
     conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
     let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {

@@ -107,7 +107,9 @@ impl Create {
     }
 
     fn check_arguments(&self) -> Result<()> {
-        let reserved = path::is_reserved(&self.path) && !path::is_inode_path(&self.path);
+        let reserved = path::is_reserved(&self.path)
+            && !path::is_inode_path(&self.path)
+            && !path::is_raw(&self.path);
         if !path::is_valid(&self.path) || reserved {
             return Err(NamespaceError::InvalidPath(format!("Invalid path name {}", self.path)));
         }

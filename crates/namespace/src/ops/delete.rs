@@ -29,7 +29,7 @@ encode_struct!(Delete { path, recursive });
 
 impl Delete {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        if matches!(self.path.as_str(), "/.reserved" | "/.reserved/.inodes" | "/.reserved/raw") {
+        if self.path == "/.reserved" {
             return Err(NamespaceError::InvalidPath(format!("Invalid path name {}", self.path)));
         }
         let at = cx.resolve(&self.path, Purpose::Use)?;

@@ -4,7 +4,7 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};
-use crate::path::Purpose;
+use crate::path::{self, Purpose};
 use crate::perm;
 
 /// Changes owner or group.
@@ -26,6 +26,7 @@ encode_struct!(SetOwner { path, owner, group });
 
 impl SetOwner {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        path::check_not_reserved(&self.path)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_owner(cx.settings, cx.caller, &at)?;
         let mut inode = at.existing()?.clone();

@@ -4,7 +4,7 @@ use crate::apply::Outcome;
 use crate::command::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
-use crate::inode::InodeId;
+use crate::inode::{Inode, InodeId};
 use crate::ops::Context;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
@@ -61,25 +61,53 @@ pub struct SetXAttr {
 
 encode_struct!(SetXAttr { path, name, value, create, replace });
 
+/// A mark on files whose bytes superusers may not read. It has no value and is never removed.
+const UNREADABLE_BY_SUPERUSER: &str = "security.hdfs.unreadable.by.superuser";
+
+impl XAttrName {
+    /// As users write it: the space in lower case, a dot, the name.
+    fn prefixed(&self) -> String {
+        let space = match self.space {
+            XAttrSpace::User => "user",
+            XAttrSpace::Trusted => "trusted",
+            XAttrSpace::Security => "security",
+            XAttrSpace::System => "system",
+            XAttrSpace::Raw => "raw",
+        };
+        format!("{space}.{}", self.name)
+    }
+
+    fn is_unreadable_mark(&self) -> bool {
+        self.prefixed() == UNREADABLE_BY_SUPERUSER
+    }
+
+    /// Whether it counts against the limit of an inode.
+    fn is_counted(&self) -> bool {
+        matches!(self.space, XAttrSpace::User | XAttrSpace::Trusted)
+    }
+}
+
 impl SetXAttr {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        let at = cx.resolve(&self.path, Purpose::Use)?;
-        check_space(cx.settings, cx.caller, &at, &self.name, Access::WRITE)?;
-        let target = at.existing()?;
-        if self.name.name.is_empty() {
-            return Err(NamespaceError::HadoopIllegalArgument(
-                "XAttr name cannot be empty.".to_string(),
-            ));
-        }
+        check_enabled(cx.settings)?;
         let len = (self.name.name.len() + self.value.len()) as u64;
         let max = cx.settings.xattr_len_max;
-        if max > 0 && len > max {
+        if len > max {
             return Err(NamespaceError::HadoopIllegalArgument(format!(
                 "The XAttr is too big. The maximum combined size of the name and value is {max}, but \
                  the total size is {len}"
             )));
         }
+        check_name(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
+        let at = cx.resolve(&self.path, Purpose::Use)?;
+        check_change(cx, &at, &self.name)?;
+        let target = existing(&at)?;
         let key = key(target.id, &self.name);
+        if !self.create && !self.replace {
+            return Err(NamespaceError::HadoopIllegalArgument(
+                "A flag must be specified.".to_string(),
+            ));
+        }
         match (cx.store.get(Table::XAttr, &key)?.is_some(), self.create, self.replace) {
             (true, _, false) => {
                 return Err(NamespaceError::Io(format!(
@@ -96,11 +124,16 @@ impl SetXAttr {
             _ => {}
         }
         cx.store.put(Table::XAttr, &key, &self.value)?;
-        let count = all(cx.store, target.id)?.len() as u64;
-        if count > cx.settings.xattrs_per_inode_max {
+        let all = all(cx.store, target.id)?;
+        let max = cx.settings.xattrs_per_inode_max;
+        if all.iter().filter(|(name, _)| name.is_counted()).count() as u64 > max {
             return Err(NamespaceError::Io(format!(
-                "Cannot add additional XAttr to inode, would exceed limit of {}",
-                cx.settings.xattrs_per_inode_max
+                "Cannot add additional XAttr to inode, would exceed limit of {max}"
+            )));
+        }
+        if target.is_directory() && all.iter().any(|(name, _)| name.is_unreadable_mark()) {
+            return Err(NamespaceError::Io(format!(
+                "Can only set '{UNREADABLE_BY_SUPERUSER}' on a file."
             )));
         }
         Ok(Outcome::Done)
@@ -124,14 +157,21 @@ encode_struct!(RemoveXAttr { path, name });
 
 impl RemoveXAttr {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        check_enabled(cx.settings)?;
+        check_name(cx.caller, &self.path, &self.name, false)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
-        check_space(cx.settings, cx.caller, &at, &self.name, Access::WRITE)?;
-        let key = key(at.existing()?.id, &self.name);
-        if cx.store.get(Table::XAttr, &key)?.is_none() {
-            return Err(NamespaceError::Io(format!(
-                "No matching attributes found for remove operation {}",
-                self.name.name
+        check_change(cx, &at, &self.name)?;
+        let id = existing(&at)?.id;
+        if self.name.is_unreadable_mark() && !all(cx.store, id)?.is_empty() {
+            return Err(NamespaceError::AccessControl(format!(
+                "The xattr '{UNREADABLE_BY_SUPERUSER}' can not be deleted."
             )));
+        }
+        let key = key(id, &self.name);
+        if cx.store.get(Table::XAttr, &key)?.is_none() {
+            return Err(NamespaceError::Io(
+                "No matching attributes found for remove operation".to_string(),
+            ));
         }
         cx.store.delete(Table::XAttr, &key)?;
         Ok(Outcome::Done)
@@ -155,28 +195,85 @@ fn key(id: InodeId, name: &XAttrName) -> Vec<u8> {
     [&id.key()[..], &[name.space.byte()], name.name.as_bytes()].concat()
 }
 
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#checkXAttrsConfigFlag`.
+fn check_enabled(settings: &Settings) -> Result<()> {
+    if settings.xattrs_enabled {
+        return Ok(());
+    }
+    Err(NamespaceError::Io(
+        "The XAttr operation has been rejected.  Support for XAttrs has been disabled by setting \
+         dfs.namenode.xattrs.enabled to false."
+            .to_string(),
+    ))
+}
+
+/// Source: Hadoop 3.5.0 `FSDirectory#resolveLastINode`.
+fn existing(at: &Resolved) -> Result<&Inode> {
+    at.target().ok_or_else(|| NamespaceError::FileNotFound(format!("cannot find {}", at.path)))
+}
+
+/// Whether a caller can see an attribute at all by this path.
+///
+/// Source: Hadoop 3.5.0 `XAttrPermissionFilter#filterXAttrsForApi`.
+fn is_seen(caller: &Caller, path: &str, name: &XAttrName) -> bool {
+    match name.space {
+        XAttrSpace::User => true,
+        XAttrSpace::Trusted => caller.superuser,
+        XAttrSpace::Raw => path::is_raw(path),
+        XAttrSpace::Security | XAttrSpace::System => name.is_unreadable_mark(),
+    }
+}
+
 /// Source: Hadoop 3.5.0 `XAttrPermissionFilter#checkPermissionForApi`.
-fn check_space(
+fn check_name(caller: &Caller, path: &str, name: &XAttrName, has_value: bool) -> Result<()> {
+    let denied = |text: String| Err(NamespaceError::AccessControl(text));
+    if !is_seen(caller, path, name) {
+        return denied(format!("User doesn't have permission for xattr: {}", name.prefixed()));
+    }
+    if name.is_unreadable_mark() && has_value {
+        return denied(format!(
+            "Attempt to set a value for '{UNREADABLE_BY_SUPERUSER}'. Values are not allowed for this \
+             xattr."
+        ));
+    }
+    Ok(())
+}
+
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#checkXAttrChangeAccess`.
+fn check_change(cx: &Context<'_, '_>, at: &Resolved, name: &XAttrName) -> Result<()> {
+    if name.space != XAttrSpace::User {
+        return Ok(());
+    }
+    let sticky =
+        at.target().is_some_and(|inode| inode.is_directory() && inode.mode & perm::STICKY != 0);
+    if sticky {
+        perm::check_owner(cx.settings, cx.caller, at)
+    } else {
+        perm::check_access(cx.settings, cx.caller, at, Access::WRITE)
+    }
+}
+
+/// Fails if the caller is a superuser and the file's bytes are not for superusers. The NameNode itself
+/// reads none.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#checkUnreadableBySuperuser`.
+pub(crate) fn check_readable(
+    store: &dyn StoreRead,
     settings: &Settings,
     caller: &Caller,
-    at: &Resolved,
-    name: &XAttrName,
-    access: Access,
+    file: InodeId,
 ) -> Result<()> {
-    let bound = settings.permissions_enabled && !caller.superuser;
-    let allowed = match name.space {
-        XAttrSpace::User => true,
-        XAttrSpace::Trusted => !bound,
-        XAttrSpace::Security => access == Access::READ || !bound,
-        XAttrSpace::System | XAttrSpace::Raw => false,
-    };
-    if !allowed {
-        return Err(NamespaceError::AccessControl(format!(
-            "User doesn't have permission for xattr: {:?}.{}",
-            name.space, name.name
-        )));
+    if !settings.permissions_enabled || !caller.superuser || caller.user.is_empty() {
+        return Ok(());
     }
-    perm::check_access(settings, caller, at, access)
+    let (space, name) = (XAttrSpace::Security, "hdfs.unreadable.by.superuser".to_string());
+    if store.get(Table::XAttr, &key(file, &XAttrName { space, name }))?.is_none() {
+        return Ok(());
+    }
+    Err(NamespaceError::AccessControl(format!(
+        "Access is denied for {} since the superuser is not allowed to perform this operation.",
+        caller.user
+    )))
 }
 
 fn all(store: &dyn StoreRead, id: InodeId) -> Result<Vec<(XAttrName, Vec<u8>)>> {
@@ -219,14 +316,15 @@ pub fn get_xattrs(
     names: &[XAttrName],
 ) -> Result<Vec<(XAttrName, Vec<u8>)>> {
     let settings = settings::get(store)?;
-    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    check_enabled(&settings)?;
     for name in names {
-        check_space(&settings, caller, &at, name, Access::READ)?;
+        check_name(caller, path, name, false)?;
     }
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;
-    let mut found = all(&at.view(store), at.existing()?.id)?;
+    let mut found = all(&at.view(store), existing(&at)?.id)?;
+    found.retain(|(name, _)| is_seen(caller, path, name));
     if names.is_empty() {
-        found.retain(|(name, _)| check_space(&settings, caller, &at, name, Access::READ).is_ok());
         return Ok(found);
     }
     let mut wanted = Vec::with_capacity(names.len());
@@ -234,7 +332,7 @@ pub fn get_xattrs(
         match found.iter().find(|(known, _)| known == name) {
             Some(entry) => wanted.push(entry.clone()),
             None => {
-                return Err(NamespaceError::Io(
+                return Err(NamespaceError::XAttrNotFound(
                     "At least one of the attributes provided was not found.".to_string(),
                 ));
             }

@@ -14,3 +14,4 @@ mod storage_policies;
 mod support;
 mod tree;
 mod truncate;
+mod xattrs;

@@ -10,6 +10,7 @@ use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
+use crate::NameNode;
 use crate::lookup;
 use crate::node::dice;
 
@@ -190,4 +191,38 @@ pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
         flags: Some(flags),
         namespace: None,
     }
+}
+
+/// A directory that is shown and is none.
+fn shown_directory(name: &str, mode: u32, group: &str, time: u64) -> pb::HdfsFileStatusProto {
+    pb::HdfsFileStatusProto {
+        file_type: pb::HdfsFileStatusProtoFileType::IsDir as i32,
+        path: name.as_bytes().to_vec(),
+        length: 0,
+        permission: pb::FsPermissionProto { perm: mode },
+        owner: String::new(),
+        group: group.to_string(),
+        modification_time: time,
+        access_time: time,
+        block_replication: Some(0),
+        blocksize: Some(0),
+        file_id: Some(0),
+        children_num: Some(0),
+        storage_policy: Some(0),
+        flags: Some(0),
+        ..pb::HdfsFileStatusProto::default()
+    }
+}
+
+/// The status of `/.reserved`. Source: Hadoop 3.5.0 `FSDirectory#DOT_RESERVED_STATUS`.
+pub fn reserved_status() -> pb::HdfsFileStatusProto {
+    shown_directory("", 0o1770, "", 0)
+}
+
+/// What is in `/.reserved`. Source: Hadoop 3.5.0 `FSDirectory#createReservedStatuses`.
+pub fn reserved_listing(node: &NameNode) -> pb::DirectoryListingProto {
+    let created = node.ns.identity().created_ms;
+    let entry = |name| shown_directory(name, 0o770, &node.config.supergroup, created);
+    let partial_listing = vec![entry(".inodes"), entry("raw")];
+    pb::DirectoryListingProto { partial_listing, remaining_entries: 0 }
 }

@@ -6,6 +6,7 @@
 mod acl;
 mod admin;
 mod attributes;
+mod batched;
 mod ec;
 mod locate;
 mod meta_save;
@@ -32,6 +33,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getFileLinkInfo" => read::get_file_link_info(node, call).await,
         "getLocatedFileInfo" => read::get_located_file_info(node, call).await,
         "getListing" => read::get_listing(node, call).await,
+        "getBatchedListing" => batched::get_batched_listing(node, call).await,
         "isFileClosed" => read::is_file_closed(node, call).await,
         "getContentSummary" => read::get_content_summary(node, call).await,
         "getQuotaUsage" => read::get_quota_usage(node, call).await,

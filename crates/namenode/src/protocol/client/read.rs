@@ -2,7 +2,7 @@
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, FileStatus};
-use cairn_namespace::{Block, BlockState};
+use cairn_namespace::{Block, BlockState, Caller};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader, StoragePolicy};
 use cairn_wire::exception::class;
@@ -95,11 +95,22 @@ fn is_access_refusal(refusal: &Refusal) -> bool {
     refusal.0.is(class::ACCESS_CONTROL) || refusal.0.is(class::PARENT_NOT_DIRECTORY)
 }
 
+/// The status of a path as clients get it.
+async fn file_status(
+    node: &NameNode,
+    call: &Call,
+    path: &str,
+) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
+    if query::is_reserved_root(path) {
+        return Ok(Some(locate::reserved_status()));
+    }
+    Ok(file_info(node, call, path).await?.map(|status| locate::file_status(&status, "")))
+}
+
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileInfo`.
 pub async fn get_file_info(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetFileInfoRequestProto = call.decode()?;
-    let found = file_info(node, call, &request.src).await?;
-    let fs = found.map(|status| locate::file_status(&status, ""));
+    let fs = file_status(node, call, &request.src).await?;
     answer(&pb::GetFileInfoResponseProto { fs })
 }
 
@@ -108,8 +119,7 @@ pub async fn get_file_info(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileLinkInfo`.
 pub async fn get_file_link_info(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetFileLinkInfoRequestProto = call.decode()?;
-    let found = file_info(node, call, &request.src).await?;
-    let fs = found.map(|status| locate::file_status(&status, ""));
+    let fs = file_status(node, call, &request.src).await?;
     answer(&pb::GetFileLinkInfoResponseProto { fs })
 }
 
@@ -141,21 +151,34 @@ fn locations_of(
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.
 pub async fn get_listing(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetListingRequestProto = call.decode()?;
-    let (path, limit) = (&request.src, node.config.listing_limit.max(1));
-    let found = node
-        .query(call, |store, caller| {
-            query::get_listing(store, caller, path, &request.start_after, limit)
-        })
-        .await?;
-    let Some(listing) = found else {
-        return answer(&pb::GetListingResponseProto { dir_list: None });
-    };
+    let caller = node.caller(call).await;
+    let (path, after) = (&request.src, &request.start_after);
+    let dir_list = listing(node, call, &caller, path, after, request.need_location)?;
+    answer(&pb::GetListingResponseProto { dir_list })
+}
+
+/// One page of a directory, or a file by itself; `None` if nothing is there.
+pub(super) fn listing(
+    node: &NameNode,
+    call: &Call,
+    caller: &Caller,
+    path: &str,
+    start_after: &[u8],
+    need_location: bool,
+) -> Result<Option<pb::DirectoryListingProto>, Refusal> {
+    if query::is_reserved_root(path) {
+        return Ok(Some(locate::reserved_listing(node)));
+    }
+    let limit = node.config.listing_limit.max(1);
+    let found =
+        node.ns.read(|store| query::get_listing(store, caller, path, start_after, limit))?;
+    let Some(listing) = found else { return Ok(None) };
     let mut remaining = listing.remaining;
     let mut budget = limit;
     let mut entries = Vec::with_capacity(listing.entries.len());
     for (index, status) in listing.entries.iter().enumerate() {
         let mut entry = locate::file_status(status, &status.inode.name);
-        if request.need_location && !status.inode.is_directory() {
+        if need_location && !status.inode.is_directory() {
             entry.locations = locations_of(node, call, status)?;
             budget = budget.saturating_sub(location_count(&entry));
         }
@@ -166,8 +189,7 @@ pub async fn get_listing(node: &NameNode, call: &Call) -> Answer {
         }
     }
     let remaining_entries = u32::try_from(remaining).unwrap_or(u32::MAX);
-    let dir_list = pb::DirectoryListingProto { partial_listing: entries, remaining_entries };
-    answer(&pb::GetListingResponseProto { dir_list: Some(dir_list) })
+    Ok(Some(pb::DirectoryListingProto { partial_listing: entries, remaining_entries }))
 }
 
 fn location_count(entry: &pb::HdfsFileStatusProto) -> usize {

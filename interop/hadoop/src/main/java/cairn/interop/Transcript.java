@@ -35,7 +35,7 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
  *
  * {@code @user} before a command runs it as that user, {@code shape} before both reduces numbers to {@code N} and drops
  * repeated paragraphs, {@code < FILE} feeds standard input, and quotes keep blanks. {@code ${L}} is a local scratch folder;
- * {@code until PORT STATE} waits until the DataNode at a port of data transfer is in that state of administration.
+ * {@code call METHOD ARGUMENT...} calls Hadoop's Java client; {@code until PORT STATE} waits until the DataNode at a port of data transfer is in that state of administration.
  * Times, ports, block names and the user's name are replaced by words before comparing.
  */
 final class Transcript {
@@ -218,6 +218,7 @@ final class Transcript {
         until(conf, Integer.parseInt(args[0]), args[1]);
         result = new Shell.Result(0, new byte[0], "");
       }
+      case "call" -> result = ClientCalls.run(conf, user, args);
       case "show" ->
           result = new Shell.Result(0, Files.readAllBytes(Path.of(args[0])), "");
       default -> {
