@@ -2,6 +2,7 @@
 //!
 //! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
 
+use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::reconfiguration::Reload;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -122,6 +123,8 @@ pub struct NameNodeConfig {
     /// Whether children with a default list ignore the client's umask. Key
     /// `dfs.namenode.posix.acl.inheritance.enabled`.
     pub posix_acl_inheritance: bool,
+    /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
+    pub snapshots: SnapshotSettings,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
     pub listing_limit: usize,
     /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
@@ -256,6 +259,7 @@ impl Default for NameNodeConfig {
             xattrs_enabled: true,
             acls_enabled: true,
             posix_acl_inheritance: true,
+            snapshots: SnapshotSettings::default(),
             listing_limit: 1000,
             batched_listing_limit: 100,
             access_time_precision: Duration::from_secs(3600),

@@ -19,8 +19,10 @@ use crate::store::{Durable, Store};
 use cairn_namespace::command::Caller;
 use cairn_namespace::encoding::DecodeError;
 use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::ops::snapshot::ConfigureSnapshots;
+use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::store::StoreError;
-use cairn_namespace::{Entry, NamespaceError, Outcome, Settings};
+use cairn_namespace::{Command, Entry, NamespaceError, Outcome, Settings};
 use log::Log;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -44,6 +46,8 @@ pub enum Durability {
 pub struct NamesystemOptions {
     /// Limits and switches, put in force at the start.
     pub settings: Settings,
+    /// The same of snapshots.
+    pub snapshots: SnapshotSettings,
     /// When an answer is given.
     pub durability: Durability,
     /// Bound of the store's cache, in bytes.
@@ -68,6 +72,7 @@ impl Default for NamesystemOptions {
     fn default() -> NamesystemOptions {
         NamesystemOptions {
             settings: Settings::default(),
+            snapshots: SnapshotSettings::default(),
             durability: Durability::Stable,
             cache_len: 64 << 20,
             segment_len: 64 << 20,
@@ -297,19 +302,22 @@ fn put_settings_in_force(
     writer: &mut Writer,
     options: &NamesystemOptions,
 ) -> Result<(), OpenError> {
-    let entry = Entry {
-        now_ms: now_ms(),
-        caller: Caller { user: options.superuser.clone(), ..Caller::system() },
-        call: None,
-        command: Configure { settings: options.settings.clone() }.into(),
-    };
-    match writer.apply_now(entry)? {
-        Ok(_) => Ok(()),
-        Err(SubmitError::Refused(error)) => Err(OpenError::Settings(error)),
-        Err(SubmitError::Stopped) => {
-            Err(StoreError::Backend("the writer gave no answer".to_string()).into())
+    let commands: [Command; 2] = [
+        Configure { settings: options.settings.clone() }.into(),
+        ConfigureSnapshots { settings: options.snapshots }.into(),
+    ];
+    for command in commands {
+        let caller = Caller { user: options.superuser.clone(), ..Caller::system() };
+        match writer.apply_now(Entry { now_ms: now_ms(), caller, call: None, command })? {
+            Ok(_) => {}
+            Err(SubmitError::Refused(error)) => return Err(OpenError::Settings(error)),
+            Err(SubmitError::Stopped) => {
+                let reason = "the writer gave no answer".to_string();
+                return Err(StoreError::Backend(reason).into());
+            }
         }
     }
+    Ok(())
 }
 
 /// Entries that one transaction of a replay holds.

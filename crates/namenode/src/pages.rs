@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cairn_namespace::query::{self, Totals};
+use cairn_namespace::snapshot::listing;
 use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
 use serde_json::{Map, Value, json};
 
@@ -136,6 +137,7 @@ fn name_node_info(node: &NameNode, view: &View) -> Value {
     };
     let version = env!("CARGO_PKG_VERSION");
     let (decommissioning, entering_maintenance) = leaving::attributes(node);
+    let snapshottable = node.ns.read(|store| listing::counts(store)).map_or(0, |counts| counts.0);
     json!({
         "name": "Hadoop:service=NameNode,name=NameNodeInfo",
         "modelerType": "cairn.NameNode",
@@ -167,7 +169,7 @@ fn name_node_info(node: &NameNode, view: &View) -> Value {
             "IMAGE_AND_EDITS"}, "failed": {}}).to_string(),
         "NNStartedTimeInMillis": node.started_ms,
         "CorruptFiles": "[]",
-        "NumberOfSnapshottableDirs": 0,
+        "NumberOfSnapshottableDirs": snapshottable,
         "Threads": 0,
     })
 }

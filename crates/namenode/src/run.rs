@@ -215,6 +215,7 @@ async fn open_namespace(
     }
     let options = NamesystemOptions {
         settings: settings(config),
+        snapshots: config.snapshots,
         durability: match config.durability {
             config::Durability::Stable => Durability::Stable,
             config::Durability::PageCache => Durability::PageCache,

@@ -250,6 +250,12 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
     Ok(Resolved { snapshot: None, path: join(&names), names, chain })
 }
 
+/// Follows a path without any check of rights.
+pub(crate) fn follow(store: &dyn StoreRead, path: &str) -> Result<Resolved> {
+    let names = resolve_reserved(store, path, split(path)?)?;
+    walk(store, names)
+}
+
 /// Goes on from a snapshottable directory, the last in `chain`, with the names behind `.snapshot`.
 ///
 /// Source: Hadoop 3.5.0 `INodesInPath#resolve`.

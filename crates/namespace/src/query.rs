@@ -278,6 +278,18 @@ pub fn file_blocks(store: &dyn StoreRead, id: InodeId) -> Result<Option<FileBloc
     }
 }
 
+/// All blocks of the file at a path, in a snapshot as they were then; `None` if no file is there. Checks no
+/// permissions.
+pub fn file_blocks_at(store: &dyn StoreRead, path: &str) -> Result<Option<FileBlocks>> {
+    let at = path::follow(store, path)?;
+    match at.target() {
+        Some(inode) if !inode.is_directory() => {
+            blocks_in_range(&at.view(store), &at, 0, u64::MAX).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 fn blocks_in_range(
     store: &dyn StoreRead,
     at: &Resolved,

@@ -146,6 +146,9 @@ pub fn settings(store: &dyn StoreRead) -> Result<SnapshotSettings> {
 }
 
 pub(crate) fn put_settings(store: &mut dyn StoreTxn, settings: &SnapshotSettings) -> Result<()> {
+    if self::settings(store)? == *settings {
+        return Ok(());
+    }
     Ok(store.put(Table::Meta, SETTINGS, &to_record(VERSION, settings))?)
 }
 

@@ -111,6 +111,19 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.namenode.acls.enabled", &mut c.acls_enabled)?;
     conf.boolean("dfs.namenode.posix.acl.inheritance.enabled", &mut c.posix_acl_inheritance)?;
     conf.number("dfs.batched.ls.limit", &mut c.batched_listing_limit)?;
+    let snapshots = &mut c.snapshots;
+    conf.number("dfs.namenode.snapshot.max.limit", &mut snapshots.per_directory_max)?;
+    conf.number("dfs.namenode.snapshot.filesystem.limit", &mut snapshots.total_max)?;
+    conf.boolean("dfs.namenode.snapshot.capture.openfiles", &mut snapshots.capture_open_files)?;
+    conf.boolean(
+        "dfs.namenode.snapshot.skip.capture.accesstime-only-change",
+        &mut snapshots.skip_access_time,
+    )?;
+    conf.boolean(
+        "dfs.namenode.snapshotdiff.allow.snap-root-descendant",
+        &mut snapshots.diff_below_root,
+    )?;
+    conf.number("dfs.namenode.snapshotdiff.listing.limit", &mut snapshots.diff_page)?;
     conf.number("dfs.ls.limit", &mut c.listing_limit)?;
     conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
     let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {

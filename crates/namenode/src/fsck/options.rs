@@ -37,12 +37,14 @@ pub(super) struct Options {
     pub storage_policies: bool,
     /// List lost blocks instead of a walk.
     pub list_corrupt: bool,
+    /// Look at the snapshots of the directories that have some.
+    pub snapshots: bool,
     /// Has no effect but a line that says so.
     pub show_progress: bool,
 }
 
 impl Options {
-    /// Reads a query. What is not known is ignored, as are snapshots, of which there are none.
+    /// Reads a query. What is not known is ignored.
     ///
     /// Source: Hadoop 3.5.0 `NamenodeFsck#NamenodeFsck`.
     pub(super) fn from_query(query: &[(String, String)]) -> Options {
@@ -67,6 +69,7 @@ impl Options {
                 "maintenance" => options.maintenance = true,
                 "storagepolicies" => options.storage_policies = true,
                 "listcorruptfileblocks" => options.list_corrupt = true,
+                "includeSnapshots" => options.snapshots = true,
                 "showprogress" => options.show_progress = true,
                 _ => {}
             }

@@ -18,6 +18,20 @@ pub(crate) fn java_date(wall_ms: u64) -> String {
     )
 }
 
+/// A time as `SimpleDateFormat` writes it by `yyyyMMdd-HHmmss.SSS`, in UTC.
+pub(crate) fn compact_date(wall_ms: u64) -> String {
+    let (seconds, ms) = (wall_ms / 1000, wall_ms % 1000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    format!(
+        "{year:04}{:02}{day:02}-{:02}{:02}{:02}.{ms:03}",
+        month + 1,
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+    )
+}
+
 /// Year, month from 0 and day from 1 of a day since 1970-01-01, in the Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     // Years are counted from March, so that the leap day is a year's last.
@@ -61,6 +75,7 @@ mod tests {
         ] {
             assert_eq!(java_date(ms), text);
         }
+        assert_eq!(compact_date(951_782_399_007), "20000228-235959.007");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Check, Stop};
 use cairn_namespace::query::{self, FileStatus};
+use cairn_namespace::snapshot::DOT_SNAPSHOT;
 
 /// After so many files and directories what was found is sent. Source: Hadoop 3.5.0
 /// `NamenodeFsck#check`.
@@ -60,6 +61,13 @@ impl Check {
             self.check_file(&path).await?;
             self.out.pass_on().await?;
             return Ok(None);
+        }
+        if status.snapshottable && self.options.snapshots {
+            let separator = if path.ends_with('/') { "" } else { "/" };
+            let names = format!("{path}{separator}{DOT_SNAPSHOT}");
+            let status = FileStatus { snapshottable: false, ..status };
+            // No deeper than once: below a snapshottable directory is no other.
+            Box::pin(self.walk(&names, status)).await?;
         }
         if self.options.files {
             self.out.print(&format!("{path} <dir>\n"));

@@ -10,4 +10,5 @@ mod lifecycle;
 mod mending;
 mod refusals;
 mod safety;
+mod snapshots;
 mod writing;

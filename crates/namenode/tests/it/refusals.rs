@@ -56,8 +56,6 @@ async fn features_that_are_not_there_are_refused_like_switched_off_ones() {
     };
     let want = (class::UNSUPPORTED_OPERATION.to_string(), "Symlinks not supported".to_string());
     assert_eq!(client.refused("createSymlink", &link).await, want);
-    let snapshot = pb::AllowSnapshotRequestProto { snapshot_root: "/".to_string() };
-    assert_eq!(client.refused("allowSnapshot", &snapshot).await.0, class::UNSUPPORTED_OPERATION);
     node.shutdown().await;
 }
 

@@ -28,6 +28,13 @@ encode_struct!(ConfigureSnapshots { settings });
 impl ConfigureSnapshots {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
+        if self.settings.per_directory_max > self.settings.total_max {
+            return Err(NamespaceError::Snapshot(
+                "dfs.namenode.snapshot.max.limit cannot be greater than \
+                 dfs.namenode.snapshot.filesystem.limit"
+                    .to_string(),
+            ));
+        }
         snapshot::put_settings(cx.store, &self.settings)?;
         Ok(Outcome::Done)
     }

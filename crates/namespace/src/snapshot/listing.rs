@@ -46,7 +46,8 @@ pub(crate) fn not_snapshottable(path: &str) -> NamespaceError {
     NamespaceError::Snapshot(format!("Directory is not a snapshottable directory: {path}"))
 }
 
-/// The snapshottable directories that the caller owns, or all for a superuser, by path.
+/// The snapshottable directories that the caller owns, or all for a superuser, by the path above and then their
+/// name.
 ///
 /// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableDirListing`.
 pub fn snapshottable_directories(
@@ -59,11 +60,13 @@ pub fn snapshottable_directories(
         let inode = at.existing()?.clone();
         if caller.superuser || inode.owner == caller.user {
             let parent = if at.names.is_empty() { String::new() } else { at.parent_path() };
-            found.push((at.path, SnapshottableDirectory { inode, parent, count: root.count }));
+            found.push(SnapshottableDirectory { inode, parent, count: root.count });
         }
     }
-    found.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(found.into_iter().map(|(_, directory)| directory).collect())
+    found.sort_by(|one, other| {
+        (&one.parent, &one.inode.name).cmp(&(&other.parent, &other.inode.name))
+    });
+    Ok(found)
 }
 
 /// How many directories are snapshottable, and how many snapshots there are.

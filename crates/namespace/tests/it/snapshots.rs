@@ -375,7 +375,7 @@ fn names_and_limits_of_snapshots() {
         "SnapshotException: Failed to create snapshot: there are already 2 snapshot(s) and the per \
          directory snapshot limit is 2"
     );
-    let settings = SnapshotSettings { total_max: 1, ..SnapshotSettings::default() };
+    let settings = SnapshotSettings { per_directory_max: 1, total_max: 1, ..settings };
     fs.ok(ConfigureSnapshots { settings });
     assert_eq!(
         create(&mut fs, "/d", "v"),

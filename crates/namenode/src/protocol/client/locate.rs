@@ -169,6 +169,9 @@ pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
     if !inode.acl.is_empty() {
         flags |= pb::HdfsFileStatusProtoFlags::HasAcl as u32;
     }
+    if status.snapshottable {
+        flags |= pb::HdfsFileStatusProtoFlags::SnapshotEnabled as u32;
+    }
     let children = i32::try_from(status.children()).unwrap_or(i32::MAX);
     pb::HdfsFileStatusProto {
         file_type: file_type as i32,

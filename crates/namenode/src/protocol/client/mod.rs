@@ -14,6 +14,7 @@ mod pipeline;
 mod read;
 mod refused;
 mod scan;
+mod snapshot;
 mod tree;
 pub(super) mod write;
 
@@ -115,7 +116,16 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getCurrentEditLogTxid" => admin::get_current_edit_log_txid(node, call).await,
         "metaSave" => meta_save::meta_save(node, call).await,
 
-        "getSnapshottableDirListing" => refused::get_snapshottable_dir_listing(node, call).await,
+        "allowSnapshot" => snapshot::allow(node, call).await,
+        "disallowSnapshot" => snapshot::disallow(node, call).await,
+        "createSnapshot" => snapshot::create(node, call).await,
+        "deleteSnapshot" => snapshot::delete(node, call).await,
+        "renameSnapshot" => snapshot::rename(node, call).await,
+        "getSnapshottableDirListing" => snapshot::list_directories(node, call).await,
+        "getSnapshotListing" => snapshot::list(node, call).await,
+        "getSnapshotDiffReport" => snapshot::diff_report(node, call).await,
+        "getSnapshotDiffReportListing" => snapshot::diff_page(node, call).await,
+
         "getEZForPath" => refused::get_ez_for_path(node, call).await,
         "listEncryptionZones" => refused::list_encryption_zones(node, call).await,
         "listReencryptionStatus" => refused::list_reencryption_status(node, call).await,

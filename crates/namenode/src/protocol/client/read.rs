@@ -10,6 +10,7 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
 use super::locate::{self, Locator};
+use super::snapshot;
 use crate::NameNode;
 use crate::config::ChecksumType;
 
@@ -104,7 +105,10 @@ async fn file_status(
     if query::is_reserved_root(path) {
         return Ok(Some(locate::reserved_status()));
     }
-    Ok(file_info(node, call, path).await?.map(|status| locate::file_status(&status, "")))
+    match file_info(node, call, path).await? {
+        Some(status) => Ok(Some(locate::file_status(&status, ""))),
+        None => snapshot::file_info(node, call, path).await,
+    }
 }
 
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileInfo`.
@@ -130,11 +134,12 @@ pub async fn get_located_file_info(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetLocatedFileInfoRequestProto = call.decode()?;
     let path = request.src.unwrap_or_default();
     let Some(status) = file_info(node, call, &path).await? else {
-        return answer(&pb::GetLocatedFileInfoResponseProto { fs: None });
+        let fs = snapshot::file_info(node, call, &path).await?;
+        return answer(&pb::GetLocatedFileInfoResponseProto { fs });
     };
     let mut fs = locate::file_status(&status, "");
     if !status.inode.is_directory() {
-        fs.locations = locations_of(node, call, &status)?;
+        fs.locations = locations_of(node, call, &path)?;
     }
     answer(&pb::GetLocatedFileInfoResponseProto { fs: Some(fs) })
 }
@@ -142,9 +147,9 @@ pub async fn get_located_file_info(node: &NameNode, call: &Call) -> Answer {
 fn locations_of(
     node: &NameNode,
     call: &Call,
-    status: &FileStatus,
+    path: &str,
 ) -> Result<Option<pb::LocatedBlocksProto>, Refusal> {
-    let found = node.ns.read(|store| query::file_blocks(store, status.inode.id))?;
+    let found = snapshot::blocks_at(node, path)?;
     Ok(found.map(|found| with_locator(node, call, |locator| locator.located_blocks(&found))))
 }
 
@@ -179,7 +184,10 @@ pub(super) fn listing(
     for (index, status) in listing.entries.iter().enumerate() {
         let mut entry = locate::file_status(status, &status.inode.name);
         if need_location && !status.inode.is_directory() {
-            entry.locations = locations_of(node, call, status)?;
+            // A file lists itself without a name.
+            let below = if status.inode.name.is_empty() { "" } else { "/" };
+            let path = format!("{path}{below}{}", status.inode.name);
+            entry.locations = locations_of(node, call, &path)?;
             budget = budget.saturating_sub(location_count(&entry));
         }
         entries.push(entry);

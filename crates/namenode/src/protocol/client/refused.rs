@@ -2,7 +2,6 @@
 //! about such features that have a true answer: there are none.
 
 use cairn_net::rpc_server::Call;
-use cairn_wire::exception::class;
 use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
 
@@ -21,16 +20,6 @@ pub fn refuse(call: &Call) -> Answer {
             check_path_len("createSymlink", &request.link)?;
             Refusal::unsupported("Symlinks not supported")
         }
-        "createSnapshot"
-        | "renameSnapshot"
-        | "deleteSnapshot"
-        | "getSnapshotDiffReport"
-        | "getSnapshotDiffReportListing"
-        | "getSnapshotListing" => Refusal::new(
-            class::SNAPSHOT,
-            "Directory is not a snapshottable directory: snapshots are not supported",
-        ),
-        "allowSnapshot" | "disallowSnapshot" => Refusal::unsupported("Snapshots are not supported"),
         "createEncryptionZone" => create_encryption_zone(call)?,
         "reencryptEncryptionZone" => {
             Refusal::io("No key provider configured, re-encryption operation is rejected")
@@ -53,12 +42,6 @@ fn create_encryption_zone(call: &Call) -> Result<Refusal, Refusal> {
     Ok(Refusal::io(format!(
         "Can't create an encryption zone for {src} since no key provider is available."
     )))
-}
-
-/// No directory can be snapshotted, so the list is empty (which Hadoop sends as no list).
-pub async fn get_snapshottable_dir_listing(_node: &NameNode, call: &Call) -> Answer {
-    let _: pb::GetSnapshottableDirListingRequestProto = call.decode()?;
-    answer(&pb::GetSnapshottableDirListingResponseProto { snapshottable_dir_list: None })
 }
 
 /// No path is in an encryption zone.

@@ -14,6 +14,9 @@ import org.apache.hadoop.hdfs.tools.DFSck;
 import org.apache.hadoop.hdfs.tools.DebugAdmin;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
 import org.apache.hadoop.hdfs.tools.StoragePolicyAdmin;
+import org.apache.hadoop.hdfs.tools.snapshot.LsSnapshot;
+import org.apache.hadoop.hdfs.tools.snapshot.LsSnapshottableDir;
+import org.apache.hadoop.hdfs.tools.snapshot.SnapshotDiff;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
@@ -72,6 +75,9 @@ final class Shell {
       case "fsck" -> new DFSck(conf, System.out);
       case "storagepolicies" -> new StoragePolicyAdmin(conf);
       case "debug" -> new DebugAdmin(conf);
+      case "lsSnapshottableDir" -> new LsSnapshottableDir();
+      case "lsSnapshot" -> new LsSnapshot();
+      case "snapshotDiff" -> new SnapshotDiff(conf);
       default -> throw new IllegalArgumentException("unknown tool " + name);
     };
   }

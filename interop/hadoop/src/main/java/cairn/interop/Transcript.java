@@ -26,7 +26,7 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
  *
  * <pre>
  * == name of a test
- * $ fs -put ${L}/a /t          a command: fs, ec, admin (as the hdfs tools), or make, bytes, sha (local files)
+ * $ fs -put ${L}/a /t          a command: fs, ec, admin (as the hdfs tools), lsSnapshottableDir and its like, or make, bytes, sha (local files)
  * text on standard output
  * ! text on standard error
  * [1]                          the exit code, when it is not 0

@@ -1,0 +1,178 @@
+//! Snapshots over the wire.
+
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use crate::cluster::{CLIENT, Client, SUPERUSER, config, finish, start};
+
+const HOLDER: &str = "writer";
+
+async fn allow(client: &Client, path: &str) {
+    let request = pb::AllowSnapshotRequestProto { snapshot_root: path.to_string() };
+    let _: pb::AllowSnapshotResponseProto = client.call("allowSnapshot", &request).await.unwrap();
+}
+
+async fn take(client: &Client, path: &str, name: Option<&str>) -> String {
+    let request = pb::CreateSnapshotRequestProto {
+        snapshot_root: path.to_string(),
+        snapshot_name: name.map(str::to_string),
+    };
+    let answer: pb::CreateSnapshotResponseProto =
+        client.call("createSnapshot", &request).await.unwrap();
+    answer.snapshot_path
+}
+
+async fn delete(client: &Client, path: &str) {
+    let request = pb::DeleteRequestProto { src: path.to_string(), recursive: true };
+    let answer: pb::DeleteResponseProto = client.call("delete", &request).await.unwrap();
+    assert!(answer.result);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_are_taken_listed_renamed_and_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let nothing = pb::GetSnapshottableDirListingRequestProto {};
+    let list: pb::GetSnapshottableDirListingResponseProto =
+        client.call("getSnapshottableDirListing", &nothing).await.unwrap();
+    assert_eq!(list.snapshottable_dir_list, None);
+    client.mkdirs("/a/d").await;
+    let alice = Client::new(&node, CLIENT, "alice");
+    let request = pb::AllowSnapshotRequestProto { snapshot_root: "/a/d".to_string() };
+    assert_eq!(alice.refused("allowSnapshot", &request).await.0, class::ACCESS_CONTROL);
+    let request =
+        pb::CreateSnapshotRequestProto { snapshot_root: "/a/d".to_string(), snapshot_name: None };
+    let want = (
+        class::SNAPSHOT.to_string(),
+        "Directory is not a snapshottable directory: /a/d".to_string(),
+    );
+    assert_eq!(client.refused("createSnapshot", &request).await, want);
+    allow(&client, "/a/d").await;
+    let flags = client.file_info("/a/d").await.unwrap().flags();
+    assert_eq!(flags, pb::HdfsFileStatusProtoFlags::SnapshotEnabled as u32);
+    assert_eq!(take(&client, "/a/d", Some("s")).await, "/a/d/.snapshot/s");
+    let path = take(&client, "/a/d", None).await;
+    let name = path.strip_prefix("/a/d/.snapshot/s2").unwrap();
+    assert_eq!(name.len(), "0261121-170000.000".len());
+
+    let list: pb::GetSnapshottableDirListingResponseProto =
+        client.call("getSnapshottableDirListing", &nothing).await.unwrap();
+    let found = &list.snapshottable_dir_list.unwrap().snapshottable_dir_listing[0];
+    assert_eq!((found.snapshot_number, found.snapshot_quota), (2, 65_536));
+    assert_eq!(found.parent_fullpath, b"/a");
+    assert_eq!(found.dir_status.path, b"d");
+
+    let rename = pb::RenameSnapshotRequestProto {
+        snapshot_root: "/a/d".to_string(),
+        snapshot_old_name: "s".to_string(),
+        snapshot_new_name: "t".to_string(),
+    };
+    let _: pb::RenameSnapshotResponseProto = client.call("renameSnapshot", &rename).await.unwrap();
+    let request = pb::GetSnapshotListingRequestProto { snapshot_root: "/a/d".to_string() };
+    let list: pb::GetSnapshotListingResponseProto =
+        client.call("getSnapshotListing", &request).await.unwrap();
+    let found = list.snapshot_list.unwrap().snapshot_listing;
+    let ids: Vec<_> = found.iter().map(|at| (at.snapshot_id, at.parent_fullpath.clone())).collect();
+    assert_eq!(ids, [(1, b"/a/d".to_vec()), (0, b"/a/d".to_vec())]);
+    assert_eq!(client.list("/a/d/.snapshot").await.len(), 2);
+    let dot = client.file_info("/a/d/.snapshot").await.unwrap();
+    assert_eq!((dot.file_type, dot.file_id()), (1, u64::MAX));
+    assert_eq!(client.file_info("/a/.snapshot").await, None);
+
+    for name in ["t", path.rsplit('/').next().unwrap()] {
+        let request = pb::DeleteSnapshotRequestProto {
+            snapshot_root: "/a/d".to_string(),
+            snapshot_name: name.to_string(),
+        };
+        let _: pb::DeleteSnapshotResponseProto =
+            client.call("deleteSnapshot", &request).await.unwrap();
+    }
+    assert_eq!(client.list("/a/d/.snapshot").await, Vec::<String>::new());
+    let request = pb::DisallowSnapshotRequestProto { snapshot_root: "/a/d".to_string() };
+    let _: pb::DisallowSnapshotResponseProto =
+        client.call("disallowSnapshot", &request).await.unwrap();
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_holds_blocks_until_it_goes_also_through_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    client.create("/d/f", HOLDER).await;
+    let located = client.add_block("/d/f", HOLDER, None).await;
+    let last = finish(&datanodes, &located, 7, None).await;
+    assert!(client.complete("/d/f", HOLDER, Some(last)).await);
+    take(&client, "/d", Some("s")).await;
+    delete(&client, "/d/f").await;
+    let found = client.locations("/d/.snapshot/s/f").await;
+    assert_eq!((found.file_length, found.under_construction), (7, false));
+    assert_eq!(found.blocks[0].locs.len(), 3);
+    for datanode in &datanodes {
+        assert_eq!(datanode.heartbeat().await, []);
+    }
+    let request = pb::DeleteRequestProto { src: "/d/.snapshot/s/f".to_string(), recursive: false };
+    assert_eq!(client.refused("delete", &request).await.0, class::SNAPSHOT_ACCESS_CONTROL);
+    let listing = pb::GetListingRequestProto {
+        src: "/d/.snapshot/s".to_string(),
+        start_after: Vec::new(),
+        need_location: true,
+    };
+    let listing: pb::GetListingResponseProto = client.call("getListing", &listing).await.unwrap();
+    let entry = &listing.dir_list.unwrap().partial_listing[0];
+    assert_eq!(entry.locations.as_ref().unwrap().blocks.len(), 1);
+    node.shutdown().await;
+    drop(datanodes);
+
+    let node = cairn_namenode::NameNode::start(config(dir.path())).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    assert_eq!(client.list("/d/.snapshot/s").await, ["f"]);
+    assert_eq!(client.file_info("/d/.snapshot/s/f").await.unwrap().length, 7);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_calls_tell_what_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d/a").await;
+    client.mkdirs("/d/b").await;
+    allow(&client, "/d").await;
+    take(&client, "/d", Some("s")).await;
+    client.mkdirs("/d/a/new").await;
+    let rename = pb::RenameRequestProto { src: "/d/b".to_string(), dst: "/d/c".to_string() };
+    let _: pb::RenameResponseProto = client.call("rename", &rename).await.unwrap();
+    let request = pb::GetSnapshotDiffReportRequestProto {
+        snapshot_root: "/d".to_string(),
+        from_snapshot: "s".to_string(),
+        to_snapshot: String::new(),
+    };
+    let report: pb::GetSnapshotDiffReportResponseProto =
+        client.call("getSnapshotDiffReport", &request).await.unwrap();
+    let line = |entry: &pb::SnapshotDiffReportEntryProto| {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let target = entry.target_path.as_deref().map(text).unwrap_or_default();
+        format!("{} {} {target}", entry.modification_label, text(&entry.fullpath))
+    };
+    let lines: Vec<_> = report.diff_report.diff_report_entries.iter().map(line).collect();
+    assert_eq!(lines, ["M  ", "R b c", "M a ", "+ a/new "]);
+    let request = pb::GetSnapshotDiffReportListingRequestProto {
+        snapshot_root: "/d".to_string(),
+        from_snapshot: "s".to_string(),
+        to_snapshot: String::new(),
+        cursor: None,
+    };
+    let page: pb::GetSnapshotDiffReportListingResponseProto =
+        client.call("getSnapshotDiffReportListing", &request).await.unwrap();
+    let page = page.diff_report;
+    assert!(page.is_from_earlier);
+    assert_eq!(page.cursor.map(|cursor| (cursor.start_path, cursor.index)), Some((vec![], -1)));
+    assert_eq!((page.modified_entries.len(), page.created_entries.len()), (2, 2));
+    let moved = &page.deleted_entries[0];
+    assert_eq!((moved.is_reference, moved.target_path.as_deref()), (true, Some(&b"c"[..])));
+    node.shutdown().await;
+}
