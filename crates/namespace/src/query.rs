@@ -371,8 +371,11 @@ pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>
 /// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
 pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8> {
     let Some(block) = block::get(store, id)? else { return Ok(0) };
-    let at = path::of_inode(store, block.file)?;
-    Ok(at.map_or(0, |at| set_storage_policy::effective(&at.chain)))
+    let chain = match path::of_inode(store, block.file)? {
+        Some(at) => at.chain,
+        None => reclaim::kept_chain(store, block.file)?,
+    };
+    Ok(set_storage_policy::effective(&chain))
 }
 
 /// The inode of the file that has a block, or had it and is in a snapshot.

@@ -112,6 +112,25 @@ pub fn current_or_kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inod
     }
 }
 
+/// The way to a file that was removed, from the root down, as far as the tree and snapshots have it.
+pub(crate) fn kept_chain(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Inode>> {
+    let mut chain = Vec::new();
+    let mut at = file;
+    while let Some(inode) = current_or_kept(store, at)? {
+        // One that is being removed has lost its parent; its version has not.
+        let parent = match version::all_of(store, Kind::Inode, &at.key())?.pop() {
+            Some((_, Some(record))) if inode.parent == InodeId::NONE => {
+                inode::from_bytes(&record)?.parent
+            }
+            _ => inode.parent,
+        };
+        chain.push(inode);
+        at = parent;
+    }
+    chain.reverse();
+    Ok(chain)
+}
+
 /// How a file's blocks are to be kept: as `now`, or with more copies if a snapshot saw it with more. `None` if
 /// neither the current tree nor a snapshot has the file.
 ///

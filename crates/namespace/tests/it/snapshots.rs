@@ -9,6 +9,7 @@ use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::ops::snapshot::{
     AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
@@ -197,6 +198,18 @@ fn blocks_have_as_many_copies_as_any_snapshot_saw() {
     assert_eq!(fs.status("/d/.snapshot/s/f").unwrap().replication(), 3);
     drop_snapshot(&mut fs, "/d", "s");
     assert_eq!(copies(&fs), Redundancy::Replicated(1));
+}
+
+#[test]
+fn held_blocks_keep_the_storage_policy_of_their_place() {
+    let mut fs = allowed("/d");
+    fs.ok(SetStoragePolicy { path: "/d".into(), policy: Some("COLD".into()) });
+    fs.write("/d/t/f", &[5]);
+    let id = cairn_stripe::BlockId(blocks(&fs, "/d/t/f")[0]);
+    take(&mut fs, "/d", "s");
+    fs.delete("/d/t");
+    assert_eq!(query::storage_policy_of_block(&fs.store, id).unwrap(), 2);
+    assert_eq!(fs.status("/d/.snapshot/s/t/f").unwrap().storage_policy, 2);
 }
 
 #[test]
