@@ -237,7 +237,7 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
         if !at.is_directory() {
             break;
         }
-        if name == DOT_SNAPSHOT && snapshot::root(store, at.id)?.is_some() {
+        if name == DOT_SNAPSHOT && snapshot::is_snapshottable(store, at.id)? {
             let path = join(&names);
             let snapshot = enter(store, &names[place + 1..], &mut chain)?;
             return Ok(Resolved { snapshot: Some(snapshot), path, names, chain });
@@ -252,8 +252,7 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
 
 /// Follows a path without any check of rights.
 pub(crate) fn follow(store: &dyn StoreRead, path: &str) -> Result<Resolved> {
-    let names = resolve_reserved(store, path, split(path)?)?;
-    walk(store, names)
+    walk(store, real_names(store, path)?)
 }
 
 /// Goes on from a snapshottable directory, the last in `chain`, with the names behind `.snapshot`.

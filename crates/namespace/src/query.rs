@@ -22,6 +22,7 @@ pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::xattr::{get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
+pub use crate::snapshot::reclaim::Held;
 
 /// What clients see of a file or directory (`HdfsFileStatusProto`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ impl FileStatus {
             inode: inode.clone(),
             policy: policy_admin::effective(store, at)?,
             storage_policy: set_storage_policy::effective(&at.chain),
-            snapshottable: inode.is_directory() && snapshot::root(store, inode.id)?.is_some(),
+            snapshottable: inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?,
         }))
     }
 }
@@ -536,6 +537,8 @@ pub struct ContentSummary {
     pub names_max: Option<u64>,
     /// Limit on bytes on disk of the path itself.
     pub space_max: Option<u64>,
+    /// What of all that only snapshots have.
+    pub held: Held,
     /// Name of the policy, empty for replicas on a directory, `Replicated` for a replicated file.
     pub policy: String,
 }
@@ -563,6 +566,12 @@ pub fn content_summary(
         None if target.is_directory() => String::new(),
         None => "Replicated".to_string(),
     };
+    if at.snapshot.is_none() && target.is_directory() {
+        let held = reclaim::held_below(store, target.id)?;
+        (sum.files, sum.directories) = (held.files, held.directories);
+        (sum.len, sum.space) = (held.len, held.space);
+        sum.held = held;
+    }
     let view = at.view(store);
     let store = &view;
     tree::descend(store, &target, &mut |inode| {

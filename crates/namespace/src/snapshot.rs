@@ -178,6 +178,14 @@ pub fn root(store: &dyn StoreRead, directory: InodeId) -> Result<Option<Root>> {
     }
 }
 
+/// Whether a directory has a `.snapshot`. The root always has, though no snapshot can be taken of it before
+/// that is allowed.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#createRoot`.
+pub fn is_snapshottable(store: &dyn StoreRead, directory: InodeId) -> Result<bool> {
+    Ok(directory == InodeId::ROOT || root(store, directory)?.is_some())
+}
+
 pub(crate) fn put_root(store: &mut dyn StoreTxn, directory: InodeId, root: &Root) -> Result<()> {
     Ok(store.put(Table::SnapshotRoot, &directory.key(), &to_record(VERSION, root))?)
 }

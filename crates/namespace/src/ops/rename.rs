@@ -187,7 +187,8 @@ fn check_nesting(
     snapshottable: &[InodeId],
 ) -> Result<()> {
     let Some(parent) = to.parent().filter(|_| !snapshottable.is_empty()) else { return Ok(()) };
-    if snapshot::root_above(cx.store, parent.id)?.is_none() {
+    let is_root = parent.id == InodeId::ROOT;
+    if !is_root && snapshot::root_above(cx.store, parent.id)?.is_none() {
         return Ok(());
     }
     Err(NamespaceError::Snapshot(format!(

@@ -64,9 +64,9 @@ impl SetQuota {
         let names_max = self.names_max.applied_to(old.names_max);
         let space_max = self.space_max.applied_to(old.space_max);
         if names_max.is_some() || space_max.is_some() {
-            let held = reclaim::usage_held_below(cx.store, target.id)?;
-            let names = usage.names.saturating_add(held.names).max(0) as u64;
-            let space = usage.space.saturating_add(held.space).max(0) as u64;
+            let held = reclaim::held_below(cx.store, target.id)?;
+            let names = usage.names.max(0) as u64 + held.directories + held.files;
+            let space = (usage.space.max(0) as u64).saturating_add(held.space);
             directory.quota = Some(Quota { names_max, space_max, names, space });
         }
         ops::save(cx, &inode)

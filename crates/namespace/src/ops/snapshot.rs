@@ -152,11 +152,12 @@ impl CreateSnapshot {
         let total = counter::get(cx.store, Counter::Snapshots)?;
         check_limit(total, settings.total_max, "file system")?;
         let count = root.count;
-        if count >= snapshot::QUOTA {
+        let allowed = snapshot::root(cx.store, inode.id)?.is_some();
+        let quota = if allowed { snapshot::QUOTA } else { 0 };
+        if count >= quota {
             return Err(NamespaceError::Snapshot(format!(
                 "Failed to add snapshot: there are already {count} snapshot(s) and the snapshot quota \
-                 is {}",
-                snapshot::QUOTA
+                 is {quota}"
             )));
         }
         check_limit(u64::from(count), settings.per_directory_max, "per directory")?;

@@ -296,7 +296,7 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
     let target = crate::ops::snapshot::directory(at, &at.path);
     if !snapshot::settings(store)?.diff_below_root {
         let id = target?.id;
-        let is_root = at.snapshot.is_none() && snapshot::root(store, id)?.is_some();
+        let is_root = at.snapshot.is_none() && snapshot::is_snapshottable(store, id)?;
         return if is_root { Ok(id) } else { Err(not_snapshottable(&at.path)) };
     }
     let id = match target {
@@ -311,6 +311,9 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
             }
         },
     };
+    if id == InodeId::ROOT {
+        return Ok(id);
+    }
     snapshot::root_above(store, id)?.ok_or_else(|| {
         NamespaceError::Snapshot(format!(
             "The path {} is neither snapshottable nor under a snapshot root!",

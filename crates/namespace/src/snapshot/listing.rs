@@ -36,10 +36,10 @@ pub struct SnapshotStatus {
 /// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableRoot`.
 pub(crate) fn snapshottable(store: &dyn StoreRead, at: &Resolved) -> Result<Root> {
     let inode = crate::ops::snapshot::directory(at, &at.path)?;
-    match snapshot::root(store, inode.id)? {
-        Some(root) if at.snapshot.is_none() => Ok(root),
-        _ => Err(not_snapshottable(&at.path)),
+    if at.snapshot.is_some() || !snapshot::is_snapshottable(store, inode.id)? {
+        return Err(not_snapshottable(&at.path));
     }
+    Ok(snapshot::root(store, inode.id)?.unwrap_or_default())
 }
 
 pub(crate) fn not_snapshottable(path: &str) -> NamespaceError {

@@ -2,7 +2,7 @@
 
 use crate::apply::RemovedBlock;
 use crate::block;
-use crate::error::Result;
+use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::counter::{self, Counter};
 use crate::path;
@@ -228,24 +228,53 @@ fn payers(store: &dyn StoreRead, root: InodeId, parent: InodeId) -> Result<Vec<I
     }
 }
 
-/// What was removed or cut off below a directory and is held by snapshots, for a quota that is set only now.
-pub(crate) fn usage_held_below(store: &dyn StoreRead, directory: InodeId) -> Result<Usage> {
-    let mut usage = Usage::default();
-    if !capture::in_use(store)? {
-        return Ok(usage);
+/// What snapshots hold below a directory that was removed or cut off there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Directories.
+    pub directories: u64,
+    /// Files.
+    pub files: u64,
+    /// Bytes in those files.
+    pub len: u64,
+    /// Bytes on disk with all copies and parity, also of what was cut off files.
+    pub space: u64,
+}
+
+/// What is held below a directory, as its quotas count it. Looks at everything that is held in snapshots of
+/// directories above and below it.
+pub(crate) fn held_below(store: &dyn StoreRead, directory: InodeId) -> Result<Held> {
+    let mut held = Held::default();
+    let roots = if capture::in_use(store)? { roots_near(store, directory)? } else { Vec::new() };
+    if roots.is_empty() {
+        return Ok(held);
     }
+    let is_below = |root: InodeId, parent: InodeId| {
+        Ok::<_, NamespaceError>(
+            payers(store, root, parent)?.iter().any(|inode| inode.id == directory),
+        )
+    };
     for (id, root) in snapshot::all_paid(store)? {
-        let Some(was) = inode::get(store, id)?.is_none().then_some(id) else { continue };
-        let Some(was) = current_or_kept(store, was)? else { continue };
-        if payers(store, root, was.parent)?.iter().any(|inode| inode.id == directory) {
-            usage.names += 1;
+        if !roots.contains(&root) || inode::get(store, id)?.is_some() {
+            continue;
+        }
+        let Some(was) = current_or_kept(store, id)? else { continue };
+        if is_below(root, was.parent)? {
+            match was.file() {
+                Some(file) => {
+                    held.files += 1;
+                    held.len = held.len.saturating_add(file.len);
+                }
+                None => held.directories += 1,
+            }
         }
     }
     let mut counted = BTreeSet::new();
     version::of_kind(store, Kind::FileBlock, &mut |version, record| {
         let id = block::position_from(record)?.id;
         let file = version::owner(&version.key);
-        if !counted.insert(id.0) || !pays(store, version.root, file)? {
+        let near = roots.contains(&version.root) && counted.insert(id.0);
+        if !near || !pays(store, version.root, file)? {
             return Ok(());
         }
         let now = store.get(Table::FileBlock, &version.key)?;
@@ -257,13 +286,29 @@ pub(crate) fn usage_held_below(store: &dyn StoreRead, directory: InodeId) -> Res
             return Ok(());
         };
         if let Some(file) = was.file()
-            && payers(store, version.root, was.parent)?.iter().any(|inode| inode.id == directory)
+            && is_below(version.root, was.parent)?
         {
-            usage.space += tree::block_space(store, file.redundancy, block.len)? as i64;
+            let space = tree::block_space(store, file.redundancy, block.len)?;
+            held.space = held.space.saturating_add(space);
         }
         Ok(())
     })?;
-    Ok(usage)
+    Ok(held)
+}
+
+/// The snapshottable directories that are a directory, above it or below it.
+fn roots_near(store: &dyn StoreRead, directory: InodeId) -> Result<Vec<InodeId>> {
+    let mut near = Vec::new();
+    for (root, _) in snapshot::roots(store)? {
+        let is_below = match path::of_inode(store, root)? {
+            Some(at) => at.chain.iter().any(|inode| inode.id == directory),
+            None => false,
+        };
+        if is_below || snapshot::root_above(store, directory)? == Some(root) {
+            near.push(root);
+        }
+    }
+    Ok(near)
 }
 
 /// Whether a directory's quotas count what its snapshots hold of a file: one in it for what was cut off it,

@@ -255,7 +255,8 @@ fn nothing_in_a_snapshot_can_be_changed() {
         );
     }
     // Elsewhere the name is merely not to be had.
-    for path in ["/.snapshot", "/e/.snapshot/f"] {
+    fs.mkdirs("/e");
+    for path in ["/e/.snapshot", "/e/.snapshot/f"] {
         let error = fs.err(Mkdirs { path: path.into(), mode: 0o755.into(), create_parent: true });
         assert_eq!(
             refusal(error),
@@ -327,6 +328,7 @@ fn snapshottable_directories_are_not_nested() {
 #[test]
 fn names_and_limits_of_snapshots() {
     let mut fs = allowed("/d");
+    fs.mkdirs("/e");
     let create = |fs: &mut Fs, path: &str, name: &str| match fs
         .run(root(), CreateSnapshot { path: path.into(), name: name.into() })
     {
@@ -349,7 +351,13 @@ fn names_and_limits_of_snapshots() {
             ".snapshot",
             "InvalidPathException: Invalid path name Invalid snapshot name: .snapshot",
         ),
-        ("/", "s", "SnapshotException: Directory is not a snapshottable directory: /"),
+        (
+            "/",
+            "s",
+            "SnapshotException: Failed to add snapshot: there are already 0 snapshot(s) and the \
+             snapshot quota is 0",
+        ),
+        ("/e", "s", "SnapshotException: Directory is not a snapshottable directory: /e"),
         ("/x", "s", "FileNotFoundException: Directory/File does not exist /x"),
     ] {
         assert_eq!(create(&mut fs, path, name), text);
@@ -461,6 +469,9 @@ fn quotas_count_what_snapshots_hold() {
     assert_eq!(used(&fs, "/q"), (5, 45));
     fs.delete("/q/d/t");
     assert_eq!(used(&fs, "/q"), (5, 45));
+    let sum = query::content_summary(&fs.store, &root(), "/q").unwrap();
+    assert_eq!((sum.directories, sum.files, sum.len, sum.space), (3, 2, 15, 45));
+    assert_eq!((sum.held.directories, sum.held.files, sum.held.len), (1, 2, 15));
     // A quota that comes later counts the same.
     fs.ok(SetQuota { path: "/q/d".into(), names_max: max, space_max: max });
     assert_eq!(used(&fs, "/q/d"), (4, 45));
@@ -521,7 +532,8 @@ fn a_diff_below_the_root_is_of_that_directory() {
 fn statuses_tell_what_is_snapshottable() {
     let mut fs = allowed("/d");
     assert!(fs.status("/d").unwrap().snapshottable);
-    assert!(!fs.status("/").unwrap().snapshottable);
+    fs.mkdirs("/e");
+    assert!(!fs.status("/e").unwrap().snapshottable);
     take(&mut fs, "/d", "s");
     let (path, taken) = listing::snapshots(&fs.store, &root(), "/d").unwrap();
     assert_eq!((path.as_str(), taken.len()), ("/d", 1));
@@ -531,8 +543,10 @@ fn statuses_tell_what_is_snapshottable() {
     assert_eq!(fs.status("/d/.snapshot"), None);
     assert!(listing::is_dot_snapshot(&fs.store, &root(), "/d/.snapshot").unwrap());
     assert_eq!(fs.status("/d/.snapshot/none"), None);
-    let error = query::get_listing(&fs.store, &root(), "/.snapshot", b"", 10).unwrap_err();
-    assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /");
+    let error = query::get_listing(&fs.store, &root(), "/e/.snapshot", b"", 10).unwrap_err();
+    assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /e");
+    // The root is snapshottable by nature, but has no room for snapshots.
+    assert_eq!(fs.names("/.snapshot"), Vec::<String>::new());
     let of = |id: InodeId| query::get_inode_info(&fs.store, id).unwrap().unwrap().0;
     assert_eq!(of(taken[0].inode.id), "/d");
 }
