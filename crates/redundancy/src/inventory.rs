@@ -344,6 +344,7 @@ impl Cluster {
     /// Takes a node for dead. Returns the blocks whose work it takes along.
     fn lose_node(&mut self, handle: NodeHandle) -> Vec<BlockId> {
         self.nodes[handle.0 as usize].alive = false;
+        self.mending.hurry();
         self.count_racks();
         self.leases.release(handle);
         let lost_work = self.drop_commands(handle);

@@ -50,6 +50,7 @@ impl Cluster {
             }
             let next: Vec<BlockId> = held.iter().take(budget).copied().collect();
             budget -= next.len();
+            self.mending.hurry();
             for id in next {
                 if let Some(construction) = self.constructions.get_mut(&id.group()) {
                     construction.forget(storage, id.unit());

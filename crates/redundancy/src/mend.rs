@@ -15,6 +15,7 @@ use crate::stats::ClusterStats;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
 use deletions::Deletions;
+use orders::Orders;
 use pending::{Pending, Task};
 use setback::Setbacks;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ mod dispatch;
 mod evacuate;
 pub mod failure;
 pub mod inspect;
+mod orders;
 mod part;
 mod pending;
 mod schedule;
@@ -66,6 +68,7 @@ struct Outbox {
 pub(crate) struct Mending {
     pub(crate) shared: part::SharedNodes,
     outboxes: BTreeMap<NodeHandle, Outbox>,
+    orders: Orders,
     invalid: Deletions,
     told: told::Told,
     bad: BTreeMap<BlockId, Vec<(StorageHandle, Bad)>>,
@@ -91,12 +94,22 @@ pub(crate) struct Mending {
     /// Where the last round stopped in each queue.
     cursors: [Option<BlockId>; 5],
     last_round_ms: Option<u64>,
+    /// Blocks that may still be scheduled before the next round is due.
+    round_rest: usize,
+    /// Something was lost: the rest of the round is not to wait until the next one is due.
+    is_hurried: bool,
 }
 
 impl Mending {
     pub(crate) fn start_scan(&mut self) {
         self.scan = Some(None);
         self.last_round_ms = None;
+        self.round_rest = 0;
+    }
+
+    /// Has the next tick schedule what the present round leaves room for.
+    pub(crate) fn hurry(&mut self) {
+        self.is_hurried = true;
     }
 
     /// Has all blocks looked at, after the walk that may be under way: there is a new rack.
@@ -248,7 +261,7 @@ impl Mending {
 
 impl Cluster {
     pub(crate) fn queue_recovery(&mut self, node: NodeHandle, recovery: BlockRecovery) {
-        let outbox = self.mending.outboxes.entry(node).or_default();
+        let outbox = self.mending.outbox(node);
         outbox.recoveries.retain(|old| old.block.id != recovery.block.id);
         outbox.recoveries.push(recovery);
     }
@@ -321,7 +334,7 @@ impl Cluster {
         let live: Vec<NodeHandle> =
             self.nodes().filter(|node| node.alive).map(|node| node.handle).collect();
         for node in live {
-            self.mending.outboxes.entry(node).or_default().bandwidth = Some(bytes_per_second);
+            self.mending.outbox(node).bandwidth = Some(bytes_per_second);
         }
     }
 

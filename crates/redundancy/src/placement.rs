@@ -34,6 +34,8 @@ pub struct PlacementRequest<'a> {
     pub excluded: &'a [NodeHandle],
     /// Nodes to choose first, where possible.
     pub favored: &'a [NodeHandle],
+    /// Nodes to choose only where no other would do as well.
+    pub busy: &'a [NodeHandle],
     /// Where the block is already: not chosen again, and counted for the spread over racks.
     pub existing: &'a [StorageHandle],
     /// Which types of storage are wanted.

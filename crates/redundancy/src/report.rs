@@ -471,6 +471,7 @@ impl Cluster {
         let block = BlockRef { len, ..block };
         let bad = Bad { block, stale: block.gs < facts.gs, crc32c: None };
         self.mark_bad(lookup, storage, bad);
+        self.mending.hurry();
         Ok(())
     }
 

@@ -53,6 +53,7 @@ impl Cluster {
         }
         self.mending.setbacks.note(id, failed.suspect, &self.config, now);
         self.check_redundancy(lookup, id);
+        self.mending.hurry();
         true
     }
 }

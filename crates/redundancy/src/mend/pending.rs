@@ -4,6 +4,7 @@ use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// One replica or unit that is to arrive on a storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) struct Task {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending {
     tasks: BTreeMap<BlockId, Vec<Task>>,
+    /// How many of them are to arrive on a storage.
+    to: BTreeMap<StorageHandle, usize>,
 }
 
 impl Pending {
@@ -47,21 +50,40 @@ impl Pending {
     pub(super) fn add(&mut self, id: BlockId, tasks: impl IntoIterator<Item = Task>) {
         let mut tasks = tasks.into_iter().peekable();
         if tasks.peek().is_some() {
-            self.tasks.entry(id).or_default().extend(tasks);
+            let to = &mut self.to;
+            let counted = tasks.inspect(|task| *to.entry(task.storage).or_default() += 1);
+            self.tasks.entry(id).or_default().extend(counted);
         }
     }
 
     pub(super) fn forget(&mut self, id: BlockId) {
-        self.tasks.remove(&id);
+        self.take(id, |_| true);
+    }
+
+    /// How many replicas and units are to arrive on a storage.
+    pub(super) fn to(&self, storage: StorageHandle) -> usize {
+        self.to.get(&storage).copied().unwrap_or(0)
+    }
+
+    fn count_out<'a>(&mut self, taken: impl IntoIterator<Item = &'a Task>) {
+        for task in taken {
+            if let Entry::Occupied(mut count) = self.to.entry(task.storage) {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
+        }
     }
 
     /// Takes out the tasks of a block that `is_over` picks.
     pub(super) fn take(&mut self, id: BlockId, is_over: impl Fn(&Task) -> bool) -> Vec<Task> {
         let Some(tasks) = self.tasks.get_mut(&id) else { return Vec::new() };
-        let taken = tasks.extract_if(.., |task| is_over(task)).collect();
+        let taken: Vec<Task> = tasks.extract_if(.., |task| is_over(task)).collect();
         if tasks.is_empty() {
             self.tasks.remove(&id);
         }
+        self.count_out(&taken);
         taken
     }
 
@@ -72,6 +94,7 @@ impl Pending {
             taken.extend(tasks.extract_if(.., |task| is_over(task)).map(|task| (*id, task)));
             !tasks.is_empty()
         });
+        self.count_out(taken.iter().map(|(_, task)| task));
         taken
     }
 }

@@ -12,7 +12,7 @@ use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout};
 use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::command::{Reconstruction, Transfer};
-use crate::node::NodeHandle;
+use crate::node::{DataNode, NodeHandle};
 use crate::placement::PlacementRequest;
 use crate::queue::Priority;
 use crate::storage::StorageHandle;
@@ -81,10 +81,14 @@ impl Cluster {
             u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
         // The first round waits, so that nodes that start together with the NameNode can report.
         let last = *self.mending.last_round_ms.get_or_insert(now.mono_ms);
-        if now.mono_ms.saturating_sub(last) >= interval {
+        let is_due = now.mono_ms.saturating_sub(last) >= interval;
+        if is_due {
             self.mending.last_round_ms = Some(now.mono_ms);
+            self.mending.round_rest = self.round_size();
             self.mending.setbacks.expire(now);
             self.queues.wake(now.mono_ms);
+        }
+        if std::mem::take(&mut self.mending.is_hurried) || is_due {
             self.round(lookup, now, dice);
         }
     }
@@ -101,19 +105,25 @@ impl Cluster {
         }
     }
 
+    /// Blocks that may be scheduled from one round to the next.
+    fn round_size(&self) -> usize {
+        self.live_count() * self.config.work_multiplier
+    }
+
+    /// Schedules what there is room for until the next round is due.
     fn round(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) {
         const LEVELS: [Priority; 4] =
             [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::BadlyDistributed];
-        let whole_budget = self.live_count() * self.config.work_multiplier;
-        let mut budget = whole_budget;
+        let size = self.round_size();
+        self.mending.round_rest = self.mending.round_rest.min(size);
         for level in LEVELS {
-            for id in self.next_of(level, whole_budget * LOOKS) {
-                if budget == 0 {
+            for id in self.next_of(level, size * LOOKS) {
+                if self.mending.round_rest == 0 {
                     return;
                 }
                 self.mending.cursors[level as usize] = Some(id);
                 match self.schedule(lookup, id, level, now, dice) {
-                    Ok(()) => budget -= 1,
+                    Ok(()) => self.mending.round_rest -= 1,
                     Err(Obstacle::Busy) => {}
                     Err(Obstacle::Stuck | Obstacle::NoRoom) => self.put_aside(id, now),
                 }
@@ -199,7 +209,7 @@ impl Cluster {
 
     pub(super) fn queue_transfer(&mut self, worker: NodeHandle, level: Priority, work: Transfer) {
         let waiting = Waiting { is_urgent: level == Priority::Highest, work };
-        self.mending.outboxes.entry(worker).or_default().transfers.push(waiting);
+        self.mending.outbox(worker).transfers.push(waiting);
     }
 
     fn copy_replica(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
@@ -222,7 +232,7 @@ impl Cluster {
 
     /// A good replica (or the good `unit`) on a node that has room for one more copy; on a leaving
     /// node if there is one, since nothing is written there; on one through which it failed of late
-    /// only if there is no other.
+    /// only if there is no other; else where fewest copies wait.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#chooseSourceDatanodes`.
     pub(super) fn source(
@@ -247,14 +257,16 @@ impl Cluster {
             }
             let suspected = suspects.contains(&node.handle);
             let stale = self.is_stale(node, job.now);
-            ranked.push((suspected, stale, !node.is_leaving(), dice(), place.storage));
+            let queued = self.mending.outboxes.get(&node.handle).map_or(0, |o| o.transfers.len());
+            ranked.push((suspected, stale, !node.is_leaving(), queued, dice(), place.storage));
         }
         ranked.into_iter().min().map(|(.., storage)| storage).ok_or(obstacle)
     }
 
     /// Storages for `count` more replicas or units beside those that stay, of the types that the file's
     /// storage policy has or falls back to; on other racks only, if the block is `moving` to be better
-    /// spread. Nodes through which it failed of late are taken only if there are no others.
+    /// spread. Nodes through which it failed of late are taken only if there are no others, and those
+    /// that get more than others already only if others would not do as well.
     pub(super) fn targets(
         &self,
         job: Job<'_>,
@@ -297,8 +309,10 @@ impl Cluster {
         if moving {
             excluded.extend(self.crowded_nodes(id, facts, &existing));
         }
+        let busy = self.crowded_targets();
         let request = PlacementRequest {
             count,
+            busy: &busy,
             block_len: facts.unit_len(UnitIndex(0)),
             excluded: &excluded,
             existing: &existing,
@@ -310,6 +324,17 @@ impl Cluster {
         } else {
             self.choose_replicated(&request, now, dice)
         }
+    }
+
+    /// Nodes to which more replicas and units are on their way than the average of the live ones has.
+    fn crowded_targets(&self) -> Vec<NodeHandle> {
+        let coming = |node: &DataNode| -> usize {
+            node.storages.iter().map(|storage| self.mending.pending.to(*storage)).sum()
+        };
+        let live = || self.nodes().filter(|node| node.alive);
+        let all: usize = live().map(coming).sum();
+        let mean = all / self.live_count().max(1);
+        live().filter(|node| coming(node) > mean).map(|node| node.handle).collect()
     }
 
     /// Decodes what is lost; where nothing is, or it cannot be, sees to what is on leaving nodes only;
@@ -442,7 +467,7 @@ impl Cluster {
             is_urgent: level == Priority::Highest,
         };
         let waiting = Waiting { is_urgent: work.is_urgent, work };
-        self.mending.outboxes.entry(worker).or_default().reconstructions.push(waiting);
+        self.mending.outbox(worker).reconstructions.push(waiting);
     }
 
     /// A good place of each unit of a group but those to rebuild, the best to read from first: Hadoop's

@@ -7,6 +7,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeMap;
 
 mod failure;
+mod haste;
 mod indices;
 mod spread;
 

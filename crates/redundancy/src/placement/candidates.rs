@@ -170,8 +170,17 @@ impl<'a> Choice<'a> {
         let mut offers: Vec<(usize, &DataNode)> = nodes.filter_map(offer).collect();
         let best = offers.iter().map(|(rank, _)| *rank).min();
         offers.retain(|(rank, _)| Some(*rank) == best);
+        self.prefer_idle(&mut offers, |(_, node)| node.handle);
         let (_, node) = *pick(&offers, dice)?;
         self.take(node).then_some(node)
+    }
+
+    /// Keeps only the nodes that are not named as busy, if there are any.
+    pub fn prefer_idle<T>(&self, nodes: &mut Vec<T>, handle: impl Fn(&T) -> NodeHandle) {
+        let busy = self.request.busy;
+        if nodes.iter().any(|node| !busy.contains(&handle(node))) {
+            nodes.retain(|node| !busy.contains(&handle(node)));
+        }
     }
 
     /// The storage that a node would give, if it can be chosen at all: of the first type needed that it

@@ -32,6 +32,7 @@ pub(super) fn choose(
             if best.iter().any(|node| favored.contains(&node.handle)) {
                 best.retain(|node| favored.contains(&node.handle));
             }
+            choice.prefer_idle(&mut best, |node| node.handle);
             let Some(node) = pick(&best, dice).copied() else { return };
             if !choice.take(node) {
                 return;
