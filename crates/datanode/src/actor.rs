@@ -7,11 +7,14 @@
 mod bad_blocks;
 mod command;
 mod failed_work;
+mod orders;
 mod register;
 mod report;
 
 pub(crate) use bad_blocks::BadBlocks;
 pub(crate) use failed_work::FailedWork;
+pub(crate) use orders::Orders;
+pub(crate) use orders::watch as watch_orders;
 pub(crate) use report::IncrementalReports;
 
 use crate::error::{DataNodeError, Result};
@@ -125,6 +128,7 @@ async fn take_turn(
     if now >= *next_heartbeat || is_report_due {
         *next_heartbeat = now + node.config.heartbeat_interval;
         let answer = heartbeat(node, is_report_due).await?;
+        node.orders.told(answer.orders);
         lease = answer.full_block_report_lease_id.filter(|id| *id != 0);
         for command in answer.cmds {
             is_told_to_register |= command::run(node, command);

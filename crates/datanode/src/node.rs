@@ -1,6 +1,6 @@
 //! What all parts of a running DataNode share.
 
-use crate::actor::{BadBlocks, FailedWork, IncrementalReports};
+use crate::actor::{BadBlocks, FailedWork, IncrementalReports, Orders};
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
@@ -45,6 +45,8 @@ pub(crate) struct Node {
     /// Bad replicas to tell the NameNode of.
     pub(crate) bad_blocks: BadBlocks,
     pub(crate) failed_work: FailedWork,
+    /// What the NameNode told of work that waits for this DataNode.
+    pub(crate) orders: Orders,
     pub(crate) copies: Copies,
     /// Whole blocks and groups that are read, and what came of it.
     pub(crate) scrubs: Scrubs,
@@ -103,6 +105,7 @@ impl Node {
             reports: IncrementalReports::default(),
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
+            orders: Orders::default(),
             copies: Copies::default(),
             scrubs: Scrubs::default(),
             reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),

@@ -54,6 +54,7 @@ impl DataNode {
             node.tasks.spawn(http::serve(listener, page, std::future::pending()));
         }
         node.tasks.spawn(actor::run(node.clone()));
+        node.tasks.spawn(actor::watch_orders(node.clone()));
         node.tasks.spawn(stop_when_given_up(node.clone()));
         scanner::start(&node);
         tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");

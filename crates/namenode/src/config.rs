@@ -163,6 +163,9 @@ pub struct NameNodeConfig {
     pub stale_interval: Duration,
     /// Key `dfs.namenode.redundancy.interval.seconds`.
     pub redundancy_interval: Duration,
+    /// How long a call of a DataNode that waits for work is held, 30 s at most; zero lets work wait for
+    /// heartbeats, as Hadoop's does. Key `cairn.namenode.order-hold`.
+    pub order_hold: Duration,
     /// Planned copies are forgotten and planned anew after this.
     /// Key `dfs.namenode.reconstruction.pending.timeout-sec`.
     pub pending_timeout: Duration,
@@ -276,6 +279,7 @@ impl Default for NameNodeConfig {
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),
             redundancy_interval: Duration::from_secs(3),
+            order_hold: Duration::from_secs(30),
             pending_timeout: Duration::from_secs(300),
             work_multiplier: 2,
             max_streams: 2,

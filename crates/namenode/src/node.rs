@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,6 +52,10 @@ pub struct NameNode {
     pub started_ms: u64,
     /// Wakes calls that wait for DataNodes to report blocks.
     pub reported: Notify,
+    /// Wakes the calls of DataNodes that wait for work.
+    pub(crate) ordered: Notify,
+    /// No call is to be held any more.
+    pub(crate) is_stopping: AtomicBool,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
     /// The beginning of monotonic time.
@@ -72,7 +77,17 @@ impl NameNode {
     /// Works on the cluster with a snapshot of the namespace that is not older than it.
     pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
         let mut cluster = self.cluster();
-        self.ns.read(|store| work(&mut cluster, &Lookup(store)))
+        let done = self.ns.read(|store| work(&mut cluster, &Lookup(store)));
+        if cluster.take_new_orders() {
+            self.ordered.notify_waiters();
+        }
+        done
+    }
+
+    /// Answers the calls that wait for work, now and from now on.
+    pub(crate) fn hold_no_calls(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.ordered.notify_waiters();
     }
 
     /// Asks the namespace for somebody: a query with its snapshot.

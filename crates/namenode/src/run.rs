@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,8 @@ impl NameNode {
             started_ms: wall_ms(),
             reported: Notify::new(),
             garbage: Notify::new(),
+            ordered: Notify::new(),
+            is_stopping: AtomicBool::new(false),
             epoch: Instant::now(),
             ns,
             config,
@@ -178,6 +181,11 @@ impl RunningNameNode {
         let mut tasks = JoinSet::new();
         let service = Arc::new(Protocols(Arc::clone(&node)));
         tasks.spawn(rpc.serve(service, until_stopped(stopped.clone())));
+        let (held, until_stop) = (Arc::clone(&node), until_stopped(stopped.clone()));
+        tasks.spawn(async move {
+            until_stop.await;
+            held.hold_no_calls();
+        });
         if let Some(listener) = http {
             let node = Arc::clone(&node);
             let page = move |request: &http::Request| pages::page(&node, request);

@@ -153,6 +153,7 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.millis(recheck, &mut c.heartbeat_recheck_interval)?;
     conf.millis("dfs.namenode.stale.datanode.interval", &mut c.stale_interval)?;
     conf.seconds("dfs.namenode.redundancy.interval.seconds", &mut c.redundancy_interval)?;
+    conf.seconds("cairn.namenode.order-hold", &mut c.order_hold)?;
     conf.seconds("dfs.namenode.reconstruction.pending.timeout-sec", &mut c.pending_timeout)?;
     let multiplier = "dfs.namenode.replication.work.multiplier.per.iteration";
     conf.number(multiplier, &mut c.work_multiplier)?;

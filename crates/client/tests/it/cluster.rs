@@ -12,7 +12,7 @@ use tempfile::TempDir;
 pub struct Cluster {
     pub fs: FileSystem,
     pub datanodes: Vec<RunningDataNode>,
-    _namenode: RunningNameNode,
+    namenode: RunningNameNode,
     dir: TempDir,
 }
 
@@ -80,7 +80,7 @@ impl Cluster {
         while fs.datanodes(DataNodeFilter::Live).await.unwrap().len() < count {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Cluster { fs, datanodes, _namenode: namenode, dir }
+        Cluster { fs, datanodes, namenode, dir }
     }
 
     pub async fn start(count: usize) -> Cluster {
@@ -89,7 +89,7 @@ impl Cluster {
 
     /// Has the background scrub look for work so often.
     pub fn scrub_every(&self, period: Duration) {
-        let mut cluster = self._namenode.node().cluster();
+        let mut cluster = self.namenode.node().cluster();
         let config = cluster.config().clone();
         cluster.set_config(cairn_redundancy::Config { scrub_period: period, ..config });
     }
@@ -102,6 +102,14 @@ impl Cluster {
                 self.kill(&location.addr.uuid);
             }
         }
+    }
+
+    /// Has the NameNode take a DataNode for dead, before its silence proves it.
+    pub fn declare_dead(&self, uuid: &str) {
+        self.namenode.node().with_cluster(|cluster, lookup| {
+            let handle = cluster.node_by_uuid(uuid).unwrap().handle;
+            cluster.node_died(lookup, handle);
+        });
     }
 
     /// Flips a bit in the middle of some replica's or internal block's file.

@@ -2,6 +2,8 @@
 
 use crate::cluster::*;
 use cairn_client::{FileBlock, FileSystem};
+use cairn_datanode::DataNodeConfig;
+use cairn_namenode::NameNodeConfig;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{Policy, UnitIndex};
 use std::collections::BTreeSet;
@@ -105,4 +107,25 @@ async fn a_unit_that_a_reader_finds_to_be_corrupt_is_rebuilt_elsewhere() {
     // As many others are lost as there may be: what was rebuilt has to serve.
     cluster.kill_units("/f", &[0, 3]).await;
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "from the rebuilt unit");
+}
+
+/// Heartbeats are so rare that what waits for one does not come in time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_datanode_held_is_rebuilt_without_waiting_for_heartbeats() {
+    let rare = |namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig| {
+        namenode.redundancy_interval = Duration::from_millis(200);
+        namenode.heartbeat_interval = Duration::from_secs(3600);
+        datanode.heartbeat_interval = Duration::from_secs(3600);
+    };
+    let mut cluster = Cluster::start_tuned(6, rare, |_| {}).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(1, 5 << 20);
+    put(&fs, "/striped", &data, &striped("RS-3-2-1024k", 2 << 20)).await.unwrap();
+    let blocks = fs.block_locations("/striped", 0, 1).await.unwrap();
+    let lost = blocks.blocks[0].locations[0].addr.uuid.clone();
+    cluster.kill(&lost);
+    cluster.declare_dead(&lost);
+    wait_whole(&cluster, &fs, &["/striped"]).await;
+    assert_same(&get(&fs, "/striped").await.unwrap(), &data, "/striped");
 }

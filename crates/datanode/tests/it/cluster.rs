@@ -45,6 +45,10 @@ pub struct Record {
     pub scanned: Vec<(i64, u32)>,
     /// Replicas reported to be bad: id, UUID of the DataNode.
     pub bad: Vec<(i64, String)>,
+    /// How often each DataNode was given work, where they are told.
+    pub orders: Option<u64>,
+    /// Calls that wait for work, by now.
+    pub awaited: usize,
     /// Work reported to have failed: id, UUID of the target, UUID of the suspect.
     pub failed: Vec<(i64, String, Option<String>)>,
 }
@@ -56,6 +60,9 @@ pub struct FakeNameNode {
 
 impl Service for FakeNameNode {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
+        if call.method == "awaitOrders" {
+            return self.await_orders(call.decode()?).await;
+        }
         let mut record = self.record.lock().unwrap();
         if let Some((_, class)) = record.refusal.filter(|(method, _)| *method == call.method) {
             record.refused += 1;
@@ -94,6 +101,7 @@ impl Service for FakeNameNode {
                 respond(&HeartbeatResponseProto {
                     cmds,
                     full_block_report_lease_id: lease,
+                    orders: record.orders,
                     ..Default::default()
                 })
             }
@@ -129,6 +137,23 @@ impl Service for FakeNameNode {
                 respond(&CommitBlockSynchronizationResponseProto {})
             }
             _ => Err(call.unknown_method()),
+        }
+    }
+}
+
+impl FakeNameNode {
+    /// Holds a call until there is news.
+    async fn await_orders(
+        &self,
+        request: AwaitOrdersRequestProto,
+    ) -> Result<Vec<u8>, RemoteException> {
+        self.record.lock().unwrap().awaited += 1;
+        loop {
+            let orders = self.record.lock().unwrap().orders.unwrap_or_default();
+            if orders != request.seen {
+                return respond(&AwaitOrdersResponseProto { orders });
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }

@@ -5,6 +5,7 @@ mod balance;
 mod checksum;
 mod cluster;
 mod failed_work;
+mod orders;
 mod pipeline;
 mod reconfigure;
 mod reconstruct;

@@ -11,6 +11,7 @@ use crate::NameNode;
 
 pub mod block_list;
 mod commands;
+mod orders;
 mod register;
 mod report;
 mod synchronize;
@@ -26,6 +27,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "versionRequest" => register::version_request(node, call),
         "registerDatanode" => register::register_datanode(node, call).await,
         "sendHeartbeat" => report::send_heartbeat(node, call),
+        "awaitOrders" => orders::await_orders(node, call).await,
         "blockReport" => report::block_report(node, call).await,
         "blockReceivedAndDeleted" => report::block_received_and_deleted(node, call).await,
         "cacheReport" => report::cache_report(node, call),

@@ -1,5 +1,24 @@
 // Written by `cargo xtask proto` from the lists in crates/wire/proto: do not edit.
 
+/// `hadoop.hdfs.datanode.AwaitOrdersRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AwaitOrdersRequestProto {
+    /// Field 1000 `registration`.
+    #[prost(message, required, tag = "1000")]
+    pub registration: DatanodeRegistrationProto,
+    /// Field 1001 `seen`.
+    #[prost(uint64, required, tag = "1001")]
+    pub seen: u64,
+}
+
+/// `hadoop.hdfs.datanode.AwaitOrdersResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AwaitOrdersResponseProto {
+    /// Field 1000 `orders`.
+    #[prost(uint64, required, tag = "1000")]
+    pub orders: u64,
+}
+
 /// `hadoop.hdfs.datanode.BalancerBandwidthCommandProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct BalancerBandwidthCommandProto {
@@ -339,6 +358,9 @@ pub struct HeartbeatResponseProto {
     /// Field 1000 `scrubs`.
     #[prost(message, repeated, tag = "1000")]
     pub scrubs: ::std::vec::Vec<ScrubOrderProto>,
+    /// Field 1001 `orders`.
+    #[prost(uint64, optional, tag = "1001")]
+    pub orders: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.

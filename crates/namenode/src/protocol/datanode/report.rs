@@ -15,8 +15,8 @@ use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{debug, info, warn};
 
 use super::block_list::{decode_buffers, decode_longs};
-use super::commands;
 use super::register::{disallow, verify};
+use super::{commands, orders};
 use crate::NameNode;
 use crate::node::late_command;
 use crate::protocol::convert::parse_storage_type;
@@ -42,7 +42,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     let heartbeat = heartbeat(request);
     let now = node.now();
     let mut found = Changes::default();
-    let (cmds, scrubs, lease) = node.with_cluster(|cluster, lookup| {
+    let (cmds, scrubs, lease, orders) = node.with_cluster(|cluster, lookup| {
         if let Ok(reporter) = cluster.registered(&uuid) {
             take_failed_work(cluster, lookup, reporter, &failed_work, now);
             for result in scrubbed {
@@ -53,7 +53,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         let pool = &node.ns.identity().block_pool_id;
         let cmds = commands::encode(cluster, lookup, pool, answer.commands);
         let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
-        (cmds, scrubs, answer.report_lease)
+        (cmds, scrubs, answer.report_lease, orders::told(node, cluster, &uuid))
     });
     warn_of(&found);
     node.record_late(found.late_crcs);
@@ -68,6 +68,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         full_block_report_lease_id: Some(lease.unwrap_or(0)),
         is_slownode: Some(false),
         scrubs,
+        orders,
     })
 }
 

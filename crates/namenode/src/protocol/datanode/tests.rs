@@ -275,3 +275,62 @@ async fn commands_carry_what_hadoops_datanodes_read() {
     assert_eq!(work.ec_policy.cell_size, Some(1 << 20));
     assert_eq!(protos[3].balancer_cmd.as_ref().unwrap().bandwidth, 77);
 }
+
+/// A call that waits for work, in a task of its own.
+fn awaiting(
+    server: &Server,
+    registration: &dn::DatanodeRegistrationProto,
+    seen: u64,
+) -> tokio::task::JoinHandle<Result<dn::AwaitOrdersResponseProto, RpcError>> {
+    let (client, registration) = (server.client.clone(), registration.clone());
+    let request = dn::AwaitOrdersRequestProto { registration, seen };
+    tokio::spawn(async move { client.call("awaitOrders", &request).await })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_work_ends_when_there_is_some() {
+    let server = start(|_| {}).await;
+    let registration = server.registration(1).await;
+    let stranger = awaiting(&server, &registration, 0).await.unwrap();
+    assert_eq!(refusal(stranger).0, class::UNREGISTERED_NODE);
+    server.register(&registration).await.unwrap();
+    let told = server.heartbeat(&registration).await.orders.unwrap();
+    let waiting = awaiting(&server, &registration, told);
+    // Other calls of the connection are answered meanwhile.
+    assert_eq!(server.heartbeat(&registration).await.orders, Some(told));
+    assert!(!waiting.is_finished());
+    server.running.node().with_cluster(|cluster, _| cluster.set_balancer_bandwidth(1 << 20));
+    let orders = waiting.await.unwrap().unwrap().orders;
+    assert_ne!(orders, told);
+    let missed = awaiting(&server, &registration, told).await.unwrap();
+    assert_eq!(missed.unwrap().orders, orders, "it is answered at once");
+    let answer = server.heartbeat(&registration).await;
+    assert_eq!((answer.orders, answer.cmds.len()), (Some(orders), 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_wait_for_work_are_held_for_a_while_only_and_not_when_it_stops() {
+    let server = start(|config| config.order_hold = Duration::from_millis(50)).await;
+    let registration = server.registration(1).await;
+    server.register(&registration).await.unwrap();
+    let told = server.heartbeat(&registration).await.orders.unwrap();
+    let answer = awaiting(&server, &registration, told).await.unwrap().unwrap();
+    assert_eq!(answer.orders, told);
+
+    let server = start(|_| {}).await;
+    let registration = server.registration(1).await;
+    server.register(&registration).await.unwrap();
+    let told = server.heartbeat(&registration).await.orders.unwrap();
+    let waiting = awaiting(&server, &registration, told);
+    // An answer to a later call says that this one is being held.
+    server.heartbeat(&registration).await;
+    let stopping = std::time::Instant::now();
+    server.running.shutdown().await;
+    assert!(stopping.elapsed() < Duration::from_secs(4), "{:?}", stopping.elapsed());
+    waiting.abort();
+
+    let server = start(|config| config.order_hold = Duration::ZERO).await;
+    let registration = server.registration(1).await;
+    server.register(&registration).await.unwrap();
+    assert_eq!(server.heartbeat(&registration).await.orders, None, "nobody is to wait");
+}
