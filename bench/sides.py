@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -15,10 +16,28 @@ CLASSPATH = f"{INTEROP}/classes:{INTEROP}/lib/*"
 NODE_HEAP, NAME_HEAP, CLIENT_HEAP = "-Xmx512m", "-Xmx1g", "-Xmx2g"
 
 
+# Ports from which `free_port` takes. Outgoing connections are given ports of the ephemeral range: one that is free
+# now may be taken by the time that a server binds it.
+FIRST_PORT = 10_000
+EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+_handed_out = set()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A free port outside the ephemeral range, another one each time."""
+    end = int(EPHEMERAL.read_text().split()[0]) if EPHEMERAL.exists() else 32_768
+    for _ in range(10_000):
+        port = random.randrange(FIRST_PORT, max(end, FIRST_PORT + 1000))
+        if port in _handed_out:
+            continue
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _handed_out.add(port)
+        return port
+    sys.exit("no port is free")
 
 
 def site(path, keys):
@@ -26,6 +45,8 @@ def site(path, keys):
     path.write_text(f"<configuration>{rows}</configuration>\n")
 
 
+# Seconds in which a system must be ready to serve.
+START_TIMEOUT = 120
 # Seconds in which DataNodes must have deleted what they were told to delete.
 DELETION_TIMEOUT = 60
 
@@ -82,6 +103,10 @@ class System:
         self.spawn("namenode", "name", NAME_HEAP, {})
         for i in range(self.datanodes):
             self.spawn("datanode", f"dn{i}", NODE_HEAP, {**self.net.keys(i), **self.node_keys}, i)
+
+    def has_lost_one(self):
+        """Whether a process has ended."""
+        return any(p.poll() is not None for p in self.processes)
 
     def kill(self, index):
         """Kills a DataNode without warning."""
@@ -146,18 +171,39 @@ class HadoopClient:
         self.p = subprocess.Popen([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient")], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=log, text=True)
 
-    def __call__(self, *words):
+    def ask(self, *words):
+        """The answer of one command as text, which is an error if it begins so."""
         self.p.stdin.write(" ".join(str(w) for w in words) + "\n")
         self.p.stdin.flush()
-        answer = self.p.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            sys.exit(f"Hadoop's client: {' '.join(map(str, words))}: {answer or 'ended'}")
+        return self.p.stdout.readline().strip() or "error: it has ended"
+
+    def __call__(self, *words):
+        answer = self.ask(*words)
+        if answer.startswith("error"):
+            sys.exit(f"Hadoop's client: {' '.join(map(str, words))}: {answer}")
         numbers = [float(word) for word in answer.split()]
         return numbers[0] if len(numbers) == 1 else numbers
 
     def close(self):
         self.p.stdin.close()
         self.p.wait()
+
+
+def started(make, hadoop):
+    """Starts a system that `make` builds, and waits until all its DataNodes serve; starts another one if a process
+    ends instead, as it does when its port has been taken meanwhile."""
+    for attempt in range(3):
+        s = make(attempt)
+        s.start()
+        until = time.monotonic() + START_TIMEOUT
+        while not s.has_lost_one() and time.monotonic() < until:
+            if hadoop.ask("live", s.uri) in (str(s.datanodes), f"{s.datanodes}.0"):
+                hadoop("ready", s.uri, s.datanodes)
+                return s
+            time.sleep(0.2)
+        s.stop()
+        print(f"  {s.name} did not start, see {s.work}", flush=True)
+    sys.exit(f"{s.name} does not start")
 
 
 def prepare():
