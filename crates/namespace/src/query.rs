@@ -543,6 +543,25 @@ pub struct ContentSummary {
     pub policy: String,
 }
 
+/// What Hadoop tells as the limit on inodes of a root that has none.
+///
+/// Source: Hadoop 3.5.0 `DirectoryWithQuotaFeature#DEFAULT_NAMESPACE_QUOTA`.
+const ROOT_NAMES_MAX: u64 = i64::MAX as u64;
+
+/// What is used below a path, with its limits.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
+pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<ContentSummary> {
+    let at = resolve(store, caller, path)?;
+    if at.target().is_none() {
+        return Err(NamespaceError::FileNotFound(format!(
+            "File/Directory does not exist: {}",
+            at.path
+        )));
+    }
+    content_summary(store, caller, path)
+}
+
 /// Walks the tree below `path` without loading it.
 ///
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getContentSummary`.
@@ -560,6 +579,9 @@ pub fn content_summary(
     if let Some(quota) = target.directory().and_then(|directory| directory.quota.as_ref()) {
         sum.names_max = quota.names_max;
         sum.space_max = quota.space_max;
+    }
+    if target.id == InodeId::ROOT {
+        sum.names_max.get_or_insert(ROOT_NAMES_MAX);
     }
     sum.policy = match policy_admin::effective(store, &at)? {
         Some(policy) => policy.name,

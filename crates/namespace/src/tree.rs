@@ -216,13 +216,34 @@ pub(crate) fn verify_quota_from(
         let space = quota.space.saturating_add_signed(usage.space);
         if let Some(max) = quota.space_max.filter(|max| usage.space > 0 && space > *max) {
             return Err(NamespaceError::DsQuotaExceeded(format!(
-                "The DiskSpace quota of {} is exceeded: quota = {max} B but diskspace consumed = \
-                 {space} B",
-                path()
+                "The DiskSpace quota of {} is exceeded: quota = {max} B = {} but diskspace consumed \
+                 = {space} B = {}",
+                path(),
+                in_binary_units(max),
+                in_binary_units(space)
             )));
         }
     }
     Ok(())
+}
+
+/// A number of bytes as Hadoop prints it for people: with a unit, and two decimals unless it is whole.
+///
+/// Source: Hadoop 3.5.0 `StringUtils.TraditionalBinaryPrefix#long2String`.
+fn in_binary_units(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
+    let mut unit = bytes.checked_ilog2().unwrap_or(0) as usize / 10;
+    let shift = 10 * unit as u32;
+    if bytes & ((1_u64 << shift) - 1) == 0 {
+        return format!("{} {}B", bytes >> shift, UNITS[unit]);
+    }
+    let in_unit = |unit: usize| format!("{:.2}", bytes as f64 / (1_u64 << (10 * unit)) as f64);
+    let mut text = in_unit(unit);
+    if text.starts_with("1024") {
+        unit += 1;
+        text = in_unit(unit);
+    }
+    format!("{text} {}B", UNITS[unit])
 }
 
 /// Counts `usage` in the quotas of the directories in `chain`.
@@ -460,4 +481,26 @@ pub(crate) fn close(store: &mut dyn StoreTxn, inode: &mut Inode, now_ms: u64) ->
         lease::remove(store, &writer.holder, id)?;
     }
     inode::put(store, inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_for_people() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1 KB"),
+            (1536, "1.50 KB"),
+            (1 << 20, "1 MB"),
+            (402_653_196, "384.00 MB"),
+            ((1 << 30) - 1, "1.00 GB"),
+            (i64::MAX as u64, "8.00 EB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(in_binary_units(bytes), text);
+        }
+    }
 }

@@ -259,7 +259,7 @@ pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
 pub async fn get_quota_usage(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetQuotaUsageRequestProto = call.decode()?;
     let path = &request.path;
-    let sum = node.query(call, |store, caller| query::content_summary(store, caller, path)).await?;
+    let sum = node.query(call, |store, caller| query::quota_usage(store, caller, path)).await?;
     answer(&pb::GetQuotaUsageResponseProto {
         usage: pb::QuotaUsageProto {
             file_and_directory_count: sum.files + sum.directories,

@@ -10,7 +10,8 @@ use super::tree::check_path_len;
 use crate::NameNode;
 
 /// `UnsupportedActionException`, which Hadoop throws for services that do not run.
-const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.common.UnsupportedActionException";
+pub(super) const UNSUPPORTED_ACTION: &str =
+    "org.apache.hadoop.hdfs.server.common.UnsupportedActionException";
 
 /// Refuses a method that Hadoop has and Cairn has not yet.
 pub fn refuse(call: &Call) -> Answer {

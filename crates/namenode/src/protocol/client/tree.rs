@@ -16,6 +16,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use super::refused::UNSUPPORTED_ACTION;
 use crate::NameNode;
 
 /// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
@@ -174,8 +175,18 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetQuotaRequestProto = call.decode()?;
     node.check_superuser(call).await?;
     node.check_safe_mode(|| format!("Cannot set quota on {}", request.path))?;
+    let (names, space) = (request.namespace_quota as i64, request.storagespace_quota as i64);
+    if names < -1 || space < -1 {
+        let message = format!("Illegal value for nsQuota or ssQuota : {names} and {space}");
+        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+    }
     if request.storage_type.is_some() {
-        return Err(Refusal::unsupported("Quotas by storage type are not supported"));
+        // What Hadoop says where `dfs.quota.by.storage.type.enabled` is off.
+        let message = format!(
+            "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled is \
+             set to false or nsQuota value is illegal {names}"
+        );
+        return Err(Refusal::new(UNSUPPORTED_ACTION, message));
     }
     let change = |value: u64| match value {
         QUOTA_DONT_SET => QuotaChange::Keep,
