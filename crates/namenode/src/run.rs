@@ -332,14 +332,21 @@ async fn tick_cluster(node: Arc<NameNode>) {
     let period = (node.config.heartbeat_interval / 4).clamp(TICK_MIN, TICK_MAX);
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last = node.now();
     loop {
         ticks.tick().await;
         let worker = Arc::clone(&node);
         // Planning can take longer than a task should hold its thread.
+        let now = node.now();
         let tick = tokio::task::spawn_blocking(move || {
-            let now = worker.now();
-            worker.with_cluster(|cluster, lookup| cluster.tick(lookup, now, &mut dice))
+            worker.with_cluster(|cluster, lookup| {
+                if cluster.excuse_silence(last, now) {
+                    tracing::warn!("this process stood still: DataNodes' silence is excused");
+                }
+                cluster.tick(lookup, now, &mut dice)
+            })
         });
+        last = now;
         let Ok(tick) = tick.await else {
             tracing::error!("a look at the cluster has failed");
             continue;

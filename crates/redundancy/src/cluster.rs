@@ -53,6 +53,8 @@ pub struct Cluster {
     pub(crate) report_number: u64,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
+    /// Nobody is found dead before, on the monotonic clock.
+    pub(crate) no_deaths_before_ms: u64,
 }
 
 /// What happened while time passed.
@@ -93,6 +95,7 @@ impl Cluster {
             reports: BTreeMap::new(),
             report_number: 0,
             last_event: Now::default(),
+            no_deaths_before_ms: 0,
         }
     }
 

@@ -315,6 +315,9 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `HeartbeatManager#heartbeatCheck`.
     pub(crate) fn find_dead(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
+        if now.mono_ms < self.no_deaths_before_ms {
+            return Vec::new();
+        }
         let limit = self.config.dead_interval();
         let dead: Vec<NodeHandle> = self
             .nodes
@@ -327,6 +330,21 @@ impl Cluster {
             self.check_redundancy(lookup, id);
         }
         dead
+    }
+
+    /// Tells of the time between two ticks. If it is longer than the recheck interval, this process itself
+    /// stood still, and heartbeats may be waiting: nobody is found dead for as long from now on. Returns
+    /// whether that is so.
+    ///
+    /// Source: Hadoop 3.5.0 `HeartbeatManager#shouldAbortHeartbeatCheck`.
+    pub fn excuse_silence(&mut self, last: Now, now: Now) -> bool {
+        let bound = self.config.recheck_interval.max(self.config.heartbeat_interval);
+        let bound_ms = u64::try_from(bound.as_millis()).unwrap_or(u64::MAX);
+        let stood_still = now.mono_ms.saturating_sub(last.mono_ms) > bound_ms;
+        if stood_still {
+            self.no_deaths_before_ms = now.mono_ms.saturating_add(bound_ms);
+        }
+        stood_still
     }
 
     /// Takes a node's death as a fact before its silence proves it (used by tests and by

@@ -165,3 +165,34 @@ fn figures_from_outside_can_be_of_any_size() {
     let stats = world.cluster.stats(world.now);
     assert_eq!((stats.cache_capacity, stats.usage.capacity), (u64::MAX, u64::MAX));
 }
+
+#[test]
+fn nobody_is_found_dead_right_after_the_namenode_itself_stood_still() {
+    let mut world = World::new(2, 1);
+    let (dead, recheck) = {
+        let config = world.cluster.config();
+        (config.dead_interval().as_millis() as u64, config.recheck_interval.as_millis() as u64)
+    };
+    let tick = |world: &mut World, ms: u64| {
+        let last = world.now;
+        world.now = at(last.mono_ms + ms);
+        let was_excused = world.cluster.excuse_silence(last, world.now);
+        let died = world.cluster.tick(&world.blocks, world.now, &mut *world.dice).died;
+        (was_excused, died)
+    };
+    assert_eq!(tick(&mut world, dead + 5000), (true, vec![]));
+    world.heartbeat(0);
+    for _ in 0..recheck / 1000 - 1 {
+        assert_eq!(tick(&mut world, 1000), (false, vec![]));
+        world.heartbeat(0);
+    }
+    // Who does not answer by then is dead.
+    let silent = world.handle(1);
+    assert_eq!(tick(&mut world, 1000), (false, vec![silent]));
+    // A tick that is merely late excuses nobody.
+    assert_eq!(tick(&mut world, recheck), (false, vec![]));
+    while world.cluster.node(world.handle(0)).alive {
+        assert!(!tick(&mut world, recheck).0);
+        assert!(world.now.mono_ms < 10 * dead);
+    }
+}
