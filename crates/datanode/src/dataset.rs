@@ -44,6 +44,19 @@ pub(crate) struct Block {
     pub(crate) len: u64,
 }
 
+/// What became of an order to delete a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// It is gone.
+    Done { storage_id: String },
+    /// The order is older than the last registration, or another one is being obeyed.
+    Void,
+    /// There is no replica of the block here.
+    Absent,
+    /// There is one with another stamp.
+    Other { gs: GenerationStamp, len: u64, state: ReplicaState, storage_id: String },
+}
+
 /// How a replica's bytes are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checksum {
@@ -277,42 +290,54 @@ impl Dataset {
         Ok(entry.replica.check_readable(block.gs)?)
     }
 
-    /// Forgets a replica and deletes its files in the background of the caller (blocking). Returns its storage.
+    /// Forgets a replica and deletes its files in the background of the caller (blocking).
     ///
     /// A replica with another stamp than asked for stays: the NameNode did not mean it. So it does when the
     /// order is older than the last registration: the report that followed that one may have named it, and
-    /// another replica may be deleted on its account. `None` then.
+    /// another replica may be deleted on its account.
+    ///
+    /// Where there is none, `tell_absent` is called before one can come.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`.
     pub(crate) fn invalidate(
         &self,
-        id: BlockId,
-        gs: GenerationStamp,
+        (id, gs): (BlockId, GenerationStamp),
         registration: u64,
-    ) -> Result<Option<String>> {
+        tell_absent: impl FnOnce(),
+    ) -> Result<Deletion> {
         let entry = {
             let mut map = self.lock();
             // Under the map's lock: a report sees either the replica, and then it stays, or neither.
             if self.registration() != registration {
-                return Ok(None);
+                return Ok(Deletion::Void);
             }
             match map.get(&id) {
-                Some(entry) if entry.replica.gs() == gs => {
-                    self.deleting().insert(id);
-                    map.remove(&id)
+                Some(entry) if entry.replica.gs() != gs => {
+                    return Ok(Deletion::Other {
+                        gs: entry.replica.gs(),
+                        len: entry.replica.on_disk_len(),
+                        state: entry.replica.place(),
+                        storage_id: entry.volume.storage_id().into(),
+                    });
                 }
-                _ => None,
+                // Whoever deletes it tells of it.
+                None if self.deleting().contains(&id) => return Ok(Deletion::Void),
+                _ => {}
             }
+            let Some(entry) = map.remove(&id) else {
+                tell_absent();
+                return Ok(Deletion::Absent);
+            };
+            self.deleting().insert(id);
+            entry
         };
-        let reason = "Failed to delete replica: it is not found, or has another generation stamp";
-        let entry = entry.ok_or(ReplicaError::NotFound { block: id, gs, reason })?;
         if let Some(slot) = &entry.writer {
             slot.stop();
         }
         let deleted = self.delete_files(&entry);
         self.deleting().remove(&id);
         deleted?;
-        Ok(Some(entry.volume.storage_id().into()))
+        Ok(Deletion::Done { storage_id: entry.volume.storage_id().into() })
     }
 
     /// Orders that are given from now on belong to a new registration; what is left of older ones is void.

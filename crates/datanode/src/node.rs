@@ -14,6 +14,7 @@ use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
+use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::DatanodeRegistrationProto;
 use cairn_wire::proto::hdfs::{DatanodeIDProto, DatanodeInfoProto};
 use std::future::Future;
@@ -190,6 +191,13 @@ impl Node {
     /// Tells the NameNode of a finished replica.
     pub(crate) fn report_received(&self, done: &Finalized, delete_hint: Option<String>) {
         self.reports.received(done, delete_hint);
+    }
+
+    /// Tells the NameNode that a replica which it takes to be here is on none of the volumes.
+    pub(crate) fn tell_absent(&self, id: BlockId, gs: GenerationStamp) {
+        for volume in self.dataset.volumes().iter().filter(|volume| !volume.is_failed()) {
+            self.reports.deleted(id, gs, volume.storage_id());
+        }
     }
 
     /// An error at a file takes its volume out of use when that does not take writes any more. Does not wait: a disk

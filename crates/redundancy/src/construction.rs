@@ -348,6 +348,10 @@ impl Cluster {
         let most = if id.is_striped() { facts.layout.width() } else { REPLICAS_MAX };
         for (index, storage) in outcome.targets.iter().enumerate().take(most) {
             let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
+            if self.is_lost(storage) {
+                // Its node tells of it when it is back.
+                continue;
+            }
             let block_id = if id.is_striped() { id.internal(unit) } else { id };
             let len = if facts.is_final() { facts.unit_len(unit) } else { outcome.new_len };
             let block = BlockRef { id: block_id, gs: outcome.new_gs, len };

@@ -226,6 +226,9 @@ impl Cluster {
         let marks = self.mending.bad_of(id).to_vec();
         let wanted = |bad: &Bad| (all || bad.stale) && !is_future(lookup, facts, bad);
         for (storage, bad) in marks.into_iter().filter(|(_, bad)| wanted(bad)) {
+            if self.is_lost(storage) {
+                continue;
+            }
             // It stays known as bad until it is gone: a report that its node made before it deleted
             // it must not bring it back as a good one.
             self.choose_for_deletion(storage, bad.block);

@@ -2,12 +2,13 @@
 //!
 //! Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActive`.
 
-use crate::dataset::{Block, blocking};
+use crate::dataset::{Block, Deletion, Finalized, blocking};
 use crate::node::Node;
 use crate::ops::reconstruct;
 use crate::ops::transfer::{self, Targets};
 use crate::protocol;
 use crate::recovery;
+use cairn_replica::ReplicaState;
 use cairn_wire::proto::datanode::{
     BlockCommandProto, BlockCommandProtoAction as Action, DatanodeCommandProto,
     DatanodeCommandProtoType as Type,
@@ -64,12 +65,13 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
     node.tasks.spawn(async move {
         for proto in command.blocks {
             let block = from_local(&command.block_pool_id, &proto);
-            let dataset = deleter.dataset.clone();
-            match blocking(move || dataset.invalidate(block.id, block.gs, registration)).await {
-                Ok(Some(storage_id)) => deleter.reports.deleted(block.id, block.gs, &storage_id),
-                Ok(None) => {
-                    tracing::info!(block = %block.id, "kept: the order to delete it is void")
-                }
+            let (obeying, id, gs) = (deleter.clone(), block.id, block.gs);
+            let obey = move || {
+                let tell_absent = || obeying.tell_absent(id, gs);
+                obeying.dataset.invalidate((id, gs), registration, tell_absent)
+            };
+            match blocking(obey).await {
+                Ok(deletion) => tell_deletion(&deleter, &block, deletion),
                 Err(error) => {
                     tracing::warn!(%error, "cannot delete a replica");
                     deleter.check_volume(&error);
@@ -77,6 +79,33 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
             }
         }
     });
+}
+
+/// Tells the NameNode what became of its order. Where there was nothing to delete, what it takes to be here
+/// is not, and it would go on ordering.
+///
+/// Deviation: Hadoop then tells nothing before the next full report.
+fn tell_deletion(node: &Node, block: &Block, deletion: Deletion) {
+    let id = block.id;
+    match deletion {
+        Deletion::Done { storage_id } => node.reports.deleted(id, block.gs, &storage_id),
+        Deletion::Void => tracing::info!(block = %id, "kept: the order to delete it is void"),
+        Deletion::Absent => {
+            tracing::warn!(block = %id, gs = %block.gs, "to be deleted, and not here")
+        }
+        Deletion::Other { gs, len, state, storage_id } => {
+            tracing::warn!(block = %id, gs = %block.gs, has = %gs, "kept: it has another stamp");
+            match state {
+                ReplicaState::Finalized => {
+                    let here = Finalized { id, gs, len, storage_id, crc32c: None };
+                    node.report_received(&here, None);
+                }
+                ReplicaState::Rbw => node.reports.receiving(id, gs, len, &storage_id),
+                // The next full report tells of it.
+                _ => {}
+            }
+        }
+    }
 }
 
 fn transfer(node: &Arc<Node>, command: BlockCommandProto) {

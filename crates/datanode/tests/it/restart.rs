@@ -2,7 +2,7 @@
 
 use crate::cluster::*;
 use cairn_datanode::{DataNode, DataNodeConfig};
-use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::Deleted;
+use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
 use cairn_wire::proto::datanode::*;
 use cairn_wire::proto::hdfs::BlockProto;
 use cairn_wire::transfer::Op;
@@ -69,11 +69,16 @@ async fn deleted_replicas_leave_no_files_and_other_stamps_stay() {
     order.blk_cmd = Some(BlockCommandProto {
         action: BlockCommandProtoAction::Invalidate as i32,
         block_pool_id: POOL.into(),
-        blocks: vec![named(ID + 1, 1000), named(ID, 1001)],
+        blocks: vec![named(ID + 1, 1000), named(ID + 2, 1001), named(ID, 1001)],
         ..Default::default()
     });
+    cluster.name_node.record.lock().unwrap().events.clear();
     cluster.send_command(0, order);
     cluster.wait_event(0, ID, Deleted).await;
+    // What the NameNode is wrong about, it is told of.
+    let event = cluster.wait_event(0, ID + 1, Received).await;
+    assert_eq!((event.block.gen_stamp, event.block.num_bytes), (1001, Some(100)));
+    cluster.wait_event(0, ID + 2, Deleted).await;
     assert!(cluster.files(0, ID).is_empty());
     assert_eq!(cluster.files(0, ID + 1).len(), 2, "the NameNode did not mean this stamp");
     assert!(read(&mut cluster.connect(0).await, block(ID, 1001, 0), 0, 1).await.is_err());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::DataNodeConfig;
-use crate::dataset::{Block, StorageWish, WriteKind};
+use crate::dataset::{Block, Deletion, StorageWish, WriteKind};
 use crate::volume::layout::{FileName, PoolVersion, parse_name};
 use cairn_replica::ReplicaState;
 use std::path::PathBuf;
@@ -120,9 +120,16 @@ async fn an_order_to_delete_is_void_after_a_new_registration() {
     let older = dataset.registration();
     dataset.begin_registration();
     // The report that follows names the replica: nothing may take it away behind that.
-    assert_eq!(dataset.invalidate(id, gs, older).unwrap(), None);
+    let delete = |registration| {
+        let mut is_absent = false;
+        let deletion = dataset.invalidate((id, gs), registration, || is_absent = true).unwrap();
+        assert_eq!(is_absent, deletion == Deletion::Absent);
+        deletion
+    };
+    assert_eq!(delete(older), Deletion::Void);
     assert_eq!(replica_files(dir.path()).0, 2);
-    let storage = dataset.invalidate(id, gs, dataset.registration()).unwrap();
-    assert_eq!(storage.as_deref(), Some(dataset.volumes()[0].storage_id()));
+    let storage_id = dataset.volumes()[0].storage_id().to_string();
+    assert_eq!(delete(dataset.registration()), Deletion::Done { storage_id });
     assert_eq!(replica_files(dir.path()).0, 0);
+    assert_eq!(delete(dataset.registration()), Deletion::Absent);
 }
