@@ -233,7 +233,7 @@ impl Cluster {
             verdict => verdict,
         };
         match verdict {
-            Verdict::Ignored => {}
+            Verdict::Ignored => self.drop_outdated(lookup, storage, replica.block),
             Verdict::Unwanted => self.unwanted_replica(lookup, storage, replica.block),
             Verdict::Bad(bad) => {
                 let Some(facts) = facts else { return };
@@ -261,6 +261,16 @@ impl Cluster {
                 self.mending.take_hint(id);
                 self.note_good(lookup, &facts, &replica, changes);
             }
+        }
+    }
+
+    /// A replica of which nothing is to be told: if it is known with an older stamp, and bad for that, its node
+    /// has nothing to delete any more.
+    fn drop_outdated(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, block: BlockRef) {
+        let mut marks = self.mending.bad_of(block.id.group()).iter();
+        let is_older = |bad: &Bad| bad.block.id == block.id && bad.block.gs < block.gs;
+        if marks.any(|(at, bad)| *at == storage && is_older(bad)) {
+            self.remove_place(lookup, storage, block.id);
         }
     }
 

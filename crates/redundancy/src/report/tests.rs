@@ -246,6 +246,26 @@ fn a_replica_that_gets_the_right_stamp_is_good_again() {
     assert_eq!(only(&world, id), (0, false));
 }
 
+/// Found by simulation: a report of the old stamp came late, from a node whose writer broke under the new
+/// one. Its replica was to be deleted with a stamp that it had no more, for ever.
+#[test]
+fn a_mark_for_an_old_stamp_goes_when_the_replica_is_open_with_the_right_one() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(1, 100, BlockState::Complete), &[0]);
+    let open = world.good(id, 0);
+    let kind = ReplicaEventKind::Receiving;
+    let old = BlockRef { gs: GenerationStamp(1000), len: 0, ..open };
+    world.event(1, ReplicaEvent { block: old, kind, crc32c: None });
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).excess, 0);
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).corrupt, 1);
+    report_state(&mut world, 1, open, ReplicaState::BeingWritten);
+    assert_eq!(only(&world, id), (0, false));
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).corrupt, 0);
+    let stats = world.cluster.stats(world.now);
+    assert_eq!((stats.excess, stats.replicated.pending_deletion), (0, 0));
+}
+
 #[test]
 fn units_that_a_policy_does_not_have_are_unwanted() {
     let mut world = World::new(2, 1);
