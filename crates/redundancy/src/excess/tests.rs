@@ -277,6 +277,22 @@ fn a_bad_unit_makes_room_where_no_other_node_is_left() {
     }
 }
 
+/// Found by simulation: what is only on a node that leaves has no place either while all other nodes have a
+/// unit, one of them a bad one.
+#[test]
+fn a_bad_unit_makes_room_for_one_of_a_leaving_node() {
+    let mut world = World::new(6, 1);
+    let id = group(1);
+    world.store(id, rs(3, 2, 9000, LIVE), &[0, 1, 2, 3, 4]);
+    let (bad, node, leaving) = (world.good(id, 2), world.handle(5), world.handle(2));
+    world.received(5, bad);
+    let decommission = AdminState::DecommissionInProgress;
+    world.cluster.set_admin_state(&world.blocks, leaving, decommission);
+    world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
+    let told = world.run(120_000, &[]).remove(&5).unwrap_or_default();
+    assert!(told.contains(&Command::Invalidate(vec![bad])), "{told:?}");
+}
+
 /// Found by simulation: the recovery of a group with fewer units than decoding needs fails for ever.
 #[test]
 fn a_recovery_needs_as_many_units_as_decoding() {

@@ -96,7 +96,7 @@ impl Cluster {
         }
         let chosen = self.evacuation_targets(job, copied.len() + decoded.len(), dice);
         if chosen.is_empty() {
-            return Err(Obstacle::Stuck);
+            return Err(Obstacle::NoRoom);
         }
         let mut chosen = chosen.into_iter();
         let mut work = Vec::new();
