@@ -38,8 +38,9 @@ pub struct Tally {
     pub racks: usize,
     /// Upgrade domains of the live ones, where these count.
     pub domains: usize,
-    /// Whether every storage that holds the block has reported since its node registered, and every
-    /// replica that its node was told to delete, if it is to stay after all.
+    /// Whether every storage that holds the block has reported since its node registered, every replica
+    /// that its node was told to delete, if it is to stay after all, and no order to delete one that is
+    /// to stay may still be under way.
     pub certain: bool,
 }
 
@@ -54,7 +55,7 @@ impl Cluster {
         for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            tally.certain &= storage.reported && (!place.told || place.excess);
+            tally.certain &= storage.reported && !self.may_be_deleted(id, facts, place);
             if place.corrupt {
                 tally.corrupt += 1;
             } else if place.excess {

@@ -272,6 +272,8 @@ impl Cluster {
 
     pub(crate) fn invalidation_done(&mut self, storage: StorageHandle, block: BlockRef) {
         self.mending.invalid.remove_any_len(storage, block);
+        let node = self.storage(storage).node;
+        self.mending.told.is_obeyed(node, block);
     }
 
     /// A replica or unit has arrived: work that was to bring it there is done. The node may have

@@ -240,6 +240,32 @@ fn an_order_to_delete_that_was_lost_is_given_again() {
     assert_eq!((world.cluster.mending.told_count(), world.cluster.stats(world.now).excess), (0, 0));
 }
 
+/// Found by simulation: a second order was on its way when the node had told of the deletion, and a balancer
+/// put the same unit there again. With the unit that the hint named, both were gone.
+#[test]
+fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplus() {
+    for (id, facts) in [(block(1), replicated(1, 100, LIVE)), (group(1), rs(2, 1, 5000, LIVE))] {
+        let mut world = World::new(4, 1);
+        let nodes: &[usize] = if id.is_striped() { &[0, 2, 3] } else { &[0] };
+        world.store(id, facts, nodes);
+        let good = world.good(id, 0);
+        world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+        world.received(1, good);
+        assert_eq!(told_to_delete(&mut world, 1), [good]);
+        // A report that was made before is taken in after the order.
+        world.full_report(1, &[finalized(good)]);
+        assert_eq!(told_to_delete(&mut world, 1), [good], "it is told again");
+        world.deleted(1, good);
+        let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-0".to_string()) };
+        world.event(1, ReplicaEvent { block: good, kind, crc32c: None });
+        assert_eq!(all_told(&mut world, 4), []);
+        assert_eq!(invalidations(world.run(297_000, &[])), []);
+        // One of the two has to go all the same.
+        assert_eq!(invalidations(world.run(6000, &[])).len(), 1);
+        assert_eq!(world.cluster.mending.told_count(), 1);
+    }
+}
+
 #[test]
 fn surplus_that_is_needed_by_now_is_taken_back_when_its_order_seems_lost() {
     let mut world = World::new(4, 1);
