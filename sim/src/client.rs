@@ -440,10 +440,10 @@ impl World<'_> {
         }
     }
 
-    /// Whether a write to a node of `block` reaches it. A call that is lost is the node's failure.
-    fn reaches_for_write(&mut self, block: BlockId, node: usize) -> bool {
+    /// Whether a write to a node of a replica or unit reaches it. A call that is lost is the node's failure.
+    fn reaches_for_write(&mut self, own_id: BlockId, node: usize) -> bool {
         if self.answers(node) {
-            if self.bears(block, node) && self.unlucky(60) {
+            if self.bears(own_id, node) && self.unlucky(60) {
                 self.note(|| format!("a write to dn-{node} fails"));
                 return false;
             }

@@ -87,21 +87,9 @@ impl World<'_> {
         self.faults.left -= u32::from(happened);
     }
 
-    /// Everything that a node holds a part of.
+    /// All replicas and units that a node holds.
     pub(crate) fn held(&self, node: usize) -> Vec<BlockId> {
-        let mut held: Vec<BlockId> =
-            self.nodes[node].replicas.keys().map(|id| id.group()).collect();
-        held.dedup();
-        held
-    }
-
-    /// Counts a node as failed for all of `blocks`, if they bear it.
-    pub(crate) fn fail_for(&mut self, node: usize, blocks: &[BlockId]) -> bool {
-        let bears = blocks.iter().all(|id| self.bears(*id, node));
-        if bears {
-            blocks.iter().for_each(|id| self.expose(*id, node));
-        }
-        bears
+        self.nodes[node].replicas.keys().copied().collect()
     }
 
     pub(crate) fn crash_node(&mut self, node: usize) -> bool {
@@ -118,7 +106,7 @@ impl World<'_> {
         if is_old {
             self.count("DataNodes restored");
         }
-        held.into_iter().for_each(|id| self.check_block(id));
+        held.into_iter().for_each(|id| self.touch(id));
         let (delay, life) = (self.rng.range(1000, 150_000), self.nodes[node].life);
         self.after(delay, Event::NodeStarts { node, life });
         true
@@ -152,8 +140,7 @@ impl World<'_> {
     fn lose_disk(&mut self, node: usize) -> bool {
         let volume = self.rng.index(self.nodes[node].volumes.len());
         let on_it = self.nodes[node].replicas.iter().filter(|(_, s)| s.volume == volume);
-        let mut lost: Vec<BlockId> = on_it.map(|(id, _)| id.group()).collect();
-        lost.dedup();
+        let lost: Vec<BlockId> = on_it.map(|(id, _)| *id).collect();
         if self.nodes[node].volumes[volume].is_failed || !self.fail_for(node, &lost) {
             return false;
         }
@@ -162,7 +149,7 @@ impl World<'_> {
         self.count("disks lost");
         let delay = self.rng.range(10_000, 100_000);
         self.after(delay, Event::DiskMended { node, volume });
-        lost.into_iter().for_each(|id| self.check_block(id));
+        lost.into_iter().for_each(|id| self.touch(id));
         true
     }
 
@@ -196,7 +183,7 @@ impl World<'_> {
     fn flip_bit(&mut self, node: usize) -> bool {
         let Some(id) = self.finalized(node) else { return false };
         let mut rng = Rng::new(self.rng.any());
-        if !self.fail_for(node, &[id.group()]) {
+        if !self.fail_for(node, &[id]) {
             return false;
         }
         let flipped = self.nodes[node].replicas.get_mut(&id).is_some_and(|s| s.flip(&mut rng));
@@ -208,7 +195,7 @@ impl World<'_> {
 
     fn lose_replica(&mut self, node: usize) -> bool {
         let Some(id) = self.finalized(node) else { return false };
-        if !self.fail_for(node, &[id.group()]) {
+        if !self.fail_for(node, &[id]) {
             return false;
         }
         self.nodes[node].replicas.remove(&id);

@@ -142,19 +142,21 @@ impl World<'_> {
         for (id, info) in &all {
             self.check_block(*id);
             self.check_accepted(info);
-            let is_exposed =
-                self.model.blocks.get(id).is_some_and(|block| !block.exposed.is_empty());
-            if is_exposed
+            let whole = self.name_node.facts_of(*id).map_or(0, |facts| match &info.redundancy {
+                Redundancy::Replicated(copies) => usize::from(*copies) - 1,
+                Redundancy::Striped(_) => facts.expected_units() - facts.data_units(),
+            });
+            let was_hurt = self
+                .model
+                .blocks
+                .get(id)
+                .is_some_and(|block| !block.exposed.is_empty() || block.tolerance < whole);
+            if was_hurt
                 && !self.is_excused(*id)
                 && self.lacks(info, true).is_none()
                 && let Some(block) = self.model.blocks.get_mut(id)
             {
                 block.exposed.clear();
-                let whole =
-                    self.name_node.facts_of(*id).map_or(0, |facts| match &info.redundancy {
-                        Redundancy::Replicated(copies) => usize::from(*copies) - 1,
-                        Redundancy::Striped(_) => facts.expected_units() - facts.data_units(),
-                    });
                 block.tolerance = whole;
             }
         }
@@ -238,11 +240,9 @@ impl World<'_> {
             let other = self.name_node.target(place.storage).node;
             place.unit == unit && !place.corrupt && other != node
         });
-        let exposed = self.model.blocks.get(&id).map(|block| block.exposed.clone());
-        let exposed = exposed.unwrap_or_default();
         let is_there = |place: cairn_redundancy::Location| {
             let other = self.name_node.target(place.storage).node;
-            self.nodes[other].replicas.contains_key(&named.id) || exposed.contains(&other)
+            self.nodes[other].replicas.contains_key(&named.id) || self.has_failed(id, other, unit)
         };
         if !others.into_iter().any(is_there) {
             self.violate(format!("dn-{node} is told to delete {named:?}, the last of its index"));

@@ -16,6 +16,7 @@ mod name_node;
 mod node_work;
 mod operator;
 pub mod parts;
+mod ration;
 mod rng;
 mod shrink;
 mod world;

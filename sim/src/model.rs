@@ -1,6 +1,7 @@
 //! What must be true: every file with the bytes that were written and how many of them were
 //! acknowledged, and which nodes have failed each block.
 
+use crate::ration::Part;
 use cairn_namespace::query;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Command, InodeId, Outcome};
@@ -22,10 +23,10 @@ pub(crate) struct FileModel {
 /// What a block can bear.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockModel {
-    /// Nodes that may fail it before it is whole again.
+    /// Parts that may fail before it is whole again.
     pub(crate) tolerance: usize,
-    /// Nodes that have failed it since it was whole.
-    pub(crate) exposed: BTreeSet<usize>,
+    /// Parts that have failed since it was whole.
+    pub(crate) exposed: BTreeSet<Part>,
 }
 
 /// See the module.

@@ -89,7 +89,7 @@ impl World<'_> {
         }
         let mut at_risk = self.held(node);
         if state == AdminState::Decommissioned {
-            at_risk.retain(|id| !self.is_whole_without(*id, node));
+            at_risk.retain(|id| !self.is_whole_without(id.group(), node));
         }
         if !self.fail_for(node, &at_risk) {
             return;

@@ -4,8 +4,8 @@ use crate::client::Client;
 use crate::data_node::DataNode;
 use crate::faults::Faults;
 use crate::invariants::Units;
-use crate::model::{BlockModel, DIRECTORY, Model};
-use crate::name_node::{CallError, NameNode, Target};
+use crate::model::{DIRECTORY, Model};
+use crate::name_node::{CallError, NameNode};
 use crate::node_work::Task;
 use crate::node_work::tell::LateReport;
 use crate::parts::Parts;
@@ -14,7 +14,7 @@ use cairn_codec::{Codec, CodecKind};
 use cairn_namespace::Command;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_redundancy::{AdminState, StorageType};
-use cairn_stripe::{BlockId, CodecName, Policy, Redundancy};
+use cairn_stripe::{BlockId, CodecName, Policy};
 use std::collections::BTreeMap;
 
 /// Something that will happen.
@@ -350,56 +350,6 @@ impl<'a> World<'a> {
         let code = self.codecs.entry(key);
         let make = || Codec::new(kind, key.0, key.1).expect("the policies have codes");
         code.or_insert_with(make).clone()
-    }
-
-    /// What a new block bears, and that `node`s have no part of it.
-    pub(crate) fn block_allocated(
-        &mut self,
-        id: BlockId,
-        redundancy: &Redundancy,
-        targets: &[Option<Target>],
-    ) {
-        let placed = targets.iter().flatten().count();
-        let needed = match redundancy {
-            Redundancy::Replicated(_) => 1,
-            Redundancy::Striped(policy) => policy.schema.data_units(),
-        };
-        let tolerance = placed.saturating_sub(needed);
-        let exposed = Default::default();
-        self.model.blocks.insert(id, BlockModel { tolerance, exposed });
-    }
-
-    /// Whether `node` may fail `block` without more failures than it bears.
-    pub(crate) fn bears(&self, block: BlockId, node: usize) -> bool {
-        self.model.blocks.get(&block.group()).is_none_or(|block| {
-            block.exposed.contains(&node) || block.exposed.len() < block.tolerance
-        })
-    }
-
-    /// `node` has failed `block`.
-    pub(crate) fn expose(&mut self, block: BlockId, node: usize) {
-        if let Some(block) = self.model.blocks.get_mut(&block.group()) {
-            block.exposed.insert(node);
-        }
-    }
-
-    /// A node has got what another one will lose for it: if it has failed the block before, its next failure of
-    /// it is one more.
-    pub(crate) fn count_apart(&mut self, node: usize, block: BlockId) {
-        /// Beyond the number of any node.
-        const FORMER: usize = 1000;
-        if let Some(block) = self.model.blocks.get_mut(&block.group())
-            && block.exposed.remove(&node)
-        {
-            let next = block.exposed.last().map_or(0, |last| last + 1);
-            block.exposed.insert(next.max(FORMER));
-        }
-    }
-
-    /// Whether more nodes have failed a block than it bears, which excuses its loss.
-    pub(crate) fn is_excused(&self, block: BlockId) -> bool {
-        let block = self.model.blocks.get(&block.group());
-        block.is_some_and(|block| block.exposed.len() > block.tolerance)
     }
 
     /// Notes a call that the NameNode refused.

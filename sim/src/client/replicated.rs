@@ -4,9 +4,10 @@
 
 use super::{BLOCK_LEN, OpenBlock, Step, TRIES, Writer};
 use crate::name_node::{CallError, LocatedBlock, Target};
+use crate::ration::Part;
 use crate::world::World;
 use cairn_redundancy::BlockRef;
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, UnitIndex};
 
 /// How a mended pipeline is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,12 +305,12 @@ impl World<'_> {
         let targets: Vec<Option<Target>> =
             located.places.into_iter().map(|(target, _)| Some(target)).collect();
         let block = located.block;
-        if let Some(model) = self.model.blocks.get_mut(&block.id) {
-            // Nodes that are not in the pipeline get none of the new bytes.
-            let whole = usize::from(writer.copies).saturating_sub(1);
-            model.tolerance = whole.min(targets.len().saturating_sub(1));
-            model.exposed.clear();
-        }
+        // Nodes that are not in the pipeline get none of the new bytes.
+        let parts: Vec<Part> =
+            targets.iter().flatten().map(|target| (target.node, UnitIndex(0))).collect();
+        let whole = usize::from(writer.copies).saturating_sub(1);
+        let needed = parts.len().saturating_sub(whole).max(1);
+        self.begin_with((block.id, block.gs), &parts, needed);
         let is_empty = targets.is_empty();
         writer.block = Some(OpenBlock {
             id: block.id,

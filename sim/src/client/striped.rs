@@ -102,7 +102,7 @@ impl World<'_> {
             return;
         };
         let (id, gs, group) = (block.id.internal(unit), block.gs, block.id);
-        let mut written = self.reaches_for_write(group, target.node);
+        let mut written = self.reaches_for_write(id, target.node);
         if written && offset == 0 {
             written = self.nodes[target.node].create(id, gs, &target.storage).is_ok();
         }
@@ -116,7 +116,7 @@ impl World<'_> {
             plan.failed(unit);
         }
         self.note(|| format!("unit {unit} of {group} has failed at {target:?}"));
-        self.expose(group, target.node);
+        self.expose(id, target.node);
         writer.excluded.push(target.node);
     }
 
@@ -161,11 +161,11 @@ impl World<'_> {
             let id = block.id.internal(*unit);
             let len = self.unit_len(writer, *unit);
             let part = BlockRef { id, gs: block.gs, len };
-            let taken = self.reaches_for_write(block.id, target.node)
+            let taken = self.reaches_for_write(id, target.node)
                 && self.nodes[target.node].recover_rbw(part, new_gs, (len, len)).is_ok();
             if !taken {
                 self.note(|| format!("unit {unit} does not take stamp {new_gs} at {target:?}"));
-                self.expose(block.id, target.node);
+                self.expose(id, target.node);
                 writer.excluded.push(target.node);
                 writer.block.as_mut()?.plan.as_mut()?.failed(*unit);
             }
@@ -226,14 +226,15 @@ impl World<'_> {
             let Some(target) = block.targets[unit.as_usize()].clone().filter(|_| writes) else {
                 continue;
             };
-            let done = self.reaches_for_write(block.id, target.node)
-                && self.nodes[target.node].finalize(block.id.internal(unit), block.gs).is_ok();
+            let id = block.id.internal(unit);
+            let done = self.reaches_for_write(id, target.node)
+                && self.nodes[target.node].finalize(id, block.gs).is_ok();
             if done {
                 self.tell_soon(target.node);
                 continue;
             }
             self.note(|| format!("unit {unit} of {} cannot be closed at {target:?}", block.id));
-            self.expose(block.id, target.node);
+            self.expose(id, target.node);
             writer.excluded.push(target.node);
             if let Some(plan) = writer.block.as_mut().and_then(|block| block.plan.as_mut()) {
                 plan.failed(unit);

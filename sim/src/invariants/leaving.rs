@@ -15,7 +15,8 @@ const LIVE_OR_AWAY: [Standing; 3] =
 impl World<'_> {
     /// Looks at what a node holds that was just let go.
     pub(crate) fn check_let_go(&mut self, node: usize, state: AdminState) {
-        for id in self.held(node) {
+        let held: BTreeSet<BlockId> = self.held(node).iter().map(|id| id.group()).collect();
+        for id in held {
             let Some(info) = self.name_node.block(id) else { continue };
             let is_complete = info.block.state == BlockState::Complete;
             // What a node could not tell holds nobody back.
@@ -75,15 +76,14 @@ impl World<'_> {
     fn good_elsewhere(&self, info: &BlockInfo, node: usize, standings: &[Standing]) -> usize {
         let id = info.block.id;
         let Some(facts) = self.name_node.facts_of(id) else { return 0 };
-        let failed = self.model.blocks.get(&id).map(|block| block.exposed.clone());
-        let failed = failed.unwrap_or_default();
         let mut found = BTreeSet::new();
         for replica in self.name_node.cluster.replicas(id, &facts) {
             let other = self.name_node.target(replica.storage).node;
             let counts = standings.contains(&replica.standing)
                 && other != node
                 && facts.has_bytes(replica.unit)
-                && (failed.contains(&other) || self.is_good(other, info, replica.unit));
+                && (self.has_failed(id, other, replica.unit)
+                    || self.is_good(other, info, replica.unit));
             if counts {
                 found.insert((replica.unit, if id.is_striped() { 0 } else { other }));
             }

@@ -4,9 +4,10 @@
 
 use super::{Agreed, Recovery, Task};
 use crate::data_node::NodeError;
-use crate::name_node::Target;
+use crate::name_node::{CallError, Target};
+use crate::ration::Part;
 use crate::world::World;
-use cairn_redundancy::{BlockRef, Layout};
+use cairn_redundancy::{BlockFacts, BlockRef, BlockState, Layout};
 use cairn_replica::recovery::plan_replicated;
 use cairn_replica::{Candidate, RecoveryInfo, RecoveryPlan, ReplicaState};
 use cairn_stripe::{Geometry, UnitFound, UnitIndex};
@@ -22,9 +23,9 @@ impl World<'_> {
                 true => block.id.internal(*unit),
                 false => block.id,
             };
-            let lost_call = self.bears(block.id, target.node) && self.unlucky(25);
+            let lost_call = self.bears(id, target.node) && self.unlucky(25);
             if lost_call {
-                self.expose(block.id, target.node);
+                self.expose(id, target.node);
             }
             if lost_call || !self.answers(target.node) {
                 errors += 1;
@@ -142,6 +143,25 @@ impl World<'_> {
         let done =
             self.name_node.commit_synchronization((id, gs, len), new, targets, agreed.len == 0);
         self.note(|| format!("recovery of {id} told with {} bytes: {done:?}", agreed.len));
+        let is_known = self.name_node.block(id).is_some_and(|info| info.block.gs == new.0);
+        if is_known || matches!(done, Err(CallError::Lost)) {
+            self.settle_for(recovery, agreed, targets);
+        }
+    }
+
+    /// What takes no part in a recovery is no part of the block any more.
+    fn settle_for(&mut self, recovery: &Recovery, agreed: &Agreed, targets: &[Option<Target>]) {
+        let (BlockRef { id, .. }, gs) = (recovery.block, recovery.new_gs);
+        if self.is_excused(id) {
+            return;
+        }
+        let (layout, len, state) = (recovery.layout, agreed.len, BlockState::Complete);
+        let facts = BlockFacts { gs, len, layout, state };
+        let unit_at = |place: usize| UnitIndex(if id.is_striped() { place as u8 } else { 0 });
+        let places = targets.iter().enumerate();
+        let parts = places.filter_map(|(at, to)| Some((to.as_ref()?.node, unit_at(at))));
+        let parts: Vec<Part> = parts.filter(|(_, unit)| facts.has_bytes(*unit)).collect();
+        self.begin_with((id, gs), &parts, facts.data_units());
     }
 }
 

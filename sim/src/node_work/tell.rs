@@ -94,7 +94,7 @@ impl World<'_> {
             let held = self.nodes[node].replicas.get(&block.id);
             held.is_none_or(|stored| stored.replica.gs() != block.gs)
         });
-        let gone: Vec<BlockId> = gone.iter().map(|block| block.id.group()).collect();
+        let gone: Vec<BlockId> = gone.iter().map(|block| block.id).collect();
         if !self.fail_for(node, &gone) {
             return;
         }
