@@ -156,6 +156,13 @@ impl DataNode {
         })
     }
 
+    /// Whether it is about to tell of a replica that it has no more.
+    pub(crate) fn will_tell_in_vain(&self, id: BlockId) -> bool {
+        let mut of_it = self.events.iter().filter(|((_, of), _)| *of == id);
+        !self.replicas.contains_key(&id)
+            && of_it.any(|(_, event)| event.kind != ReplicaEventKind::Deleted)
+    }
+
     /// Whether it answers.
     pub(crate) fn answers(&self, now_ms: u64) -> bool {
         self.up && !self.is_isolated && now_ms >= self.stalled_until_ms

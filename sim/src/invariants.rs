@@ -151,13 +151,8 @@ impl World<'_> {
                 .blocks
                 .get(id)
                 .is_some_and(|block| !block.exposed.is_empty() || block.tolerance < whole);
-            if was_hurt
-                && !self.is_excused(*id)
-                && self.lacks(info, true).is_none()
-                && let Some(block) = self.model.blocks.get_mut(id)
-            {
-                block.exposed.clear();
-                block.tolerance = whole;
+            if was_hurt && !self.is_excused(*id) && self.lacks(info, true).is_none() {
+                self.is_whole_again(*id, whole);
             }
         }
     }

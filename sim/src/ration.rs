@@ -52,6 +52,17 @@ impl World<'_> {
         self.model.blocks.insert(id, BlockModel { tolerance, exposed });
     }
 
+    /// A block has all it should have: its failures are over, but for those of nodes that have still to tell of
+    /// what they lost since.
+    pub(crate) fn is_whole_again(&mut self, id: BlockId, tolerance: usize) {
+        let Some(block) = self.model.blocks.get_mut(&id) else { return };
+        block.tolerance = tolerance;
+        block.exposed.retain(|(node, unit)| {
+            let own_id = if id.is_striped() { id.internal(*unit) } else { id };
+            self.nodes.get(*node).is_some_and(|node| node.will_tell_in_vain(own_id))
+        });
+    }
+
     /// Whether a replica or unit may fail on `node` without more failures than its block bears.
     pub(crate) fn bears(&self, own_id: BlockId, node: usize) -> bool {
         self.bears_all(node, [own_id])
