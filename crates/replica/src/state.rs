@@ -246,9 +246,11 @@ impl Replica {
         }
     }
 
-    /// Bytes and state for a block report.
+    /// Bytes and state for a block report, which tells of a replica under recovery what it was before.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#getBlockReports`.
     pub fn reported(&self) -> (u64, ReplicaState) {
-        (self.on_disk_len, self.state)
+        (self.on_disk_len, self.place())
     }
 
     /// Notes that a packet ending at `end` has been received.
@@ -274,6 +276,16 @@ impl Replica {
             return Err(self.invalid("Replica gen stamp < block genstamp"));
         }
         self.visible_len().ok_or_else(|| self.invalid("Replica is not readable"))
+    }
+
+    /// Whether the replica with stamp `gs` can be copied to other DataNodes as a finalized one.
+    ///
+    /// Source: Hadoop 3.5.0 `DataNode#transferBlock`, `FsDatasetImpl#checkBlock`.
+    pub fn check_copy(&self, gs: GenerationStamp) -> Result<(), ReplicaError> {
+        match self.state == ReplicaState::Finalized && self.gs == gs {
+            true => Ok(()),
+            false => Err(self.invalid("Can't send a replica that is not FINALIZED")),
+        }
     }
 
     /// Whether an RBW replica may be created over `existing`; `Ok(true)` if that one has to be removed first.

@@ -1,6 +1,6 @@
 //! What the scanners ask of the replicas, and what they change when a disk was changed behind our back.
 
-use super::{Dataset, Entry, Finalized};
+use super::{Block, Dataset, Entry, Finalized, not_found};
 use crate::error::Result;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::{Replica, ReplicaState};
@@ -15,6 +15,13 @@ impl Dataset {
     /// A replica's volume.
     pub(crate) fn volume_of(&self, id: BlockId) -> Option<Arc<Volume>> {
         self.lock().get(&id).map(|entry| entry.volume.clone())
+    }
+
+    /// Whether a view of a replica with stamp `gs` is one of a finalized replica, which is still there.
+    pub(crate) fn check_copy(&self, block: &Block, gs: GenerationStamp) -> Result<()> {
+        let map = self.lock();
+        let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
+        Ok(entry.replica.check_copy(gs)?)
     }
 
     /// A replica, if it is finalized and on this volume.

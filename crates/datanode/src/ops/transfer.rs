@@ -139,6 +139,10 @@ pub(crate) async fn copy(
     let _count = Counted::new(&node.transfers);
     let first = targets.nodes.first().ok_or_else(|| DataNodeError::peer("no target to copy to"))?;
     let view = node.dataset.open_read(block, block.len).await?;
+    if stage != Stage::TransferRbw {
+        // It may have been opened for appending since the order was given: its first bytes would look like all.
+        node.dataset.check_copy(block, view.gs)?;
+    }
     let len = block.len.min(view.visible);
     let range = Range::new(&view, 0, len, true).map_err(|error| Failed { error, is_ours: true })?;
     if len < view.end

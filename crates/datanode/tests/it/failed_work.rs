@@ -73,6 +73,24 @@ async fn a_copy_of_bad_bytes_makes_no_replica_and_accuses_the_source() {
     assert!(cluster.files(1, 7).iter().all(|path| !path.to_string_lossy().contains("finalized")));
 }
 
+/// Found by simulation: the order was given before the replica was opened for appending. A finalized copy of
+/// its first bytes, under its new stamp, would be what a recovery of the block takes for all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_was_opened_again_is_not_copied() {
+    let cluster = Cluster::start(2).await;
+    write_block(&cluster, &[0], 7, GS, &bytes(1024)).await;
+    let mut request = write_request(block(7, GS, 1024), Stage::PipelineSetupAppend, Vec::new());
+    (request.latest_generation_stamp, request.min_bytes_rcvd) = (GS + 1, 1024);
+    let mut writer = Writer::open(&cluster, &[0], request).await;
+    writer.offset = 1024;
+    writer.write(&bytes(512), 1).await;
+    cluster.send_command(0, copy_order(7, vec![cluster.info(1)]));
+    let failed = (7, cluster.uuid(1), Some(cluster.uuid(0)));
+    cluster.wait("the failure", |r| r.failed.contains(&failed)).await;
+    assert_eq!(cluster.files(1, 7), Vec::<std::path::PathBuf>::new());
+    writer.close(1).await;
+}
+
 /// A missing or too short block file is found by the copy or read that needs it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_that_cannot_be_read_are_reported_to_be_bad() {

@@ -19,7 +19,7 @@ fn replica(state: ReplicaState) -> Replica {
 #[test]
 fn operations_by_state() {
     type Op = fn(&mut Replica) -> bool;
-    let table: [(&str, &str, Op); 13] = [
+    let table: [(&str, &str, Op); 14] = [
         ("create same stamp ", "xxxxx", |r| Replica::check_create(Some(r), gs(0)).is_ok()),
         ("create new stamp  ", "ooooo", |r| Replica::check_create(Some(r), gs(11)) == Ok(true)),
         ("temporary newer   ", "xoxxo", |r| {
@@ -34,6 +34,7 @@ fn operations_by_state() {
         ("copy, a writer    ", "xxxxx", |r| {
             Replica::check_create_temporary(Some(r), gs(10), false, true).is_ok()
         }),
+        ("copy as finalized ", "oxxxx", |r| r.check_copy(gs(10)).is_ok()),
         ("append            ", "oxxxx", |r| r.append(gs(10), gs(11), 100).is_ok()),
         ("recover rbw       ", "xoxxx", |r| r.recover_rbw(gs(10), gs(11), (100, 100), 100).is_ok()),
         ("recover append    ", "ooxxx", |r| r.recover_append(gs(10), gs(11), 100).is_ok()),
@@ -65,6 +66,11 @@ fn readers_see_finalized_and_acknowledged_bytes_only() {
         assert!(replica(state).check_readable(gs(10)).is_err(), "{state}");
     }
     assert_eq!(replica(Rur).visible_len(), Some(100), "recovery does not hide what was readable");
+    assert_eq!(
+        replica(Rur).reported(),
+        (100, Rbw),
+        "nor what is there from a NameNode that has started"
+    );
 }
 
 #[test]
