@@ -24,6 +24,8 @@ pub struct Tally {
     pub live: usize,
     /// Good replicas, or distinct good units that are not live, on nodes that leave.
     pub leaving: usize,
+    /// Those of `live`, or distinct ones, that an order to delete may take, or may have taken.
+    pub doubted: usize,
     /// Those of `leaving` on nodes in maintenance, or about to be: these will be back.
     pub maintenance: usize,
     /// Bad ones.
@@ -49,13 +51,15 @@ impl Cluster {
     pub fn tally(&self, id: BlockId, facts: &BlockFacts) -> Tally {
         let mut tally = Tally { certain: true, ..Tally::default() };
         let (mut live, mut leaving) = (BTreeSet::new(), BTreeSet::new());
+        let (mut sure, mut sure_places) = (BTreeSet::new(), 0);
         let (mut racks, mut nodes) = (BTreeSet::new(), BTreeSet::new());
         let mut back_soon = BTreeSet::new();
         let (mut leaving_places, mut back_soon_places) = (0, 0);
         for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            tally.certain &= storage.reported && !self.may_be_deleted(id, facts, place);
+            let is_doubted = self.may_be_deleted(id, facts, place);
+            tally.certain &= storage.reported && !is_doubted;
             if place.corrupt {
                 tally.corrupt += 1;
             } else if place.excess {
@@ -72,18 +76,24 @@ impl Cluster {
             } else {
                 tally.live += 1;
                 live.insert(place.unit);
+                if !is_doubted {
+                    sure.insert(place.unit);
+                    sure_places += 1;
+                }
                 nodes.insert(storage.node);
                 racks.insert(node.rack.as_str());
             }
         }
         tally.racks = racks.len();
         tally.domains = self.domains_of(id, facts);
+        tally.doubted = tally.live - sure_places;
         tally.leaving = leaving_places;
         tally.maintenance = back_soon_places;
         if facts.layout.is_striped() {
             tally.sharing = tally.live - nodes.len();
             tally.duplicates = tally.live - live.len();
             tally.live = live.len();
+            tally.doubted = live.len() - sure.len();
             tally.leaving = leaving.difference(&live).count();
             tally.maintenance = back_soon.difference(&live).count();
         }

@@ -512,20 +512,22 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `DatanodeAdminManager#isSufficient`.
     fn is_sufficient(&self, facts: &BlockFacts, tally: &Tally, admin: AdminState) -> bool {
-        if tally.live >= self.wanted_live(facts, tally) {
+        // A node that may have to delete what it holds is nobody's substitute.
+        let live = tally.live - tally.doubted;
+        if live >= self.wanted_live(facts, tally) {
             return true;
         }
         match admin {
             AdminState::DecommissionInProgress if !facts.is_final() => {
-                tally.live >= self.min_units(facts)
+                live >= self.min_units(facts)
             }
             AdminState::DecommissionInProgress if facts.state == BlockState::Committed => {
-                tally.live >= self.min_units(facts)
+                live >= self.min_units(facts)
             }
             AdminState::DecommissionInProgress => {
-                !facts.layout.is_striped() && tally.live >= usize::from(self.config.replication)
+                !facts.layout.is_striped() && live >= usize::from(self.config.replication)
             }
-            AdminState::EnteringMaintenance => tally.live >= self.maintenance_min(facts),
+            AdminState::EnteringMaintenance => live >= self.maintenance_min(facts),
             _ => true,
         }
     }

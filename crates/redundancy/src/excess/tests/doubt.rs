@@ -266,6 +266,22 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
     }
 }
 
+/// Found by simulation: what is kept after all may be gone, by the order that was given first.
+#[test]
+fn no_node_is_let_go_for_a_replica_that_an_order_may_delete() {
+    let mut world = World::new(2, 1);
+    let id = order_lost(&mut world);
+    let (leaving, good) = (world.handle(0), world.good(id, 0));
+    world.full_report(1, &[finalized(good)]);
+    let decommission = AdminState::DecommissionInProgress;
+    world.cluster.set_admin_state(&world.blocks, leaving, decommission);
+    assert_eq!(world.cluster.tally(id, &world.blocks.0[&id]).doubted, 1);
+    world.run(240_000, &[]);
+    assert_eq!(world.cluster.node(leaving).admin, decommission);
+    world.run(120_000, &[]);
+    assert_eq!(world.cluster.node(leaving).admin, AdminState::Decommissioned);
+}
+
 #[test]
 fn surplus_that_is_needed_by_now_is_taken_back_when_its_order_seems_lost() {
     let mut world = World::new(4, 1);
