@@ -204,8 +204,20 @@ impl World<'_> {
         }
     }
 
+    /// Files are joined: what was ordered before is by the policy that a block had in its former file.
+    pub(crate) fn note_joined(&mut self, target: &str) {
+        for id in self.name_node.blocks_at(target) {
+            self.joined.insert(id, self.now_ms);
+        }
+    }
+
     /// Copies go to types of storage that the file's policy names, or falls back to.
     fn check_types(&mut self, id: BlockId, targets: &[StorageHandle]) {
+        /// The time that copies have, and a bit.
+        const ORDERED_MS: u64 = 45_000;
+        if self.joined.get(&id.group()).is_some_and(|at| self.now_ms - at < ORDERED_MS) {
+            return;
+        }
         let policy = self.name_node.storage_policy(id.group());
         for target in targets {
             let kind = self.name_node.cluster.storage(*target).storage_type;

@@ -83,11 +83,16 @@ impl Model {
                     target.acked += moved.acked;
                 }
             }
-            (Command::Truncate(truncate), Outcome::Removed { .. }) => {
+            (
+                Command::Truncate(truncate),
+                Outcome::Removed { .. } | Outcome::Recovery { work: Some(_), .. },
+            ) => {
                 let file = self.id_of(&truncate.path).and_then(|id| self.files.get_mut(&id));
                 let file = file.ok_or("truncate of a file that is not there")?;
                 file.written.truncate(truncate.new_len as usize);
                 file.acked = file.acked.min(truncate.new_len);
+                // Until its last block is cut off.
+                file.is_open |= matches!(outcome, Outcome::Recovery { .. });
             }
             (Command::Complete(complete), Outcome::Flag(true)) => {
                 let file = complete.file.and_then(|id| self.files.get_mut(&id));

@@ -55,6 +55,8 @@ pub(crate) struct Recovery {
     new_gs: GenerationStamp,
     layout: Layout,
     places: Vec<(Target, UnitIndex)>,
+    /// The length at which the block is to be cut off.
+    cut_to: Option<u64>,
 }
 
 /// What the holders of a block have agreed on.
@@ -183,7 +185,9 @@ impl World<'_> {
                     let units = recovery.units.iter().copied();
                     let units = units.chain(std::iter::repeat(UnitIndex(0)));
                     let list: Vec<_> = recovery.locations.iter().copied().zip(units).collect();
+                    let known = self.name_node.block(recovery.block.id);
                     Task::Freeze(Box::new(Recovery {
+                        cut_to: known.and_then(|info| info.block.truncated_len()),
                         block: recovery.block,
                         new_gs: recovery.new_gs,
                         layout: recovery.layout,
@@ -272,6 +276,9 @@ impl World<'_> {
     fn copy(&mut self, node: usize, block: BlockRef, targets: Vec<Target>) {
         let Some(stored) = self.nodes[node].replicas.get(&block.id) else { return };
         let (gs, len) = (stored.replica.gs(), stored.data.len() as u64);
+        if stored.replica.check_copy(gs).is_err() {
+            return;
+        }
         let data = self.nodes[node].read(block.id, block.gs, 0..len);
         self.note(|| format!("dn-{node} copies {block:?} to {targets:?}"));
         match data {

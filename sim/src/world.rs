@@ -11,8 +11,8 @@ use crate::node_work::tell::LateReport;
 use crate::parts::Parts;
 use crate::rng::Rng;
 use cairn_codec::{Codec, CodecKind};
-use cairn_namespace::Command;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::{Command, Outcome};
 use cairn_redundancy::{AdminState, StorageType};
 use cairn_stripe::{BlockId, CodecName, Policy};
 use std::collections::BTreeMap;
@@ -119,6 +119,8 @@ pub(crate) struct World<'a> {
     /// What reads that were given up have left in buffers, by the unit.
     pub(crate) late_reads: BTreeMap<BlockId, Vec<u8>>,
     pub(crate) units: Units,
+    /// When blocks came to another file.
+    pub(crate) joined: BTreeMap<BlockId, u64>,
 }
 
 impl<'a> World<'a> {
@@ -155,6 +157,7 @@ impl<'a> World<'a> {
             report: Report::default(),
             late_reads: BTreeMap::new(),
             units: Units::new(),
+            joined: BTreeMap::new(),
         };
         world.start();
         world
@@ -291,6 +294,9 @@ impl<'a> World<'a> {
             self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);
+            }
+            if let (Command::Concat(concat), Outcome::Done) = (&command, &outcome) {
+                self.note_joined(&concat.target);
             }
         }
         if is_recovered && let Err(why) = self.model.compare(&self.name_node.store) {

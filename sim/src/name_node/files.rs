@@ -53,9 +53,33 @@ impl NameNode {
         command: impl Into<Command>,
     ) -> Result<Outcome, CallError> {
         self.check_safe_mode()?;
-        let outcome = self.submit(call, command)?;
-        self.settle(&outcome);
+        let command = command.into();
+        let outcome = self.submit(call, command.clone())?;
+        match (&command, &outcome) {
+            (Command::Truncate(_), Outcome::Recovery { work: Some(work), .. }) => {
+                // It was complete until now.
+                let id = work.block.id;
+                if let Some(facts) = self.facts_of(id) {
+                    let before = BlockFacts { state: BlockState::Complete, ..facts };
+                    self.cluster.block_reopened(id, &before);
+                }
+                self.begin_recovery(&outcome);
+            }
+            (Command::Concat(concat), _) => {
+                // Blocks that came may want another number of copies now.
+                for id in self.blocks_at(&concat.target) {
+                    with_cluster!(self, |cluster, lookup| cluster.block_changed(lookup, id));
+                }
+            }
+            _ => self.settle(&outcome),
+        }
         Ok(outcome)
+    }
+
+    /// All blocks of the file at a path.
+    pub(crate) fn blocks_at(&self, path: &str) -> Vec<BlockId> {
+        let found = sure(query::file_blocks_at(&self.store, path));
+        found.map_or_else(Vec::new, |found| found.blocks.iter().map(|(_, b)| b.id).collect())
     }
 
     pub(crate) fn target(&self, storage: StorageHandle) -> Target {

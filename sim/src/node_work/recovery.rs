@@ -44,7 +44,7 @@ impl World<'_> {
             return Err("nobody answers".into());
         }
         let agreed = match recovery.layout {
-            Layout::Replicated { .. } => agree_replicated(&found, block)?,
+            Layout::Replicated { .. } => agree_replicated(&found, block, recovery.cut_to)?,
             Layout::Striped { k, m, cell_len, .. } => {
                 let geometry = Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len));
                 if recovery.places.len() < geometry.k() {
@@ -168,14 +168,19 @@ impl World<'_> {
 fn agree_replicated(
     found: &[(Target, UnitIndex, RecoveryInfo)],
     block: BlockRef,
+    cut_to: Option<u64>,
 ) -> Result<Agreed, String> {
+    // An attempt before this one may have cut some of them off already.
+    let most = cut_to.unwrap_or(u64::MAX);
+    let cut = |info: RecoveryInfo| RecoveryInfo { len: info.len.min(most), ..info };
     let candidates = found.iter().enumerate();
     let answers: Vec<Candidate> =
-        candidates.map(|(node, (_, _, info))| Candidate { node, info: *info }).collect();
+        candidates.map(|(node, (_, _, info))| Candidate { node, info: cut(*info) }).collect();
     match plan_replicated(&answers, block.gs) {
         RecoveryPlan::Impossible(why) => Err(why.into()),
         RecoveryPlan::Delete => Ok(Agreed { parts: Vec::new(), len: 0 }),
         RecoveryPlan::Truncate { nodes, len } => {
+            let len = cut_to.unwrap_or(len);
             let part = |at: usize| (found[at].0.clone(), found[at].2, len);
             Ok(Agreed { parts: nodes.into_iter().map(part).collect(), len })
         }
