@@ -63,9 +63,13 @@ impl Context<'_, '_> {
     pub fn resolve(&self, path: &str, purpose: Purpose) -> Result<Resolved> {
         if path::is_raw(path) {
             perm::check_superuser(self.settings, self.caller).map_err(|error| {
-                // Hadoop's names of operations are those of its methods.
-                let (first, rest) = self.command.split_at(1);
-                let operation = format!("{}{rest}", first.to_lowercase());
+                let operation = match self.command {
+                    "RenameTo" => "rename".to_string(),
+                    "SetEcPolicy" => "setErasureCodingPolicy".to_string(),
+                    "UnsetEcPolicy" => "unsetErasureCodingPolicy".to_string(),
+                    // The others have the names of Hadoop's methods.
+                    name => format!("{}{}", name[..1].to_lowercase(), &name[1..]),
+                };
                 NamespaceError::AccessControl(format!("{error} for operation {operation}"))
             })?;
         }

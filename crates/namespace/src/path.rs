@@ -18,6 +18,8 @@ pub enum Purpose {
     Create,
     /// Anything else.
     Use,
+    /// As `Use`, but a file on the way is told as such (Hadoop 3.5.0 `FSDirectory#getINodesInPath`).
+    Plain,
 }
 
 /// Where a path leaves the current tree for the past.

@@ -9,7 +9,7 @@ use crate::inode::{self, Inode};
 use crate::path::{self, Resolved};
 use crate::settings::Settings;
 use crate::store::StoreRead;
-use crate::tree;
+use crate::tree::{self, Siblings};
 
 /// The sticky bit: of a directory's children only the owner removes or renames one.
 pub const STICKY: u16 = 0o1000;
@@ -179,8 +179,8 @@ pub(crate) fn check_inode(
     }
 }
 
-/// Every directory of the tree at the target that has children must allow everything, and its sticky bit
-/// the removal of each child, as a recursive delete needs it.
+/// Every directory of the tree at the target must allow `access`, and its sticky bit the removal of each
+/// child (Hadoop asks for that whatever the access). For a recursive delete, empty directories do not count.
 ///
 /// Source: Hadoop 3.5.0 `FSPermissionChecker#checkSubAccess`.
 pub(crate) fn check_below(
@@ -188,13 +188,15 @@ pub(crate) fn check_below(
     settings: &Settings,
     caller: &Caller,
     root: &Inode,
+    access: Access,
 ) -> Result<()> {
     if !is_bound(settings, caller) {
         return Ok(());
     }
-    tree::descend(store, root, &mut |inode| match inode.directory() {
-        Some(directory) if directory.children > 0 => {
-            check_inode(store, settings, caller, inode, Access::ALL)?;
+    let to_delete = access == Access::ALL;
+    tree::descend(store, root, Siblings::LastFirst, &mut |inode| match inode.directory() {
+        Some(directory) if directory.children > 0 || !to_delete => {
+            check_inode(store, settings, caller, inode, access)?;
             if inode.mode & STICKY == 0 || inode.owner == caller.user {
                 return Ok(());
             }

@@ -14,13 +14,14 @@ use crate::perm::{self, Access};
 use crate::settings;
 use crate::snapshot::{capture, reclaim};
 use crate::store::{StoreRead, Table};
-use crate::{lease, policy_admin, snapshot, tree};
-use cairn_stripe::{BlockId, GenerationStamp, Policy, Redundancy};
+use crate::tree::{self, Siblings};
+use crate::{lease, policy_admin, snapshot};
+use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyId, Redundancy};
 use std::ops::ControlFlow;
 
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
-pub use crate::ops::xattr::{get_xattrs, list_xattrs};
+pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::reclaim::Held;
 
@@ -164,7 +165,9 @@ pub fn get_listing(
         return snapshot::listing::list_names(store, &at, root, start_after, limit).map(Some);
     }
     if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
-        return Err(snapshot::listing::not_snapshottable(&at.parent_path()));
+        let above = at.above();
+        crate::ops::snapshot::directory(&above, &above.path)?;
+        return Err(snapshot::listing::not_snapshottable(&above.path));
     }
     let view = at.view(store);
     let store = &view;
@@ -248,7 +251,8 @@ pub fn get_blocks(
     now_ms: u64,
 ) -> Result<FileBlocks> {
     let settings = settings::get(store)?;
-    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    // Hadoop looks what is there first, and whether the caller may then.
+    let at = path::resolve(store, &settings, &Caller::system(), path, Purpose::Use)?;
     match at.target() {
         None => {
             return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
@@ -258,6 +262,7 @@ pub fn get_blocks(
         }
         Some(target) => {
             xattr::check_readable(&at.view(store), &settings, caller, target.id)?;
+            perm::check_traverse(&settings, caller, &at)?;
             perm::check_access(&settings, caller, &at, Access::READ)?;
         }
     }
@@ -308,12 +313,13 @@ fn blocks_in_range(
     // The last block may have grown since a snapshot; what came then is not part of it.
     let most = if at.snapshot.is_some() { file.len.saturating_sub(offset) } else { u64::MAX };
     let len = len.min(most);
-    let end = offset.saturating_add(len);
+    // Who asks for no bytes gets the block that they would be in.
+    let end = offset.saturating_add(len.max(1));
     let mut blocks = Vec::new();
     let first = first_block_reaching(store, status.inode.id, count, offset)?;
     for index in first..count {
         let (start, block) = block::at(store, status.inode.id, index)?;
-        if start >= end && !(start == 0 && offset == 0 && len > 0) {
+        if start >= end {
             break;
         }
         let empty_tail = block.len == 0 && len == u64::MAX;
@@ -517,7 +523,7 @@ pub fn get_ec_policy(store: &dyn StoreRead, caller: &Caller, path: &str) -> Resu
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;
     if at.target().is_none() {
-        return Err(NamespaceError::FileNotFound(format!("Path not found: {}", at.path)));
+        return Err(NamespaceError::FileNotFound(format!("Path not found: {path}")));
     }
     policy_admin::effective(store, &at)
 }
@@ -553,12 +559,14 @@ const ROOT_NAMES_MAX: u64 = i64::MAX as u64;
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
 pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<ContentSummary> {
     let at = resolve(store, caller, path)?;
-    if at.target().is_none() {
+    let Some(target) = at.target() else {
         return Err(NamespaceError::FileNotFound(format!(
             "File/Directory does not exist: {}",
             at.path
         )));
-    }
+    };
+    let (view, settings) = (at.view(store), settings::get(store)?);
+    perm::check_below(&view, &settings, caller, target, Access::READ_EXECUTE)?;
     content_summary(store, caller, path)
 }
 
@@ -585,6 +593,9 @@ pub fn content_summary(
     }
     sum.policy = match policy_admin::effective(store, &at)? {
         Some(policy) => policy.name,
+        None if policy_admin::effective_id(&at) == Some(PolicyId::REPLICATION) => {
+            "replication".to_string()
+        }
         None if target.is_directory() => String::new(),
         None => "Replicated".to_string(),
     };
@@ -596,7 +607,7 @@ pub fn content_summary(
     }
     let view = at.view(store);
     let store = &view;
-    tree::descend(store, &target, &mut |inode| {
+    tree::descend(store, &target, Siblings::FirstFirst, &mut |inode| {
         if let Some(file) = inode.file() {
             sum.files += 1;
             sum.len = sum.len.saturating_add(file.len);
@@ -608,6 +619,20 @@ pub fn content_summary(
         Ok(())
     })?;
     Ok(sum)
+}
+
+/// The status of a file, or `FileNotFound` if there is none or it is a directory.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
+pub fn get_file(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<FileStatus> {
+    let at = resolve(store, caller, path)?;
+    let missing = |text: &str| NamespaceError::FileNotFound(format!("{text}: {}", at.path));
+    let status =
+        FileStatus::of(&at.view(store), &at)?.ok_or_else(|| missing("File does not exist"))?;
+    if status.inode.is_directory() {
+        return Err(missing("Path is not a file"));
+    }
+    Ok(status)
 }
 
 /// Checks what `access(2)` asks: fails unless the caller may.

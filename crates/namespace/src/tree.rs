@@ -20,11 +20,20 @@ enum Ahead {
     Children(InodeId, String),
 }
 
-/// Calls `visit` for `root` and everything below it: a directory before what is in it, and of its directories (of a
-/// page of them) the last first, which is the order in which Hadoop finds the first that refuses.
+/// In which order the directories of a directory are walked (of a page of them, where there are very many).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Siblings {
+    /// By name, as Hadoop sums up content.
+    FirstFirst,
+    /// The other way round, as Hadoop looks for one that refuses.
+    LastFirst,
+}
+
+/// Calls `visit` for `root` and everything below it, a directory before what is in it.
 pub(crate) fn descend(
     store: &dyn StoreRead,
     root: &Inode,
+    siblings: Siblings,
     visit: &mut dyn FnMut(&Inode) -> Result<()>,
 ) -> Result<()> {
     // No recursion: renames can nest directories deeper than a thread's stack.
@@ -57,6 +66,9 @@ pub(crate) fn descend(
         }
         if let Some(last) = last.filter(|_| full) {
             open.push(Ahead::Children(directory, last));
+        }
+        if siblings == Siblings::FirstFirst {
+            below.reverse();
         }
         open.extend(below);
     }
@@ -139,7 +151,7 @@ impl Usage {
 /// What a subtree uses, itself counted.
 pub(crate) fn usage_below(store: &dyn StoreRead, root: &Inode) -> Result<Usage> {
     let mut usage = Usage::default();
-    descend(store, root, &mut |inode| {
+    descend(store, root, Siblings::FirstFirst, &mut |inode| {
         usage.names += 1;
         usage.space = usage.space.saturating_add(file_space(store, inode)? as i64);
         Ok(())
@@ -156,7 +168,7 @@ fn usage_let_go(store: &dyn StoreRead, top: &Inode) -> Result<Usage> {
     let Some(here) = here else { return usage_below(store, top) };
     let mut watchers = Watchers::new(store);
     let mut usage = Usage::default();
-    descend(store, top, &mut |inode| {
+    descend(store, top, Siblings::FirstFirst, &mut |inode| {
         let seeing = watchers.seeing(inode.id)?;
         let Some((_, snapshot)) = seeing.into_iter().find(|(root, _)| *root == here) else {
             usage.names += 1;

@@ -265,7 +265,8 @@ async fn receive_from_client(
         upstream: &mut stream.writer,
         mirror: mirror_in,
     };
-    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum)
+        .may_lack_crcs(request.message.allow_lazy_persist());
     let both =
         async { tokio::try_join!(receiver.receive_acknowledged(send_pending), acknowledger.run()) };
     tokio::select! {

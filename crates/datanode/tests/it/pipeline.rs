@@ -223,3 +223,22 @@ async fn a_lost_last_acknowledgement_is_recovered_by_closing_again() {
         assert_eq!(got, data);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_without_crcs_are_for_what_is_to_be_kept_in_memory() {
+    let cluster = Cluster::start(1).await;
+    let data = bytes(3 * CHUNK + 7);
+    let mut request = write_request(block(ID, 1001, 0), Stage::PipelineSetupCreate, Vec::new());
+    request.allow_lazy_persist = Some(true);
+    let mut writer = Writer::open(&cluster, &[0], request).await;
+    writer.send(&data, &[], false, false).await;
+    writer.expect_ack(1).await;
+    writer.close(1).await;
+    // Reading checks the CRCs that were made.
+    let len = data.len() as u64;
+    let got = read(&mut cluster.connect(0).await, block(ID, 1001, 0), 0, len).await.unwrap();
+    assert_eq!(got, data);
+    let mut writer = Writer::create(&cluster, &[0], ID + 1, 1001).await;
+    writer.send(&data, &[], false, false).await;
+    assert!(writer.stream.reader.wait_closed(1 << 20).await);
+}

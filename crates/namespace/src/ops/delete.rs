@@ -36,7 +36,7 @@ impl Delete {
         perm::check_parent(cx.settings, cx.caller, &at, Access::WRITE)?;
         let nothing = Outcome::Removed { done: false, blocks: Vec::new(), more: false };
         let Some(target) = at.target() else { return Ok(nothing) };
-        perm::check_below(cx.store, cx.settings, cx.caller, target)?;
+        perm::check_below(cx.store, cx.settings, cx.caller, target, Access::ALL)?;
         if !self.recursive && target.directory().is_some_and(|d| d.children > 0) {
             return Err(NamespaceError::PathIsNotEmptyDirectory(format!(
                 "`{} is non empty': Directory is not empty",

@@ -79,7 +79,7 @@ impl RenameTo {
         let to = cx.resolve(&self.dst, Purpose::Create)?;
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
         if let Some(thrown) = from.target().filter(|_| self.to_trash) {
-            perm::check_below(cx.store, cx.settings, cx.caller, thrown)?;
+            perm::check_below(cx.store, cx.settings, cx.caller, thrown, Access::ALL)?;
         }
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let source = check_source(&from)?;

@@ -56,7 +56,7 @@ encode_struct!(AllowSnapshot { path });
 impl AllowSnapshot {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let at = cx.resolve(&self.path, Purpose::Plain)?;
         let directory = directory(&at, &self.path)?.id;
         for (id, _) in snapshot::roots(cx.store)? {
             let Some(other) = path::of_inode(cx.store, id)? else { continue };
@@ -97,7 +97,7 @@ encode_struct!(DisallowSnapshot { path });
 impl DisallowSnapshot {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let at = cx.resolve(&self.path, Purpose::Plain)?;
         let directory = directory(&at, &self.path)?.id;
         let Some(root) = snapshot::root(cx.store, directory)? else { return Ok(Outcome::Done) };
         if root.count > 0 {

@@ -98,7 +98,7 @@ impl SetXAttr {
                  the total size is {len}"
             )));
         }
-        check_name(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
+        check_xattr(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
         let target = existing(&at)?;
@@ -158,7 +158,7 @@ encode_struct!(RemoveXAttr { path, name });
 impl RemoveXAttr {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         check_enabled(cx.settings)?;
-        check_name(cx.caller, &self.path, &self.name, false)?;
+        check_xattr(cx.caller, &self.path, &self.name, false)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
         let id = existing(&at)?.id;
@@ -225,7 +225,7 @@ fn is_seen(caller: &Caller, path: &str, name: &XAttrName) -> bool {
 }
 
 /// Source: Hadoop 3.5.0 `XAttrPermissionFilter#checkPermissionForApi`.
-fn check_name(caller: &Caller, path: &str, name: &XAttrName, has_value: bool) -> Result<()> {
+pub fn check_xattr(caller: &Caller, path: &str, name: &XAttrName, has_value: bool) -> Result<()> {
     let denied = |text: String| Err(NamespaceError::AccessControl(text));
     if !is_seen(caller, path, name) {
         return denied(format!("User doesn't have permission for xattr: {}", name.prefixed()));
@@ -318,7 +318,7 @@ pub fn get_xattrs(
     let settings = settings::get(store)?;
     check_enabled(&settings)?;
     for name in names {
-        check_name(caller, path, name, false)?;
+        check_xattr(caller, path, name, false)?;
     }
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;
@@ -344,7 +344,10 @@ pub fn get_xattrs(
 /// The names of the attributes that the caller may see.
 ///
 /// Source: Hadoop 3.5.0 `FSDirXAttrOp#listXAttrs`.
-pub fn list_xattrs(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<Vec<XAttrName>> {
-    let found = get_xattrs(store, caller, path, &[])?;
-    Ok(found.into_iter().map(|(name, _)| name).collect())
+pub fn list_xattrs(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+) -> Result<Vec<(XAttrName, Vec<u8>)>> {
+    get_xattrs(store, caller, path, &[])
 }

@@ -17,7 +17,7 @@ use crate::snapshot::version::{self, Kind};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
 use crate::store::{StoreRead, Table};
-use crate::tree;
+use crate::tree::{self, Siblings};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What happened to a path.
@@ -265,6 +265,7 @@ fn request(
 ) -> Result<Request> {
     let limits = settings::get(store)?;
     let at = path::resolve(store, &limits, caller, path, Purpose::Use)?;
+    // Hadoop does not look at the present state, whose name is empty.
     for name in [from, to] {
         check_readable(store, &limits, caller, path, name)?;
     }
@@ -322,7 +323,7 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
     })
 }
 
-/// Every directory of both states must be readable.
+/// Every directory of a snapshot must be readable.
 ///
 /// Source: Hadoop 3.5.0 `FSDirSnapshotOp#checkSubtreeReadPermission`.
 fn check_readable(
@@ -332,19 +333,15 @@ fn check_readable(
     path: &str,
     name: &str,
 ) -> Result<()> {
-    if !limits.permissions_enabled || caller.superuser {
+    let path = format!("{}/{DOT_SNAPSHOT}/{name}", path.trim_end_matches('/'));
+    let at = path::resolve(store, limits, caller, &path, Purpose::Use)?;
+    if name.is_empty() || !limits.permissions_enabled || caller.superuser {
         return Ok(());
     }
-    let path = match (path, name) {
-        (path, "") => path.to_string(),
-        ("/", name) => format!("/{DOT_SNAPSHOT}/{name}"),
-        (path, name) => format!("{path}/{DOT_SNAPSHOT}/{name}"),
-    };
-    let at = path::resolve(store, limits, caller, &path, Purpose::Use)?;
     perm::check_access(limits, caller, &at, Access::READ)?;
     let Some(target) = at.target() else { return Ok(()) };
     let view = at.view(store);
-    tree::descend(&view, target, &mut |inode| {
+    tree::descend(&view, target, Siblings::LastFirst, &mut |inode| {
         if inode.is_directory() {
             perm::check_inode(&view, limits, caller, inode, Access::READ)?;
         }

@@ -84,7 +84,8 @@ pub fn snapshots(
     path: &str,
 ) -> Result<(String, Vec<SnapshotStatus>)> {
     let settings = settings::get(store)?;
-    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    let at = path::resolve(store, &settings, &Caller::system(), path, Purpose::Plain)?;
+    perm::check_traverse(&settings, caller, &at)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;
     snapshottable(store, &at)?;
     let root = at.existing()?;

@@ -60,7 +60,7 @@ fn each_space_has_its_rule() {
     }
     let seen = |caller: &Caller, path: &str| {
         let names = query::list_xattrs(&fs.store, caller, path).unwrap();
-        names.into_iter().map(|name| name.name).collect::<Vec<_>>()
+        names.into_iter().map(|(name, _)| name.name).collect::<Vec<_>>()
     };
     assert_eq!(seen(&user("bob"), "/f"), ["a"]);
     assert_eq!(seen(&root(), "/f"), ["a", "t"]);

@@ -22,6 +22,7 @@ pub(crate) struct Receiver<'a> {
     mirror: Option<TransferWriter>,
     mirror_failed: bool,
     sent: Checksum,
+    may_lack_crcs: bool,
 }
 
 impl<'a> Receiver<'a> {
@@ -32,7 +33,13 @@ impl<'a> Receiver<'a> {
         mirror: Option<TransferWriter>,
         sent: Checksum,
     ) -> Receiver<'a> {
-        Receiver { writer, upstream, mirror, mirror_failed: false, sent }
+        Receiver { writer, upstream, mirror, mirror_failed: false, sent, may_lack_crcs: false }
+    }
+
+    /// Makes the CRCs of packets that come without any, if `may` says so. Hadoop's client sends none of a
+    /// file with one replica that is to be kept in memory (`DFSOutputStream#getChecksum4Compute`).
+    pub(super) fn may_lack_crcs(self, may: bool) -> Receiver<'a> {
+        Receiver { may_lack_crcs: may, ..self }
     }
 
     /// Receives until the last packet, which takes the writer to the acknowledging half.
@@ -87,7 +94,16 @@ impl<'a> Receiver<'a> {
     async fn take(&mut self, packet: &Packet) -> Result<()> {
         let offset = u64::try_from(packet.header.offset_in_block)
             .map_err(|_| DataNodeError::peer("Got a negative offset in a packet"))?;
-        self.verify(packet)?;
+        let mut made = Vec::new();
+        let mut checksums = &packet.checksums[..];
+        if self.may_lack_crcs && checksums.is_empty() {
+            let Checksum { kind, chunk_len } = self.sent;
+            made.resize(kind.total_len(chunk_len, packet.data.len()), 0);
+            crc::chunk_crcs(kind, chunk_len, &packet.data, &mut made);
+            checksums = &made;
+        } else {
+            self.verify(packet)?;
+        }
         let passed_on = match &mut self.mirror {
             Some(mirror) => mirror.send(&packet.raw).await,
             None => Ok(()),
@@ -99,7 +115,7 @@ impl<'a> Receiver<'a> {
             self.mirror_failed = true;
         }
         if !packet.data.is_empty() {
-            self.writer.write_packet(offset, &packet.data, &packet.checksums, self.sent)?;
+            self.writer.write_packet(offset, &packet.data, checksums, self.sent)?;
         }
         if packet.header.sync_block {
             self.writer.sync().await?;

@@ -34,7 +34,12 @@ pub async fn unset_storage_policy(node: &NameNode, call: &Call) -> Answer {
 pub async fn get_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetStoragePolicyRequestProto = call.decode()?;
     let path = &request.path;
-    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
+    let found = node
+        .query(call, |store, caller| {
+            query::check_readable(store, caller, path)?;
+            query::get_file_info(store, caller, path)
+        })
+        .await?;
     let Some(status) = found else {
         let message = format!("File/Directory does not exist: {path}");
         return Err(Refusal::new(class::FILE_NOT_FOUND, message));
@@ -97,7 +102,12 @@ pub async fn set_xattr(node: &NameNode, call: &Call) -> Answer {
 pub async fn remove_xattr(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RemoveXAttrRequestProto = call.decode()?;
     node.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", request.src))?;
-    let name = xattr_name(&required(request.x_attr)?);
+    let attribute = required(request.x_attr)?;
+    let (name, path) = (xattr_name(&attribute), request.src.as_str());
+    node.query(call, |_, caller| {
+        query::check_xattr(caller, path, &name, attribute.value.is_some())
+    })
+    .await?;
     node.submit(call, RemoveXAttr { path: request.src, name }).await?;
     answer(&pb::RemoveXAttrResponseProto {})
 }
@@ -107,8 +117,14 @@ pub async fn get_xattrs(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetXAttrsRequestProto = call.decode()?;
     let names: Vec<XAttrName> = request.x_attrs.iter().map(xattr_name).collect();
     let path = &request.src;
-    let found =
-        node.query(call, |store, caller| query::get_xattrs(store, caller, path, &names)).await?;
+    let found = node
+        .query(call, |store, caller| {
+            for (name, proto) in names.iter().zip(&request.x_attrs) {
+                query::check_xattr(caller, path, name, proto.value.is_some())?;
+            }
+            query::get_xattrs(store, caller, path, &names)
+        })
+        .await?;
     let x_attrs = found.into_iter().map(|(name, value)| xattr_proto(name, Some(value))).collect();
     answer(&pb::GetXAttrsResponseProto { x_attrs })
 }
@@ -118,7 +134,7 @@ pub async fn list_xattrs(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ListXAttrsRequestProto = call.decode()?;
     let path = &request.src;
     let found = node.query(call, |store, caller| query::list_xattrs(store, caller, path)).await?;
-    let x_attrs = found.into_iter().map(|name| xattr_proto(name, None)).collect();
+    let x_attrs = found.into_iter().map(|(name, value)| xattr_proto(name, Some(value))).collect();
     answer(&pb::ListXAttrsResponseProto { x_attrs })
 }
 

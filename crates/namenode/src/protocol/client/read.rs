@@ -215,14 +215,7 @@ pub async fn is_file_closed(node: &NameNode, call: &Call) -> Answer {
 
 /// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
 async fn existing_file(node: &NameNode, call: &Call, path: &str) -> Result<FileStatus, Refusal> {
-    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
-    match found {
-        None => Err(Refusal::new(class::FILE_NOT_FOUND, format!("File does not exist: {path}"))),
-        Some(status) if status.inode.is_directory() => {
-            Err(Refusal::new(class::FILE_NOT_FOUND, format!("Path is not a file: {path}")))
-        }
-        Some(status) => Ok(status),
-    }
+    node.query(call, |store, caller| query::get_file(store, caller, path)).await
 }
 
 /// Source: Hadoop 3.5.0 `FSDirAttrOp#getPreferredBlockSize`.

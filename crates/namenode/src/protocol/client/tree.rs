@@ -16,6 +16,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use super::read::check_path;
 use super::refused::UNSUPPORTED_ACTION;
 use crate::NameNode;
 
@@ -159,7 +160,14 @@ pub async fn set_times(node: &NameNode, call: &Call) -> Answer {
 pub async fn set_replication(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetReplicationRequestProto = call.decode()?;
     node.check_safe_mode(|| format!("Cannot set replication for {}", request.src))?;
-    let replication = u16::try_from(request.replication).unwrap_or(u16::MAX);
+    // Java's short.
+    let copies = request.replication as i16;
+    let Ok(replication) = u16::try_from(copies) else {
+        return Err(Refusal::io(format!(
+            "Requested replication factor of {copies} is less than the required minimum of {} for {}",
+            node.config.min_replication, request.src
+        )));
+    };
     let outcome = node.submit(call, SetReplication { path: request.src, replication }).await?;
     let Outcome::ReplicationSet { done, file, old, new } = outcome else {
         return Err(unexpected(&outcome));
@@ -173,10 +181,17 @@ pub async fn set_replication(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#setQuota`.
 pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetQuotaRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
+    let operation = match (request.namespace_quota, request.storagespace_quota) {
+        (QUOTA_RESET, QUOTA_DONT_SET) => "clearQuota",
+        (QUOTA_DONT_SET, QUOTA_RESET) => "clearSpaceQuota",
+        (_, QUOTA_DONT_SET) => "setQuota",
+        _ => "setSpaceQuota",
+    };
+    node.check_superuser_for(call, operation).await?;
     node.check_safe_mode(|| format!("Cannot set quota on {}", request.path))?;
     let (names, space) = (request.namespace_quota as i64, request.storagespace_quota as i64);
     if names < -1 || space < -1 {
+        check_path(node, call, &request.path).await?;
         let message = format!("Illegal value for nsQuota or ssQuota : {names} and {space}");
         return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }

@@ -156,6 +156,11 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#truncate`.
 pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
     let request: pb::TruncateRequestProto = call.decode()?;
+    let new_len = request.new_length as i64;
+    if new_len < 0 {
+        let message = format!("Cannot truncate to a negative file size: {new_len}.");
+        return Err(Refusal::new(class::HADOOP_ILLEGAL_ARGUMENT, message));
+    }
     node.check_safe_mode(|| format!("Cannot truncate for {}", request.src))?;
     let command = Truncate {
         path: request.src,

@@ -24,7 +24,7 @@ final class DifferentialTests {
             new ClusterProcess(x.target(), new File(x.work(), "differential"), 5, 1, keys);
         Differential both =
             new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf())) {
-      int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 80);
+      int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
       for (int seed = 0; seed < seeds; seed++) {
         int s = seed;
         x.runner().test("differential/" + s, () -> both.run(s, CALLS));

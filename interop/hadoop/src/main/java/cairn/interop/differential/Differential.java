@@ -15,11 +15,11 @@ public final class Differential implements AutoCloseable {
   /** Where answers differ: after how many calls, and what was answered. */
   private record Difference(int at, Call call, String wanted, String seen) {}
 
-  private static final String FAMILIES = "tree,acls";
+  private static final String FAMILIES = "tree,acls,files,attributes,ec,quotas,snapshots";
 
   /** Failures that come after the folders above were made. */
   private static final Pattern HALFWAY =
-      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType)");
+      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: .*is a reserved name)");
 
   private final Side hadoop;
   private final Side target;

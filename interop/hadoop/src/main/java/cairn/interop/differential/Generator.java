@@ -274,11 +274,8 @@ final class Generator {
       int length = arg(t, pick(List.of(0, 1, 1000, 100_000, (int) BLOCK, (int) BLOCK * 3 / 2)));
       short replication = arg(t, pick(List.of((short) 1, (short) 2, (short) 3)));
       return d -> {
-        try (var out =
-            d.files().create(new org.apache.hadoop.fs.Path(d.at(p)), overwrite, 4096, replication, BLOCK)) {
-          out.write(new byte[length]);
-        }
-        return "done";
+        return filled(
+            d.files().create(new org.apache.hadoop.fs.Path(d.at(p)), overwrite, 4096, replication, BLOCK), length);
       };
     });
     add("files", 3, "append", t -> {
@@ -290,17 +287,21 @@ final class Generator {
               pick(
                   List.of(EnumSet.of(CreateFlag.APPEND), EnumSet.of(CreateFlag.APPEND, CreateFlag.NEW_BLOCK))));
       return d -> {
-        try (var out = d.files().append(new org.apache.hadoop.fs.Path(d.at(p)), flags, 4096, null)) {
-          out.write(new byte[length]);
-        }
-        return "done";
+        return filled(d.files().append(new org.apache.hadoop.fs.Path(d.at(p)), flags, 4096, null), length);
       };
     });
     add("files", 3, "truncate", t -> {
       String p = path(t);
       long length = arg(t, pick(List.of(0L, 1L, 500L, 1000L, BLOCK, BLOCK + 1, -1L)));
       String holder = holder(t);
-      return d -> "" + d.name().truncate(d.at(p), length, holder);
+      return d -> {
+        boolean done = d.name().truncate(d.at(p), length, holder);
+        // Inside a block it is done when the DataNodes are.
+        for (int i = 0; !done && i < 600 && !d.name().isFileClosed(d.at(p)); i++) {
+          Thread.sleep(50);
+        }
+        return "" + done;
+      };
     });
     add("files", 3, "concat", t -> {
       String p = path(t);
@@ -333,6 +334,17 @@ final class Generator {
       String p = path(t);
       return d -> "" + d.name().getPreferredBlockSize(d.at(p));
     });
+  }
+
+  /** Writes {@code length} bytes. A stream that has failed throws the same exception again as it is closed. */
+  private static String filled(java.io.OutputStream out, int length) throws java.io.IOException {
+    try {
+      out.write(new byte[length]);
+      out.close();
+      return "done";
+    } finally {
+      org.apache.hadoop.io.IOUtils.closeStream(out);
+    }
   }
 
   private XAttr attribute(StringBuilder text) {
@@ -562,7 +574,8 @@ final class Generator {
       };
     });
     add("snapshots", 1, "renameSnapshot", t -> {
-      String p = path(t);
+      // Hadoop cuts an empty path at a slash that is not there.
+      String p = arg(t, plain());
       String from = snapshot(t);
       String to = snapshot(t);
       return d -> {

@@ -118,7 +118,9 @@ final class Side implements AutoCloseable {
         .replaceAll("127\\.0\\.0\\.1(:\\d+)?", "HOST")
         .replaceAll("inode \\d+", "inode N")
         .replaceAll("inodeId? ?=? ?\\d+", "inode N")
-        .replaceAll("[iI]d=\\d+", "id=N");
+        .replaceAll("[iI]d=\\d+", "id=N")
+        // Whether nodes that cannot take a block of the wanted type count as excluded.
+        .replaceAll("and (no|\\d+) node\\(s\\) are excluded", "and N node(s) are excluded");
   }
 
   @Override

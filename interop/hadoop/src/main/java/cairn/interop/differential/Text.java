@@ -6,7 +6,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.ContentSummary;
 import org.apache.hadoop.fs.QuotaUsage;
-import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttr;
 import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.protocol.DirectoryListing;
@@ -76,10 +75,6 @@ final class Text {
   }
 
   static String usage(QuotaUsage u) {
-    StringBuilder types = new StringBuilder();
-    for (StorageType t : StorageType.getTypesSupportingQuota()) {
-      types.append(' ').append(t).append(' ').append(u.getTypeConsumed(t)).append('/').append(u.getTypeQuota(t));
-    }
     return "names "
         + u.getFileAndDirectoryCount()
         + "/"
@@ -87,8 +82,7 @@ final class Text {
         + " space "
         + u.getSpaceConsumed()
         + "/"
-        + u.getSpaceQuota()
-        + types;
+        + u.getSpaceQuota();
   }
 
   static String summary(ContentSummary s) {
