@@ -277,8 +277,8 @@ impl Cluster {
     }
 
     /// A replica or unit has arrived: work that was to bring it there is done. The node may have
-    /// taken another of its storages than was chosen.
-    pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) {
+    /// taken another of its storages than was chosen. Returns whether there was such work.
+    pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) -> bool {
         let node = self.storage(storage).node;
         let (group, unit) = (id.group(), id.unit());
         let storages = &self.storages;
@@ -287,6 +287,7 @@ impl Cluster {
         if !done.is_empty() && self.mending.pending.of(group).is_empty() {
             self.mending.setbacks.forget(group);
         }
+        !done.is_empty()
     }
 
     /// A node starts anew or is gone: it knows nothing of what it was told, and what was to go there or

@@ -194,8 +194,13 @@ impl Cluster {
                     let state = ReplicaState::Finalized;
                     let replica = ReportedReplica { block, state, crc32c };
                     let hint = delete_hint.as_deref();
-                    self.work_arrived(storage, block.id);
+                    let was_known = self.storage(storage).blocks.contains(&block.id);
+                    let has_arrived = self.work_arrived(storage, block.id);
                     self.take_replica(lookup, storage, replica, hint, &mut changes);
+                    if was_known && has_arrived {
+                        // A full report told of it first, when it was still awaited.
+                        self.check_redundancy(lookup, block.id.group());
+                    }
                 }
             }
         }

@@ -19,6 +19,23 @@ fn told_by_heartbeats(world: &mut World, flash: &[usize]) -> Vec<usize> {
     told
 }
 
+/// Found by simulation: a full report told of the unit while it was awaited, when the group waits for what
+/// comes; when it was told of once more, nobody looked at the group again.
+#[test]
+fn a_group_that_was_whole_before_its_unit_was_told_of_is_spread() {
+    let mut world = World::with_racks(&[0, 0, 0, 1]);
+    let id = group(1);
+    world.store(id, rs(2, 1, 5000, LIVE), &[0, 1]);
+    let (storage, rebuilt) = (world.storage(2), world.good(id, 2));
+    let (unit, now) = (rebuilt.id.unit(), world.now);
+    world.cluster.mending.expect(id, vec![(storage, unit)], None, now);
+    world.full_report(2, &[finalized(rebuilt)]);
+    assert_eq!(world.cluster.queues().priority(id), None, "something comes");
+    world.received(2, rebuilt);
+    let spread = crate::queue::Priority::BadlyDistributed;
+    assert_eq!(world.cluster.queues().priority(id), Some(spread));
+}
+
 /// Has a good replica or unit on a node, whose storage keeps its type. Returns who is told to delete something.
 fn arrived(world: &mut World, node: usize, block: BlockRef, flash: &[usize]) -> Vec<usize> {
     let kind = ReplicaEventKind::Received { delete_hint: None };
