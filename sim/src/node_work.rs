@@ -224,12 +224,13 @@ impl World<'_> {
                 self.copy(node, block, targets);
             }
             Task::Arrive { block, data, storage } => {
-                if block.id.is_striped() && self.nodes.iter().any(|n| n.holds(block.id, block.gs)) {
-                    self.count_apart(node, block.id);
-                }
+                let is_elsewhere = self.nodes.iter().any(|n| n.holds(block.id, block.gs));
                 let taken = self.nodes[node].take_copy(block, data, &storage, None);
                 self.note(|| format!("dn-{node} takes a copy of {block:?}: {taken:?}"));
                 if taken.is_ok() {
+                    if block.id.is_striped() && is_elsewhere {
+                        self.count_apart(node, block.id);
+                    }
                     self.tell_soon(node);
                     self.touch(block.id);
                 }

@@ -166,7 +166,7 @@ impl Parts for LetsGoAtOnce {
 
 #[test]
 fn a_node_that_is_let_go_too_soon_is_found() {
-    must_find::<LetsGoAtOnce>(2, &["others have", "are left"]);
+    must_find::<LetsGoAtOnce>(0, &["others have", "are left"]);
 }
 
 /// The first rack of a DataNode is its rack for good.
