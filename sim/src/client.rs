@@ -204,8 +204,7 @@ impl World<'_> {
                 }
             }
             (_, Some((_, path))) => {
-                let inside = if self.rng.one_in(2) { self.rng.range(0, BLOCK_LEN) } else { 0 };
-                let new_len = self.rng.range(0, 3) * BLOCK_LEN + inside;
+                let new_len = self.rng.range(0, 3) * BLOCK_LEN;
                 let holder = self.clients[at].holder();
                 let client_machine = String::new();
                 let truncate = Truncate { path, new_len, holder, client_machine };
