@@ -138,7 +138,11 @@ async fn lose(cluster: &mut Cluster, stage: Stage, victims: &[usize], dice: &mut
     if stage != Stage::Repair {
         return;
     }
-    let is_mending = || cluster.stats().pending_reconstruction > 0;
+    // Small units can be mended between two looks at the figures, as soon as the dead are known.
+    let is_mending = || {
+        let stats = cluster.stats();
+        stats.pending_reconstruction > 0 || stats.live_nodes == cluster.running().len()
+    };
     cluster.wait(is_mending, || format!("nothing is mended: {:?}", cluster.stats())).await;
     tokio::time::sleep(Duration::from_millis(dice.below(30) as u64)).await;
     rest.iter().for_each(|unit| cluster.kill(holders[*unit]));

@@ -23,7 +23,6 @@ import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
-import org.apache.hadoop.fs.SafeModeAction;
 
 /** One running cluster (one process with a NameNode and N DataNodes), of Cairn or of Hadoop. */
 final class ClusterProcess implements AutoCloseable {
@@ -63,7 +62,7 @@ final class ClusterProcess implements AutoCloseable {
     out = process.inputReader(StandardCharsets.UTF_8);
     line = answer(START_SECONDS);
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(START_SECONDS);
-    while (fs().setSafeMode(SafeModeAction.GET)) {
+    while (Target.isStarting(fs())) {
       if (System.nanoTime() > end) {
         throw new IOException("the cluster does not leave safe mode");
       }

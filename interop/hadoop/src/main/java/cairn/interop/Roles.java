@@ -14,7 +14,6 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
@@ -118,7 +117,7 @@ final class Roles implements AutoCloseable {
   void waitReady(int live) throws Exception {
     Target.waitForLive(fs(), live);
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (fs().setSafeMode(SafeModeAction.GET)) {
+    while (Target.isStarting(fs())) {
       if (System.nanoTime() > end) {
         throw new IOException("the NameNode does not leave safe mode");
       }

@@ -1,10 +1,13 @@
 package cairn.interop;
 
+import java.io.EOFException;
 import java.io.File;
 import java.io.IOException;
+import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 
@@ -54,6 +57,15 @@ final class Target {
     // A small machine and many nodes on one disk: no place for load-dependent surprises.
     conf.set("dfs.client.block.write.locateFollowingBlock.retries", "8");
     return conf;
+  }
+
+  /** Whether the NameNode is in safe mode; also while only a connection from before its restart is known. */
+  static boolean isStarting(DistributedFileSystem fs) throws IOException {
+    try {
+      return fs.setSafeMode(SafeModeAction.GET);
+    } catch (EOFException | SocketException e) {
+      return true;
+    }
   }
 
   static void waitForLive(DistributedFileSystem fs, int n) throws Exception {
