@@ -2,6 +2,9 @@
 //!
 //! The same code as the separate roles. A killed DataNode stops at once, as if its process had died.
 
+mod ports;
+
+use self::ports::Ports;
 use crate::config::{self, Configuration, xml};
 use anyhow::{Context, Result, bail};
 use cairn_client::{DataNodeFilter, FileSystem, SafeModeAction};
@@ -82,8 +85,9 @@ impl Cluster {
         if let Some(addr) = namenode.http_addr {
             conf.set("dfs.namenode.http-address", addr.to_string());
         }
+        let mut ports = Ports::of_process(std::process::id());
         let slots = (0..datanodes)
-            .map(|index| slot(&conf, &data, index, racks))
+            .map(|index| slot(&conf, &data, index, racks, &mut ports))
             .collect::<Result<Vec<Slot>>>()?;
         let mut cluster = Cluster { namenode, datanodes: slots, data, conf };
         for index in 0..datanodes {
@@ -157,7 +161,7 @@ impl Cluster {
         let running = DataNode::start(slot.config.clone())
             .await
             .with_context(|| format!("DataNode {index} did not start"))?;
-        // The same ports at the next start, as with a process of its own.
+        // Where the system chose: the same ports at the next start, as with a process of its own.
         slot.config.xfer_addr = running.xfer_addr();
         slot.config.ipc_addr = running.ipc_addr();
         slot.config.http_addr = running.http_addr();
@@ -235,14 +239,20 @@ fn datanode_folder(data: &Path, index: usize) -> PathBuf {
     data.join(format!("datanode{index}"))
 }
 
-fn slot(conf: &Configuration, data: &Path, index: usize, racks: usize) -> Result<Slot> {
+fn slot(
+    conf: &Configuration,
+    data: &Path,
+    index: usize,
+    racks: usize,
+    ports: &mut Ports,
+) -> Result<Slot> {
     let mut config = config::datanode::read(conf)?;
     config.data_dirs = vec![datanode_folder(data, index).into()];
     config::datanode::bound_capacity(conf, &mut config.data_dirs)?;
     config.hostname = Some(host_name(index));
-    config.xfer_addr = SocketAddr::new(LOOPBACK, 0);
-    config.ipc_addr = SocketAddr::new(LOOPBACK, 0);
-    config.http_addr = Some(SocketAddr::new(LOOPBACK, 0));
+    config.xfer_addr = SocketAddr::new(LOOPBACK, ports.free());
+    config.ipc_addr = SocketAddr::new(LOOPBACK, ports.free());
+    config.http_addr = Some(SocketAddr::new(LOOPBACK, ports.free()));
     Ok(Slot { config, rack: rack_name(index, racks), running: None })
 }
 

@@ -71,13 +71,13 @@ final class BalanceTests {
       data = new File(x.work(), name);
       conf = new File(data, "conf");
       conf.mkdirs();
-      int rpc = ClusterProcess.freePort();
+      int rpc = Ports.free();
       Configuration core = new Configuration(false);
       core.set("fs.defaultFS", "hdfs://127.0.0.1:" + rpc);
       Configuration hdfs = new Configuration(false);
       x.keys().forEach(hdfs::set);
       hdfs.set("cairn.datanode.capacity", "" + CAPACITY);
-      hdfs.set("dfs.namenode.http-address", "127.0.0.1:" + ClusterProcess.freePort());
+      hdfs.set("dfs.namenode.http-address", "127.0.0.1:" + Ports.free());
       hdfs.set("dfs.namenode.fs-limits.min-block-size", "1");
       // Room that is set aside for a block of unknown length.
       hdfs.set("dfs.blocksize", "" + 4 * MIB);
@@ -116,7 +116,7 @@ final class BalanceTests {
           own.addAll(List.of("--data", "[" + type + "]" + dir.getPath()));
         }
         for (String port : List.of("address", "ipc.address", "http.address")) {
-          own.addAll(List.of("-D", "dfs.datanode." + port + "=127.0.0.1:" + ClusterProcess.freePort()));
+          own.addAll(List.of("-D", "dfs.datanode." + port + "=127.0.0.1:" + Ports.free()));
         }
         launch("datanode", own);
       }

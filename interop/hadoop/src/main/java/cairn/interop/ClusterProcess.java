@@ -6,7 +6,6 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -44,16 +43,9 @@ final class ClusterProcess implements AutoCloseable {
     data.mkdirs();
     arguments.addAll(List.of("cluster", "--datanodes", "" + datanodes, "--racks", "" + racks));
     arguments.addAll(List.of("--data", data.getPath()));
-    arguments.addAll(List.of("--rpc-port", "" + freePort(), "--http-port", "" + freePort()));
+    arguments.addAll(List.of("--rpc-port", "" + Ports.free(), "--http-port", "" + Ports.free()));
     keys.forEach((k, v) -> arguments.addAll(List.of("-D", k + "=" + v)));
     start();
-  }
-
-  /** A port that was free a moment ago on 127.0.0.1. */
-  static int freePort() throws IOException {
-    try (ServerSocket s = new ServerSocket(0)) {
-      return s.getLocalPort();
-    }
   }
 
   /** Starts the process and waits until it says that it serves and has left safe mode. */

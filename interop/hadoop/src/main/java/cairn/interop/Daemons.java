@@ -180,9 +180,9 @@ public final class Daemons {
       Configuration own = new HdfsConfiguration(conf);
       own.set("dfs.datanode.hostname", "dn" + i + ".rack" + i % racks);
       own.set("dfs.datanode.data.dir", new File(data, "dn" + i).toURI().toString());
-      own.set("dfs.datanode.address", "127.0.0.1:0");
-      own.set("dfs.datanode.ipc.address", "127.0.0.1:0");
-      own.set("dfs.datanode.http.address", "127.0.0.1:0");
+      own.set("dfs.datanode.address", "127.0.0.1:" + Ports.free());
+      own.set("dfs.datanode.ipc.address", "127.0.0.1:" + Ports.free());
+      own.set("dfs.datanode.http.address", "127.0.0.1:" + Ports.free());
       nodeConfs[i] = own;
       start(i);
     }
@@ -210,9 +210,9 @@ public final class Daemons {
     for (int i = 0; i < folders.length; i++) {
       Configuration own = base();
       own.set("dfs.datanode.data.dir", new File(folders[i]).toURI().toString());
-      own.set("dfs.datanode.address", "127.0.0.1:0");
-      own.set("dfs.datanode.ipc.address", "127.0.0.1:0");
-      own.set("dfs.datanode.http.address", "127.0.0.1:0");
+      own.set("dfs.datanode.address", "127.0.0.1:" + Ports.free());
+      own.set("dfs.datanode.ipc.address", "127.0.0.1:" + Ports.free());
+      own.set("dfs.datanode.http.address", "127.0.0.1:" + Ports.free());
       nodeConfs[i] = own;
       start(i);
       described.add(describe(i, "/default-rack", new File(folders[i])));
@@ -234,10 +234,6 @@ public final class Daemons {
 
   private void start(int i) throws Exception {
     nodes[i] = DataNode.createDataNode(new String[0], new HdfsConfiguration(nodeConfs[i]));
-    // A restarted node comes back where it was.
-    nodeConfs[i].set("dfs.datanode.address", address(nodes[i].getXferAddress()));
-    nodeConfs[i].set("dfs.datanode.ipc.address", "127.0.0.1:" + nodes[i].getIpcPort());
-    nodeConfs[i].set("dfs.datanode.http.address", "127.0.0.1:" + nodes[i].getInfoPort());
   }
 
   private Map<String, Object> describe(int i, String rack, File dir) {
