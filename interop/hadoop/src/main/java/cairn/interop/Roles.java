@@ -24,8 +24,8 @@ final class Roles implements AutoCloseable {
   private final Target target;
   private final File data;
   private final File conf;
-  private final int rpcPort = ClusterProcess.freePort();
-  private final int httpPort = ClusterProcess.freePort();
+  private final int rpcPort = Ports.free();
+  private final int httpPort = Ports.free();
   private final Map<String, String> keys;
   private final List<int[]> ports = new ArrayList<>();
   private final List<Process> nodes = new ArrayList<>();
@@ -42,7 +42,7 @@ final class Roles implements AutoCloseable {
     for (int i = 0; i < count; i++) {
       ports.add(
           new int[] {
-            ClusterProcess.freePort(), ClusterProcess.freePort(), ClusterProcess.freePort()
+            Ports.free(), Ports.free(), Ports.free()
           });
       nodes.add(null);
     }
@@ -86,6 +86,8 @@ final class Roles implements AutoCloseable {
   void startNameNode() throws Exception {
     nameNode = launch("namenode", "name", Map.of());
     waitForLine(nameNode, log("name"));
+    // A connection from before a restart may be known to this process: the call that finds it broken is this one.
+    Target.isStarting(fs());
   }
 
   private void launchDataNode(int i) throws Exception {
