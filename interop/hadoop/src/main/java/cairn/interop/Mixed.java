@@ -36,6 +36,8 @@ final class Mixed implements AutoCloseable {
     boolean byCairn;
     /** Its port of data transfer; 0 when it does not run. */
     int port;
+    /** When it was started, in milliseconds of the clock. */
+    private long started;
     private Process process;
     private BufferedReader out;
     /** Its number in its process. */
@@ -56,8 +58,8 @@ final class Mixed implements AutoCloseable {
   private final Target hadoop = new Target(null);
   private final File data;
   private final File conf;
-  private final int httpPort = ClusterProcess.freePort();
-  private final int rpcPort = ClusterProcess.freePort();
+  private final int httpPort = Ports.free();
+  private final int rpcPort = Ports.free();
   private final Map<String, String> keys;
   private final Process nameNode;
   private final List<Process> processes = new ArrayList<>();
@@ -87,7 +89,7 @@ final class Mixed implements AutoCloseable {
       startCairn(node);
     }
     nodes.addAll(byHadoop);
-    awaitRegistered();
+    awaitReports();
   }
 
   private Node node(String name) {
@@ -137,10 +139,11 @@ final class Mixed implements AutoCloseable {
   void startCairn(Node node) throws Exception {
     List<String> args = new ArrayList<>(List.of("datanode", "--conf", conf.getPath()));
     args.addAll(List.of("--data", node.folder.getPath()));
-    node.port = ClusterProcess.freePort();
+    node.port = Ports.free();
+    node.started = System.currentTimeMillis();
     args.addAll(List.of("-D", "dfs.datanode.address=127.0.0.1:" + node.port));
     for (String key : List.of("dfs.datanode.ipc.address", "dfs.datanode.http.address")) {
-      args.addAll(List.of("-D", key + "=127.0.0.1:" + ClusterProcess.freePort()));
+      args.addAll(List.of("-D", key + "=127.0.0.1:" + Ports.free()));
     }
     node.process = cairn.launch(args, log(node.name));
     processes.add(node.process);
@@ -150,6 +153,7 @@ final class Mixed implements AutoCloseable {
 
   /** Starts DataNodes of Hadoop on the folders of {@code some}, in one process. */
   void startHadoop(List<Node> some) throws Exception {
+    some.forEach(node -> node.started = System.currentTimeMillis());
     String folders = String.join(",", some.stream().map(n -> n.folder.getPath()).toList());
     Process process =
         hadoop.launch(List.of("datanodes", "--conf", conf.getPath(), "--data", folders), log("hadoop"));
@@ -186,16 +190,20 @@ final class Mixed implements AutoCloseable {
     node.port = 0;
   }
 
-  /** Waits until the NameNode knows every running DataNode at its present port. */
-  void awaitRegistered() throws Exception {
+  /** Waits until the NameNode knows every running DataNode at its present port, and what it holds. */
+  void awaitReports() throws Exception {
     long end = System.nanoTime() + 60_000_000_000L;
     Set<Integer> missing = new HashSet<>();
     do {
       running().forEach(n -> missing.add(n.port));
       for (DatanodeInfo info : fs().getDataNodeStats(DatanodeReportType.LIVE)) {
-        missing.remove(info.getXferPort());
+        Node node = nodeOf(info);
+        // One that has gone may still count as live.
+        if (node != null && info.getLastBlockReportTime() >= node.started) {
+          missing.remove(node.port);
+        }
       }
-      Runner.check(System.nanoTime() < end, "not registered: " + missing);
+      Runner.check(System.nanoTime() < end, "no reports from the ports " + missing);
       Thread.sleep(50);
     } while (!missing.isEmpty());
   }
