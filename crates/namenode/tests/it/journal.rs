@@ -351,16 +351,21 @@ fn read_all(dir: &Path) -> Option<Records> {
     std::panic::catch_unwind(|| Some(dump(&*Namesystem::open(dir, options()).ok()?))).ok()?
 }
 
-#[test]
-fn a_flipped_bit_in_the_store_is_noticed_or_has_no_effect() {
-    let dir = tempfile::tempdir().unwrap();
-    let namesystem = open(dir.path());
+/// Makes a namespace of some folders, closes it, and returns its content.
+fn fill(dir: &Path, options: NamesystemOptions) -> Records {
+    let namesystem = Namesystem::open(dir, options).unwrap();
     for number in 0..400 {
         namesystem.submit_blocking(mkdir(number)).unwrap();
     }
     namesystem.close();
     drop(namesystem);
-    let want = read_all(dir.path()).unwrap();
+    read_all(dir).unwrap()
+}
+
+#[test]
+fn a_flipped_bit_in_the_store_is_noticed_or_has_no_effect() {
+    let dir = tempfile::tempdir().unwrap();
+    let want = fill(dir.path(), options());
     let mut noticed = 0;
     let mut state = 7_u64;
     for _ in 0..200 {
@@ -387,13 +392,7 @@ fn a_flipped_bit_in_the_store_is_noticed_or_has_no_effect() {
 fn a_bit_that_flips_in_the_store_of_a_running_name_node_is_never_served() {
     let dir = tempfile::tempdir().unwrap();
     let small = || NamesystemOptions { cache_len: 16 << 10, ..options() };
-    let namesystem = Namesystem::open(dir.path(), small()).unwrap();
-    for number in 0..400 {
-        namesystem.submit_blocking(mkdir(number)).unwrap();
-    }
-    namesystem.close();
-    drop(namesystem);
-    let want = read_all(dir.path()).unwrap();
+    let want = fill(dir.path(), small());
     let mut noticed = 0;
     let mut state = 11_u64;
     for _ in 0..120 {

@@ -57,6 +57,12 @@ async fn told(datanode: &FakeDataNode, xmits: u32, count: usize) -> Vec<(pb::Blo
     all
 }
 
+/// Starts the first two DataNodes.
+async fn two(node: &RunningNameNode) -> Vec<FakeDataNode> {
+    let first = FakeDataNode::start(node, 0, &[]).await;
+    vec![first, FakeDataNode::start(node, 1, &[]).await]
+}
+
 /// `dfs.namenode.replication.max-streams-hard-limit`: what is one loss away from being lost does not wait for
 /// ordinary copies, and has no more streams than that.
 #[tokio::test(flavor = "multi_thread")]
@@ -64,10 +70,7 @@ async fn urgent_copies_have_streams_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let node = start_mending(dir.path()).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    let mut datanodes = Vec::new();
-    for number in 0..2 {
-        datanodes.push(FakeDataNode::start(&node, number, &[]).await);
-    }
+    let mut datanodes = two(&node).await;
     let mut urgent = BTreeSet::new();
     for path in ["/a", "/b", "/c"] {
         urgent.insert(write(&client, &datanodes, path).await);
@@ -116,10 +119,7 @@ async fn a_target_that_failed_is_replaced_before_its_time_is_over() {
     let dir = tempfile::tempdir().unwrap();
     let node = start_mending(dir.path()).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    let mut datanodes = Vec::new();
-    for number in 0..2 {
-        datanodes.push(FakeDataNode::start(&node, number, &[]).await);
-    }
+    let mut datanodes = two(&node).await;
     write(&client, &datanodes, "/f").await;
     for number in 2..4 {
         datanodes.push(FakeDataNode::start(&node, number, &[]).await);
