@@ -111,7 +111,10 @@ impl FileStatus {
             inode: inode.clone(),
             policy: policy_admin::effective(store, at)?,
             storage_policy: set_storage_policy::effective(&at.chain),
-            snapshottable: inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?,
+            // The picture of a directory in its snapshot has none itself.
+            snapshottable: inode.is_directory()
+                && at.snapshot.is_none()
+                && snapshot::is_snapshottable(store, inode.id)?,
         }))
     }
 }

@@ -16,6 +16,7 @@
 pub(crate) mod capture;
 pub mod diff;
 pub mod listing;
+pub mod paths;
 pub(crate) mod reclaim;
 pub(crate) mod version;
 pub mod view;

@@ -5,6 +5,7 @@ use super::storage::type_name;
 use super::{Check, Stop};
 use crate::lookup::Lookup;
 use cairn_namespace::query;
+use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_redundancy::{
     AdminState, BlockFacts, BlockLookup, BlockState, Cluster, DataNode, Now, Replica,
     ReplicaCounts, Spread, Standing, StorageHandle, StorageType, Verdict,
@@ -215,9 +216,9 @@ impl Check {
         let text = self.node.with_cluster(|cluster, lookup: &Lookup<'_>| {
             let Some(facts) = lookup.block(id) else { return Ok(None) };
             let Some(info) = query::get_block(lookup.0, id)? else { return Ok(None) };
-            let path = query::get_inode_info(lookup.0, info.block.file)?;
+            let path = path_or_kept(lookup.0, info.block.file)?;
             let view = View { options, cluster, replication_min, now };
-            Ok::<_, Stop>(path.map(|(path, _)| {
+            Ok::<_, Stop>(path.map(|path| {
                 let finding = finding(&view, id, &facts, &path);
                 (view.block_text(name, &path, id, &facts), finding)
             }))

@@ -51,7 +51,7 @@ impl Check {
             return Ok(());
         }
         // Looked at first: of a file that is deleted meanwhile nothing is to be told.
-        let Some(looks) = self.look_at_blocks(&found) else { return Ok(()) };
+        let Some(looks) = self.look_at_blocks(path, &found) else { return Ok(()) };
         self.file_line(path, &found, is_open);
         let mut findings = Findings::default();
         for (number, (block, look)) in looks.iter().enumerate() {
@@ -72,15 +72,12 @@ impl Check {
     }
 
     /// What is known of every block but a last one that is not complete; `None` if one is gone.
-    fn look_at_blocks(&mut self, found: &FileBlocks) -> Option<Vec<(Block, Look)>> {
+    fn look_at_blocks(&mut self, path: &str, found: &FileBlocks) -> Option<Vec<(Block, Look)>> {
         let open = found.last.as_ref().filter(|(_, last)| last.state != BlockState::Complete);
         let open = open.map(|(_, last)| last.id);
         let blocks: Vec<&Block> =
             found.blocks.iter().map(|(_, block)| block).filter(|b| Some(b.id) != open).collect();
-        let path = self.options.json.then(|| {
-            let path = self.node.ns.read(|s| query::get_inode_info(s, found.status.inode.id));
-            path.ok().flatten().map_or_else(String::new, |(path, _)| path)
-        });
+        let path = self.options.json.then_some(path);
         let (now, replication_min) = (self.node.now(), self.node.config.min_replication);
         let mut looks = Vec::with_capacity(blocks.len());
         for batch in blocks.chunks(BATCH) {
@@ -97,7 +94,7 @@ impl Check {
                         && !verdict.corrupt
                         && !verdict.is_missing()
                         && look.spread.is_satisfied();
-                    if let Some(path) = path.as_ref().filter(|_| !whole || options.blocks) {
+                    if let Some(path) = path.filter(|_| !whole || options.blocks) {
                         told.push(finding(&view, block.id, &facts, path));
                     }
                     looks.push(((*block).clone(), look));

@@ -3,11 +3,12 @@
 use super::{Check, Stop};
 use crate::protocol::client::is_below;
 use cairn_namespace::query;
+use cairn_namespace::snapshot::paths::{path_or_kept, paths_in_snapshots};
 use cairn_redundancy::queue::Priority;
 use cairn_stripe::{BlockId, Redundancy};
 use serde_json::json;
 
-/// Blocks of one page. Source: Hadoop 3.5.0 `dfs.corruptfilesreturned.max`.
+/// Files of one page. Source: Hadoop 3.5.0 `dfs.corruptfilesreturned.max`.
 const PAGE: usize = 500;
 
 impl Check {
@@ -29,28 +30,40 @@ impl Check {
         };
         let mut rows = Vec::new();
         self.node.ns.read(|store| -> Result<(), Stop> {
+            let mut told = 0;
             for id in lost {
-                if rows.len() >= PAGE {
+                if told >= PAGE {
                     break;
                 }
                 seen += 1;
                 let Some(info) = query::get_block(store, id)? else { continue };
-                let Some((file, _)) = query::get_inode_info(store, info.block.file)? else {
+                let Some(file) = path_or_kept(store, info.block.file)? else { continue };
+                if !is_below(&file, path) {
                     continue;
-                };
-                if is_below(&file, path) {
-                    let policy = match info.redundancy {
-                        Redundancy::Replicated(copies) => copies.to_string(),
-                        Redundancy::Striped(policy) => policy.name,
-                    };
-                    rows.push((format!("blk_{}", id.0), policy, file));
                 }
+                let policy = match info.redundancy {
+                    Redundancy::Replicated(copies) => copies.to_string(),
+                    Redundancy::Striped(policy) => policy.name,
+                };
+                let (block, before) = (format!("blk_{}", id.0), rows.len());
+                let kept = match self.options.snapshots {
+                    true => paths_in_snapshots(store, info.block.file, &file)?,
+                    false => Vec::new(),
+                };
+                if query::get_inode_info(store, info.block.file)?.is_some() {
+                    rows.push((block.clone(), Some(policy), file));
+                }
+                // Hadoop does not tell the policy of what is in a snapshot.
+                rows.extend(kept.into_iter().map(|file| (block.clone(), None, file)));
+                told += usize::from(rows.len() > before);
             }
             Ok(())
         })?;
         self.out.print(&format!("Cookie:\t{seen}\n"));
         for (block, policy, file) in &rows {
-            self.out.print(&format!("{block}\t{policy}\t{file}\n"));
+            let words = [Some(block), policy.as_ref(), Some(file)];
+            let words: Vec<&str> = words.into_iter().flatten().map(String::as_str).collect();
+            self.out.print(&format!("{}\n", words.join("\t")));
             self.out.finding(&json!({"path": file, "block": block, "policy": policy}));
         }
         let count = match rows.len() {

@@ -2,7 +2,7 @@
 
 use super::{Check, Stop};
 use cairn_namespace::query::{self, FileStatus};
-use cairn_namespace::snapshot::DOT_SNAPSHOT;
+use cairn_namespace::snapshot::{self, DOT_SNAPSHOT};
 
 /// After so many files and directories what was found is sent. Source: Hadoop 3.5.0
 /// `NamenodeFsck#check`.
@@ -34,6 +34,13 @@ impl Check {
         Ok(())
     }
 
+    /// Whether snapshots of a directory may be taken. The root's flag says so always.
+    fn has_snapshots(&self, status: &FileStatus) -> Result<bool, Stop> {
+        let id = status.inode.id;
+        let root = self.node.ns.read(|store| snapshot::root(store, id))?;
+        Ok(status.snapshottable && root.is_some())
+    }
+
     /// Reads the next page of a directory. Returns whether there is one.
     fn next_page(&self, level: &mut Level) -> Result<bool, Stop> {
         let limit = self.node.config.listing_limit;
@@ -62,7 +69,7 @@ impl Check {
             self.out.pass_on().await?;
             return Ok(None);
         }
-        if status.snapshottable && self.options.snapshots {
+        if self.options.snapshots && self.has_snapshots(&status)? {
             let separator = if path.ends_with('/') { "" } else { "/" };
             let names = format!("{path}{separator}{DOT_SNAPSHOT}");
             let status = FileStatus { snapshottable: false, ..status };

@@ -184,3 +184,52 @@ async fn a_record_that_replicas_agree_against_is_told_of() {
     let saved = std::fs::read_to_string(dir.path().join("metasave-doubts")).unwrap();
     assert!(saved.contains("\nMetasave: Blocks with doubtful CRC records: 1\n/f: "), "{saved}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_only_snapshots_have_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let addr = node.http_addr.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let block = write(&client, &datanodes, "/d/sub/f", 10).await;
+    write(&client, &datanodes, "/d/moved", 10).await;
+    let request = pb::AllowSnapshotRequestProto { snapshot_root: "/d".to_string() };
+    let _: pb::AllowSnapshotResponseProto = client.call("allowSnapshot", &request).await.unwrap();
+    for name in ["one", "two"] {
+        let request = pb::CreateSnapshotRequestProto {
+            snapshot_root: "/d".to_string(),
+            snapshot_name: Some(name.to_string()),
+        };
+        let _: pb::CreateSnapshotResponseProto =
+            client.call("createSnapshot", &request).await.unwrap();
+    }
+    let request = pb::DeleteRequestProto { src: "/d/sub".to_string(), recursive: true };
+    let _: pb::DeleteResponseProto = client.call("delete", &request).await.unwrap();
+    let request =
+        pb::RenameRequestProto { src: "/d/moved".to_string(), dst: "/d/here".to_string() };
+    let _: pb::RenameResponseProto = client.call("rename", &request).await.unwrap();
+    // Another file at that path is not the one that is lost.
+    client.create("/d/moved", "writer").await;
+
+    let text = fsck(addr, "ugi=hdfs&path=/&files=1&includeSnapshots=1").await;
+    assert!(text.contains("\n/d/.snapshot/one/sub/f 10 bytes"), "{text}");
+    assert!(text.contains(" Total dirs:\t\t\t7\n") && text.ends_with("is HEALTHY"), "{text}");
+    lose_all(&datanodes).await;
+    let name = format!("blk_{}", block.b.block_id);
+    let text = fsck(addr, &format!("ugi=hdfs&blockId={name}")).await;
+    assert!(text.contains("Block belongs to: /d/sub/f\n"), "{text}");
+    let text = fsck(addr, "ugi=hdfs&path=/&listcorruptfileblocks=1").await;
+    assert!(text.contains("\t3\t/d/here\n") && text.ends_with("has 1 CORRUPT files\n\n"), "{text}");
+    let text = fsck(addr, "ugi=hdfs&path=/&listcorruptfileblocks=1&includeSnapshots=1").await;
+    for path in ["one", "two"] {
+        assert!(text.contains(&format!("{name}\t/d/.snapshot/{path}/sub/f\n")), "{text}");
+    }
+    assert!(text.ends_with("has 3 CORRUPT files\n\n"), "{text}");
+    let request = pb::ListCorruptFileBlocksRequestProto { path: "/".to_string(), cookie: None };
+    let answer: pb::ListCorruptFileBlocksResponseProto =
+        client.call("listCorruptFileBlocks", &request).await.unwrap();
+    let mut files = answer.corrupt.files;
+    files.sort();
+    assert_eq!(files, ["/d/here", "/d/sub/f"]);
+    node.shutdown().await;
+}

@@ -76,6 +76,8 @@ async fn snapshots_are_taken_listed_renamed_and_deleted() {
     let ids: Vec<_> = found.iter().map(|at| (at.snapshot_id, at.parent_fullpath.clone())).collect();
     assert_eq!(ids, [(1, b"/a/d".to_vec()), (0, b"/a/d".to_vec())]);
     assert_eq!(client.list("/a/d/.snapshot").await.len(), 2);
+    // What a snapshot shows has no snapshots of its own.
+    assert_eq!(client.file_info("/a/d/.snapshot/t").await.unwrap().flags(), 0);
     let dot = client.file_info("/a/d/.snapshot").await.unwrap();
     assert_eq!((dot.file_type, dot.file_id()), (1, u64::MAX));
     assert_eq!(client.file_info("/a/.snapshot").await, None);

@@ -3,6 +3,7 @@
 //! Source: Hadoop 3.5.0 `FSNamesystem#metaSave`, `BlockManager#metaSave`.
 
 use cairn_namespace::query;
+use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::queue::Priority;
 use cairn_redundancy::{
@@ -119,10 +120,10 @@ impl Dump<'_> {
             return Ok(());
         };
         let file = match query::get_block(self.lookup.0, id)? {
-            Some(info) => query::get_inode_info(self.lookup.0, info.block.file)?,
+            Some(info) => path_or_kept(self.lookup.0, info.block.file)?,
             None => None,
         };
-        let path = file.map_or_else(|| "[orphaned]".to_string(), |(path, _)| path);
+        let path = file.unwrap_or_else(|| "[orphaned]".to_string());
         let counts = ReplicaCounts::of(facts.layout.is_striped(), &replicas);
         let leaving = counts.decommissioned + counts.decommissioning;
         let missing = if counts.live + leaving > 0 { "" } else { " MISSING" };

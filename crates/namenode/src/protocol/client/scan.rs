@@ -1,6 +1,7 @@
 //! Lists over the whole file system, a page at a time: open files, files with lost blocks.
 
 use cairn_namespace::lease::open_files;
+use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_namespace::{InodeId, query};
 use cairn_net::rpc_server::Call;
 use cairn_stripe::BlockId;
@@ -123,7 +124,7 @@ pub async fn list_corrupt_file_blocks(node: &NameNode, call: &Call) -> Answer {
         for id in lost {
             seen += 1;
             let Some(info) = query::get_block(store, id)? else { continue };
-            let Some((path, _)) = query::get_inode_info(store, info.block.file)? else { continue };
+            let Some(path) = path_or_kept(store, info.block.file)? else { continue };
             if is_below(&path, &request.path) {
                 files.push(path);
             }
