@@ -169,7 +169,11 @@ final class ClientCalls {
           out.append(open.get(i).getFilePath()).append('\n');
         }
       }
-      case "corrupt" -> out.append(Arrays.toString(nn.listCorruptFileBlocks(path, null).getFiles()));
+      case "corrupt" -> {
+        String[] files = nn.listCorruptFileBlocks(path, null).getFiles();
+        Arrays.sort(files);
+        out.append(Arrays.toString(files));
+      }
       case "preferredBlockSize" -> out.append(nn.getPreferredBlockSize(path));
       case "mkdirs" -> out.append(nn.mkdirs(path, FsPermission.getDirDefault(), true));
       default -> throw new IllegalArgumentException("unknown call " + args[0]);
