@@ -80,6 +80,8 @@ pub enum Outcome {
     PoliciesAdded(Vec<PolicyAdded>),
     /// `CreateSnapshot`: the path of the snapshot.
     SnapshotCreated(String),
+    /// `AddCacheDirective`: the directive's number.
+    CacheDirective(u64),
 }
 
 /// A block that no file refers to any more.
@@ -123,6 +125,7 @@ encode_enum!(Outcome {
     9 => ReplicationSet { done, file, old, new },
     10 => PoliciesAdded(value),
     16 => SnapshotCreated(value),
+    24 => CacheDirective(value),
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });

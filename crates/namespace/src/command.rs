@@ -179,4 +179,10 @@ commands! {
     52 RenameSnapshot = once: ops::snapshot::RenameSnapshot,
     53 DeleteSnapshot = once: ops::snapshot::DeleteSnapshot,
     60 ReplaceCrc: ops::unit_crcs::ReplaceCrc,
+    70 AddCachePool = once: ops::cache_pool::AddCachePool,
+    71 ModifyCachePool = once: ops::cache_pool::ModifyCachePool,
+    72 RemoveCachePool = once: ops::cache_pool::RemoveCachePool,
+    73 AddCacheDirective = once: ops::cache_directive::AddCacheDirective,
+    74 ModifyCacheDirective = once: ops::cache_directive::ModifyCacheDirective,
+    75 RemoveCacheDirective = once: ops::cache_directive::RemoveCacheDirective,
 }

@@ -77,6 +77,8 @@ exceptions! {
     NoEcPolicySet = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException",
     /// A path that does not begin with a slash.
     Assertion = "java.lang.AssertionError",
+    /// A cache pool or directive that can't be as asked.
+    InvalidRequest = "org.apache.hadoop.fs.InvalidRequestException",
     /// An argument that makes no sense.
     IllegalArgument = "java.lang.IllegalArgumentException",
     /// Something this file system does not do.

@@ -10,6 +10,7 @@
 pub mod acl;
 pub mod apply;
 pub mod block;
+pub mod cache;
 pub mod command;
 pub mod encoding;
 pub mod error;

@@ -7,6 +7,8 @@ pub mod abandon_block;
 pub mod acl;
 pub mod add_block;
 pub mod append;
+pub mod cache_directive;
+pub mod cache_pool;
 pub mod commit_block_synchronization;
 pub mod complete;
 pub mod complete_blocks;

@@ -38,7 +38,7 @@ impl Access {
     }
 
     /// Java's name of the constant.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         const NAMES: [&str; 8] = [
             "NONE",
             "EXECUTE",
@@ -68,6 +68,26 @@ fn symbols(mode: u16) -> String {
 /// Whether checks bind this caller at all.
 fn is_bound(settings: &Settings, caller: &Caller) -> bool {
     settings.permissions_enabled && !caller.superuser
+}
+
+/// Whether an owner, a group and a mode give a caller a right, on something that is no inode.
+///
+/// Source: Hadoop 3.5.0 `FSPermissionChecker#checkPermission(CachePool, FsAction)`.
+pub(crate) fn mode_allows(
+    settings: &Settings,
+    caller: &Caller,
+    owner: &str,
+    group: &str,
+    mode: u16,
+    access: Access,
+) -> bool {
+    let grants = |shift: u16| (mode >> shift) & access.0 == access.0;
+    let is_owner = caller.user == owner;
+    let is_member = caller.groups.iter().any(|one| one == group);
+    !is_bound(settings, caller)
+        || (is_owner && grants(6))
+        || (is_member && grants(3))
+        || (!is_owner && !is_member && grants(0))
 }
 
 fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {

@@ -74,6 +74,10 @@ tables! {
     Version = "version",
     /// The same by directory and snapshot.
     VersionOf = "version-of",
+    /// Pools of cache directives by name.
+    CachePool = "cache-pool",
+    /// Cache directives by number.
+    CacheDirective = "cache-directive",
 }
 
 /// Why the store gave no answer.

@@ -25,6 +25,8 @@ pub(crate) enum Counter {
     Snapshots,
     /// The next snapshot id.
     SnapshotId,
+    /// The number of the last cache directive.
+    CacheDirective,
 }
 
 impl Counter {
@@ -38,6 +40,7 @@ impl Counter {
             Counter::Blocks => b"blocks",
             Counter::Snapshots => b"snapshots",
             Counter::SnapshotId => b"snapshot-id",
+            Counter::CacheDirective => b"cache-directive",
         }
     }
 
@@ -47,7 +50,11 @@ impl Counter {
             Counter::BlockId => BlockId::LAST_RESERVED.0 as u64,
             Counter::GroupId => BlockId::FIRST_GROUP_BASE.0 as u64,
             Counter::GenerationStamp => GenerationStamp::LAST_RESERVED.0,
-            Counter::Inodes | Counter::Blocks | Counter::Snapshots | Counter::SnapshotId => 0,
+            Counter::Inodes
+            | Counter::Blocks
+            | Counter::Snapshots
+            | Counter::SnapshotId
+            | Counter::CacheDirective => 0,
         }
     }
 }

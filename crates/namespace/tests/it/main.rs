@@ -1,6 +1,8 @@
 //! Tests of the namespace through its public interface.
 
 mod acls;
+mod caching;
+mod events;
 mod files;
 mod golden;
 mod leases;
