@@ -196,7 +196,11 @@ impl World<'_> {
                 };
                 recoveries.into_iter().map(task).collect()
             }
-            Command::Register | Command::BalancerBandwidth(_) | Command::Finalize => Vec::new(),
+            Command::Register
+            | Command::BalancerBandwidth(_)
+            | Command::Finalize
+            | Command::Cache(_)
+            | Command::Uncache(_) => Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
 use crate::block_map::{BlockMap, Place};
+use crate::caching::Caching;
 use crate::config::Config;
 use crate::construction::Construction;
 use crate::lease::ReportLeases;
@@ -45,6 +46,7 @@ pub struct Cluster {
     pub(crate) mending: Mending,
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
+    pub(crate) caching: Caching,
     /// Lost storages whose blocks are not all forgotten yet.
     pub(crate) lost: BTreeSet<StorageHandle>,
     /// Full reports that are being taken.
@@ -91,6 +93,7 @@ impl Cluster {
             mending: Mending::default(),
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
+            caching: Caching::default(),
             lost: BTreeSet::new(),
             reports: BTreeMap::new(),
             report_number: 0,

@@ -2,7 +2,7 @@
 
 use crate::block::{BlockRef, Layout};
 use crate::storage::StorageHandle;
-use cairn_stripe::{GenerationStamp, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 /// One thing for a DataNode to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,10 @@ pub enum Command {
     BalancerBandwidth(u64),
     /// Give up the state before the last upgrade (`DNA_FINALIZE`).
     Finalize,
+    /// Keep replicas or units in memory (`DNA_CACHE`).
+    Cache(Vec<BlockId>),
+    /// Keep them there no longer (`DNA_UNCACHE`).
+    Uncache(Vec<BlockId>),
 }
 
 /// One replica or unit to copy.

@@ -14,6 +14,7 @@ mod lease;
 mod lost;
 
 pub mod block;
+pub mod caching;
 pub mod cluster;
 pub mod command;
 pub mod config;
@@ -39,6 +40,7 @@ pub mod storage_policy;
 pub mod verify;
 
 pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
+pub use caching::CacheWant;
 pub use cluster::{Cluster, Tick};
 pub use command::{BlockRecovery, Command, Reconstruction, Transfer};
 pub use config::Config;

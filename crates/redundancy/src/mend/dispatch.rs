@@ -106,6 +106,7 @@ impl Cluster {
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
         }
+        commands.extend(self.take_cache_orders(handle, now));
         commands
     }
 

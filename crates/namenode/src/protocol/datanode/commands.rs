@@ -7,7 +7,7 @@ use cairn_redundancy::{
     BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, ScrubOrder, StorageHandle,
     Transfer,
 };
-use cairn_stripe::{Policy, UnitIndex};
+use cairn_stripe::{BlockId, Policy, UnitIndex};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::error;
 
@@ -81,6 +81,14 @@ impl Encoder<'_> {
                 proto.balancer_cmd = Some(dn::BalancerBandwidthCommandProto { bandwidth });
                 Type::BalancerBandwidthCommand
             }
+            Command::Cache(blocks) => {
+                proto.blk_id_cmd = Some(self.ids(dn::BlockIdCommandProtoAction::Cache, blocks));
+                Type::BlockIdCommand
+            }
+            Command::Uncache(blocks) => {
+                proto.blk_id_cmd = Some(self.ids(dn::BlockIdCommandProtoAction::Uncache, blocks));
+                Type::BlockIdCommand
+            }
             Command::Finalize => {
                 let block_pool_id = self.pool.to_string();
                 proto.finalize_cmd = Some(dn::FinalizeCommandProto { block_pool_id });
@@ -112,6 +120,18 @@ impl Encoder<'_> {
             targets: vec![pb::DatanodeInfosProto::default(); blocks.len()],
             target_storage_uuids: vec![pb::StorageUuidsProto::default(); blocks.len()],
             target_storage_types: vec![pb::StorageTypesProto::default(); blocks.len()],
+        }
+    }
+
+    fn ids(
+        &self,
+        action: dn::BlockIdCommandProtoAction,
+        blocks: Vec<BlockId>,
+    ) -> dn::BlockIdCommandProto {
+        dn::BlockIdCommandProto {
+            action: action as i32,
+            block_pool_id: self.pool.to_string(),
+            block_ids: blocks.into_iter().map(|id| id.0 as u64).collect(),
         }
     }
 
