@@ -14,6 +14,7 @@ pub mod cache;
 pub mod command;
 pub mod encoding;
 pub mod error;
+pub mod events;
 pub mod inode;
 pub mod lease;
 pub mod ops;

@@ -21,6 +21,16 @@ impl Changes {
         self.0.is_empty()
     }
 
+    /// The keys of a table that are written or removed, in order.
+    pub(crate) fn keys(&self, table: Table) -> impl Iterator<Item = &[u8]> {
+        let from = Bound::Included((table, Vec::new()));
+        self.0
+            .range((from, Bound::Unbounded))
+            .map(|((of, key), _)| (*of, key.as_slice()))
+            .take_while(move |(of, _)| *of == table)
+            .map(|(_, key)| key)
+    }
+
     /// Writes them all.
     pub fn write_to(self, store: &mut dyn StoreTxn) -> Result<(), StoreError> {
         for ((table, key), value) in self.0 {
@@ -37,6 +47,11 @@ impl<'a> Overlay<'a> {
     /// No changes yet.
     pub fn new(base: &'a dyn StoreRead) -> Overlay<'a> {
         Overlay { base, changes: BTreeMap::new() }
+    }
+
+    /// The store as it will be when `changes` are written.
+    pub(crate) fn over(base: &'a dyn StoreRead, changes: &Changes) -> Overlay<'a> {
+        Overlay { base, changes: changes.0.clone() }
     }
 
     /// The keys of a table that were written or removed, in order.
