@@ -98,6 +98,10 @@ pub struct NameNodeConfig {
     pub checksum_type: ChecksumType,
     /// Minutes that clients keep deleted files in the trash; 0 for no trash. Key `fs.trash.interval`.
     pub trash_interval_minutes: u64,
+    /// Minutes between checkpoints of the trash; 0 for the time above. Key `fs.trash.checkpoint.interval`.
+    pub trash_checkpoint_minutes: u64,
+    /// Whether what is in a trash and is no checkpoint is deleted. Key `fs.trash.clean.trashroot.enable`.
+    pub trash_cleans_others: bool,
     /// Replication for clients that name none. Key `dfs.replication`.
     pub replication: u16,
     /// Key `dfs.namenode.replication.min`.
@@ -129,6 +133,9 @@ pub struct NameNodeConfig {
     pub listing_limit: usize,
     /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
     pub batched_listing_limit: usize,
+    /// Time between walks over what cache directives name. Key
+    /// `dfs.namenode.path.based.cache.refresh.interval.ms`.
+    pub cache_refresh_interval: Duration,
     /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
     pub access_time_precision: Duration,
 
@@ -251,6 +258,8 @@ impl Default for NameNodeConfig {
             file_buffer_len: (4 * KIB) as u32,
             checksum_type: ChecksumType::Crc32c,
             trash_interval_minutes: 0,
+            trash_checkpoint_minutes: 0,
+            trash_cleans_others: false,
             replication: 3,
             min_replication: 1,
             max_replication: 512,
@@ -265,6 +274,7 @@ impl Default for NameNodeConfig {
             snapshots: SnapshotSettings::default(),
             listing_limit: 1000,
             batched_listing_limit: 100,
+            cache_refresh_interval: Duration::from_secs(30),
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
             reload: None,

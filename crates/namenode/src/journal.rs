@@ -9,10 +9,12 @@
 
 mod frame;
 mod log;
+mod recent;
 mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use log::LogError;
+pub use recent::{Batch, Since};
 pub use writer::Fatal;
 
 use crate::store::{Durable, Store};
@@ -20,10 +22,12 @@ use cairn_namespace::command::Caller;
 use cairn_namespace::encoding::DecodeError;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
+use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{Command, Entry, NamespaceError, Outcome, Settings};
 use log::Log;
+use recent::Recent;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -155,6 +159,7 @@ const WAITING_MAX: usize = 8192;
 pub struct Namesystem {
     identity: Identity,
     store: Arc<Store>,
+    recent: Arc<Recent>,
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Request>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -182,7 +187,8 @@ impl Namesystem {
             None => replay(dir, &identity, &store)?,
         };
         let (sender, receiver) = mpsc::channel();
-        let mut writer = Writer::new(store.clone(), log, receiver, &options)?;
+        let recent = Arc::new(Recent::default());
+        let mut writer = Writer::new(store.clone(), log, receiver, recent.clone(), &options)?;
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let thread = std::thread::Builder::new()
@@ -197,6 +203,7 @@ impl Namesystem {
         Ok(Arc::new(Namesystem {
             identity,
             store,
+            recent,
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
@@ -241,6 +248,22 @@ impl Namesystem {
     /// Number of the last entry that is applied; 0 before the first.
     pub fn last_sequence(&self) -> Result<u64, StoreError> {
         self.store.applied()
+    }
+
+    /// Keeps what entries do from now on, for [`Namesystem::events_since`].
+    pub async fn watch_events(&self) -> Result<(), SubmitError> {
+        if self.recent.want() {
+            return Ok(());
+        }
+        // Changes nothing; what comes behind it is watched.
+        let command = RecordUnitCrcs { blocks: Vec::new() }.into();
+        let entry = Entry { now_ms: now_ms(), caller: Caller::system(), call: None, command };
+        self.submit(entry).await.map(|_| ())
+    }
+
+    /// What entries from `sequence` on have done, as far as it is kept: as many entries as hold `limit` events.
+    pub fn events_since(&self, sequence: u64, limit: usize) -> Since {
+        self.recent.since(sequence, limit)
     }
 
     /// Completes when nothing can be submitted any more although the namespace was not closed, and says why. What is

@@ -4,6 +4,7 @@
 //! It decides nothing itself: `protocol` turns each RPC into a command or query, `run` turns time
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 
+pub mod caching;
 pub mod config;
 pub mod fsck;
 pub mod hosts;
@@ -13,9 +14,11 @@ pub mod lookup;
 pub mod node;
 mod pages;
 pub mod protocol;
+pub mod proxy_users;
 pub mod run;
 mod store;
 pub mod topology;
+mod trash;
 
 pub use config::NameNodeConfig;
 pub use node::NameNode;

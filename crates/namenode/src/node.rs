@@ -21,11 +21,13 @@ use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
 
+use crate::caching::Caching;
 use crate::config::NameNodeConfig;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
 use crate::protocol::refusal::Refusal;
+use crate::proxy_users::ProxyUsers;
 use crate::topology::Topology;
 
 /// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.
@@ -38,6 +40,10 @@ pub struct NameNode {
     pub cluster: Mutex<Cluster>,
     /// Settings that can change.
     pub reconfiguration: Reconfiguration<NameNodeConfig>,
+    /// Who may act for whom.
+    pub proxy_users: Mutex<ProxyUsers>,
+    /// What directives want in DataNodes' memory.
+    pub caching: Caching,
     /// Racks and the lists of DataNodes that may serve.
     pub topology: Topology,
     /// Users' groups.
@@ -112,6 +118,32 @@ impl NameNode {
         let groups = self.groups.of(&user).await;
         let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
         Caller { user, groups, superuser }
+    }
+
+    /// Refuses a call that one user makes for another and may not.
+    ///
+    /// Source: Hadoop 3.5.0 `Server#authorize`, `ProxyUsers#authorize`.
+    pub async fn check_impersonation(&self, call: &Call) -> Result<(), Refusal> {
+        let Some(real) = &call.user.real else { return Ok(()) };
+        let user = &call.user.effective;
+        let groups = self.groups.of(user).await;
+        let rules = self.proxy_users.lock().unwrap_or_else(PoisonError::into_inner);
+        let checked = rules.check(real, user, &groups, call.peer.ip());
+        checked.map_err(|message| Refusal::new(class::AUTHORIZATION, message))
+    }
+
+    /// Reads the rules of proxy users again, if there are configuration files.
+    ///
+    /// Source: Hadoop 3.5.0 `ProxyUsers#refreshSuperUserGroupsConfiguration`.
+    pub async fn refresh_proxy_users(&self) -> Result<(), Refusal> {
+        let Some(reload) = self.config.reload.clone() else { return Ok(()) };
+        let read = tokio::task::spawn_blocking(move || {
+            reload.read().map(|(config, _)| ProxyUsers::read(&config.properties))
+        });
+        let read = read.await.map_err(|_| Refusal::io("the refresh was interrupted"))?;
+        let rules = read.map_err(Refusal::io)?;
+        *self.proxy_users.lock().unwrap_or_else(PoisonError::into_inner) = rules;
+        Ok(())
     }
 
     /// Refuses callers that are no superusers, if permissions are on; the refusal names the method as Hadoop does.

@@ -21,12 +21,15 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::caching::{self, Caching};
 use crate::config::{self, NameNodeConfig};
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
+use crate::proxy_users::ProxyUsers;
 use crate::topology::{Topology, TopologyError};
+use crate::trash;
 
 /// The longest time between two looks at the clock for the cluster's sake.
 const TICK_MAX: Duration = Duration::from_secs(1);
@@ -120,6 +123,9 @@ impl NameNode {
         let lists = config.clone();
         let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
         let topology = topology.await.map_err(|_| StartError::Interrupted)??;
+        let properties = config.properties.clone();
+        let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
+        let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
         let rpc = RpcServer::bind(config.rpc_addr, rpc_options(&config))
             .await
             .map_err(|source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source })?;
@@ -143,6 +149,8 @@ impl NameNode {
                 protocol::reconfigure::PROPERTIES,
             ),
             groups,
+            proxy_users: Mutex::new(proxy_users),
+            caching: Caching::default(),
             topology,
             superuser,
             rpc_addr,
@@ -202,6 +210,8 @@ impl RunningNameNode {
         };
         spawn_loop(Box::new(Box::pin(tick_cluster(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(caching::watch_directives(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(stop_without_log(Arc::clone(&node), stop.clone()))));
         RunningNameNode { rpc_addr: node.rpc_addr, http_addr, node, stop, tasks }

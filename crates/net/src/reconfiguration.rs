@@ -32,6 +32,11 @@ impl<C> Reload<C> {
     pub fn new(read: impl Fn() -> Result<Read<C>, String> + Send + Sync + 'static) -> Reload<C> {
         Reload(Arc::new(read))
     }
+
+    /// What the files say now, or what is wrong with them. May wait for the disk.
+    pub fn read(&self) -> Result<Read<C>, String> {
+        (self.0)()
+    }
 }
 
 impl<C> Clone for Reload<C> {

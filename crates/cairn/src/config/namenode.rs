@@ -99,6 +99,8 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.client-write-packet-size", &mut c.write_packet_len)?;
     conf.number("io.file.buffer.size", &mut c.file_buffer_len)?;
     conf.number("fs.trash.interval", &mut c.trash_interval_minutes)?;
+    conf.number("fs.trash.checkpoint.interval", &mut c.trash_checkpoint_minutes)?;
+    conf.boolean("fs.trash.clean.trashroot.enable", &mut c.trash_cleans_others)?;
     conf.number("dfs.replication", &mut c.replication)?;
     conf.number("dfs.namenode.replication.min", &mut c.min_replication)?;
     conf.number("dfs.replication.max", &mut c.max_replication)?;
@@ -125,6 +127,10 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     )?;
     conf.number("dfs.namenode.snapshotdiff.listing.limit", &mut snapshots.diff_page)?;
     conf.number("dfs.ls.limit", &mut c.listing_limit)?;
+    conf.millis(
+        "dfs.namenode.path.based.cache.refresh.interval.ms",
+        &mut c.cache_refresh_interval,
+    )?;
     conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
     let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
         "NULL" => Ok(ChecksumType::Null),

@@ -2,11 +2,13 @@
 
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
 use super::log::{Log, LogError};
+use super::recent::{Batch, Recent};
 use super::{Durability, NamesystemOptions, SubmitError};
 use crate::store::{BatchTables, Durable, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
-use cairn_namespace::store::StoreError;
-use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate};
+use cairn_namespace::events::Event;
+use cairn_namespace::store::{Changes, StoreError};
+use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate, events};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -45,6 +47,7 @@ pub struct Writer {
     store: Arc<Store>,
     log: Log,
     requests: Receiver<Request>,
+    recent: Arc<Recent>,
     durability: Durability,
     group_max: usize,
     segment_len: u64,
@@ -63,6 +66,7 @@ impl Writer {
         store: Arc<Store>,
         log: Log,
         requests: Receiver<Request>,
+        recent: Arc<Recent>,
         options: &NamesystemOptions,
     ) -> Result<Writer, StoreError> {
         let applied = store.applied()?;
@@ -70,6 +74,7 @@ impl Writer {
             store,
             log,
             requests,
+            recent,
             durability: options.durability,
             group_max: options.group_max.max(1),
             segment_len: options.segment_len,
@@ -124,11 +129,13 @@ impl Writer {
     fn serve_group(&mut self, first: Request) -> Result<(), Fatal> {
         let batch = self.store.begin()?;
         let mut tables = batch.tables()?;
-        let mut frame = FrameBuilder::new(self.applied + 1);
+        let first_sequence = self.applied + 1;
+        let mut frame = FrameBuilder::new(first_sequence);
+        let mut watched = self.recent.is_wanted().then(Vec::new);
         let mut answers = Vec::new();
         let mut next = Some(first);
         while let Some(Request { entry, reply }) = next {
-            let answer = apply_one(&mut tables, &mut frame, &entry)?;
+            let answer = apply_one(&mut tables, &mut frame, &entry, watched.as_mut())?;
             answers.push((reply, answer));
             let full = answers.len() >= self.group_max || frame.len() >= FRAME_LEN_GOAL;
             next = if full { None } else { self.requests.try_recv().ok() };
@@ -145,6 +152,9 @@ impl Writer {
             self.log.append(&bytes, last, sync).map_err(Fatal::Append)?;
             batch.commit(Durable::No)?;
             self.applied = last;
+        }
+        if let Some(batches) = watched {
+            self.recent.add(first_sequence, self.applied, batches);
         }
         for (reply, answer) in answers {
             // The caller may have gone away; the entry stands all the same.
@@ -169,11 +179,12 @@ impl Writer {
     }
 }
 
-/// Applies one entry of a group; the inner error is the caller's.
+/// Applies one entry of a group and tells what it has done; the inner error is the caller's.
 fn apply_one(
     tables: &mut BatchTables<'_>,
     frame: &mut FrameBuilder,
     entry: &Entry,
+    watched: Option<&mut Vec<Batch>>,
 ) -> Result<Result<Outcome, SubmitError>, Fatal> {
     let bytes = entry.to_bytes();
     if bytes.len() > ENTRY_LEN_MAX {
@@ -184,12 +195,36 @@ fn apply_one(
         Ok((outcome, changes)) => {
             // What changes nothing need not be replayed.
             if !changes.is_empty() {
+                let happened =
+                    watched.is_some().then(|| happened(tables, &changes, entry, &outcome));
                 changes.write_to(tables)?;
                 frame.push(&bytes);
+                if let (Some(batches), Some(events)) = (watched, happened.transpose()?)
+                    && !events.is_empty()
+                {
+                    batches.push(Batch { sequence: frame.last(), events });
+                }
             }
             Ok(Ok(outcome))
         }
         Err(NamespaceError::Store(error)) => Err(error.into()),
         Err(refused) => Ok(Err(SubmitError::Refused(refused))),
+    }
+}
+
+/// What an entry has done. That it cannot be told is no reason not to do it.
+fn happened(
+    tables: &BatchTables<'_>,
+    changes: &Changes,
+    entry: &Entry,
+    outcome: &Outcome,
+) -> Result<Vec<Event>, Fatal> {
+    match events::of(tables, changes, entry, outcome) {
+        Ok(events) => Ok(events),
+        Err(NamespaceError::Store(error)) => Err(error.into()),
+        Err(error) => {
+            tracing::error!(%error, command = entry.command.name(), "what a command has done cannot be told");
+            Ok(Vec::new())
+        }
     }
 }

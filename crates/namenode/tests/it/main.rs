@@ -2,6 +2,7 @@
 
 mod acls;
 mod balancer;
+mod caching;
 mod cluster;
 mod fsck;
 mod journal;

@@ -29,7 +29,7 @@ fn entries(messages: &[pb::AclEntryProto]) -> Vec<AclEntry> {
     messages.iter().map(entry).collect()
 }
 
-fn message(entry: AclEntry) -> pb::AclEntryProto {
+pub(super) fn message(entry: AclEntry) -> pb::AclEntryProto {
     let scope = match entry.scope {
         AclScope::Access => pb::AclEntryProtoAclEntryScopeProto::Access,
         AclScope::Default => pb::AclEntryProtoAclEntryScopeProto::Default,

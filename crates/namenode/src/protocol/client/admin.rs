@@ -218,19 +218,40 @@ pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
 }
 
+/// There is never one in progress: a new version reads what the old one has written, and the old one
+/// must not go on where the new one was.
+///
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#rollingUpgrade`.
 pub async fn rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
+    use pb::RollingUpgradeActionProto as Action;
     let request: pb::RollingUpgradeRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    match pb::RollingUpgradeActionProto::try_from(request.action) {
-        Ok(pb::RollingUpgradeActionProto::Query) => {
+    let action = Action::try_from(request.action).map_err(|_| {
+        let message = format!("Unexpected rolling upgrade action {}", request.action);
+        Refusal::new(class::ILLEGAL_ARGUMENT, message)
+    })?;
+    let operation = match action {
+        Action::Query => "queryRollingUpgrade",
+        Action::Start => "startRollingUpgrade",
+        Action::Finalize => "finalizeRollingUpgrade",
+    };
+    node.check_superuser_for(call, operation).await?;
+    match action {
+        Action::Query | Action::Finalize => {
             answer(&pb::RollingUpgradeResponseProto { rolling_upgrade_info: None })
         }
-        Ok(pb::RollingUpgradeActionProto::Finalize) => Err(Refusal::new(
-            class::ROLLING_UPGRADE,
-            "Failed to finalize rolling upgrade since there is no rolling upgrade in progress.",
-        )),
-        _ => Err(Refusal::unsupported("Rolling upgrade is not supported")),
+        Action::Start => Err(Refusal::unsupported("Rolling upgrade is not supported")),
+    }
+}
+
+/// There is one folder for names, and none that failed comes back.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#restoreFailedStorage`.
+pub async fn restore_failed_storage(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RestoreFailedStorageRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    match request.arg.as_str() {
+        "true" => Err(Refusal::unsupported("restoreFailedStorage is not supported")),
+        _ => answer(&pb::RestoreFailedStorageResponseProto { result: false }),
     }
 }
 
@@ -261,15 +282,4 @@ pub async fn get_ha_service_state(_node: &NameNode, call: &Call) -> Answer {
 pub async fn msync(_node: &NameNode, call: &Call) -> Answer {
     let _: pb::MsyncRequestProto = call.decode()?;
     answer(&pb::MsyncResponseProto {})
-}
-
-/// The number of the last log entry.
-///
-/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getCurrentEditLogTxid`.
-pub async fn get_current_edit_log_txid(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::GetCurrentEditLogTxidRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    let last = node.ns.last_sequence().map_err(|error| Refusal::io(error.to_string()))?;
-    let txid = i64::try_from(last).unwrap_or(i64::MAX);
-    answer(&pb::GetCurrentEditLogTxidResponseProto { txid })
 }

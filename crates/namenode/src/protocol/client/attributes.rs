@@ -66,7 +66,7 @@ fn xattr_name(proto: &pb::XAttrProto) -> XAttrName {
     XAttrName { space, name: proto.name.clone() }
 }
 
-fn xattr_proto(name: XAttrName, value: Option<Vec<u8>>) -> pb::XAttrProto {
+pub(super) fn xattr_proto(name: XAttrName, value: Option<Vec<u8>>) -> pb::XAttrProto {
     let namespace = match name.space {
         XAttrSpace::User => pb::XAttrProtoXAttrNamespaceProto::User,
         XAttrSpace::Trusted => pb::XAttrProtoXAttrNamespaceProto::Trusted,

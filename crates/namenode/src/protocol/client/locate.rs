@@ -53,18 +53,31 @@ impl Locator<'_> {
         let indices = || places.storages.iter().map(|(_, unit)| unit.0).collect::<Vec<u8>>();
         let tokens = if striped { places.storages.len() } else { 0 };
         pb::LocatedBlockProto {
+            is_cached: places.storages.iter().map(|place| self.is_cached(&block, place)).collect(),
             b: block,
             offset,
             locs: storages().map(|storage| convert::datanode_info(node_of(storage), 0)).collect(),
             corrupt: places.corrupt,
             block_token: convert::no_token(),
-            is_cached: vec![false; places.storages.len()],
             storage_types: storages().map(|s| convert::storage_type(s.storage_type)).collect(),
             storage_i_ds: storages().map(|storage| storage.uuid.clone()).collect(),
             block_indices: striped.then(indices),
             block_tokens: vec![convert::no_token(); tokens],
             ..Default::default()
         }
+    }
+
+    /// Whether the replica or unit at a place is in its DataNode's memory.
+    ///
+    /// Source: Hadoop 3.5.0 `CacheManager#setCachedLocations`.
+    fn is_cached(
+        &self,
+        block: &pb::ExtendedBlockProto,
+        (storage, unit): &(StorageHandle, UnitIndex),
+    ) -> bool {
+        let id = BlockId(block.block_id as i64);
+        let id = if id.is_striped() { id.group().internal(*unit) } else { id };
+        self.cluster.is_cached(id, self.cluster.storage(*storage).node)
     }
 
     /// A file's block where readers and writers find it.

@@ -7,7 +7,9 @@ mod acl;
 mod admin;
 mod attributes;
 mod batched;
+mod cache;
 mod ec;
+mod inotify;
 mod locate;
 mod meta_save;
 mod pipeline;
@@ -110,10 +112,12 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "finalizeUpgrade" => admin::finalize_upgrade(node, call).await,
         "upgradeStatus" => admin::upgrade_status(node, call).await,
         "rollingUpgrade" => admin::rolling_upgrade(node, call).await,
+        "restoreFailedStorage" => admin::restore_failed_storage(node, call).await,
         "setBalancerBandwidth" => admin::set_balancer_bandwidth(node, call).await,
         "getHAServiceState" => admin::get_ha_service_state(node, call).await,
         "msync" => admin::msync(node, call).await,
-        "getCurrentEditLogTxid" => admin::get_current_edit_log_txid(node, call).await,
+        "getCurrentEditLogTxid" => inotify::get_current_edit_log_txid(node, call).await,
+        "getEditsFromTxid" => inotify::get_edits_from_txid(node, call).await,
         "metaSave" => meta_save::meta_save(node, call).await,
 
         "allowSnapshot" => snapshot::allow(node, call).await,
@@ -126,14 +130,23 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getSnapshotDiffReport" => snapshot::diff_report(node, call).await,
         "getSnapshotDiffReportListing" => snapshot::diff_page(node, call).await,
 
+        "addCachePool" => cache::add_pool(node, call).await,
+        "modifyCachePool" => cache::modify_pool(node, call).await,
+        "removeCachePool" => cache::remove_pool(node, call).await,
+        "listCachePools" => cache::list_pools(node, call).await,
+        "addCacheDirective" => cache::add_directive(node, call).await,
+        "modifyCacheDirective" => cache::modify_directive(node, call).await,
+        "removeCacheDirective" => cache::remove_directive(node, call).await,
+        "listCacheDirectives" => cache::list_directives(node, call).await,
+
         "getEZForPath" => refused::get_ez_for_path(node, call).await,
         "listEncryptionZones" => refused::list_encryption_zones(node, call).await,
         "listReencryptionStatus" => refused::list_reencryption_status(node, call).await,
-        "listCacheDirectives" => refused::list_cache_directives(node, call).await,
-        "listCachePools" => refused::list_cache_pools(node, call).await,
         "getDelegationToken" => refused::get_delegation_token(node, call).await,
         "getDataEncryptionKey" => refused::get_data_encryption_key(node, call).await,
-        method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => refused::refuse(call),
+        method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => {
+            refused::refuse(node, call).await
+        }
         _ => Err(call.unknown_method().into()),
     }
 }

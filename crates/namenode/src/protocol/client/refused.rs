@@ -9,20 +9,32 @@ use super::super::refusal::{Answer, Refusal, answer};
 use super::tree::check_path_len;
 use crate::NameNode;
 
-/// `UnsupportedActionException`, which Hadoop throws for services that do not run.
+/// What Hadoop throws for services of a NameNode that do not run.
 pub(super) const UNSUPPORTED_ACTION: &str =
-    "org.apache.hadoop.hdfs.server.common.UnsupportedActionException";
+    "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
+/// What Hadoop throws for tokens that it has not issued.
+const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
+/// What Java throws when bytes end too early; its text is its name.
+const END_OF_FILE: &str = "java.io.EOFException";
 
 /// Refuses a method that Hadoop has and Cairn has not yet.
-pub fn refuse(call: &Call) -> Answer {
+pub async fn refuse(node: &NameNode, call: &Call) -> Answer {
     Err(match call.method.as_str() {
         "createSymlink" => {
             let request: pb::CreateSymlinkRequestProto = call.decode()?;
             check_path_len("createSymlink", &request.link)?;
             Refusal::unsupported("Symlinks not supported")
         }
-        "createEncryptionZone" => create_encryption_zone(call)?,
+        "createEncryptionZone" => {
+            let request: pb::CreateEncryptionZoneRequestProto = call.decode()?;
+            node.check_superuser(call).await?;
+            let src = request.src;
+            Refusal::io(format!(
+                "Can't create an encryption zone for {src} since no key provider is available."
+            ))
+        }
         "reencryptEncryptionZone" => {
+            node.check_superuser(call).await?;
             Refusal::io("No key provider configured, re-encryption operation is rejected")
         }
         "satisfyStoragePolicy" => Refusal::new(
@@ -30,19 +42,28 @@ pub fn refuse(call: &Call) -> Answer {
             "Cannot request to satisfy storage policy when storage policy satisfier feature has \
              been disabled by admin. Seek for an admin help to enable it or use Mover tool.",
         ),
-        "renewDelegationToken" | "cancelDelegationToken" => {
-            Refusal::io("Delegation tokens are not issued with SIMPLE authentication")
+        "renewDelegationToken" => {
+            let request: common::RenewDelegationTokenRequestProto = call.decode()?;
+            node.check_safe_mode(|| "Cannot renew delegation token".to_string())?;
+            unknown_token(&request.token)
+        }
+        "cancelDelegationToken" => {
+            let request: common::CancelDelegationTokenRequestProto = call.decode()?;
+            node.check_safe_mode(|| "Cannot cancel delegation token".to_string())?;
+            unknown_token(&request.token)
         }
         method => Refusal::unsupported(format!("{method} is not supported")),
     })
 }
 
-fn create_encryption_zone(call: &Call) -> Result<Refusal, Refusal> {
-    let request: pb::CreateEncryptionZoneRequestProto = call.decode()?;
-    let src = request.src;
-    Ok(Refusal::io(format!(
-        "Can't create an encryption zone for {src} since no key provider is available."
-    )))
+/// There is none that this NameNode has issued.
+///
+/// Source: Hadoop 3.5.0 `AbstractDelegationTokenSecretManager#cancelToken`.
+fn unknown_token(token: &common::TokenProto) -> Refusal {
+    match token.identifier.is_empty() {
+        true => Refusal::new(END_OF_FILE, END_OF_FILE),
+        false => Refusal::new(INVALID_TOKEN, "Token not found"),
+    }
 }
 
 /// No path is in an encryption zone.
@@ -64,18 +85,6 @@ pub async fn list_reencryption_status(node: &NameNode, call: &Call) -> Answer {
     let _: pb::ListReencryptionStatusRequestProto = call.decode()?;
     node.check_superuser(call).await?;
     answer(&pb::ListReencryptionStatusResponseProto { statuses: Vec::new(), has_more: false })
-}
-
-/// The list of what DataNodes are told to keep in memory.
-pub async fn list_cache_directives(_node: &NameNode, call: &Call) -> Answer {
-    let _: pb::ListCacheDirectivesRequestProto = call.decode()?;
-    answer(&pb::ListCacheDirectivesResponseProto { elements: Vec::new(), has_more: false })
-}
-
-/// The list of pools of cache directives.
-pub async fn list_cache_pools(_node: &NameNode, call: &Call) -> Answer {
-    let _: pb::ListCachePoolsRequestProto = call.decode()?;
-    answer(&pb::ListCachePoolsResponseProto { entries: Vec::new(), has_more: false })
 }
 
 /// No token, as Hadoop answers without security; clients then go on without.

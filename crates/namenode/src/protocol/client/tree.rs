@@ -150,7 +150,8 @@ pub async fn set_owner(node: &NameNode, call: &Call) -> Answer {
 pub async fn set_times(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetTimesRequestProto = call.decode()?;
     node.check_safe_mode(|| format!("Cannot set times {}", request.src))?;
-    let time = |ms: u64| (ms != u64::MAX).then_some(ms);
+    // Java reads them as signed, and leaves be what a negative one is for.
+    let time = |ms: u64| (ms <= i64::MAX as u64).then_some(ms);
     let (mtime, atime) = (time(request.mtime), time(request.atime));
     node.submit(call, SetTimes { path: request.src, mtime, atime }).await?;
     answer(&pb::SetTimesResponseProto {})

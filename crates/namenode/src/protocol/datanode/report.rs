@@ -342,10 +342,18 @@ fn sum(info: &dn::ReceivedDeletedBlockInfoProto) -> Option<(BlockRef, u32)> {
     info.crc32c.map(|crc32c| (block_ref(&info.block), crc32c))
 }
 
-/// Nothing is cached on DataNodes, so there is nothing to compare.
+/// What a DataNode has in memory.
+///
+/// Source: Hadoop 3.5.0 `CacheManager#processCacheReport`.
 pub(super) fn cache_report(node: &NameNode, call: &Call) -> Answer {
     let request: dn::CacheReportRequestProto = call.decode()?;
     verify(node, &request.registration)?;
+    let mut cluster = node.cluster();
+    let uuid = &request.registration.datanode_id.datanode_uuid;
+    let reporter = cluster.registered(uuid).map_err(|_| {
+        Refusal::io(format!("processCacheReport from dead or unregistered datanode: {uuid}"))
+    })?;
+    cluster.cache_report(reporter, request.blocks.iter().map(|id| BlockId(*id as i64)));
     answer(&dn::CacheReportResponseProto { cmd: None })
 }
 

@@ -8,12 +8,15 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BatchedRemoteIterator.BatchedEntries;
+import org.apache.hadoop.fs.CacheFlag;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FsServerDefaults;
 import org.apache.hadoop.fs.PartialListing;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.QuotaUsage;
@@ -21,18 +24,30 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.inotify.Event;
+import org.apache.hadoop.hdfs.inotify.EventBatch;
+import org.apache.hadoop.hdfs.protocol.CacheDirectiveEntry;
+import org.apache.hadoop.hdfs.protocol.CacheDirectiveInfo;
+import org.apache.hadoop.hdfs.protocol.CachePoolInfo;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
+import org.apache.hadoop.hdfs.protocol.ECTopologyVerifierResult;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.ReencryptAction;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.OpenFileEntry;
 import org.apache.hadoop.hdfs.protocol.OpenFilesIterator.OpenFilesType;
+import org.apache.hadoop.io.Text;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.token.Token;
 
 /**
  * Calls of Hadoop's Java client that no command makes, for transcripts: {@code call METHOD ARGUMENT...}. Prints what
  * comes back, or the exception's class and first line.
  */
 final class ClientCalls {
+  private static DFSInotifyEventInputStream watched;
+
   private ClientCalls() {}
 
   static Shell.Result run(Configuration conf, String user, String[] args) throws Exception {
@@ -175,9 +190,128 @@ final class ClientCalls {
         out.append(Arrays.toString(files));
       }
       case "preferredBlockSize" -> out.append(nn.getPreferredBlockSize(path));
+      case "addCachePool" -> nn.addCachePool(new CachePoolInfo(path));
+      case "removeCachePool" -> nn.removeCachePool(path);
+      case "addCacheDirective" ->
+          out.append(nn.addCacheDirective(directive(args), EnumSet.noneOf(CacheFlag.class)));
+      case "modifyCacheDirective" ->
+          nn.modifyCacheDirective(directive(args), EnumSet.noneOf(CacheFlag.class));
+      case "removeCacheDirective" -> nn.removeCacheDirective(Long.parseLong(path));
+      case "listCacheDirectives" -> {
+        BatchedEntries<CacheDirectiveEntry> found = nn.listCacheDirectives(0, directive(args));
+        for (int i = 0; i < found.size(); i++) {
+          out.append(found.get(i).getInfo().getPath()).append('\n');
+        }
+      }
+      case "getDelegationToken" -> out.append(nn.getDelegationToken(new Text(path)));
+      case "renewDelegationToken" -> out.append(nn.renewDelegationToken(new Token<>()));
+      case "cancelDelegationToken" -> nn.cancelDelegationToken(new Token<>());
+      case "getDataEncryptionKey" -> out.append(nn.getDataEncryptionKey());
+      case "createEncryptionZone" -> nn.createEncryptionZone(path, args[2]);
+      case "getEZForPath" -> out.append(nn.getEZForPath(path));
+      case "reencrypt" -> nn.reencryptEncryptionZone(path, ReencryptAction.START);
+      case "satisfyStoragePolicy" -> nn.satisfyStoragePolicy(path);
+      case "slowDatanodes" -> out.append(nn.getSlowDatanodeReport().length);
+      case "ecTopology" -> {
+        ECTopologyVerifierResult told =
+            nn.getECTopologyResultForPolicies(Arrays.copyOfRange(args, 1, args.length));
+        out.append(told.isSupported()).append(": ").append(told.getResultMessage());
+      }
+      case "proxy" -> {
+        // One user who acts for another.
+        UserGroupInformation real = UserGroupInformation.createRemoteUser(args[1]);
+        UserGroupInformation proxy = UserGroupInformation.createProxyUser(args[2], real);
+        FileStatus seen =
+            proxy.doAs(
+                (PrivilegedExceptionAction<FileStatus>)
+                    () -> FileSystem.newInstance(fs.getConf()).getFileStatus(new Path(args[3])));
+        out.append(seen.getPath().toUri().getPath());
+      }
+      case "watch" -> watched = fs.getInotifyEventStream();
+      case "watch-from" -> watched = fs.getInotifyEventStream(Long.parseLong(path));
+      case "watched" -> {
+        // Until nothing comes for a while: the last change may not be told of at once.
+        EventBatch batch;
+        while ((batch = watched.poll(2, TimeUnit.SECONDS)) != null) {
+          for (Event event : batch.getEvents()) {
+            out.append(text(event)).append('\n');
+          }
+        }
+      }
+      case "serverDefaults" -> {
+        FsServerDefaults told = nn.getServerDefaults();
+        out.append("trash ").append(told.getTrashInterval());
+        out.append(" block ").append(told.getBlockSize());
+        out.append(" copies ").append(told.getReplication());
+        out.append(" packet ").append(told.getWritePacketSize());
+        out.append(" chunk ").append(told.getBytesPerChecksum());
+        out.append(" buffer ").append(told.getFileBufferSize());
+        out.append(" keys ").append(told.getKeyProviderUri());
+        out.append(" policy ").append(told.getDefaultStoragePolicyId());
+        out.append(" snapshot trash ").append(told.getSnapshotTrashRootEnabled());
+      }
+      case "setTimes" -> nn.setTimes(path, Long.parseLong(args[2]), Long.parseLong(args[3]));
       case "mkdirs" -> out.append(nn.mkdirs(path, FsPermission.getDirDefault(), true));
       default -> throw new IllegalArgumentException("unknown call " + args[0]);
     }
+  }
+
+  private static String text(Event event) {
+    return switch (event.getEventType()) {
+      case CREATE -> {
+        Event.CreateEvent e = (Event.CreateEvent) event;
+        yield "create " + e.getiNodeType() + " " + e.getPath() + " " + e.getOwnerName() + ":"
+            + e.getGroupName() + " " + e.getPerms() + " copies " + e.getReplication() + " block "
+            + e.getDefaultBlockSize() + " overwrite " + e.getOverwrite() + " link "
+            + e.getSymlinkTarget() + " ec " + e.isErasureCoded().orElse(null)
+            + (e.getCtime() > 0 ? "" : " without a time");
+      }
+      case CLOSE -> {
+        Event.CloseEvent e = (Event.CloseEvent) event;
+        yield "close " + e.getPath() + " " + e.getFileSize()
+            + (e.getTimestamp() > 0 ? "" : " without a time");
+      }
+      case APPEND -> {
+        Event.AppendEvent e = (Event.AppendEvent) event;
+        yield "append " + e.getPath() + " new block " + e.toNewBlock();
+      }
+      case RENAME -> {
+        Event.RenameEvent e = (Event.RenameEvent) event;
+        yield "rename " + e.getSrcPath() + " to " + e.getDstPath();
+      }
+      case UNLINK -> "unlink " + ((Event.UnlinkEvent) event).getPath();
+      case TRUNCATE -> {
+        Event.TruncateEvent e = (Event.TruncateEvent) event;
+        yield "truncate " + e.getPath() + " " + e.getFileSize();
+      }
+      case METADATA -> {
+        Event.MetadataUpdateEvent e = (Event.MetadataUpdateEvent) event;
+        yield "metadata " + e.getPath() + " " + e.getMetadataType() + " mtime " + e.getMtime()
+            + " atime " + e.getAtime() + " copies " + e.getReplication() + " owner "
+            + e.getOwnerName() + " group " + e.getGroupName() + " mode " + e.getPerms() + " acl "
+            + e.getAcls() + " xattr " + e.getxAttrs() + " removed " + e.isxAttrsRemoved();
+      }
+    };
+  }
+
+  /** A directive from words of the form {@code key=value}. */
+  private static CacheDirectiveInfo directive(String[] args) {
+    CacheDirectiveInfo.Builder directive = new CacheDirectiveInfo.Builder();
+    for (String arg : Arrays.copyOfRange(args, 1, args.length)) {
+      String value = arg.substring(arg.indexOf('=') + 1);
+      switch (arg.substring(0, arg.indexOf('='))) {
+        case "path" -> directive.setPath(new Path(value));
+        case "pool" -> directive.setPool(value);
+        case "id" -> directive.setId(Long.parseLong(value));
+        case "replication" -> directive.setReplication(Short.parseShort(value));
+        case "relative" ->
+            directive.setExpiration(CacheDirectiveInfo.Expiration.newRelative(Long.parseLong(value)));
+        case "absolute" ->
+            directive.setExpiration(CacheDirectiveInfo.Expiration.newAbsolute(Long.parseLong(value)));
+        default -> throw new IllegalArgumentException(arg);
+      }
+    }
+    return directive.build();
   }
 
   private static void status(HdfsFileStatus s, StringBuilder out) {

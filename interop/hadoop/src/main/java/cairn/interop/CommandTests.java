@@ -21,6 +21,7 @@ final class CommandTests {
     List<File> leaving = new ArrayList<>();
     // Recorded on a cluster of their own: what they leave behind would show in the others.
     List<File> calls = new ArrayList<>();
+    List<File> features = new ArrayList<>();
     for (File file : files) {
       boolean wanted =
           new Transcript(file).cases.stream().anyMatch(c -> x.runner().wants(name(file, c)));
@@ -30,6 +31,7 @@ final class CommandTests {
           case "small" -> small.add(file);
           case "leaving" -> leaving.add(file);
           case "acl", "calls", "snapshot" -> calls.add(file);
+          case "cache", "features" -> features.add(file);
           default -> large.add(file);
         }
       }
@@ -37,6 +39,13 @@ final class CommandTests {
     run(x, "commands", 15, 5, large, x.keys());
     run(x, "commands-calls", 15, 5, calls, x.keys());
     run(x, "commands-small", 4, 1, small, x.keys());
+    Map<String, String> more = x.keys();
+    more.put("fs.trash.interval", "60");
+    more.put("hadoop.proxyuser.carol.hosts", "127.0.0.1");
+    more.put("hadoop.proxyuser.carol.users", "ann");
+    more.put("hadoop.proxyuser.dave.hosts", "10.1.2.3");
+    more.put("hadoop.proxyuser.dave.groups", "*");
+    run(x, "commands-features", 15, 5, features, more);
     Map<String, String> keys = x.keys();
     File hosts = new File(x.work(), "hosts.json");
     String manager = "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager";

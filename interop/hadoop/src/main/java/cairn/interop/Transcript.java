@@ -282,6 +282,7 @@ final class Transcript {
   }
 
   private static final Object[][] WORDS = {
+    {"\\d{4,}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d[+-]\\d{4}", "DATE"},
     {"\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d(:\\d\\d)?", "DATE"},
     {"[A-Z][a-z]{2} [A-Z][a-z]{2} \\d\\d \\d\\d:\\d\\d:\\d\\d [A-Z]+ \\d{4}", "DATE"},
     {"\\b1[6-9]\\d{11}\\b", "MILLIS"},
