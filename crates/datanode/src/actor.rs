@@ -5,6 +5,7 @@
 //! Source: Hadoop 3.5.0 `BPServiceActor`, `BPOfferService`.
 
 mod bad_blocks;
+mod cache_report;
 mod command;
 mod failed_work;
 mod orders;
@@ -92,8 +93,13 @@ fn give_up(node: &Node, error: &DataNodeError) {
 async fn serve(node: &Arc<Node>) -> End {
     let mut next_heartbeat = Instant::now();
     let mut next_report = Instant::now();
+    let mut next_cache_report = Instant::now();
     loop {
         let turn = take_turn(node, &mut next_heartbeat, &mut next_report).await;
+        let turn = match turn {
+            Ok(()) => cache_report::send(node, &mut next_cache_report).await.map_err(End::Failed),
+            end => end,
+        };
         match turn {
             Ok(()) => {}
             Err(End::Failed(DataNodeError::Rpc { what, source })) if source.remote().is_none() => {
@@ -108,6 +114,7 @@ async fn serve(node: &Arc<Node>) -> End {
             () = tokio::time::sleep_until(next_heartbeat) => {}
             () = node.reports.wait_urgent() => {}
             () = node.bad_blocks.wait() => {}
+            () = node.cache.wait() => {}
             () = node.report_now.notified() => next_report = Instant::now(),
             () = node.changes_now.notified() => {}
             () = node.heartbeat_now.notified() => next_heartbeat = Instant::now(),
@@ -163,8 +170,8 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         xmits_in_progress: Some(node.transfers.load(Ordering::Relaxed)),
         xceiver_count: Some(node.connections.load(Ordering::Relaxed) as u32),
         failed_volumes: Some(failed as u32),
-        cache_capacity: Some(0),
-        cache_used: Some(0),
+        cache_capacity: Some(node.memory.limit()),
+        cache_used: Some(node.memory.used()),
         request_full_block_report_lease: Some(wants_lease),
         failed_work,
         takes_scrubs: Some(true),

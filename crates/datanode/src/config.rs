@@ -101,6 +101,10 @@ pub struct DataNodeConfig {
     /// Bytes per second of all copies that the NameNode orders, 0 for any:
     /// `dfs.datanode.data.transfer.bandwidthPerSec`.
     pub transfer_bandwidth: u64,
+    /// Bytes of memory for replicas, 0 for none: `dfs.datanode.max.locked.memory`.
+    pub max_locked_memory: u64,
+    /// Time between reports of the replicas in memory: `dfs.cachereport.intervalMsec`.
+    pub cache_report_interval: Duration,
     /// Space asked of a volume for a block whose length is not known: `dfs.blocksize`.
     pub block_len_estimate: u64,
     /// Data bytes of a packet that this DataNode sends to readers.
@@ -170,6 +174,8 @@ impl Default for DataNodeConfig {
             max_moves: 100,
             balance_bandwidth: 100 << 20,
             transfer_bandwidth: 0,
+            max_locked_memory: 0,
+            cache_report_interval: Duration::from_secs(10),
             block_len_estimate: 128 << 20,
             send_packet_len: 256 << 10,
             reconstruction_threads: 8,

@@ -5,9 +5,11 @@
 //! `server`, `ops/write_block`, `dataset/writer`, `actor`. Knows no files, leases or policies.
 
 mod actor;
+mod cache;
 mod config;
 mod dataset;
 mod error;
+mod memory;
 mod node;
 mod ops;
 mod pages;

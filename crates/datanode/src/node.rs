@@ -1,15 +1,17 @@
 //! What all parts of a running DataNode share.
 
 use crate::actor::{BadBlocks, FailedWork, IncrementalReports, Orders};
+use crate::cache::BlockCache;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
+use crate::memory::LockedMemory;
 use crate::ops::budget::Budget;
 use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
-use crate::volume::Volume;
+use crate::volume::{Volume, sys};
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -43,6 +45,10 @@ pub(crate) struct Node {
     pub(crate) config: DataNodeConfig,
     pub(crate) dataset: Arc<Dataset>,
     pub(crate) reports: IncrementalReports,
+    /// Replicas kept in memory.
+    pub(crate) cache: BlockCache,
+    /// What memory replicas may take.
+    pub(crate) memory: LockedMemory,
     /// Bad replicas to tell the NameNode of.
     pub(crate) bad_blocks: BadBlocks,
     pub(crate) failed_work: FailedWork,
@@ -104,6 +110,8 @@ impl Node {
             scanner: Scanner::new(dataset.volumes(), &config),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
+            cache: BlockCache::default(),
+            memory: LockedMemory::new(config.max_locked_memory, sys::page_len()),
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
             orders: Orders::default(),

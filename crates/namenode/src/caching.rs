@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cairn_namespace::cache::{self, CacheDirective, UNLIMITED};
 use cairn_namespace::store::StoreRead;
@@ -21,6 +22,8 @@ use crate::node::dice;
 
 /// Directives read at a time.
 const PAGE: usize = 256;
+/// The shortest time between two walks.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 /// What directives or a pool ask for, and how much of it is in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +112,7 @@ pub(crate) async fn watch_directives(node: Arc<NameNode>) {
             Err(error) => tracing::error!(%error, "a walk over the cache directives has failed"),
         }
         node.caching.seen.send_replace(wanted);
-        let interval = node.config.cache_refresh_interval;
+        let interval = node.config.cache_refresh_interval.max(INTERVAL_MIN);
         // Nobody needs to know which of the two it was.
         let _ = tokio::time::timeout(interval, node.caching.wake.notified()).await;
     }

@@ -45,6 +45,8 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
     conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
+    conf.bytes("dfs.datanode.max.locked.memory", &mut c.max_locked_memory)?;
+    conf.millis("dfs.cachereport.intervalMsec", &mut c.cache_report_interval)?;
     bound_capacity(conf, &mut c.data_dirs)?;
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;

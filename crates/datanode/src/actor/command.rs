@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActive`.
 
+use crate::cache;
 use crate::dataset::{Block, Deletion, Finalized, blocking};
 use crate::node::Node;
 use crate::ops::reconstruct;
@@ -9,9 +10,10 @@ use crate::ops::transfer::{self, Targets};
 use crate::protocol;
 use crate::recovery;
 use cairn_replica::ReplicaState;
+use cairn_stripe::BlockId;
 use cairn_wire::proto::datanode::{
-    BlockCommandProto, BlockCommandProtoAction as Action, DatanodeCommandProto,
-    DatanodeCommandProtoType as Type,
+    BlockCommandProto, BlockCommandProtoAction as Action, BlockIdCommandProto,
+    BlockIdCommandProtoAction, DatanodeCommandProto, DatanodeCommandProtoType as Type,
 };
 use std::sync::Arc;
 
@@ -44,11 +46,26 @@ pub(super) fn run(node: &Arc<Node>, command: DatanodeCommandProto) -> bool {
                 .flat_map(|c| c.block_ec_reconstructioninfo)
                 .for_each(|w| reconstruct::start(node, w));
         }
-        // There is no upgrade to finalize, no block token to sign and no cache to fill.
-        Type::FinalizeCommand | Type::KeyUpdateCommand | Type::BlockIdCommand => {}
+        Type::BlockIdCommand => {
+            command.blk_id_cmd.into_iter().for_each(|blocks| run_cache(node, blocks))
+        }
+        // There is no upgrade to finalize and no block token to sign.
+        Type::FinalizeCommand | Type::KeyUpdateCommand => {}
         Type::NullDatanodeCommand | Type::UnusedUpgradeCommand => {}
     }
     false
+}
+
+fn run_cache(node: &Arc<Node>, command: BlockIdCommandProto) {
+    if node.dataset.pool_id() != Some(command.block_pool_id.as_str()) {
+        return;
+    }
+    let ids = command.block_ids.iter().map(|id| BlockId(*id as i64)).collect::<Vec<_>>();
+    match BlockIdCommandProtoAction::try_from(command.action) {
+        Ok(BlockIdCommandProtoAction::Cache) => node.tasks.spawn(cache::fill(node.clone(), ids)),
+        Ok(BlockIdCommandProtoAction::Uncache) => cache::drain(node, &ids),
+        Err(_) => tracing::warn!(action = command.action, "unknown cache command of the NameNode"),
+    }
 }
 
 fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {

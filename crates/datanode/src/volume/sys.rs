@@ -6,7 +6,9 @@ use rustix::fs::{Advice, FlockOperation};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::raw::c_void;
 use std::path::Path;
+use std::ptr::NonNull;
 
 /// Locks the volume in `dir`: against other processes as Hadoop does it (`in_use.lock`, a POSIX record lock), and
 /// against DataNodes of this process, which such a lock does not see.
@@ -85,6 +87,53 @@ pub(crate) fn disk_space(path: &Path) -> Result<DiskSpace> {
         free: bytes(stat.f_bfree),
         available: bytes(stat.f_bavail),
     })
+}
+
+/// Bytes of a page of memory.
+pub(crate) fn page_len() -> u64 {
+    // SAFETY: takes no pointers.
+    let len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(len).unwrap_or(4096)
+}
+
+/// Pages of a file that stay in memory until this is dropped. Nobody reads through it.
+#[derive(Debug)]
+pub(crate) struct LockedPages {
+    at: NonNull<c_void>,
+    len: usize,
+}
+
+// SAFETY: the address is used only to give the mapping up, once.
+unsafe impl Send for LockedPages {}
+
+/// Reads the first `len` bytes of a file into memory and keeps them there.
+pub(crate) fn lock_pages(file: &File, len: u64) -> io::Result<LockedPages> {
+    let len = usize::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: a new mapping at an address that the system chooses; the descriptor is open.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            len,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    let at = NonNull::new(at).filter(|at| at.as_ptr() != libc::MAP_FAILED);
+    let locked = LockedPages { at: at.ok_or_else(io::Error::last_os_error)?, len };
+    // SAFETY: the mapping is `len` bytes long and lives as long as `locked`.
+    match unsafe { libc::mlock(locked.at.as_ptr(), len) } {
+        0 => Ok(locked),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+impl Drop for LockedPages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this address and length, and nothing refers to it.
+        unsafe { libc::munmap(self.at.as_ptr(), self.len) };
+    }
 }
 
 /// Starts writing `len` dirty bytes at `offset` to disk without waiting. Only a hint: errors show at the fsync.

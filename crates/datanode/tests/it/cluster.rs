@@ -49,6 +49,10 @@ pub struct Record {
     pub orders: Option<u64>,
     /// Calls that wait for work, by now.
     pub awaited: usize,
+    /// Replicas in memory, as the last report told.
+    pub cached: Vec<i64>,
+    /// Bytes of memory, and those in use, as the last heartbeat told.
+    pub cache: (u64, u64),
     /// Work reported to have failed: id, UUID of the target, UUID of the suspect.
     pub failed: Vec<(i64, String, Option<String>)>,
 }
@@ -81,6 +85,7 @@ impl Service for FakeNameNode {
             "sendHeartbeat" => {
                 let request: HeartbeatRequestProto = call.decode()?;
                 let transfers = request.xmits_in_progress();
+                record.cache = (request.cache_capacity(), request.cache_used());
                 for failed in request.failed_work {
                     let id = failed.block.block_id as i64;
                     record.failed.push((id, failed.target_uuid, failed.suspect_uuid));
@@ -131,6 +136,11 @@ impl Service for FakeNameNode {
                     record.bad.push((block.b.block_id as i64, uuid));
                 }
                 respond(&datanode::ReportBadBlocksResponseProto {})
+            }
+            "cacheReport" => {
+                let request: CacheReportRequestProto = call.decode()?;
+                record.cached = request.blocks.iter().map(|id| *id as i64).collect();
+                respond(&CacheReportResponseProto { cmd: None })
             }
             "commitBlockSynchronization" => {
                 record.synchronized.push(call.decode()?);

@@ -2,6 +2,7 @@
 
 mod admin;
 mod balance;
+mod caching;
 mod checksum;
 mod cluster;
 mod failed_work;

@@ -50,7 +50,11 @@ async fn datanodes_are_told_what_to_keep_and_readers_where_it_is() {
         datanode.heartbeat_caching(64 << 20).await;
     }
 
-    let info = pb::CachePoolInfoProto { pool_name: Some("p".into()), ..Default::default() };
+    let info = pb::CachePoolInfoProto {
+        pool_name: Some("p".into()),
+        group_name: Some("staff".into()),
+        ..Default::default()
+    };
     let _: pb::AddCachePoolResponseProto =
         client.call("addCachePool", &pb::AddCachePoolRequestProto { info }).await.unwrap();
     for (path, replication) in [("/d", 2), ("/ec//./f", 1)] {

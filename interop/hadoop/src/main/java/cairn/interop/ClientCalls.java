@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BatchedRemoteIterator.BatchedEntries;
+import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.CacheFlag;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -30,8 +31,10 @@ import org.apache.hadoop.hdfs.inotify.Event;
 import org.apache.hadoop.hdfs.inotify.EventBatch;
 import org.apache.hadoop.hdfs.protocol.CacheDirectiveEntry;
 import org.apache.hadoop.hdfs.protocol.CacheDirectiveInfo;
+import org.apache.hadoop.hdfs.protocol.CacheDirectiveStats;
 import org.apache.hadoop.hdfs.protocol.CachePoolInfo;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.ECTopologyVerifierResult;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.ReencryptAction;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
@@ -203,6 +206,12 @@ final class ClientCalls {
           out.append(found.get(i).getInfo().getPath()).append('\n');
         }
       }
+      case "until-cached" -> untilCached(fs);
+      case "cached" -> {
+        for (BlockLocation block : fs.getFileBlockLocations(new Path(path), 0, Long.MAX_VALUE)) {
+          out.append(block.getCachedHosts().length).append(" in memory\n");
+        }
+      }
       case "getDelegationToken" -> out.append(nn.getDelegationToken(new Text(path)));
       case "renewDelegationToken" -> out.append(nn.renewDelegationToken(new Token<>()));
       case "cancelDelegationToken" -> nn.cancelDelegationToken(new Token<>());
@@ -253,6 +262,34 @@ final class ClientCalls {
       case "setTimes" -> nn.setTimes(path, Long.parseLong(args[2]), Long.parseLong(args[3]));
       case "mkdirs" -> out.append(nn.mkdirs(path, FsPermission.getDirDefault(), true));
       default -> throw new IllegalArgumentException("unknown call " + args[0]);
+    }
+  }
+
+  /** Waits until what is in memory is what directives ask for, where there is memory for it. */
+  private static void untilCached(DistributedFileSystem fs) throws Exception {
+    long end = System.nanoTime() + 60_000_000_000L;
+    while (true) {
+      long room = 0;
+      long used = 0;
+      for (DatanodeInfo node : fs.getDataNodeStats()) {
+        room += node.getCacheCapacity();
+        used += node.getCacheUsed();
+      }
+      long missing = 0;
+      boolean any = false;
+      RemoteIterator<CacheDirectiveEntry> found = fs.listCacheDirectives(null);
+      while (found.hasNext()) {
+        CacheDirectiveStats stats = found.next().getStats();
+        any = true;
+        missing += stats.getBytesNeeded() - stats.getBytesCached();
+      }
+      if (room == 0 || (missing == 0 && any == used > 0)) {
+        return;
+      }
+      if (System.nanoTime() > end) {
+        throw new IOException(missing + " bytes are not in memory after 60 s");
+      }
+      Thread.sleep(100);
     }
   }
 

@@ -22,6 +22,7 @@ final class CommandTests {
     // Recorded on a cluster of their own: what they leave behind would show in the others.
     List<File> calls = new ArrayList<>();
     List<File> features = new ArrayList<>();
+    List<File> cached = new ArrayList<>();
     for (File file : files) {
       boolean wanted =
           new Transcript(file).cases.stream().anyMatch(c -> x.runner().wants(name(file, c)));
@@ -31,6 +32,7 @@ final class CommandTests {
           case "small" -> small.add(file);
           case "leaving" -> leaving.add(file);
           case "acl", "calls", "snapshot" -> calls.add(file);
+          case "cached" -> cached.add(file);
           case "cache", "features" -> features.add(file);
           default -> large.add(file);
         }
@@ -46,6 +48,13 @@ final class CommandTests {
     more.put("hadoop.proxyuser.dave.hosts", "10.1.2.3");
     more.put("hadoop.proxyuser.dave.groups", "*");
     run(x, "commands-features", 15, 5, features, more);
+    Map<String, String> memory = x.keys();
+    memory.put("dfs.namenode.path.based.cache.refresh.interval.ms", "200");
+    if (!x.target().isHadoop()) {
+      // A DataNode of Hadoop does not start with it unless it has native code.
+      memory.put("dfs.datanode.max.locked.memory", "1200000");
+    }
+    run(x, "commands-cached", 9, 3, cached, memory);
     Map<String, String> keys = x.keys();
     File hosts = new File(x.work(), "hosts.json");
     String manager = "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager";

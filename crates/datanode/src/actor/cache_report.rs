@@ -1,0 +1,36 @@
+//! Telling the NameNode which replicas are kept in memory.
+//!
+//! Source: Hadoop 3.5.0 `BPServiceActor#cacheReport`. Deviation: told as soon as it changes, too.
+
+use super::call;
+use crate::error::Result;
+use crate::node::Node;
+use cairn_wire::proto::datanode::{CacheReportRequestProto, CacheReportResponseProto};
+use tokio::time::Instant;
+
+/// Tells, if it is time or something has changed. Says nothing where no memory is to be used.
+pub(super) async fn send(node: &Node, next: &mut Instant) -> Result<()> {
+    if node.config.max_locked_memory == 0 {
+        return Ok(());
+    }
+    let has_changed = node.cache.take_untold();
+    if !has_changed && Instant::now() < *next {
+        return Ok(());
+    }
+    let request = CacheReportRequestProto {
+        registration: node.registration()?,
+        block_pool_id: node.dataset.pool_id().unwrap_or_default().into(),
+        blocks: node.cache.ids().into_iter().map(|id| id.0 as u64).collect(),
+    };
+    let told: Result<CacheReportResponseProto> = call(node, "cacheReport", &request).await;
+    match told {
+        Ok(_) => {
+            *next = Instant::now() + node.config.cache_report_interval;
+            Ok(())
+        }
+        Err(error) => {
+            node.cache.not_told();
+            Err(error)
+        }
+    }
+}

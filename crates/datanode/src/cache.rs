@@ -1,0 +1,167 @@
+//! Replicas that are kept in memory because the NameNode says so: their pages are mapped and locked.
+//!
+//! Readers find them in the page cache, from which they are served anyway. A replica is checked against its CRCs
+//! once when it comes in.
+//!
+//! Source: Hadoop 3.5.0 `FsDatasetCache`, `MappableBlockLoader`.
+
+use crate::dataset::{Block, ReadView, blocking};
+use crate::error::{Context, DataNodeError, Result};
+use crate::memory::Reservation;
+use crate::node::Node;
+use crate::volume::sys::{self, LockedPages};
+use cairn_codec::crc::{self, ChecksumKind};
+use cairn_replica::{Replica, ReplicaState};
+use cairn_stripe::BlockId;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Bytes checked at once.
+const STEP: u64 = 1 << 20;
+
+/// One replica.
+enum Held {
+    /// It is being taken in; `unwanted` when it is to be given up as soon as it is there.
+    Coming { unwanted: bool },
+    /// It is in memory.
+    There { _pages: Pages },
+}
+
+/// Locked pages and the memory that they count as; both are given back when this is dropped.
+struct Pages {
+    _locked: LockedPages,
+    _memory: Reservation,
+}
+
+/// The replicas in memory.
+#[derive(Default)]
+pub(crate) struct BlockCache {
+    held: Mutex<HashMap<BlockId, Held>>,
+    /// What is here was not told to the NameNode yet.
+    is_untold: AtomicBool,
+    changed: Notify,
+}
+
+impl BlockCache {
+    /// The replicas in memory.
+    pub(crate) fn ids(&self) -> Vec<BlockId> {
+        let held = self.lock();
+        let there = held.iter().filter(|(_, held)| matches!(held, Held::There { .. }));
+        there.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether something has changed since the last time that this was asked.
+    pub(crate) fn take_untold(&self) -> bool {
+        self.is_untold.swap(false, Ordering::AcqRel)
+    }
+
+    /// What was told did not arrive.
+    pub(crate) fn not_told(&self) {
+        self.is_untold.store(true, Ordering::Release);
+    }
+
+    /// Completes when something has changed.
+    pub(crate) async fn wait(&self) {
+        self.changed.notified().await;
+    }
+
+    fn note_change(&self) {
+        self.not_told();
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes replicas into memory, one after the other.
+pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
+    for id in ids {
+        match node.cache.lock().entry(id) {
+            Entry::Occupied(mut held) => {
+                if let Held::Coming { unwanted } = held.get_mut() {
+                    *unwanted = false;
+                }
+                continue;
+            }
+            Entry::Vacant(place) => _ = place.insert(Held::Coming { unwanted: false }),
+        }
+        let taken = take_in(&node, id).await;
+        let mut held = node.cache.lock();
+        let is_unwanted = matches!(held.get(&id), Some(Held::Coming { unwanted: true }));
+        match taken {
+            Ok(_) if is_unwanted => _ = held.remove(&id),
+            Ok(pages) => {
+                held.insert(id, Held::There { _pages: pages });
+                node.cache.note_change();
+            }
+            Err(error) => {
+                held.remove(&id);
+                tracing::warn!(block = %id, %error, "a replica cannot be kept in memory");
+            }
+        }
+    }
+}
+
+/// Gives replicas up.
+pub(crate) fn drain(node: &Node, ids: &[BlockId]) {
+    let mut held = node.cache.lock();
+    for id in ids {
+        match held.get_mut(id) {
+            Some(Held::Coming { unwanted }) => *unwanted = true,
+            Some(Held::There { .. }) => {
+                held.remove(id);
+                node.cache.note_change();
+            }
+            // The NameNode believes that it is here.
+            None => node.cache.note_change(),
+        }
+    }
+}
+
+async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<Pages> {
+    let dataset = &node.dataset;
+    let finalized = |replica: &Replica| replica.state() == ReplicaState::Finalized;
+    let Some(replica) = dataset.get(id).filter(finalized) else {
+        return Err(DataNodeError::peer(format!("there is no finalized replica of {id}")));
+    };
+    let len = replica.on_disk_len();
+    let block =
+        Block { pool: dataset.pool_id().unwrap_or_default().into(), id, gs: replica.gs(), len };
+    let view = dataset.open_read(&block, 0).await?;
+    let Some(memory) = node.memory.reserve(len) else {
+        return Err(DataNodeError::peer(format!("there is no room in memory for {len} bytes")));
+    };
+    let locked = blocking(move || {
+        let locked = sys::lock_pages(&view.data, len);
+        let locked = locked.context(|| format!("locking {len} bytes in memory"))?;
+        check(&view, id, len)?;
+        Ok(locked)
+    });
+    Ok(Pages { _locked: locked.await?, _memory: memory })
+}
+
+/// Compares all bytes with their CRCs.
+fn check(view: &ReadView, id: BlockId, len: u64) -> Result<()> {
+    let (kind, chunk_len) = (view.checksum.kind, view.checksum.chunk_len);
+    if kind == ChecksumKind::Null {
+        return Ok(());
+    }
+    let step = STEP.next_multiple_of(chunk_len as u64);
+    let (mut data, mut crcs) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < len {
+        let end = (at + step).min(len);
+        data.resize((end - at) as usize, 0);
+        view.read_at(at, &mut data)?;
+        view.crcs(at, end, &mut crcs)?;
+        crc::verify_chunks(kind, chunk_len, &data, &crcs)
+            .map_err(|bad| DataNodeError::Checksum(format!("{id} at {at}: {bad}")))?;
+        at = end;
+    }
+    Ok(())
+}
