@@ -134,6 +134,21 @@ async fn the_small_protocols_answer_as_a_name_node_without_ha() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_registered_is_not_refreshed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, "org.apache.hadoop.ipc.GenericRefreshProtocol", "alice");
+    let request = common::GenericRefreshRequestProto {
+        identifier: Some("this".to_string()),
+        args: Vec::new(),
+    };
+    let text = "Identifier 'this' does not exist in RefreshRegistry. Valid options are: ";
+    let want = (class::ILLEGAL_ARGUMENT.to_string(), text.to_string());
+    assert_eq!(client.refused("refresh", &request).await, want);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_policy_is_added_enabled_set_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     let (node, _) = start(dir.path(), 0).await;
