@@ -274,7 +274,9 @@ impl World {
             Step::Take(of) => {
                 let name = format!("s{}", self.next);
                 self.next += 1;
-                let copy = look(&self.fs, of);
+                let mut copy = look(&self.fs, of);
+                // In the snapshot it is a directory like others.
+                copy.get_mut("").unwrap().status.snapshottable = false;
                 self.run(CreateSnapshot { path: (*of).into(), name: name.clone() }).unwrap();
                 self.taken.push((of, name, copy));
             }
