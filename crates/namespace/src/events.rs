@@ -159,9 +159,6 @@ impl Told<'_> {
                 one(Event::Append { path, new_block: command.new_block })
             }
             (Command::Rename(command), Outcome::Flag(true)) => self.moved(&command.src),
-            (Command::Rename(command), Outcome::Removed { done: true, .. }) => {
-                self.moved(&command.src)
-            }
             (Command::RenameTo(command), _) => self.moved(&command.src),
             (Command::Delete(command), Outcome::Removed { done: true, .. }) => {
                 one(Event::Unlink { path: self.real(&command.path)?, time_ms })

@@ -237,7 +237,6 @@ final class ClientCalls {
         out.append(seen.getPath().toUri().getPath());
       }
       case "watch" -> watched = fs.getInotifyEventStream();
-      case "watch-from" -> watched = fs.getInotifyEventStream(Long.parseLong(path));
       case "watched" -> {
         // Until nothing comes for a while: the last change may not be told of at once.
         EventBatch batch;
