@@ -15,7 +15,7 @@ public final class Differential implements AutoCloseable {
   /** Where answers differ: after how many calls, and what was answered. */
   private record Difference(int at, Call call, String wanted, String seen) {}
 
-  private static final String FAMILIES = "tree,acls,files,attributes,ec,quotas,snapshots";
+  private static final String FAMILIES = "tree,acls,files,attributes,ec,quotas,snapshots,caching";
 
   /** Failures that come after the folders above were made. */
   private static final Pattern HALFWAY =

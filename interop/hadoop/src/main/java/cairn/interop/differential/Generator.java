@@ -22,7 +22,7 @@ final class Generator {
   /** The users beside the superuser; {@code carol} is in no group that the others are in. */
   static final List<String> USERS = List.of("alice", "bob", "carol");
 
-  private interface Maker {
+  interface Maker {
     Call.Body make(StringBuilder text);
   }
 
@@ -50,6 +50,7 @@ final class Generator {
     acls();
     snapshots();
     listings();
+    CacheCalls.addTo(this);
     kinds.removeIf(k -> !families.contains(k.family()));
     for (Kind k : kinds) {
       total += k.weight();
@@ -71,20 +72,20 @@ final class Generator {
     throw new IllegalStateException("no family of calls is left");
   }
 
-  private void add(String family, int weight, String name, Maker maker) {
+  void add(String family, int weight, String name, Maker maker) {
     kinds.add(new Kind(family, weight, name, maker));
   }
 
-  private <T> T pick(List<T> of) {
+  <T> T pick(List<T> of) {
     return of.get(random.nextInt(of.size()));
   }
 
-  private boolean chance(int percent) {
+  boolean chance(int percent) {
     return random.nextInt(100) < percent;
   }
 
   /** Notes an argument in the text of the call. */
-  private static <T> T arg(StringBuilder text, T value) {
+  static <T> T arg(StringBuilder text, T value) {
     text.append(' ').append(value);
     return value;
   }
@@ -97,7 +98,7 @@ final class Generator {
     return path.toString();
   }
 
-  private String path(StringBuilder text) {
+  String path(StringBuilder text) {
     int die = random.nextInt(100);
     String p = plain();
     if (die < 3) {
