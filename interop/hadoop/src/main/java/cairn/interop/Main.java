@@ -55,6 +55,7 @@ public final class Main {
               CrossTests::run,
               IntegrityTests::run,
               RoleTests::run,
+              RestartTests::run,
               MixedTests::run,
               BalanceTests::run));
 

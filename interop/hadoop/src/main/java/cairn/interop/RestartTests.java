@@ -1,0 +1,172 @@
+package cairn.interop;
+
+import static cairn.interop.Runner.check;
+import static cairn.interop.Runner.equal;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.LocatedBlock;
+
+/** A NameNode that is killed while a DataNode is being decommissioned, or while what a dead one held is rebuilt. */
+final class RestartTests {
+  private static final int NODES = 7;
+  private static final int MIB = 1 << 20;
+
+  private final Roles roles;
+  private final File hosts;
+  private final Map<Path, String> digests = new LinkedHashMap<>();
+
+  private RestartTests(Roles roles, File hosts) {
+    this.roles = roles;
+    this.hosts = hosts;
+  }
+
+  static void run(Main.Context x) throws Exception {
+    if (!x.runner().wantsGroup("restart/")) {
+      return;
+    }
+    Map<String, String> keys = x.keys();
+    File hosts = new File(x.work(), "restart.hosts");
+    Files.writeString(hosts.toPath(), "");
+    keys.put(
+        "dfs.namenode.hosts.provider.classname",
+        "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager");
+    keys.put("dfs.hosts", hosts.getPath());
+    keys.put("dfs.namenode.decommission.interval", "1");
+    keys.put("dfs.namenode.heartbeat.recheck-interval", "500");
+    keys.put("dfs.namenode.reconstruction.pending.timeout-sec", "15");
+    // Slow enough for a NameNode to be killed in the middle.
+    keys.put("dfs.datanode.data.transfer.bandwidthPerSec", "" + 2 * MIB);
+    keys.put("dfs.datanode.ec.reconstruct.write.bandwidthPerSec", "" + 2 * MIB);
+    try (Roles roles = new Roles(x.target(), new File(x.work(), "restart"), NODES, keys)) {
+      RestartTests t = new RestartTests(roles, hosts);
+      x.runner().test("restart/kill -9 of the NameNode in the middle of a decommission", t::decommission);
+      x.runner().test("restart/kill -9 of the NameNode in the middle of a repair", t::repair);
+    }
+  }
+
+  private void write() throws Exception {
+    DistributedFileSystem fs = roles.fs();
+    fs.enableErasureCodingPolicy("RS-3-2-1024k");
+    fs.mkdirs(new Path("/ec"));
+    fs.setErasureCodingPolicy(new Path("/ec"), "RS-3-2-1024k");
+    for (int i = 0; i < 8; i++) {
+      Path path = new Path(i < 5 ? "/ec/" + i : "/copied/" + i);
+      try (OutputStream out = fs.create(path)) {
+        digests.put(path, Data.copy(new Data.Source(i, 9 * MIB + i), out));
+      }
+    }
+    await("all is there", () -> lacking(-1) == 0);
+  }
+
+  private void decommission() throws Exception {
+    write();
+    int leaving = roles.indexOf(blocks().get(0).getLocations()[0]);
+    say(leaving);
+    long all = lacking(leaving);
+    check(all > 2, "the leaving DataNode holds " + all + " blocks");
+    await("some of its blocks are elsewhere", () -> lacking(leaving) < all);
+    equal("DECOMMISSION_INPROGRESS", state(leaving), "state in the middle");
+    check(lacking(leaving) > 0, "it is over too soon");
+    restart(NODES);
+    await("the DataNode is decommissioned", () -> state(leaving).equals("DECOMMISSIONED"));
+    equal(0L, lacking(leaving), "blocks that others lack");
+    roles.killDataNode(leaving);
+    readAll();
+    roles.startDataNode(leaving);
+    say(-1);
+    await("all serve", () -> state(leaving).equals("NORMAL"));
+  }
+
+  private void repair() throws Exception {
+    int dead = roles.indexOf(blocks().get(0).getLocations()[0]);
+    roles.killDataNode(dead);
+    await("the DataNode is dead", () -> roles.live() == NODES - 1);
+    long all = lacking(dead);
+    check(all > 2, "the dead DataNode held " + all + " blocks");
+    await("some of them are whole again", () -> lacking(dead) < all);
+    check(lacking(dead) > 0, "it is over too soon");
+    restart(NODES - 1);
+    await("all are whole again", () -> lacking(dead) == 0);
+    readAll();
+  }
+
+  private void restart(int live) throws Exception {
+    roles.killNameNode();
+    FileSystem.closeAll();
+    roles.startNameNode();
+    roles.waitReady(live);
+  }
+
+  private void readAll() throws Exception {
+    FileSystem.closeAll();
+    for (Map.Entry<Path, String> e : digests.entrySet()) {
+      try (FSDataInputStream in = roles.fs().open(e.getKey())) {
+        equal(e.getValue(), Data.digest(in), "SHA-256 of " + e.getKey());
+      }
+    }
+  }
+
+  /** Has one DataNode decommissioned; -1 for none. */
+  private void say(int leaving) throws Exception {
+    List<String> lines = new ArrayList<>();
+    for (int i = 0; i < NODES; i++) {
+      String state = i == leaving ? ",\"adminState\":\"DECOMMISSIONED\"" : "";
+      lines.add("{\"hostName\":\"127.0.0.1\",\"port\":" + roles.ports(i)[0] + state + "}");
+    }
+    Files.writeString(hosts.toPath(), "[" + String.join(",", lines) + "]");
+    roles.fs().refreshNodes();
+  }
+
+  private String state(int node) throws IOException {
+    return Arrays.stream(roles.fs().getDataNodeStats())
+        .filter(n -> roles.indexOf(n) == node)
+        .findFirst()
+        .map(n -> n.getAdminState().name())
+        .orElse("UNKNOWN");
+  }
+
+  private List<LocatedBlock> blocks() throws IOException {
+    List<LocatedBlock> all = new ArrayList<>();
+    for (Path path : digests.keySet()) {
+      String name = path.toUri().getPath();
+      all.addAll(roles.fs().getClient().getLocatedBlocks(name, 0, Long.MAX_VALUE).getLocatedBlocks());
+    }
+    return all;
+  }
+
+  /** Blocks and groups of which DataNodes other than {@code without} have too few replicas or units. */
+  private long lacking(int without) throws IOException {
+    return blocks().stream()
+        .filter(
+            b -> {
+              DatanodeInfo[] places = b.getLocations();
+              long others = Arrays.stream(places).filter(n -> roles.indexOf(n) != without).count();
+              return others < (b.isStriped() ? 5 : 3);
+            })
+        .count();
+  }
+
+  private static void await(String what, Callable<Boolean> condition) throws Exception {
+    long end = System.nanoTime() + 120_000_000_000L;
+    while (!condition.call()) {
+      if (System.nanoTime() > end) {
+        throw new AssertionError("not after 120 s: " + what);
+      }
+      Thread.sleep(100);
+    }
+  }
+}
