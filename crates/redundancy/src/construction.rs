@@ -155,6 +155,23 @@ impl Construction {
         entry.reported.as_ref()
     }
 
+    /// The places that have what the writer, or a recovery, goes on with.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &Expected> {
+        let has_stamp = |e: &Expected| e.reported.is_some_and(|r| r.block.gs >= self.gs);
+        self.expected.iter().filter(move |e| e.in_pipeline || has_stamp(e))
+    }
+
+    /// The replicas and units that are still open with an older stamp than a block got in the end, on storages
+    /// that the writer has gone on without.
+    pub(crate) fn left_open(&self, gs: GenerationStamp) -> Vec<(StorageHandle, BlockRef)> {
+        let left = self.expected.iter().filter(|e| !e.in_pipeline);
+        left.filter_map(|e| Some((e.storage, e.reported?)))
+            .filter(|(_, reported)| reported.state != ReplicaState::Finalized)
+            .filter(|(_, reported)| reported.block.gs < gs)
+            .map(|(storage, reported)| (storage, reported.block))
+            .collect()
+    }
+
     /// The places of the pipeline that should have a final replica or unit and have not said so.
     pub(crate) fn unreported(&self, facts: &BlockFacts) -> Vec<(StorageHandle, UnitIndex)> {
         let said = |e: &Expected| {
@@ -365,3 +382,6 @@ impl Cluster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

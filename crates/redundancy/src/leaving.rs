@@ -16,10 +16,11 @@ use crate::node::{AdminState, NodeHandle};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+mod open;
 mod progress;
 
 #[cfg(test)]
-mod model;
+pub(crate) mod model;
 #[cfg(test)]
 mod tests;
 
@@ -375,6 +376,7 @@ impl Cluster {
             }
         }
         free.retain(|node| self.node_held_back(*node).is_none());
+        free.retain(|node| self.open_on(lookup, *node).is_empty());
         for node in &free {
             let next = match self.node(*node).admin {
                 AdminState::EnteringMaintenance => AdminState::InMaintenance,

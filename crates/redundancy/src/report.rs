@@ -525,7 +525,16 @@ impl Cluster {
             .filter(|place| !place.corrupt && !construction.fits(place, facts))
             .filter_map(|place| Some((place.storage, construction.reported_block(place)?)))
             .collect();
-        for (storage, block) in misfits {
+        // Their nodes would tell of them with their next full report only.
+        let mut left_open = Vec::new();
+        if facts.state == BlockState::Complete {
+            left_open = construction.left_open(facts.gs);
+            left_open.retain(|(storage, block)| {
+                let is_known = self.storage(*storage).blocks.contains(&block.id);
+                !is_known && !self.is_lost(*storage)
+            });
+        }
+        for (storage, block) in misfits.into_iter().chain(left_open) {
             let stale = block.gs != facts.gs;
             self.mark_bad(lookup, storage, Bad { block, stale, crc32c: None });
         }
@@ -535,7 +544,15 @@ impl Cluster {
     pub(crate) fn forget_block(&mut self, id: BlockId, gs: GenerationStamp) {
         let bad = self.mending.forget_block(id);
         self.queues.remove(id);
-        self.constructions.remove(&id);
+        self.scrubs.forget_block(id);
+        let construction = self.constructions.remove(&id);
+        for expected in construction.into_iter().flat_map(|c| c.expected) {
+            // What is finalized as well as what is bad has a place.
+            let Some(reported) = expected.reported else { continue };
+            if !self.storage(expected.storage).blocks.contains(&reported.block.id) {
+                self.queue_invalidation(expected.storage, reported.block);
+            }
+        }
         for place in self.blocks.remove_block(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             self.mending.excess_count -= u64::from(place.excess);

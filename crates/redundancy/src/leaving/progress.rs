@@ -177,15 +177,24 @@ impl Cluster {
         told.bytes_done = tracked.done_bytes;
         told.only_leaving = tracked.only_leaving;
         told.open = tracked.open;
+        let mut open = self.open_on(lookup, handle);
+        open.retain(|id, _| !tracked.left.contains_key(id));
+        for left in open.values() {
+            told.blocks_left += 1;
+            told.bytes_left += left.len;
+            told.only_leaving += u64::from(left.only_leaving);
+            told.open += 1;
+        }
         told.bytes_per_second = tracked.rate(now);
         told.seconds_left = match told.bytes_per_second {
-            _ if tracked.left.is_empty() && told.counted => Some(0),
+            _ if told.blocks_left == 0 && told.counted => Some(0),
             0 => None,
             rate => Some(told.bytes_left.div_ceil(rate)),
         };
         let stuck = tracked.left.keys().filter(|id| self.leaving.unplaced.contains(&id.group()));
         let others = tracked.left.keys().filter(|id| !self.leaving.unplaced.contains(&id.group()));
-        let some: Vec<BlockId> = stuck.chain(others).take(limit).copied().collect();
+        let all = stuck.chain(open.keys()).chain(others);
+        let some: Vec<BlockId> = all.take(limit).copied().collect();
         told.blocks = some
             .into_iter()
             .filter_map(|id| {
@@ -203,8 +212,14 @@ impl Cluster {
 
     /// Whether a node that leaves holds a replica or unit of a block or group that others do not have yet, as far as
     /// is known.
-    pub fn keeps_a_node_from_leaving(&self, id: BlockId) -> bool {
+    pub fn keeps_a_node_from_leaving(&self, lookup: &dyn BlockLookup, id: BlockId) -> bool {
         let group = id.group();
+        if !self.leaving.since.is_empty() {
+            let mut open = self.open_of(lookup, group).into_iter();
+            if open.any(|(node, ..)| self.leaving.since.contains_key(&node)) {
+                return true;
+            }
+        }
         self.leaving.tracked.values().any(|tracked| {
             tracked.left.range(group..).next().is_some_and(|(id, _)| id.group() == group)
         })

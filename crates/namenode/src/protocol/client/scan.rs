@@ -96,8 +96,9 @@ fn open_files_after(
 }
 
 fn is_blocking(node: &NameNode, blocks: &[BlockId]) -> bool {
-    let cluster = node.cluster();
-    blocks.iter().any(|block| cluster.keeps_a_node_from_leaving(*block))
+    node.with_cluster(|cluster, lookup| {
+        blocks.iter().any(|block| cluster.keeps_a_node_from_leaving(lookup, *block))
+    })
 }
 
 /// Files with blocks of which nothing good is left. The cookie counts the blocks that were seen.

@@ -1,0 +1,144 @@
+//! What failed writers leave open, and whom open blocks keep.
+
+use crate::fixture::*;
+use crate::leaving::HeldBack;
+use crate::leaving::model::Play;
+use crate::*;
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::BTreeMap;
+
+const OPEN: BlockState = BlockState::UnderConstruction;
+const LIVE: BlockState = BlockState::Complete;
+const LATER: GenerationStamp = GenerationStamp(1002);
+
+fn deletions(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, BlockRef)> {
+    let told = |(node, commands): (&usize, &Vec<Command>)| {
+        let lists = commands.iter().filter_map(|command| match command {
+            Command::Invalidate(blocks) => Some(blocks.clone()),
+            _ => None,
+        });
+        lists.flatten().map(|block| (*node, block)).collect::<Vec<_>>()
+    };
+    commands.iter().flat_map(told).collect()
+}
+
+/// A block or group that is being written to those nodes, all of which have begun.
+fn open(world: &mut World, id: BlockId, facts: BlockFacts, nodes: &[usize]) {
+    world.blocks.0.insert(id, facts);
+    let targets: Vec<_> = nodes.iter().map(|node| Some(world.storage(*node))).collect();
+    world.cluster.block_allocated(id, facts.gs, &targets);
+    for (unit, node) in nodes.iter().enumerate() {
+        let block = BlockRef { len: 0, ..world.good(id, unit as u8) };
+        let kind = ReplicaEventKind::Receiving;
+        world.event(*node, ReplicaEvent { block, kind, crc32c: None });
+    }
+}
+
+/// The writer goes on with those nodes only.
+fn go_on(world: &mut World, id: BlockId, nodes: &[Option<usize>]) {
+    world.blocks.0.get_mut(&id).unwrap().gs = LATER;
+    let targets: Vec<_> = nodes.iter().map(|node| node.map(|n| world.storage(n))).collect();
+    world.cluster.pipeline_updated(id, LATER, &targets);
+}
+
+#[test]
+fn what_a_failed_writer_left_open_is_deleted_when_the_block_is_complete() {
+    let mut world = World::new(5, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+    go_on(&mut world, id, &[Some(0), Some(1), Some(3)]);
+    assert_eq!(deletions(&world.run(9000, &[])), []);
+    let facts = BlockFacts { gs: LATER, ..replicated(3, 64, LIVE) };
+    world.blocks.0.insert(id, BlockFacts { state: BlockState::Committed, ..facts });
+    for node in [0, 1, 3] {
+        world.received(node, world.good(id, 0));
+    }
+    world.blocks.0.insert(id, facts);
+    world.cluster.block_completed(&world.blocks, id);
+    let old = BlockRef { id, gs: GenerationStamp(1001), len: 0 };
+    assert_eq!(deletions(&world.run(9000, &[])), [(2, old)]);
+    world.deleted(2, old);
+    assert_eq!(world.places(id), [(0, 0), (1, 0), (3, 0)]);
+}
+
+#[test]
+fn what_was_left_open_stays_while_it_is_all_there_is() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(1, 0, OPEN), &[0]);
+    go_on(&mut world, id, &[Some(1)]);
+    world.blocks.0.insert(id, BlockFacts { gs: LATER, ..replicated(1, 64, LIVE) });
+    world.cluster.block_completed(&world.blocks, id);
+    assert_eq!(deletions(&world.run(30_000, &[])), []);
+    world.received(1, world.good(id, 0));
+    let old = BlockRef { id, gs: GenerationStamp(1001), len: 0 };
+    assert_eq!(deletions(&world.run(9000, &[])), [(0, old)]);
+}
+
+#[test]
+fn what_is_open_of_a_removed_block_is_deleted() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(2, 0, OPEN), &[0, 2]);
+    let facts = world.blocks.0.remove(&id).unwrap();
+    world.cluster.block_removed(id, facts.gs);
+    let block = BlockRef { id, gs: facts.gs, len: 0 };
+    assert_eq!(deletions(&world.run(9000, &[])), [(0, block), (2, block)]);
+}
+
+#[test]
+fn the_only_open_replica_keeps_its_node_from_leaving() {
+    for maintenance in [false, true] {
+        let mut play = Play::new(7, 1);
+        let id = block(1);
+        open(&mut play.world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+        go_on(&mut play.world, id, &[Some(0)]);
+        if maintenance {
+            play.maintain(0, 1 << 40)
+        } else {
+            play.decommission(0)
+        }
+        let leaving = play.admin(0);
+        play.steps(60);
+        assert_eq!(play.admin(0), leaving, "it has all that was written");
+        let told = play.told(0).unwrap();
+        assert_eq!((told.blocks_left, told.open, told.only_leaving), (1, 1, 1));
+        assert_eq!(told.blocks, [(id, HeldBack::Open)]);
+        let cluster = &play.world.cluster;
+        assert!(cluster.keeps_a_node_from_leaving(&play.world.blocks, id));
+        // The writer closes the file.
+        let facts = BlockFacts { gs: LATER, ..replicated(3, 64, LIVE) };
+        play.world.blocks.0.insert(id, facts);
+        let good = play.world.good(id, 0);
+        play.disks[0].insert(good);
+        play.world.received(0, good);
+        play.world.cluster.block_completed(&play.world.blocks, id);
+        play.until(
+            0,
+            if maintenance { AdminState::InMaintenance } else { AdminState::Decommissioned },
+        );
+        assert!(play.in_service(id) >= 1);
+    }
+}
+
+#[test]
+fn open_replicas_that_others_have_too_keep_nobody() {
+    let mut play = Play::new(6, 1);
+    open(&mut play.world, block(1), replicated(3, 0, OPEN), &[0, 1, 2]);
+    open(&mut play.world, group(1), rs(3, 2, 0, OPEN), &[0, 1, 2, 3, 4]);
+    play.decommission(0);
+    assert_eq!(play.told(0).unwrap().blocks, []);
+    assert!(!play.world.cluster.keeps_a_node_from_leaving(&play.world.blocks, group(1)));
+    play.until(0, AdminState::Decommissioned);
+    // Fewer units than decoding takes are left without this one.
+    go_on(&mut play.world, group(1), &[None, Some(1), Some(2), Some(3), None]);
+    play.decommission(1);
+    play.steps(60);
+    assert_eq!(play.admin(1), AdminState::DecommissionInProgress);
+    let unit = group(1).internal(cairn_stripe::UnitIndex(1));
+    assert_eq!(play.told(1).unwrap().blocks, [(unit, HeldBack::Open)]);
+    // The file is deleted.
+    let facts = play.world.blocks.0.remove(&group(1)).unwrap();
+    play.world.cluster.block_removed(group(1), facts.gs);
+    play.until(1, AdminState::Decommissioned);
+}

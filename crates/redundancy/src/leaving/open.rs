@@ -1,0 +1,73 @@
+//! Blocks that are being written and have too few places without a leaving node.
+//!
+//! A replica that is not finalized is in no list of what a storage holds: what is known of it is where the
+//! writer's pipeline is, and what DataNodes have said of it. Looked at when a node could go otherwise, and
+//! when somebody asks; nothing is kept.
+//!
+//! Deviation: Hadoop lets a node go although it has the only open replica of a block.
+
+use super::Left;
+use crate::block::{BlockLookup, BlockState};
+use crate::cluster::Cluster;
+use crate::node::{AdminState, NodeHandle};
+use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Cluster {
+    /// The open replicas and units, by their own ids, for which a leaving node must stay.
+    pub(super) fn open_on(
+        &self,
+        lookup: &dyn BlockLookup,
+        node: NodeHandle,
+    ) -> BTreeMap<BlockId, Left> {
+        let ids = self.constructions.keys().copied();
+        ids.flat_map(|id| self.open_of(lookup, id))
+            .filter(|(at, ..)| *at == node)
+            .map(|(_, own_id, left)| (own_id, left))
+            .collect()
+    }
+
+    /// The leaving nodes that must stay for an open block or group, each with the id of what it has of it.
+    ///
+    /// The others must have as much as a finalized block could be read from.
+    pub(super) fn open_of(
+        &self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+    ) -> Vec<(NodeHandle, BlockId, Left)> {
+        let Some(construction) = self.constructions.get(&id) else { return Vec::new() };
+        let current: Vec<(NodeHandle, UnitIndex)> = construction
+            .current()
+            .filter(|expected| !self.is_lost(expected.storage))
+            .map(|expected| (self.storage(expected.storage).node, expected.unit))
+            .collect();
+        let (leaving, staying): (Vec<_>, Vec<_>) =
+            current.into_iter().partition(|(node, _)| self.node(*node).is_leaving());
+        if leaving.is_empty() {
+            return Vec::new();
+        }
+        let Some(facts) = lookup.block(id).filter(|facts| facts.state != BlockState::Complete)
+        else {
+            return Vec::new();
+        };
+        let staying: BTreeSet<(u8, u32)> = staying
+            .into_iter()
+            .filter(|(node, _)| self.node(*node).alive)
+            // Each replica counts, of a group each unit.
+            .map(|(node, unit)| (unit.0, if id.is_striped() { 0 } else { node.0 }))
+            .collect();
+        let needed = |admin: AdminState| match admin {
+            AdminState::EnteringMaintenance => self.maintenance_min(&facts),
+            _ => self.min_units(&facts),
+        };
+        leaving
+            .into_iter()
+            .filter(|(node, _)| staying.len() < needed(self.node(*node).admin))
+            .map(|(node, unit)| {
+                let own_id = if id.is_striped() { id.internal(unit) } else { id };
+                let len = if facts.is_final() { facts.unit_len(unit) } else { 0 };
+                (node, own_id, Left { len, only_leaving: staying.is_empty(), open: true })
+            })
+            .collect()
+    }
+}
