@@ -308,7 +308,7 @@ impl NameNode {
     pub(crate) async fn replace_disproved_crcs(&self) {
         let disproved = self.cluster().take_disproved();
         for DisprovedCrc { id, gs, recorded, crc32c } in disproved {
-            tracing::warn!(block = %id, recorded, crc32c, "most replicas have another CRC than is recorded: the record is replaced");
+            tracing::warn!(block = %id, recorded, crc32c, "most replicas, or all units of the group, prove the recorded CRC wrong: it is replaced");
             match self.submit_own(ReplaceCrc { id, gs, recorded, crc32c }).await {
                 Ok(_) => self.with_cluster(|cluster, lookup| cluster.record_replaced(lookup, id)),
                 Err(refusal) => tracing::error!(refusal = %refusal.0, "the record stays"),

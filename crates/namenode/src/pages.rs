@@ -277,7 +277,7 @@ fn name_node_status(node: &NameNode) -> Value {
 fn metrics(node: &NameNode) -> String {
     let view = view(node);
     let stats = &view.stats;
-    let gauges: [(&str, &str, u64); 14] = [
+    let gauges: [(&str, &str, u64); 15] = [
         ("capacity_bytes", "Bytes that live DataNodes can hold", stats.usage.capacity),
         ("used_bytes", "Bytes of blocks", stats.usage.dfs_used),
         ("remaining_bytes", "Bytes free for blocks", stats.usage.remaining),
@@ -291,6 +291,11 @@ fn metrics(node: &NameNode) -> String {
         ("missing_groups", "Groups that cannot be decoded", stats.groups.missing),
         ("corrupt_blocks", "Blocks with a bad replica", stats.replicated.corrupt),
         ("corrupt_groups", "Groups with a bad unit", stats.groups.corrupt),
+        (
+            "disagreeing_blocks",
+            "Blocks and groups whose parts disagree, and which one is wrong is not known",
+            stats.disagreeing,
+        ),
         ("safe_mode", "1 while changes are refused", u64::from(view.safe_mode.is_some())),
     ];
     let mut out = String::new();

@@ -325,6 +325,7 @@ impl Cluster {
         stats.pending_reconstruction = self.mending.pending.len() as u64;
         stats.scheduled_reconstruction = self.queues.len() as u64;
         stats.excess = self.mending.excess_count;
+        stats.disagreeing = self.scrubs.disagreeing.len() as u64;
     }
 
     /// Blocks and groups with too little redundancy, those nearest to loss first.

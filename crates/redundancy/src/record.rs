@@ -7,8 +7,9 @@
 //! more than those that are left beside them, they are right: the record is replaced by a command of the
 //! log, and what is not known to be as they are is copied from them anew.
 //!
-//! A unit of a group is never proven right by copies of itself: there the doubt stays, for an operator
-//! to settle.
+//! A unit of a group is never proven right by copies of itself, but by the other units: all of the group are
+//! read (`scrub`), and if the unit as it is agrees with as many as decode it, which are as recorded, its
+//! record is replaced. Without that the doubt stays, for an operator to settle.
 
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
 use crate::block_map::Place;
@@ -19,10 +20,10 @@ use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A recorded CRC of a replicated block that most of its replicas prove wrong.
+/// A recorded CRC that most replicas of a block, or the other units of a group, prove wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DisprovedCrc {
-    /// The block.
+    /// The block, or the internal block by its own id.
     pub id: BlockId,
     /// Its stamp.
     pub gs: GenerationStamp,
@@ -62,6 +63,9 @@ impl Cluster {
             self.keep_all(id);
         }
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
+        if id.is_striped() && self.doubted_unit(id).is_some() {
+            self.scrubs.put_first(id);
+        }
         let Some(facts) = facts.filter(|facts| !facts.layout.is_striped()) else { return };
         let Some(recorded) = lookup.unit_crc(id, UnitIndex(0)) else { return };
         let others = self.places(id).filter(|place| !place.corrupt).count();
@@ -72,6 +76,42 @@ impl Cluster {
             let disproved = DisprovedCrc { id, gs: facts.gs, recorded, crc32c };
             self.mending.disproved.insert(id, disproved);
         }
+    }
+
+    /// The one unit of a group whose record is in doubt, and the CRC that its copies have.
+    pub(crate) fn doubted_unit(&self, id: BlockId) -> Option<(UnitIndex, u32)> {
+        if !id.is_striped() || self.mending.bad_of(id).is_empty() {
+            return None;
+        }
+        let agreed = self.witnesses(id).into_iter().filter(|(_, nodes)| nodes.len() > 1);
+        match &agreed.map(|(told, _)| told).collect::<Vec<_>>()[..] {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// Whether a place is known with this CRC against the record.
+    pub(crate) fn has_told(&self, id: BlockId, place: &Place, crc32c: u32) -> bool {
+        self.mending.bad_of(id).iter().any(|(storage, bad)| {
+            *storage == place.storage
+                && bad.block.id.unit() == place.unit
+                && bad.crc32c == Some(crc32c)
+        })
+    }
+
+    /// The other units of a group have proven the record of one wrong.
+    pub(crate) fn disprove(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        gs: GenerationStamp,
+        unit: UnitIndex,
+        crc32c: u32,
+    ) {
+        let Some(recorded) = lookup.unit_crc(id, unit) else { return };
+        let own_id = id.internal(unit);
+        let disproved = DisprovedCrc { id: own_id, gs, recorded, crc32c };
+        self.mending.disproved.insert(own_id, disproved);
     }
 
     fn keep_all(&mut self, id: BlockId) {
@@ -92,28 +132,31 @@ impl Cluster {
         std::mem::take(&mut self.mending.disproved).into_values().collect()
     }
 
-    /// Tells that a record was replaced: replicas that have it now are good, and all that are not known
-    /// to have it are bad.
+    /// Tells that the record of a block, or of an internal block by its own id, was replaced: replicas that have it
+    /// now are good, and all that are not known to have it are bad.
     pub fn record_replaced(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
-        let recorded = lookup.unit_crc(id, UnitIndex(0));
+        let (own_id, id, unit) = (id, id.group(), id.unit());
+        let recorded = lookup.unit_crc(id, unit);
         let (Some(facts), Some(recorded)) = (lookup.block(id), recorded) else { return };
         let before = self.safe_units(id, &facts);
         let marks = self.mending.bad_of(id).to_vec();
         let is_good = |(storage, bad): &(StorageHandle, Bad)| {
-            (bad.crc32c == Some(recorded) && !bad.stale).then_some(*storage)
+            let is_it = bad.block.id == own_id && bad.crc32c == Some(recorded);
+            (is_it && !bad.stale).then_some(*storage)
         };
         let good: Vec<StorageHandle> = marks.iter().filter_map(is_good).collect();
         if good.is_empty() {
             return;
         }
         for storage in &good {
-            self.clear_mark(id, *storage, &facts);
+            self.clear_mark(own_id, *storage, &facts);
         }
         self.count_safe(&facts, before, self.safe_units(id, &facts));
-        let unknown = self.blocks.places(id).iter().filter(|place| !place.corrupt);
+        let places = self.blocks.places(id).iter();
+        let unknown = places.filter(|place| !place.corrupt && place.unit == unit);
         let unknown: Vec<StorageHandle> =
             unknown.map(|place| place.storage).filter(|storage| !good.contains(storage)).collect();
-        let block = BlockRef { id, gs: facts.gs, len: facts.len };
+        let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
         for storage in unknown {
             self.mark_bad(lookup, storage, Bad { block, stale: false, crc32c: None });
         }
@@ -121,11 +164,12 @@ impl Cluster {
     }
 
     /// A replica is good after all.
-    fn clear_mark(&mut self, id: BlockId, storage: StorageHandle, facts: &BlockFacts) {
-        self.mending.forget_bad(id, storage, UnitIndex(0));
-        let block = BlockRef { id, gs: facts.gs, len: facts.len };
+    fn clear_mark(&mut self, own_id: BlockId, storage: StorageHandle, facts: &BlockFacts) {
+        let (id, unit) = (own_id.group(), own_id.unit());
+        self.mending.forget_bad(id, storage, unit);
+        let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
         let is_kept = self.mending.revoke(storage, block);
-        if let Some(place) = self.blocks.place_mut(id, storage, UnitIndex(0)) {
+        if let Some(place) = self.blocks.place_mut(id, storage, unit) {
             place.corrupt = false;
             if is_kept && std::mem::take(&mut place.excess) {
                 self.mending.excess_count -= 1;

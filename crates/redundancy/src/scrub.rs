@@ -15,7 +15,7 @@ use crate::mend::Bad;
 use crate::node::NodeHandle;
 use crate::report::{Changes, LateCrc};
 use crate::storage::StorageHandle;
-use cairn_stripe::{BlockId, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, VecDeque};
 
 #[cfg(test)]
@@ -31,6 +31,8 @@ const LOOKS: usize = 64;
 const BATCH: usize = 16;
 /// Replicas of a block that are compared.
 const MAX_REPLICAS: usize = 16;
+/// Blocks whose parts disagree that are remembered.
+const MAX_DISAGREEING: usize = 10_000;
 /// How many times as long as its bytes take at their rate a scrub may take.
 const PATIENCE: u64 = 4;
 
@@ -89,6 +91,8 @@ pub(crate) struct Scrubs {
     walk: Option<(u64, bool)>,
     waiting: VecDeque<BlockId>,
     under_way: BTreeMap<BlockId, UnderWay>,
+    /// Blocks whose parts disagreed when they were read last, nobody knows which is wrong, with their stamps.
+    pub(crate) disagreeing: BTreeMap<BlockId, GenerationStamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +106,26 @@ impl Scrubs {
     /// A DataNode knows nothing any more of what it was told. What it had is found by the next walk.
     pub(crate) fn forget_worker(&mut self, worker: NodeHandle) {
         self.under_way.retain(|_, work| work.worker != worker);
+    }
+
+    /// No file has the block any more.
+    pub(crate) fn forget_block(&mut self, id: BlockId) {
+        self.disagreeing.remove(&id);
+    }
+
+    /// A block that is to be read before others.
+    pub(crate) fn put_first(&mut self, id: BlockId) {
+        if self.waiting.len() < MAX_WAITING && !self.waiting.contains(&id) {
+            self.waiting.push_front(id);
+        }
+    }
+
+    fn note(&mut self, id: BlockId, gs: GenerationStamp, disagrees: bool) {
+        if !disagrees {
+            self.disagreeing.remove(&id);
+        } else if self.disagreeing.len() < MAX_DISAGREEING {
+            self.disagreeing.insert(id, gs);
+        }
     }
 
     /// The block after which to go on, if a walk is due or under way.
@@ -169,12 +193,22 @@ impl Cluster {
         id: BlockId,
         facts: &BlockFacts,
     ) -> Option<Vec<(StorageHandle, UnitIndex)>> {
-        if facts.state != BlockState::Complete || facts.len == 0 || self.scrubs_or_mends(id) {
+        let doubted = self.doubted_unit(id);
+        if facts.state != BlockState::Complete || facts.len == 0 {
+            return None;
+        }
+        if self.scrubs_or_mends(id) || doubted.is_none() && self.has_bad_places(id) {
             return None;
         }
         let all = self.places(id);
         let node = |place: &Place| self.node(self.storage(place.storage).node);
-        let is_there = |place: &&Place| !place.excess && node(place).is_readable();
+        let is_there = |place: &&Place| {
+            let is_meant = match doubted {
+                Some((unit, crc32c)) if unit == place.unit => self.has_told(id, place, crc32c),
+                _ => !place.corrupt,
+            };
+            is_meant && !place.excess && node(place).is_readable()
+        };
         let there: Vec<&Place> = all.filter(is_there).collect();
         let chosen: Vec<&Place> = match facts.layout {
             Layout::Replicated { .. } => there.into_iter().take(MAX_REPLICAS).collect(),
@@ -184,17 +218,31 @@ impl Cluster {
             }
         };
         let has_scanners = chosen.iter().all(|place| node(place).takes_scrubs);
-        if chosen.len() < 2 || has_scanners && lookup.has_crcs(id, facts) {
+        let is_open = doubted.is_some() || self.scrubs.disagreeing.contains_key(&id);
+        if chosen.len() < 2 || has_scanners && lookup.has_crcs(id, facts) && !is_open {
             return None;
         }
         Some(chosen.into_iter().map(|place| (place.storage, place.unit)).collect())
     }
 
-    /// Whether a block is being read, or has something wrong that is known.
+    /// Whether a block is being read, or mended.
     fn scrubs_or_mends(&self, id: BlockId) -> bool {
-        self.scrubs.under_way.contains_key(&id)
-            || !self.mending.coming(id).is_empty()
-            || self.blocks.places(id).iter().any(|place| place.corrupt)
+        self.scrubs.under_way.contains_key(&id) || !self.mending.coming(id).is_empty()
+    }
+
+    fn has_bad_places(&self, id: BlockId) -> bool {
+        self.blocks.places(id).iter().any(|place| place.corrupt)
+    }
+
+    /// Blocks and groups whose replicas or units disagreed when they were read last, and nobody knows which one is
+    /// wrong.
+    pub fn blocks_that_disagree(&self) -> impl Iterator<Item = (BlockId, GenerationStamp)> + '_ {
+        self.scrubs.disagreeing.iter().map(|(id, gs)| (*id, *gs))
+    }
+
+    /// Whether a block or group is one of them.
+    pub fn disagrees(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        self.scrubs.disagreeing.get(&id.group()) == Some(&facts.gs)
     }
 
     /// What a node is to read next; nothing while it has other work, or has not told of what it was to read before.
@@ -258,16 +306,25 @@ impl Cluster {
             is_same && facts.state == BlockState::Complete
         });
         let Some(facts) = facts else { return changes };
+        let doubted = self.doubted_unit(id);
         let read = |place: &ScrubbedPlace| {
+            let told = doubted.filter(|(unit, _)| *unit == place.unit).map(|(_, crc32c)| crc32c);
             let here = self.blocks.places(id).iter().find(|here| {
                 let is_it = self.storage(here.storage).uuid == place.storage_uuid;
-                is_it && here.unit == place.unit && !here.corrupt
+                let is_witness = told.is_some() && told == place.crc32c;
+                is_it && here.unit == place.unit && (is_witness || !here.corrupt)
             })?;
             let recorded = lookup.unit_crc(id, place.unit);
             Some((here.storage, Sum { unit: place.unit, crc32c: place.crc32c?, recorded }))
         };
         let (storages, sums): (Vec<StorageHandle>, Vec<Sum>) =
             result.places.iter().filter_map(read).unzip();
+        if let Some((unit, crc32c)) = doubted {
+            if result.agreement == Agreement::All && is_proof(&facts, &sums, unit, crc32c) {
+                self.disprove(lookup, id, facts.gs, unit, crc32c);
+            }
+            return changes;
+        }
         let judgement = match facts.layout.is_striped() {
             true => judge_units(&sums, &among_units(&facts, &result.agreement)),
             false => judge_replicas(&sums),
@@ -290,11 +347,24 @@ impl Cluster {
                 Bad { block, stale: false, crc32c: recorded.map(|_| crc32c) },
             );
         }
+        if judgement.is_unexplained || sums.len() == result.places.len() {
+            self.scrubs.note(id, facts.gs, judgement.is_unexplained);
+        }
         if judgement.is_unexplained {
             changes.unexplained.push(id);
         }
         changes
     }
+}
+
+/// Whether units that agree prove one of them right against its record: as many others as decode it are as
+/// recorded, and none is not.
+fn is_proof(facts: &BlockFacts, sums: &[Sum], unit: UnitIndex, crc32c: u32) -> bool {
+    let (own, others): (Vec<&Sum>, Vec<&Sum>) = sums.iter().partition(|sum| sum.unit == unit);
+    let as_recorded = others.iter().filter(|sum| sum.recorded == Some(sum.crc32c)).count();
+    let differ = others.iter().any(|sum| sum.recorded.is_some_and(|crc| crc != sum.crc32c));
+    let is_seen = own.iter().any(|sum| sum.crc32c == crc32c);
+    is_seen && !differ && as_recorded >= facts.data_units()
 }
 
 /// A unit without bytes is not to blame: its zeros are nowhere read.

@@ -83,6 +83,8 @@ pub struct ClusterStats {
     pub scheduled_reconstruction: u64,
     /// Replicas and units beyond what is wanted.
     pub excess: u64,
+    /// Blocks and groups whose replicas or units disagree, nobody knows which one is wrong.
+    pub disagreeing: u64,
 }
 
 impl ClusterStats {

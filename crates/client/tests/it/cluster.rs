@@ -12,11 +12,11 @@ use tempfile::TempDir;
 pub struct Cluster {
     pub fs: FileSystem,
     pub datanodes: Vec<RunningDataNode>,
-    namenode: RunningNameNode,
+    pub namenode: RunningNameNode,
     dir: TempDir,
 }
 
-fn any_port() -> SocketAddr {
+pub fn any_port() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 

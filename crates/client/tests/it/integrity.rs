@@ -10,6 +10,7 @@ use cairn_namenode::NameNodeConfig;
 use cairn_stripe::UnitIndex;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const POLICY: &str = "RS-3-2-1024k";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,6 +26,7 @@ fn scans_always(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
 fn scans_never(namenode: &mut NameNodeConfig, datanode: &mut DataNodeConfig) {
     mends_at_once(namenode, datanode);
     namenode.scrub_period = Duration::ZERO;
+    namenode.http_addr = Some(any_port());
     datanode.scan_bytes_per_second = 0;
 }
 
@@ -332,6 +334,30 @@ async fn what_was_altered_without_a_record_is_found_and_repaired_in_the_backgrou
     let scrub = fs.scrub("/xor", &ScrubOptions::default(), &|_| ()).await.unwrap();
     assert_eq!((scrub.compared_with_record, scrub.faults.len()), (0, 1));
     assert_eq!(storages(&fs, "/xor", 0).await.len(), 1);
+    // The operator is told.
+    let start = Instant::now();
+    let disagreeing = || cluster.namenode.node().cluster().blocks_that_disagree().count();
+    while disagreeing() == 0 && start.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let text = page(&cluster, "/fsck?ugi=root&path=/").await;
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("DISAGREEING")).collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    assert!(lines[0].starts_with("/xor: DISAGREEING units of BP-"), "{text}");
+    assert!(text.ends_with("The filesystem under path '/' is HEALTHY"), "{text}");
+    let text = page(&cluster, "/prom").await;
+    assert!(text.contains("\ncairn_namenode_disagreeing_blocks 1\n"), "{text}");
+}
+
+/// What the NameNode's page of that name says.
+async fn page(cluster: &Cluster, path: &str) -> String {
+    let addr = cluster.namenode.http_addr.unwrap();
+    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_string()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,6 +26,8 @@ pub(super) struct Look {
     pub verdict: Verdict,
     /// Whether its replicas agree with each other against the recorded CRC.
     pub is_record_doubtful: bool,
+    /// Whether they disagreed when they were read last, and nobody knows which one is wrong.
+    pub disagrees: bool,
     pub spread: Spread,
     /// Its places as they are shown, or nothing.
     pub places: String,
@@ -48,6 +50,7 @@ impl View<'_> {
             spread: self.cluster.spread_of(facts, &verdict, &replicas),
             places: self.places(id, facts, replicas),
             is_record_doubtful: self.cluster.is_record_doubtful(id),
+            disagrees: self.cluster.disagrees(id, facts),
             types,
             verdict,
         }
@@ -267,6 +270,7 @@ pub(super) fn finding(
         "complete": facts.state == BlockState::Complete,
         "corrupt": verdict.corrupt,
         "missing": verdict.is_missing() && !verdict.corrupt,
+        "disagree": view.cluster.disagrees(id, facts),
         "expected": verdict.expected,
         "live": verdict.counts.live,
         "places": places,

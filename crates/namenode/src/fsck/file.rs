@@ -91,6 +91,7 @@ impl Check {
                     let look = view.look(block.id, &facts);
                     let verdict = &look.verdict;
                     let whole = verdict.lacking() == 0
+                        && !look.disagrees
                         && !verdict.corrupt
                         && !verdict.is_missing()
                         && look.spread.is_satisfied();
@@ -153,6 +154,12 @@ impl Check {
         if look.is_record_doubtful {
             self.out.print(&format!(
                 "\n{path}: DOUBTFUL CRC record of {name}: replicas agree against it. Nothing of the block is deleted.\n"
+            ));
+        }
+        if look.disagrees {
+            let what = if verdict.striped { "units" } else { "replicas" };
+            self.out.print(&format!(
+                "\n{path}: DISAGREEING {what} of {name}: which one is wrong is not known.\n"
             ));
         }
         if verdict.lacking() > 0 {

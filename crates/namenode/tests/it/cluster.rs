@@ -262,6 +262,19 @@ impl FakeDataNode {
         answer.cmds
     }
 
+    /// A heartbeat of a DataNode that takes scrubs, with what it has read. Returns what it is to read next.
+    pub async fn heartbeat_with_scrubs(
+        &self,
+        scrubbed: Vec<dn::ScrubbedBlockProto>,
+    ) -> Vec<dn::ScrubOrderProto> {
+        let takes_scrubs = Some(true);
+        let request = self.heartbeat_request(0, Vec::new());
+        let request = dn::HeartbeatRequestProto { takes_scrubs, scrubbed, ..request };
+        let answer: dn::HeartbeatResponseProto =
+            self.rpc.call("sendHeartbeat", &request).await.unwrap();
+        answer.scrubs
+    }
+
     fn heartbeat_request(
         &self,
         xmits: u32,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use cairn_namenode::{NameNode, NameNodeConfig};
-use cairn_wire::proto::hdfs as pb;
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::cluster::{
@@ -232,4 +232,54 @@ async fn files_that_only_snapshots_have_are_named() {
     files.sort();
     assert_eq!(files, ["/d/here", "/d/sub/f"]);
     node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_disagree_without_a_culprit_are_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 2).await;
+    let addr = node.http_addr.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await.b;
+    let replica = pb::BlockProto {
+        block_id: block.block_id,
+        gen_stamp: block.generation_stamp,
+        num_bytes: Some(10),
+    };
+    for datanode in &datanodes {
+        datanode.received(replica.clone(), None).await;
+    }
+    let last = pb::ExtendedBlockProto { num_bytes: Some(10), ..block.clone() };
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    let mut orders = Vec::new();
+    while orders.is_empty() {
+        orders = datanodes[0].heartbeat_with_scrubs(Vec::new()).await;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let order = &orders[0];
+    let uuids = order.storage_uuids.storage_uuids.iter().zip(1..);
+    let place = |(uuid, crc32c): (&String, u32)| dn::ScrubbedPlaceProto {
+        storage_uuid: uuid.clone(),
+        unit: 0,
+        crc32c: Some(crc32c),
+    };
+    let seen = dn::ScrubbedBlockProto {
+        block: replica,
+        places: uuids.map(place).collect(),
+        agree: None,
+        suspects: None,
+    };
+    datanodes[0].heartbeat_with_scrubs(vec![seen]).await;
+    let text = fsck(addr, "ugi=hdfs&path=/").await;
+    let (pool, id, gs) = (&block.pool_id, block.block_id, block.generation_stamp);
+    let line = format!("\n/f: DISAGREEING replicas of {pool}:blk_{id}_{gs}: ");
+    assert!(text.contains(&line), "{text}");
+    let json = fsck(addr, "ugi=hdfs&path=/&format=json").await;
+    assert!(json.contains("\"disagree\":true"), "{json}");
+    let request = pb::MetaSaveRequestProto { filename: "state".to_string() };
+    let _: pb::MetaSaveResponseProto = client.call("metaSave", &request).await.unwrap();
+    let saved = std::fs::read_to_string(dir.path().join("metasave-state")).unwrap();
+    let line = "\nMetasave: Blocks whose replicas or units disagree: 1\n/f: ";
+    assert!(saved.contains(line), "{saved}");
 }

@@ -31,12 +31,13 @@ pub struct RecordUnitCrcs {
 
 encode_struct!(RecordUnitCrcs { blocks });
 
-/// Replaces the recorded CRC of a replicated block that most of its replicas have proven wrong.
+/// Replaces the recorded CRC of a replicated block that most of its replicas have proven wrong, or that of a unit that
+/// the other units of its group have.
 ///
 /// Answer: `Outcome::Done`; nothing happens if the block is gone, has another stamp, or another record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplaceCrc {
-    /// The block.
+    /// The block, or the internal block by its own id.
     pub id: BlockId,
     /// The stamp of the replicas.
     pub gs: GenerationStamp,
@@ -51,12 +52,14 @@ encode_struct!(ReplaceCrc { id, gs, recorded, crc32c });
 impl ReplaceCrc {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        if let Some(mut block) = block::get(cx.store, self.id)?
+        let unit = self.id.unit().as_usize();
+        if let Some(mut block) = block::get(cx.store, self.id.group())?
             && block.gs == self.gs
             && block.is_final()
-            && block.unit_crcs == [Some(self.recorded)]
+            && let Some(record) = block.unit_crcs.get_mut(unit)
+            && *record == Some(self.recorded)
         {
-            block.unit_crcs = vec![Some(self.crc32c)];
+            *record = Some(self.crc32c);
             block::put(cx.store, &block)?;
         }
         Ok(Outcome::Done)

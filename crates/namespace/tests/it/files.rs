@@ -300,6 +300,26 @@ fn a_record_is_replaced_if_it_is_the_one_that_was_proven_wrong() {
 }
 
 #[test]
+fn the_record_of_a_unit_is_replaced_by_its_own_id() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/ec");
+    fs.set_policy("/ec", "XOR-2-1-1024k");
+    fs.create("/ec/f");
+    let block = fs.add_block("/ec/f", None);
+    fs.complete("/ec/f", Some(BlockRef { len: 3 * MIB, ..block.reference() }));
+    let (gs, units) = (block.gs, vec![Some(1), Some(2)]);
+    fs.ok(RecordUnitCrcs { blocks: vec![BlockCrcs { id: block.id, gs, units }] });
+    // The first is not what is recorded; of the last nothing is.
+    for (unit, recorded) in [(0, 5), (1, 2), (2, 3)] {
+        let id = block.id.internal(cairn_stripe::UnitIndex(unit));
+        fs.ok(ReplaceCrc { id, gs, recorded, crc32c: 8 });
+    }
+    let found = query::get_block(&fs.store, block.id).unwrap().unwrap().block;
+    assert_eq!(found.unit_crcs[..2], [Some(1), Some(8)]);
+    assert!(found.unit_crcs[2..].iter().all(Option::is_none));
+}
+
+#[test]
 fn crcs_that_come_late_are_kept_and_old_ones_are_not() {
     let mut fs = Fs::new();
     fs.mkdirs("/ec");

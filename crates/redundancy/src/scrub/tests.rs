@@ -248,3 +248,110 @@ fn replicas_go_by_the_record_or_their_majority() {
     assert_eq!(judge(&[(5, Some(6)), (6, Some(6))]), (vec![0], vec![], false));
     assert_eq!(judge(&[(5, Some(6))]), (vec![0], vec![], false));
 }
+
+#[test]
+fn what_disagrees_without_a_culprit_is_remembered_until_it_agrees() {
+    let mut world = world(4, 4);
+    let (copied, striped) = (block(1), group(1));
+    world.store(copied, replicated(2, LEN, BlockState::Complete), &[0, 1]);
+    world.store(striped, rs(2, 1, LEN, BlockState::Complete), &[0, 1, 2]);
+    let facts = world.blocks.0.clone();
+    let anyone = Agreement::Without((0..3).map(UnitIndex).collect());
+    let period = world.cluster.config().scrub_period.as_millis() as u64;
+    for round in 0..2 {
+        for order in walk(&mut world, 3) {
+            let crcs: Vec<_> = (0..order.places.len() as u32).map(Some).collect();
+            let result = answer(&world, &order, &crcs, anyone.clone());
+            assert_eq!(report(&mut world, 3, &result).unexplained, [order.block.id]);
+        }
+        let found: Vec<BlockId> = world.cluster.blocks_that_disagree().map(|(id, _)| id).collect();
+        assert_eq!(found, [striped, copied], "round {round}");
+        assert!(found.iter().all(|id| world.cluster.disagrees(*id, &facts[id])));
+        assert_eq!(world.cluster.stats(world.now).disagreeing, 2);
+        tick(&mut world, period);
+    }
+    // Written again, it is another block's worth of bytes.
+    let later = BlockFacts { gs: GenerationStamp(1002), ..facts[&copied] };
+    assert!(!world.cluster.disagrees(copied, &later));
+    for order in walk(&mut world, 3) {
+        let crcs = vec![Some(7); order.places.len()];
+        if order.block.id == striped {
+            let result = answer(&world, &order, &crcs, Agreement::All);
+            assert_eq!(report(&mut world, 3, &result).unexplained, []);
+        }
+    }
+    let found: Vec<BlockId> = world.cluster.blocks_that_disagree().map(|(id, _)| id).collect();
+    assert_eq!(found, [copied]);
+    world.cluster.block_removed(copied, facts[&copied].gs);
+    assert_eq!(world.cluster.stats(world.now).disagreeing, 0);
+}
+
+/// A group whose unit 1 has a wrong record, 7, against which copies on two nodes agree.
+fn doubted() -> (World, BlockId, ScrubOrder) {
+    let mut world = world(8, 8);
+    let id = group(1);
+    world.store(id, rs(3, 2, LEN, BlockState::Complete), &[0, 1, 2, 3, 4]);
+    record(&mut world, id, 0..5);
+    world.blocks.1.insert((id, UnitIndex(1)), 7);
+    let unit = world.good(id, 1);
+    for node in [5, 6] {
+        world.received_with_crc(node, unit, Some(101));
+    }
+    assert!(world.cluster.is_record_doubtful(id));
+    let order = beat(&mut world, 7).remove(0);
+    (world, id, order)
+}
+
+#[test]
+fn the_other_units_of_a_group_prove_the_record_of_one_wrong() {
+    let (mut world, id, order) = doubted();
+    let units: Vec<u8> = order.places.iter().map(|(_, unit)| unit.0).collect();
+    assert_eq!(units, [0, 1, 2, 3, 4]);
+    assert!([5, 6].contains(&world.number(order.places[1].0)), "one that is in doubt is read");
+    let crcs: Vec<_> = (100..105).map(Some).collect();
+    let result = answer(&world, &order, &crcs, Agreement::All);
+    report(&mut world, 7, &result);
+    let disproved = world.cluster.take_disproved();
+    let (own_id, gs) = (id.internal(UnitIndex(1)), world.blocks.0[&id].gs);
+    assert_eq!(disproved, [crate::DisprovedCrc { id: own_id, gs, recorded: 7, crc32c: 101 }]);
+    world.blocks.1.insert((id, UnitIndex(1)), 101);
+    world.cluster.record_replaced(&world.blocks, own_id);
+    assert!(!world.cluster.is_record_doubtful(id));
+    // Both are good; the one of which nothing was told is not believed, and goes with the surplus.
+    let told = world.run(30_000, &[]);
+    let deletes = |commands: &Vec<crate::Command>| {
+        commands.iter().any(|command| matches!(command, crate::Command::Invalidate(_)))
+    };
+    let deleting = told.iter().filter(|(_, commands)| deletes(commands)).map(|(node, _)| *node);
+    let deleting: Vec<usize> = deleting.collect();
+    assert_eq!((deleting[0], deleting.len()), (1, 2), "{told:?}");
+    assert!([5, 6].contains(&deleting[1]), "{told:?}");
+}
+
+#[test]
+fn a_group_proves_nothing_unless_enough_other_units_are_as_recorded() {
+    let crcs: Vec<_> = (100..105).map(Some).collect();
+    let odd = Agreement::Without(vec![UnitIndex(1)]);
+    let (mut changed, mut unread) = (crcs.clone(), crcs.clone());
+    changed[3] = Some(9);
+    unread[1] = None;
+    for (crcs, agreement) in [
+        (&crcs, odd),
+        (&crcs, Agreement::Unknown),
+        (&changed, Agreement::All),
+        (&unread, Agreement::All),
+    ] {
+        let (mut world, id, order) = doubted();
+        let result = answer(&world, &order, crcs, agreement);
+        report(&mut world, 7, &result);
+        assert_eq!(world.cluster.take_disproved(), []);
+        assert!(world.cluster.is_record_doubtful(id));
+    }
+    let (mut world, id, order) = doubted();
+    for unit in [0, 2, 3] {
+        world.blocks.1.remove(&(id, UnitIndex(unit)));
+    }
+    let result = answer(&world, &order, &crcs, Agreement::All);
+    report(&mut world, 7, &result);
+    assert_eq!(world.cluster.take_disproved(), [], "one other has a record");
+}

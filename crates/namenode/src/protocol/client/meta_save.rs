@@ -106,11 +106,26 @@ impl Dump<'_> {
         for id in doubtful {
             self.block(text, id)?;
         }
+        let disagreeing: Vec<BlockId> = self.disagreeing().collect();
+        if !disagreeing.is_empty() {
+            let count = disagreeing.len();
+            let _ = writeln!(text, "Metasave: Blocks whose replicas or units disagree: {count}");
+        }
+        for id in disagreeing {
+            self.block(text, id)?;
+        }
         text.push_str("Mis-replicated blocks that have been postponed:\n");
         for id in self.cluster.postponed_blocks() {
             self.block(text, id)?;
         }
         Ok(())
+    }
+
+    fn disagreeing(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let found = self.cluster.blocks_that_disagree();
+        found.map(|(id, _)| id).filter(|id| {
+            self.lookup.block(*id).is_some_and(|facts| self.cluster.disagrees(*id, &facts))
+        })
     }
 
     /// Source: Hadoop 3.5.0 `BlockManager#dumpBlockMeta`.
