@@ -30,6 +30,9 @@ use tokio::task::JoinSet;
 
 /// Socket buffers of data connections, in bytes.
 const SOCKET_BUFFER: usize = 1 << 20;
+/// The same for each of the many connections that a rebuild reads from: what waits in them all is to stay in the
+/// processor's cache.
+pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 
 /// How long groups are believed: the default of `hadoop.security.groups.cache.secs`.
 const GROUPS_BELIEVED_FOR: Duration = Duration::from_secs(300);
@@ -177,7 +180,23 @@ impl Node {
         peer: &DatanodeInfoProto,
         downstream: usize,
     ) -> Result<TransferStream> {
-        let options = self.transfer_options(downstream);
+        self.connect_with(peer, &self.transfer_options(downstream)).await
+    }
+
+    /// The same, to read a unit that a block group is rebuilt from.
+    pub(crate) async fn connect_to_source(
+        &self,
+        peer: &DatanodeInfoProto,
+    ) -> Result<TransferStream> {
+        let recv_buffer = SOURCE_BUFFER;
+        self.connect_with(peer, &TransferOptions { recv_buffer, ..self.transfer_options(0) }).await
+    }
+
+    async fn connect_with(
+        &self,
+        peer: &DatanodeInfoProto,
+        options: &TransferOptions,
+    ) -> Result<TransferStream> {
         let host = self.host_of(&peer.id);
         let port = u16::try_from(peer.id.xfer_port)
             .map_err(|_| DataNodeError::peer("port above 65535"))?;
@@ -186,7 +205,7 @@ impl Node {
             .context(|| format!("looking up {host}"))?;
         let addr =
             addrs.next().ok_or_else(|| DataNodeError::peer(format!("{host} has no address")))?;
-        TransferStream::connect(addr, &options)
+        TransferStream::connect(addr, options)
             .await
             .map_err(|e| transfer_error(format!("connecting to {addr}"), e))
     }

@@ -5,6 +5,7 @@
 //! checksums and data into one system call without copying them, or lets the kernel send from a
 //! file ([`SendFile`] says when). Tests: `transfer_stream/tests.rs`.
 
+mod low_water;
 mod reader;
 mod writer;
 
@@ -18,7 +19,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-pub use reader::{Packet, TransferReader};
+pub use reader::{Packet, PlacedPacket, TransferReader};
 pub use writer::TransferWriter;
 
 /// Why a transfer failed. The connection is of no more use, except after [`TransferError::Wire`].

@@ -171,9 +171,14 @@ impl CrcFold {
 
     /// Appends a full chunk.
     pub fn push(&mut self, chunk_crc: u32) {
-        let [a, b, c, d] = self.crc.to_le_bytes().map(usize::from);
+        self.crc = self.append(self.crc, chunk_crc);
+    }
+
+    /// The CRC of bytes with the CRC `crc` followed by a full chunk.
+    pub fn append(&self, crc: u32, chunk_crc: u32) -> u32 {
+        let [a, b, c, d] = crc.to_le_bytes().map(usize::from);
         let t = &self.shift;
-        self.crc = t[0][a] ^ t[1][b] ^ t[2][c] ^ t[3][d] ^ chunk_crc;
+        t[0][a] ^ t[1][b] ^ t[2][c] ^ t[3][d] ^ chunk_crc
     }
 
     /// The CRC of all chunks, with a last one of `len` bytes (0: none) appended.

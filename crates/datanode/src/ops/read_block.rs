@@ -3,10 +3,10 @@
 use super::send::Range;
 use crate::dataset::ReadView;
 use crate::error::Result;
-use crate::node::Node;
+use crate::node::{Node, SOURCE_BUFFER};
 use crate::protocol;
 use crate::server::answer_error;
-use cairn_net::transfer_stream::TransferStream;
+use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use std::sync::Arc;
 
@@ -31,6 +31,10 @@ pub(crate) async fn serve(
         Ok(range) => range,
         Err(error) => return answer_error(stream, "opReadBlock", &error).await,
     };
+    if request.header.client_name.is_empty() {
+        // Another DataNode, for a rebuild, as with Hadoop's `StripedBlockReader`.
+        stream.writer.set_send_buffer(SOURCE_BUFFER).map_err(TransferError::from)?;
+    }
     stream.writer.send_message(&range.answer()).await?;
     let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
     sent.inspect_err(|error| node.note_read_error(&block, error))?;

@@ -18,6 +18,7 @@ mod plan;
 mod rebuild;
 mod scrub;
 mod source;
+mod sum;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;

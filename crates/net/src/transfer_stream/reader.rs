@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +15,14 @@ use prost::Message;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{TransferError, TransferOptions};
+use super::{TransferError, TransferOptions, low_water};
 
 /// What is read at once where the length of the next thing is unknown.
 const SMALL: usize = 512;
 /// Memory is reserved for at most this much beyond what has arrived, doubling from there.
 const GROW: usize = 128 << 10;
+/// Where it is known what comes, a reader sleeps until this much of it is there.
+const MOST_AWAITED: usize = 128 << 10;
 
 /// One received packet. Its parts share one allocation, which the reader uses again once every
 /// part is dropped.
@@ -35,14 +38,32 @@ pub struct Packet {
     pub raw: Bytes,
 }
 
+/// One received packet whose data went where the caller wants them; see
+/// [`TransferReader::read_packet_into`].
+#[derive(Clone, Debug)]
+pub struct PlacedPacket {
+    /// What the packet says of itself.
+    pub header: PacketHeader,
+    /// The checksums of the data; empty when none were sent.
+    pub checksums: Bytes,
+    /// The data if there was no room for all of them; the caller's memory has none of them then.
+    pub apart: Option<Bytes>,
+}
+
 /// The receiving direction of a connection.
 ///
-/// Futures of its methods may be dropped and the method called again: nothing read is lost.
+/// Futures of its methods may be dropped and the method called again: nothing read is lost, except
+/// by [`TransferReader::read_packet_into`].
 pub struct TransferReader {
     stream: Arc<TcpStream>,
     buffer: BytesMut,
     /// Length of the last packet: what the next one is guessed to need.
     last_packet_len: usize,
+    /// The same of what comes before the data, where these are read apart from it.
+    last_head_len: usize,
+    /// Bytes that must have arrived before this is woken, and how many these may be.
+    low_water: usize,
+    most_awaited: usize,
     read_timeout: Duration,
     max_packet_len: u32,
     max_message_len: u32,
@@ -54,6 +75,10 @@ impl TransferReader {
             stream,
             buffer: BytesMut::new(),
             last_packet_len: 0,
+            last_head_len: SMALL,
+            low_water: 1,
+            // What the sender may not send for want of room must not be waited for.
+            most_awaited: (options.recv_buffer / 2).clamp(1, MOST_AWAITED),
             read_timeout: options.read_timeout,
             max_packet_len: options.max_packet_len,
             max_message_len: options.max_message_len,
@@ -74,6 +99,7 @@ impl TransferReader {
     ///
     /// Fails on another version, an unknown operation or a message above the limit.
     pub async fn read_op(&mut self) -> Result<Option<(Op, Bytes)>, TransferError> {
+        self.wake_at(1)?;
         if !self.fill(OP_HEAD_LEN, SMALL, "an operation").await? {
             return Ok(None);
         }
@@ -94,6 +120,7 @@ impl TransferReader {
         &mut self,
         what: &'static str,
     ) -> Result<M, TransferError> {
+        self.wake_at(1)?;
         let (start, len) = self.delimited(0, what).await?;
         self.buffer.advance(start);
         let body = self.buffer.split_to(len);
@@ -104,6 +131,7 @@ impl TransferReader {
     ///
     /// The peer's closing before it is an `UnexpectedEof`.
     pub async fn read_packet(&mut self) -> Result<Packet, TransferError> {
+        self.wake_at(1)?;
         let guess = self.last_packet_len.max(SMALL);
         if !self.fill(PACKET_LENGTHS_LEN, guess, "a packet").await? {
             return Err(eof());
@@ -122,9 +150,51 @@ impl TransferReader {
         Ok(Packet { header, checksums: raw.slice(body..data), data: raw.slice(data..), raw })
     }
 
+    /// The next packet, its data at the start of `into` if they fit there: then the kernel's copy is
+    /// the only one. At least as many bytes as `into` takes must be on their way, in this packet and
+    /// those after it: until some of them are there, nobody is woken.
+    ///
+    /// The peer's closing before it is an `UnexpectedEof`. A future that is dropped half-way loses what
+    /// it has read: give the connection up then.
+    pub async fn read_packet_into(
+        &mut self,
+        into: &mut [u8],
+    ) -> Result<PlacedPacket, TransferError> {
+        let what = "a packet";
+        self.wake_at(into.len())?;
+        if !self.fill(PACKET_LENGTHS_LEN, self.last_head_len, what).await? {
+            return Err(eof());
+        }
+        let Some(lengths) = self.buffer.first_chunk::<PACKET_LENGTHS_LEN>() else {
+            return Err(eof());
+        };
+        let lengths = PacketLengths::decode(*lengths, self.max_packet_len)?;
+        let body = PACKET_LENGTHS_LEN + lengths.header_len;
+        self.fill(body, self.last_head_len.min(lengths.total_len()), what).await?;
+        let header = PacketHeader::decode(&self.buffer[PACKET_LENGTHS_LEN..body])?;
+        let head_len = body + lengths.checksums_len(header.data_len)?;
+        let Some(into) = into.get_mut(..header.data_len as usize) else {
+            let Packet { checksums, data, .. } = self.read_packet().await?;
+            return Ok(PlacedPacket { header, checksums, apart: Some(data) });
+        };
+        self.fill(head_len, head_len, what).await?;
+        if !into.is_empty() {
+            self.last_head_len = head_len;
+        }
+        let checksums = self.buffer.split_to(head_len).freeze().slice(body..);
+        let early = self.buffer.len().min(into.len());
+        into[..early].copy_from_slice(&self.buffer[..early]);
+        self.buffer.advance(early);
+        self.read_exact(&mut into[early..], what).await?;
+        Ok(PlacedPacket { header, checksums, apart: None })
+    }
+
     /// Waits for the peer to close, discarding up to `limit` bytes it may still send; false when it
     /// sent more, or did not close in time.
     pub async fn wait_closed(&mut self, limit: usize) -> bool {
+        if self.wake_at(1).is_err() {
+            return true;
+        }
         let mut left = limit;
         loop {
             left = match left.checked_sub(self.buffer.len()) {
@@ -196,6 +266,42 @@ impl TransferReader {
             }
         }
         Ok(true)
+    }
+
+    /// Has this woken no sooner than when `bytes`, or as many as may be awaited, have arrived. They must be on
+    /// their way.
+    fn wake_at(&mut self, bytes: usize) -> io::Result<()> {
+        let bytes = bytes.clamp(1, self.most_awaited);
+        if bytes != self.low_water {
+            low_water::set(self.stream.as_fd(), bytes)?;
+            self.low_water = bytes;
+        }
+        Ok(())
+    }
+
+    /// Fills `into` from the socket, past what is buffered.
+    async fn read_exact(
+        &mut self,
+        mut into: &mut [u8],
+        what: &'static str,
+    ) -> Result<(), TransferError> {
+        while !into.is_empty() {
+            let count = match self.stream.try_read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let after = self.read_timeout;
+                    self.wake_at(into.len())?;
+                    let waited = timeout(after, self.stream.readable()).await;
+                    waited.map_err(|_| TransferError::Timeout { what, after })??;
+                    continue;
+                }
+                count => count?,
+            };
+            if count == 0 {
+                return Err(eof());
+            }
+            into = &mut into[count..];
+        }
+        Ok(())
     }
 }
 

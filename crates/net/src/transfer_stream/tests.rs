@@ -107,6 +107,97 @@ async fn packets_arrive_as_sent() {
     }
 }
 
+/// Packets of all shapes, read to a place with room for `room` bytes, some after one that was read as a whole.
+async fn check_placed(room: usize, recv_buffer: usize) {
+    let shapes =
+        [(4, 1), (2048, 262_144), (2048, 262_144), (508, 65_024), (0, 7), (12, 1100), (0, 0)];
+    let lens: Vec<(usize, usize)> = shapes.into_iter().cycle().take(21).collect();
+    let sent = lens.clone();
+    let (mut a, mut b) = pair(&TransferOptions { recv_buffer, ..options() }).await;
+    let sender = async move {
+        for (index, (checksums, data)) in sent.into_iter().enumerate() {
+            let (checksums, bytes) = (pattern(checksums, 1000 + index), pattern(data, index));
+            let head = header(index as i64, data);
+            a.writer.send_packet(&head, &checksums, &bytes).await.expect("sent");
+        }
+        // Held until all is read: its end would wake a reader who waits for too much.
+        a
+    };
+    let receiver = async {
+        let mut left: usize = lens.iter().map(|(_, data)| data).sum();
+        for (index, (checksums, data)) in lens.into_iter().enumerate() {
+            let mut into = vec![0xee; room.min(left)];
+            left -= data;
+            if index % 5 == 4 {
+                let packet = b.reader.read_packet().await.expect("valid");
+                assert_eq!(packet.data, pattern(data, index));
+                continue;
+            }
+            let packet = b.reader.read_packet_into(&mut into).await.expect("valid");
+            assert_eq!(packet.header, header(index as i64, data));
+            assert_eq!(packet.checksums, pattern(checksums, 1000 + index));
+            let placed = if packet.apart.is_none() { data } else { 0 };
+            assert_eq!(packet.apart.is_none(), data <= room);
+            let bytes = packet.apart.as_deref().unwrap_or(&into[..placed]);
+            assert_eq!(bytes, pattern(data, index));
+            assert!(into[placed..].iter().all(|byte| *byte == 0xee), "no byte too many");
+        }
+    };
+    let (a, ()) = tokio::join!(sender, receiver);
+    drop(a);
+    let end = b.reader.read_packet_into(&mut [0; 1000]).await.expect_err("the end");
+    assert!(
+        matches!(&end, TransferError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof)
+    );
+}
+
+#[tokio::test]
+async fn data_go_where_the_caller_wants_them() {
+    for room in [0, 1, 1100, 65_024, 262_144, 300_000] {
+        check_placed(room, 0).await;
+        check_placed(room, 256 << 10).await;
+    }
+}
+
+#[tokio::test]
+async fn little_wakes_a_reader_that_has_waited_for_much() {
+    let options = TransferOptions { recv_buffer: 256 << 10, ..options() };
+    let (mut a, mut b) = pair(&options).await;
+    for seqno in [0, 2] {
+        let data = pattern(200_000, seqno);
+        let mut into = vec![0; data.len()];
+        let head = header(seqno as i64, data.len());
+        let (sent, packet) = tokio::join!(
+            a.writer.send_packet(&head, &[], &data),
+            b.reader.read_packet_into(&mut into)
+        );
+        sent.expect("sent");
+        assert!(packet.expect("valid").apart.is_none() && into == data);
+        // Nothing comes after it until it is read.
+        let end = header(seqno as i64 + 1, 0);
+        let sending = async {
+            tokio::task::yield_now().await;
+            a.writer.send_packet(&end, &[], &[]).await
+        };
+        let (packet, sent) = tokio::join!(b.reader.read_packet(), sending);
+        sent.expect("sent");
+        assert_eq!(packet.expect("valid").header, end);
+    }
+}
+
+#[tokio::test]
+async fn a_packet_that_ends_too_early_is_no_packet() {
+    let (mut raw, mut stream) = raw_pair(&options()).await;
+    let head = header(0, 100);
+    raw.write_all(head.encode(4).as_ref()).await.expect("sent");
+    raw.write_all(&[1; 4 + 99]).await.expect("sent");
+    drop(raw);
+    let end = stream.reader.read_packet_into(&mut [0; 100]).await.expect_err("the end");
+    assert!(
+        matches!(&end, TransferError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof)
+    );
+}
+
 #[tokio::test]
 async fn packets_kept_by_the_caller_are_not_overwritten() {
     let (mut a, mut b) = pair(&options()).await;

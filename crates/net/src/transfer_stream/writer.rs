@@ -107,6 +107,11 @@ impl TransferWriter {
         self.send_file(file, offset, len).await
     }
 
+    /// Changes how many bytes the kernel keeps for the peer.
+    pub fn set_send_buffer(&self, bytes: usize) -> io::Result<()> {
+        SockRef::from(&*self.stream).set_send_buffer_size(bytes)
+    }
+
     /// Tells the peer that nothing follows.
     pub fn shutdown(&self) -> io::Result<()> {
         SockRef::from(&*self.stream).shutdown(Shutdown::Write)

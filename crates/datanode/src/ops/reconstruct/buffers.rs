@@ -26,11 +26,10 @@ impl Buffers {
         Arc::new(Buffers { free: Mutex::default(), keep })
     }
 
-    /// An empty buffer with room for `capacity` bytes.
-    pub(super) fn take(&self, capacity: usize) -> Vec<u8> {
+    /// `len` bytes that may hold anything: who takes them overwrites all of them, or gives them up.
+    pub(super) fn take(&self, len: usize) -> Vec<u8> {
         let mut bytes = self.free().pop().unwrap_or_default();
-        bytes.clear();
-        bytes.reserve(capacity);
+        bytes.resize(len, 0);
         bytes
     }
 
@@ -41,6 +40,13 @@ impl Buffers {
 
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Buffer {
+    /// Leaves bytes from `len` on out.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
     }
 }
 
@@ -75,17 +81,17 @@ mod tests {
     fn memory_is_used_again_when_its_owner_is_gone_and_not_before() {
         let buffers = Buffers::new(1);
         let mut first = buffers.take(1000);
-        first.extend_from_slice(b"first");
+        first[..5].copy_from_slice(b"first");
         let place = first.as_ptr();
-        let first = buffers.lend(first);
+        let mut first = buffers.lend(first);
         let second = buffers.lend(buffers.take(1000));
         assert_ne!(second.as_ptr(), place);
+        first.truncate(5);
         assert_eq!(&first[..], b"first");
         drop(first);
         drop(second);
-        let third = buffers.take(10);
-        assert_eq!(third.as_ptr(), place);
-        assert!(third.is_empty());
+        let third = buffers.take(1000);
+        assert_eq!((third.as_ptr(), third.len()), (place, 1000));
         assert!(buffers.free().is_empty(), "no more are kept than told");
     }
 }

@@ -3,6 +3,7 @@
 //! Source: Hadoop 3.5.0 `StripedBlockChecksumReconstructor`, `StripedBlockChecksumMd5CrcReconstructor`,
 //! `StripedBlockChecksumCompositeCrcReconstructor`.
 
+use super::buffers::Buffers;
 use super::gather::Gather;
 use super::plan::Plan;
 use super::rebuild;
@@ -35,6 +36,7 @@ pub(crate) async fn decoded_checksum(
     let mut health = plan.health();
     failed.iter().chain([&unit]).for_each(|unit| health[unit.as_usize()] = UnitHealth::Lost);
     let mut gather = Gather::new(node, &plan, &mut health);
+    let buffers = Buffers::new(1);
     let mut sums: Option<(Checksum, Sums)> = None;
     let mut start = 0;
     while start < len {
@@ -42,7 +44,7 @@ pub(crate) async fn decoded_checksum(
         let step = gather.begin(start..end, &[unit])?;
         let gathered = gather.finish(step).await?;
         let source = gathered.pieces.iter().flatten().map(|piece| piece.checksum).next();
-        let mut decoded = rebuild::decode(&plan, &gathered)?;
+        let mut decoded = rebuild::decode(&plan, &gathered, &buffers)?;
         let (Some(source), Some(mut bytes)) = (source, decoded.pop()) else {
             return Err(DataNodeError::Stopped);
         };

@@ -1,15 +1,17 @@
 //! One attempt at rebuilding: read, decode, prove, commit.
 
+use super::buffers::{Buffer, Buffers};
 use super::gather::{Gather, Gathered};
 use super::plan::Plan;
+use super::sum::UnitSum;
 use super::target::{self, Order};
 use crate::dataset::Checksum;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use bytes::Bytes;
 use cairn_codec::crc::{self, ChecksumKind};
 use cairn_stripe::UnitIndex;
 use cairn_stripe::read::UnitHealth;
+use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -61,6 +63,7 @@ pub(super) async fn attempt(
     let step_len = step_len.next_multiple_of(STEP_UNIT);
     let len = plan.targets.iter().map(|target| plan.len(target.unit)).max().unwrap_or(0);
     let mut gather = Gather::new(node, plan, health);
+    let buffers = Buffers::new(plan.targets.len() * target::MAX_HELD);
     let mut outputs: Option<Outputs> = None;
     let mut lost: Vec<UnitIndex> = plan.targets.iter().map(|target| target.unit).collect();
     let mut start = 0;
@@ -75,7 +78,7 @@ pub(super) async fn attempt(
         };
         let outputs = outputs
             .get_or_insert_with(|| Outputs::start(node, plan, checksum(&gathered, step_len)));
-        let rebuilt = decode(plan, &gathered)?;
+        let rebuilt = decode(plan, &gathered, &buffers)?;
         let unknown = |unit: &UnitIndex| plan.recorded[unit.as_usize()].is_none();
         if gathered.decode.lost.iter().any(unknown)
             && let Err(why) = decode_back(plan, &gathered, &rebuilt)
@@ -114,7 +117,11 @@ fn checksum(gathered: &Gathered, step_len: u64) -> Checksum {
 }
 
 /// The lost units' bytes, in the order of `gathered.decode.lost`, all of one length.
-pub(super) fn decode(plan: &Plan, gathered: &Gathered) -> Result<Vec<Vec<u8>>> {
+pub(super) fn decode(
+    plan: &Plan,
+    gathered: &Gathered,
+    buffers: &Arc<Buffers>,
+) -> Result<Vec<Buffer>> {
     if gathered.decode.lost.is_empty() {
         return Ok(Vec::new());
     }
@@ -122,21 +129,21 @@ pub(super) fn decode(plan: &Plan, gathered: &Gathered) -> Result<Vec<Vec<u8>>> {
     let padded = padded_sources(gathered, len);
     let units: Vec<Option<&[u8]>> = padded.iter().map(Option::as_deref).collect();
     let lost: Vec<usize> = gathered.decode.lost.iter().map(|unit| unit.as_usize()).collect();
-    decode_units(plan, &units, &lost, len)
+    let mut out: Vec<Vec<u8>> = lost.iter().map(|_| buffers.take(len)).collect();
+    decode_units(plan, &units, &lost, &mut out)?;
+    Ok(out.into_iter().map(|bytes| buffers.lend(bytes)).collect())
 }
 
 fn decode_units(
     plan: &Plan,
     units: &[Option<&[u8]>],
     lost: &[usize],
-    len: usize,
-) -> Result<Vec<Vec<u8>>> {
-    let mut out: Vec<Vec<u8>> = lost.iter().map(|_| vec![0; len]).collect();
+    out: &mut [Vec<u8>],
+) -> Result<()> {
     let mut slices: Vec<&mut [u8]> = out.iter_mut().map(Vec::as_mut_slice).collect();
     plan.codec
         .decode(units, lost, &mut slices)
-        .map_err(|error| DataNodeError::peer(format!("decoding {}: {error}", plan.group.id)))?;
-    Ok(out)
+        .map_err(|error| DataNodeError::peer(format!("decoding {}: {error}", plan.group.id)))
 }
 
 /// The sources by unit, with zeros where a unit has ended.
@@ -161,13 +168,19 @@ fn padded_sources(gathered: &Gathered, len: usize) -> Vec<Option<std::borrow::Co
 /// others and none of the `k` can be left out, every rebuilt unit is put to the test.
 ///
 /// Source: Hadoop 3.5.0 `DecodingValidator`.
-fn decode_back(plan: &Plan, gathered: &Gathered, rebuilt: &[Vec<u8>]) -> Result<(), String> {
+fn decode_back(
+    plan: &Plan,
+    gathered: &Gathered,
+    rebuilt: &[impl Deref<Target = [u8]>],
+) -> Result<(), String> {
     let len = gathered.decode.range_in_cell.end as usize;
     let sources = padded_sources(gathered, len);
     let Some(&checked) = gathered.decode.sources.first() else { return Ok(()) };
     let checked = checked.as_usize();
     let k = plan.geometry.k();
-    let tested: Vec<(&UnitIndex, &Vec<u8>)> = gathered.decode.lost.iter().zip(rebuilt).collect();
+    let rebuilt = rebuilt.iter().map(|bytes| &**bytes);
+    let tested: Vec<(&UnitIndex, &[u8])> = gathered.decode.lost.iter().zip(rebuilt).collect();
+    let mut back = [vec![0; len]];
     for tested in tested.chunks(k) {
         let mut units: Vec<Option<&[u8]>> = vec![None; plan.geometry.units()];
         for (unit, bytes) in tested {
@@ -178,7 +191,7 @@ fn decode_back(plan: &Plan, gathered: &Gathered, rebuilt: &[Vec<u8>]) -> Result<
         for (unit, bytes) in others.take(k - tested.len()) {
             units[unit] = Some(bytes);
         }
-        let back = decode_units(plan, &units, &[checked], len).map_err(|e| e.to_string())?;
+        decode_units(plan, &units, &[checked], &mut back).map_err(|e| e.to_string())?;
         if sources[checked].as_deref() != Some(&back[0][..]) {
             return Err(format!("unit {checked} decoded back from the rebuilt units differs"));
         }
@@ -189,7 +202,9 @@ fn decode_back(plan: &Plan, gathered: &Gathered, rebuilt: &[Vec<u8>]) -> Result<
 /// The targets of a reconstruction, those that have failed taken out.
 struct Outputs {
     orders: Vec<Option<mpsc::Sender<Order>>>,
-    crcs: Vec<u32>,
+    checksum: Checksum,
+    /// Of what was sent to each.
+    sums: Vec<UnitSum>,
     tasks: JoinSet<(usize, Result<()>)>,
 }
 
@@ -198,7 +213,9 @@ impl Outputs {
         let mut tasks = JoinSet::new();
         let targets = 0..plan.targets.len();
         let orders = targets.map(|at| Some(target::start(&mut tasks, node, plan, at, checksum)));
-        Outputs { orders: orders.collect(), crcs: vec![0; plan.targets.len()], tasks }
+        let orders = orders.collect();
+        let sums = plan.targets.iter().map(|_| UnitSum::default()).collect();
+        Outputs { orders, checksum, sums, tasks }
     }
 
     /// Writes the rebuilt `units`' bytes from `start` on, each up to its end. Returns the units whose targets
@@ -208,16 +225,22 @@ impl Outputs {
         plan: &Plan,
         start: u64,
         units: &[UnitIndex],
-        rebuilt: Vec<Vec<u8>>,
+        rebuilt: Vec<Buffer>,
     ) -> Vec<UnitIndex> {
+        let Checksum { kind, chunk_len } = self.checksum;
         for (unit, mut bytes) in units.iter().zip(rebuilt) {
             let target = plan.targets.iter().position(|target| target.unit == *unit);
             let Some(at) = target else { continue };
             let Some(orders) = &self.orders[at] else { continue };
             let left = plan.len(*unit).saturating_sub(start);
             bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            self.crcs[at] = crc::crc32c(self.crcs[at], &bytes);
-            if orders.send(Order::Write(Bytes::from(bytes))).await.is_err() {
+            if bytes.is_empty() {
+                continue;
+            }
+            let mut crcs = vec![0; kind.total_len(chunk_len, bytes.len())];
+            crc::chunk_crcs(kind, chunk_len, &bytes, &mut crcs);
+            self.sums[at].add_chunks(start, self.checksum, &bytes, &crcs);
+            if orders.send(Order::Write { data: bytes, crcs }).await.is_err() {
                 self.orders[at] = None;
             }
         }
@@ -227,13 +250,14 @@ impl Outputs {
 
     /// Compares what was written with what is recorded of it.
     fn prove(&self, plan: &Plan) -> Result<(), String> {
-        for ((target, orders), crc) in plan.targets.iter().zip(&self.orders).zip(&self.crcs) {
-            let recorded = plan.recorded[target.unit.as_usize()];
-            if let Some(recorded) = recorded.filter(|recorded| orders.is_some() && recorded != crc)
-            {
+        for ((target, orders), sum) in plan.targets.iter().zip(&self.orders).zip(&self.sums) {
+            let unit = target.unit;
+            let crc = sum.of_first(plan.len(unit));
+            let recorded = plan.recorded[unit.as_usize()].filter(|_| orders.is_some());
+            if let Some(recorded) = recorded.filter(|recorded| crc != Some(*recorded)) {
+                let crc = crc.unwrap_or_default();
                 return Err(format!(
-                    "unit {} was rebuilt with CRC32C {crc:#010x}, it was written with {recorded:#010x}",
-                    target.unit
+                    "unit {unit} was rebuilt with CRC32C {crc:#010x}, it was written with {recorded:#010x}"
                 ));
             }
         }

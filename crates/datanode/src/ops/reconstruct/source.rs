@@ -5,6 +5,7 @@
 
 use super::buffers::{Buffer, Buffers};
 use super::plan::Plan;
+use super::sum::UnitSum;
 use crate::dataset::{Block, Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, transfer_error};
@@ -88,7 +89,7 @@ pub(super) fn start(
         block: wanted.block,
         holders: wanted.holders.into_iter(),
         open: None,
-        crc: Some((0, 0)),
+        sum: UnitSum::default(),
         is_urgent: wanted.is_urgent,
         buffers,
     };
@@ -110,8 +111,7 @@ struct UnitReader {
     /// Those not tried yet.
     holders: std::vec::IntoIter<DatanodeInfoProto>,
     open: Option<(DatanodeInfoProto, Source)>,
-    /// CRC32C of the first bytes, and how many.
-    crc: Option<(u32, u64)>,
+    sum: UnitSum,
     is_urgent: bool,
     buffers: Arc<Buffers>,
 }
@@ -127,17 +127,18 @@ impl UnitReader {
         let len = range.end - range.start;
         self.node.reconstructions.budgets(self.is_urgent).read.pass(len).await;
         let mut last_error = DataNodeError::peer("no DataNode has it");
+        let mut data = self.buffers.take(len as usize);
         loop {
             let Some((holder, mut source)) = self.open.take().or_else(|| self.next_holder()) else {
                 return Err(last_error);
             };
             let asked = Instant::now();
-            let buffer = self.buffers.take(len as usize);
-            match source.read(&self.node, &holder, &self.block, range.clone(), buffer).await {
-                Ok((data, checksum)) => {
+            let place = Place { block: &self.block, start: range.start, data: &mut data };
+            match source.read(&self.node, &holder, place, &mut self.sum).await {
+                Ok(checksum) => {
                     self.node.reconstructions.paces.answered(asked.elapsed());
                     self.open = Some((holder, source));
-                    let crc32c = self.sum(&range, &data);
+                    let crc32c = self.sum.of_first(range.end);
                     return Ok(Piece { data: self.buffers.lend(data), checksum, crc32c });
                 }
                 Err(error) => {
@@ -155,17 +156,16 @@ impl UnitReader {
     fn next_holder(&mut self) -> Option<(DatanodeInfoProto, Source)> {
         let holder = self.holders.next()?;
         // What another replica gave must not stand for this one.
-        self.crc = Some((0, 0));
+        self.sum = UnitSum::default();
         Some((holder, Source::Remote(Box::default())))
     }
+}
 
-    fn sum(&mut self, range: &Range<u64>, data: &[u8]) -> Option<u32> {
-        self.crc = match self.crc {
-            Some((crc, end)) if end == range.start => Some((crc::crc32c(crc, data), range.end)),
-            _ => None,
-        };
-        self.crc.map(|(crc, _)| crc)
-    }
+/// Bytes of a unit to read, and where they go: all of them, or it is a failure.
+struct Place<'a> {
+    block: &'a Block,
+    start: u64,
+    data: &'a mut [u8],
 }
 
 impl Source {
@@ -173,37 +173,39 @@ impl Source {
         &mut self,
         node: &Arc<Node>,
         holder: &DatanodeInfoProto,
-        block: &Block,
-        range: Range<u64>,
-        buffer: Vec<u8>,
-    ) -> Result<(Vec<u8>, Checksum)> {
+        place: Place<'_>,
+        sum: &mut UnitSum,
+    ) -> Result<Checksum> {
         if holder.id.datanode_uuid == node.dataset.uuid() && matches!(self, Source::Remote(_)) {
-            *self = Source::Local(Box::new(node.dataset.open_read(block, block.len).await?));
+            let view = node.dataset.open_read(place.block, place.block.len).await?;
+            *self = Source::Local(Box::new(view));
         }
         match self {
-            Source::Local(view) => Ok((read_local(view, block, range, buffer)?, view.checksum)),
-            Source::Remote(remote) => remote.read(node, holder, block, range, buffer).await,
+            Source::Local(view) => read_local(view, place, sum).map(|()| view.checksum),
+            Source::Remote(remote) => remote.read(node, holder, place, sum).await,
         }
     }
 }
 
 /// Reads a range of a replica on this DataNode.
-fn read_local(
-    view: &ReadView,
-    block: &Block,
-    range: Range<u64>,
-    mut data: Vec<u8>,
-) -> Result<Vec<u8>> {
-    let whole = ChunkRange::new(view, range.start, range.end - range.start, true)?;
-    let (from, to) = whole.bounds();
-    data.resize((to - from) as usize, 0);
-    view.read_at(from, &mut data)?;
+fn read_local(view: &ReadView, place: Place<'_>, sum: &mut UnitSum) -> Result<()> {
+    let Place { block, start, data } = place;
+    let (from, to) = ChunkRange::new(view, start, data.len() as u64, true)?.bounds();
     let mut crcs = Vec::new();
     view.crcs(from, to, &mut crcs)?;
-    check(block, from, view.checksum, &data, &crcs)?;
-    data.truncate((range.end - from) as usize);
-    data.drain(..(range.start - from) as usize);
-    Ok(data)
+    let is_whole = (from, to) == (start, start + data.len() as u64);
+    let mut wide = vec![0; if is_whole { 0 } else { (to - from) as usize }];
+    let chunks = if is_whole { &mut *data } else { &mut wide };
+    view.read_at(from, chunks)?;
+    check(block, from, view.checksum, chunks, &crcs)?;
+    match is_whole {
+        true => sum.add_chunks(start, view.checksum, data, &crcs),
+        false => {
+            data.copy_from_slice(&wide[(start - from) as usize..][..data.len()]);
+            sum.add(start, data);
+        }
+    }
+    Ok(())
 }
 
 fn check(block: &Block, at: u64, checksum: Checksum, data: &[u8], crcs: &[u8]) -> Result<()> {
@@ -238,31 +240,29 @@ impl RemoteSource {
         &mut self,
         node: &Arc<Node>,
         holder: &DatanodeInfoProto,
-        block: &Block,
-        range: Range<u64>,
-        mut data: Vec<u8>,
-    ) -> Result<(Vec<u8>, Checksum)> {
+        place: Place<'_>,
+        sum: &mut UnitSum,
+    ) -> Result<Checksum> {
+        let Place { block, start, data: mut left } = place;
+        let end = start + left.len() as u64;
         let stream = match self.stream.take() {
-            Some(stream) if stream.at == range.start => self.stream.insert(stream),
-            _ => self.stream.insert(Stream::open(node, holder, block, range.start).await?),
+            Some(stream) if stream.at == start => self.stream.insert(stream),
+            _ => self.stream.insert(Stream::open(node, holder, block, start).await?),
         };
-        while stream.at < range.end {
-            if stream.rest.is_empty() {
-                stream.next_packet(block).await?;
-                continue;
-            }
-            let count = stream.rest.len().min((range.end - stream.at) as usize);
-            data.extend_from_slice(&stream.rest[..count]);
-            stream.rest.advance(count);
-            stream.at += count as u64;
+        while !left.is_empty() {
+            let count = match stream.rest.is_empty() {
+                true => stream.next_packet(block, left, sum).await?,
+                false => stream.hand_out(left, sum),
+            };
+            left = &mut left[count..];
         }
         let checksum = stream.checksum;
-        if range.end == block.len
+        if end == block.len
             && let Some(stream) = self.stream.take()
         {
             stream.finish().await;
         }
-        Ok((data, checksum))
+        Ok(checksum)
     }
 }
 
@@ -275,7 +275,7 @@ impl Stream {
         from: u64,
     ) -> Result<Stream> {
         let failed = |error| transfer_error(format!("reading {}", block.id), error);
-        let mut peer = node.connect(holder, 0).await?;
+        let mut peer = node.connect_to_source(holder).await?;
         let base_header = BaseHeaderProto {
             block: protocol::extended_block(block),
             token: Some(TokenProto::default()),
@@ -304,8 +304,18 @@ impl Stream {
         Ok(Stream { peer, checksum, seqno: -1, at: from, rest: Bytes::new(), next_packet: start })
     }
 
-    async fn next_packet(&mut self, block: &Block) -> Result<()> {
-        let packet = self.peer.reader.read_packet().await?;
+    /// Reads the next packet, to the start of `into` if that is where all of it goes, else to be handed out. Returns
+    /// how many bytes `into` has got.
+    async fn next_packet(
+        &mut self,
+        block: &Block,
+        into: &mut [u8],
+        sum: &mut UnitSum,
+    ) -> Result<usize> {
+        // The first packet may start a little earlier, at a chunk's start.
+        let early = self.at.saturating_sub(self.next_packet);
+        let room = if early == 0 { &mut *into } else { &mut [] };
+        let packet = self.peer.reader.read_packet_into(room).await?;
         let header = packet.header;
         let offset = u64::try_from(header.offset_in_block).unwrap_or(u64::MAX);
         if !header.follows(self.seqno) || header.last_packet || offset != self.next_packet {
@@ -318,14 +328,37 @@ impl Stream {
                 self.next_packet
             )));
         }
-        check(block, offset, self.checksum, &packet.data, &packet.checksums)?;
+        let len = header.data_len as usize;
+        let data = packet.apart.as_deref().unwrap_or_else(|| &into[..len]);
+        check(block, offset, self.checksum, data, &packet.checksums)?;
         self.seqno = header.seqno;
-        self.next_packet += packet.data.len() as u64;
-        self.rest = packet.data;
-        // The first packet may start a little earlier, at a chunk's start.
-        let early = self.at.saturating_sub(offset).min(self.rest.len() as u64);
-        self.rest.advance(early as usize);
-        Ok(())
+        self.next_packet += len as u64;
+        match packet.apart {
+            None => {
+                sum.add_chunks(offset, self.checksum, data, &packet.checksums);
+                self.at += len as u64;
+                Ok(len)
+            }
+            Some(apart) => {
+                self.rest = apart;
+                self.rest.advance(early.min(len as u64) as usize);
+                Ok(0)
+            }
+        }
+    }
+
+    /// Copies what was read already to the start of `into`.
+    fn hand_out(&mut self, into: &mut [u8], sum: &mut UnitSum) -> usize {
+        let count = self.rest.len().min(into.len());
+        let part = self.rest.split_to(count);
+        into[..count].copy_from_slice(&part);
+        sum.add(self.at, &part);
+        self.at += count as u64;
+        if self.rest.is_empty() {
+            // Its memory can be used for the next packet.
+            self.rest = Bytes::new();
+        }
+        count
     }
 
     /// Tells the sender that all was good; its failure to hear that changes nothing.

@@ -3,13 +3,12 @@
 //!
 //! Source: Hadoop 3.5.0 `StripedBlockWriter`.
 
+use super::buffers::Buffer;
 use super::plan::{Plan, Target};
 use crate::dataset::{Block, Checksum, ReplicaWriter, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, transfer_error};
 use crate::protocol;
-use bytes::Bytes;
-use cairn_codec::crc;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::common::TokenProto;
@@ -24,11 +23,13 @@ use tokio::task::JoinSet;
 
 /// Pieces that wait for a slow target.
 const MAX_WAITING: usize = 2;
+/// Pieces of a target that are not written yet: those that wait, the one that is written, the one that is made.
+pub(super) const MAX_HELD: usize = MAX_WAITING + 2;
 
 /// What a writer is told.
 pub(super) enum Order {
-    /// The next bytes of the unit.
-    Write(Bytes),
+    /// The next bytes of the unit, and the CRCs of their chunks.
+    Write { data: Buffer, crcs: Vec<u8> },
     /// They were all, and they are proven.
     Commit,
 }
@@ -64,16 +65,19 @@ async fn write(
     Budgeted { mut orders, is_urgent }: Budgeted,
 ) -> Result<()> {
     let mut sink = Sink::open(node, block, target, checksum).await?;
-    let mut crcs = Vec::new();
+    // Each packet is whole chunks, but for the unit's last.
+    let chunks = match sink {
+        Sink::Local { .. } => usize::MAX / checksum.chunk_len,
+        Sink::Remote { .. } => (node.config.send_packet_len / checksum.chunk_len).max(1),
+    };
+    let crc_len = checksum.kind.len();
     while let Some(order) = orders.recv().await {
-        let Order::Write(data) = order else { return sink.commit(node).await };
+        let Order::Write { data, crcs } = order else { return sink.commit(node).await };
         node.reconstructions.budgets(is_urgent).write.pass(data.len() as u64).await;
-        // Each packet is whole chunks, but for the unit's last.
-        let step = (node.config.send_packet_len / checksum.chunk_len).max(1) * checksum.chunk_len;
-        for packet in data.chunks(step) {
-            crcs.resize(checksum.kind.total_len(checksum.chunk_len, packet.len()), 0);
-            crc::chunk_crcs(checksum.kind, checksum.chunk_len, packet, &mut crcs);
-            sink.write(node, packet, &crcs).await?;
+        for (at, packet) in data.chunks(chunks * checksum.chunk_len).enumerate() {
+            let first = at * chunks * crc_len;
+            let len = checksum.kind.total_len(checksum.chunk_len, packet.len());
+            sink.write(node, packet, &crcs[first..first + len]).await?;
         }
     }
     sink.discard().await;
