@@ -87,6 +87,17 @@ struct Shared {
     wake: Notify,
 }
 
+impl Shared {
+    /// How far the volume's scanner has come. No lock is held while another one is taken: whoever scans takes them in
+    /// an order of its own.
+    fn status(&self) -> VolumeScan {
+        let suspects = lock(&self.suspects).waiting.len();
+        let bytes_in_last_hour = lock(&self.last_hour).sum(Instant::now());
+        let scan = lock(&self.scan).clone();
+        VolumeScan { suspects, bytes_in_last_hour, ..scan }
+    }
+}
+
 #[derive(Default)]
 struct Suspects {
     waiting: VecDeque<BlockId>,
@@ -155,15 +166,8 @@ impl Scanner {
 
     /// How far each volume's scanner has come.
     pub(crate) fn status(&self) -> Vec<VolumeScan> {
-        let mut all: Vec<VolumeScan> = self
-            .volumes
-            .values()
-            .map(|shared| VolumeScan {
-                suspects: lock(&shared.suspects).waiting.len(),
-                bytes_in_last_hour: lock(&shared.last_hour).sum(Instant::now()),
-                ..lock(&shared.scan).clone()
-            })
-            .collect();
+        let mut all: Vec<VolumeScan> =
+            self.volumes.values().map(|shared| shared.status()).collect();
         all.sort_by(|a, b| a.dir.cmp(&b.dir));
         all
     }
@@ -375,6 +379,20 @@ fn now_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_how_far_a_scan_is_holds_nothing_while_it_waits() {
+        let shared = Shared::default();
+        std::thread::scope(|scope| {
+            let scan = lock(&shared.scan);
+            let asking = scope.spawn(|| shared.status());
+            // Long enough that it waits for the scan's own figures.
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(shared.last_hour.try_lock().is_ok() && shared.suspects.try_lock().is_ok());
+            drop(scan);
+            assert_eq!(asking.join().unwrap().suspects, 0);
+        });
+    }
 
     #[test]
     fn a_suspect_is_looked_at_once_in_ten_minutes() {
