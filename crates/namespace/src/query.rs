@@ -624,12 +624,27 @@ pub fn content_summary(
     Ok(sum)
 }
 
+/// How a refusal tells the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathShown {
+    /// As the call gave it.
+    AsGiven,
+    /// As it was followed.
+    AsFollowed,
+}
+
 /// The status of a file, or `FileNotFound` if there is none or it is a directory.
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
-pub fn get_file(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<FileStatus> {
+pub fn get_file(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    told: PathShown,
+) -> Result<FileStatus> {
     let at = resolve(store, caller, path)?;
-    let missing = |text: &str| NamespaceError::FileNotFound(format!("{text}: {}", at.path));
+    let path = if told == PathShown::AsGiven { path } else { &at.path };
+    let missing = |text: &str| NamespaceError::FileNotFound(format!("{text}: {path}"));
     let status =
         FileStatus::of(&at.view(store), &at)?.ok_or_else(|| missing("File does not exist"))?;
     if status.inode.is_directory() {

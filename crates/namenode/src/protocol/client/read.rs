@@ -1,7 +1,7 @@
 //! Questions about paths: status, listings, locations, sums.
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
-use cairn_namespace::query::{self, FileStatus};
+use cairn_namespace::query::{self, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader, StoragePolicy};
@@ -209,19 +209,24 @@ fn location_count(entry: &pb::HdfsFileStatusProto) -> usize {
 pub async fn is_file_closed(node: &NameNode, call: &Call) -> Answer {
     let request: pb::IsFileClosedRequestProto = call.decode()?;
     let path = &request.src;
-    let status = existing_file(node, call, path).await?;
+    let status = existing_file(node, call, path, PathShown::AsGiven).await?;
     answer(&pb::IsFileClosedResponseProto { result: !status.is_under_construction() })
 }
 
 /// Source: Hadoop 3.5.0 `INodeFile#valueOf`.
-async fn existing_file(node: &NameNode, call: &Call, path: &str) -> Result<FileStatus, Refusal> {
-    node.query(call, |store, caller| query::get_file(store, caller, path)).await
+async fn existing_file(
+    node: &NameNode,
+    call: &Call,
+    path: &str,
+    told: PathShown,
+) -> Result<FileStatus, Refusal> {
+    node.query(call, |store, caller| query::get_file(store, caller, path, told)).await
 }
 
 /// Source: Hadoop 3.5.0 `FSDirAttrOp#getPreferredBlockSize`.
 pub async fn get_preferred_block_size(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetPreferredBlockSizeRequestProto = call.decode()?;
-    let status = existing_file(node, call, &request.filename).await?;
+    let status = existing_file(node, call, &request.filename, PathShown::AsFollowed).await?;
     answer(&pb::GetPreferredBlockSizeResponseProto { bsize: status.block_size() })
 }
 

@@ -1,5 +1,6 @@
 package cairn.interop;
 
+import cairn.interop.differential.Events;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -242,7 +243,7 @@ final class ClientCalls {
         EventBatch batch;
         while ((batch = watched.poll(2, TimeUnit.SECONDS)) != null) {
           for (Event event : batch.getEvents()) {
-            out.append(text(event)).append('\n');
+            out.append(Events.text(event)).append('\n');
           }
         }
       }
@@ -290,44 +291,6 @@ final class ClientCalls {
       }
       Thread.sleep(100);
     }
-  }
-
-  private static String text(Event event) {
-    return switch (event.getEventType()) {
-      case CREATE -> {
-        Event.CreateEvent e = (Event.CreateEvent) event;
-        yield "create " + e.getiNodeType() + " " + e.getPath() + " " + e.getOwnerName() + ":"
-            + e.getGroupName() + " " + e.getPerms() + " copies " + e.getReplication() + " block "
-            + e.getDefaultBlockSize() + " overwrite " + e.getOverwrite() + " link "
-            + e.getSymlinkTarget() + " ec " + e.isErasureCoded().orElse(null)
-            + (e.getCtime() > 0 ? "" : " without a time");
-      }
-      case CLOSE -> {
-        Event.CloseEvent e = (Event.CloseEvent) event;
-        yield "close " + e.getPath() + " " + e.getFileSize()
-            + (e.getTimestamp() > 0 ? "" : " without a time");
-      }
-      case APPEND -> {
-        Event.AppendEvent e = (Event.AppendEvent) event;
-        yield "append " + e.getPath() + " new block " + e.toNewBlock();
-      }
-      case RENAME -> {
-        Event.RenameEvent e = (Event.RenameEvent) event;
-        yield "rename " + e.getSrcPath() + " to " + e.getDstPath();
-      }
-      case UNLINK -> "unlink " + ((Event.UnlinkEvent) event).getPath();
-      case TRUNCATE -> {
-        Event.TruncateEvent e = (Event.TruncateEvent) event;
-        yield "truncate " + e.getPath() + " " + e.getFileSize();
-      }
-      case METADATA -> {
-        Event.MetadataUpdateEvent e = (Event.MetadataUpdateEvent) event;
-        yield "metadata " + e.getPath() + " " + e.getMetadataType() + " mtime " + e.getMtime()
-            + " atime " + e.getAtime() + " copies " + e.getReplication() + " owner "
-            + e.getOwnerName() + " group " + e.getGroupName() + " mode " + e.getPerms() + " acl "
-            + e.getAcls() + " xattr " + e.getxAttrs() + " removed " + e.isxAttrsRemoved();
-      }
-    };
   }
 
   /** A directive from words of the form {@code key=value}. */

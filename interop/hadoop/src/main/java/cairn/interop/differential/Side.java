@@ -9,6 +9,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
 import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.NameNodeProxiesClient;
@@ -25,6 +26,7 @@ final class Side implements AutoCloseable {
   private final Map<String, DistributedFileSystem> files = new HashMap<>();
   private Map<String, Long> ids = new HashMap<>();
   private String root = "/";
+  private DFSInotifyEventInputStream watched;
 
   /** Connects as the superuser and as each of {@code users}. */
   Side(URI uri, Configuration conf, List<String> users) throws Exception {
@@ -56,6 +58,14 @@ final class Side implements AutoCloseable {
     superuser().setPermission(folder, FsPermission.createImmutable((short) 0777));
     root = folder;
     ids = new HashMap<>();
+    watched = files.get("superuser").getInotifyEventStream();
+  }
+
+  /** What those are told who have watched since the beginning. */
+  List<String> events() throws Exception {
+    String end = root + "/end-of-events";
+    superuser().mkdirs(end, FsPermission.getDirDefault(), true);
+    return Events.until(watched, end).stream().map(this::normal).toList();
   }
 
   /** Removes what the calls have left, with its snapshots. */
