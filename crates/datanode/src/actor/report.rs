@@ -18,7 +18,7 @@ use cairn_wire::proto::datanode::{
 };
 use cairn_wire::proto::hdfs::DatanodeStorageProto;
 use prost::encoding::encode_varint;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -53,6 +53,7 @@ impl IncrementalReports {
         let mut event = event(done.id, done.gs, done.len, Status::Received);
         event.crc32c = done.crc32c;
         event.delete_hint = delete_hint;
+        self.forget_elsewhere(done.id, &done.storage_id);
         self.put(&done.storage_id, done.id, event);
         self.urgent.notify_one();
     }
@@ -82,6 +83,16 @@ impl IncrementalReports {
         self.urgent.notified().await;
     }
 
+    /// A replica that has come to a storage is on no other: what waits to be told of it there is void. The NameNode
+    /// takes storages in any order.
+    fn forget_elsewhere(&self, id: BlockId, storage_id: &str) {
+        for (other, events) in lock(&self.pending).iter_mut() {
+            if other != storage_id && events.get(&id).is_some_and(is_arrival) {
+                events.remove(&id);
+            }
+        }
+    }
+
     fn put(&self, storage_id: &str, id: BlockId, event: ReceivedDeletedBlockInfoProto) {
         let mut pending = lock(&self.pending);
         match pending.get_mut(storage_id) {
@@ -98,12 +109,22 @@ fn take(from: &Mutex<Pending>) -> Pending {
 /// Puts back what could not be told, unless something newer has happened.
 fn put_back(to: &Mutex<Pending>, untold: Pending) {
     let mut pending = lock(to);
+    let came = |events: &HashMap<BlockId, ReceivedDeletedBlockInfoProto>| -> Vec<BlockId> {
+        events.iter().filter(|(_, event)| is_arrival(event)).map(|(id, _)| *id).collect()
+    };
+    let moved: HashSet<BlockId> = pending.values().flat_map(came).collect();
     for (storage_id, events) in untold {
         let known = pending.entry(storage_id).or_default();
         for (id, event) in events {
-            known.entry(id).or_insert(event);
+            if !(is_arrival(&event) && moved.contains(&id)) {
+                known.entry(id).or_insert(event);
+            }
         }
     }
+}
+
+fn is_arrival(event: &ReceivedDeletedBlockInfoProto) -> bool {
+    event.status != Status::Deleted as i32
 }
 
 fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
@@ -246,5 +267,20 @@ mod tests {
         let events = take(&reports.pending);
         assert_eq!(events["DS-1"][&id].status, Status::Deleted as i32);
         assert!(take(&reports.pending).is_empty());
+    }
+
+    #[test]
+    fn a_replica_that_has_moved_is_told_of_in_one_place() {
+        let reports = IncrementalReports::default();
+        let (id, gs) = (BlockId(5), GenerationStamp(9));
+        let on =
+            |storage: &str| Finalized { id, gs, len: 3, storage_id: storage.into(), crc32c: None };
+        reports.received(&on("DS-RAM"), None);
+        let untold = take(&reports.pending);
+        reports.received(&on("DS-RAM"), None);
+        reports.received(&on("DS-DISK"), None);
+        put_back(&reports.pending, untold);
+        let events = take(&reports.pending);
+        assert!(events["DS-RAM"].is_empty() && events["DS-DISK"].contains_key(&id));
     }
 }
