@@ -43,6 +43,10 @@ impl StoragePolicy {
     /// The policy of files for which none is set.
     pub const HOT: StoragePolicy = policy(7, "HOT", &[Disk], &[], &[Archive]);
 
+    /// The policy of files that DataNodes keep in memory first.
+    pub const LAZY_PERSIST: StoragePolicy =
+        policy(15, "LAZY_PERSIST", &[RamDisk, Disk], &[Disk], &[Disk]);
+
     /// All policies in the order of their numbers.
     pub const ALL: [StoragePolicy; 8] = [
         policy(1, "PROVIDED", &[Provided, Disk], &[Provided, Disk], &[Provided, Disk]),
@@ -52,7 +56,7 @@ impl StoragePolicy {
         policy(10, "ONE_SSD", &[Ssd, Disk], &[Ssd, Disk], &[Ssd, Disk]),
         policy(12, "ALL_SSD", &[Ssd], &[Disk], &[Disk]),
         policy(14, "ALL_NVDIMM", &[Nvdimm], &[Disk], &[Disk]),
-        policy(15, "LAZY_PERSIST", &[RamDisk, Disk], &[Disk], &[Disk]),
+        StoragePolicy::LAZY_PERSIST,
     ];
 
     /// The policy of that number; [`StoragePolicy::HOT`] for [`StoragePolicy::UNSPECIFIED`] and

@@ -6,8 +6,8 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Writer};
 use crate::lease;
-use crate::ops::Context;
 use crate::ops::lease::{self as lease_ops, LastBlocks};
+use crate::ops::{Context, set_storage_policy};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
@@ -57,6 +57,10 @@ impl Append {
                  while appending file."
                     .to_string(),
             ));
+        }
+        if set_storage_policy::is_lazy(&at.chain) {
+            let what = format!("Cannot append to lazy persist file {}", at.path);
+            return Err(NamespaceError::UnsupportedOperation(what));
         }
         let (holder, machine) = (&self.holder, &self.client_machine);
         let waiting = lease_ops::take_over(cx, "APPEND_FILE", &at, holder, machine, self.replicas)?;

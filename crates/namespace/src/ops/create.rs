@@ -98,6 +98,11 @@ impl Create {
             }),
         };
         acl::inherit(&parent, &mut file, self.mode, cx.settings.posix_acl_inheritance);
+        // Whatever becomes of the directory's policy.
+        // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
+        if set_storage_policy::is_lazy(at.chain.iter().chain([&file])) {
+            file.storage_policy = set_storage_policy::LAZY_PERSIST;
+        }
         tree::add(cx.store, &at.chain, &file, cx.now_ms)?;
         lease::add(cx.store, &self.holder, file.id, cx.now_ms)?;
         at.chain.push(file);

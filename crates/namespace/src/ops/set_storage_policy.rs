@@ -30,16 +30,26 @@ const COLD: u8 = 2;
 const HOT: u8 = 7;
 const ALL_SSD: u8 = 12;
 /// It counts when a file is created only.
-const LAZY_PERSIST: u8 = 15;
+pub(crate) const LAZY_PERSIST: u8 = 15;
 
 /// The storage policy in force for the last inode of a chain from the root; 0 for the default.
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
-pub(crate) fn effective(chain: &[Inode]) -> u8 {
-    let set = chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0);
-    let file = chain.last().and_then(|inode| inode.file());
+pub(crate) fn effective<'a>(
+    chain: impl IntoIterator<Item = &'a Inode, IntoIter: DoubleEndedIterator>,
+) -> u8 {
+    let mut upwards = chain.into_iter().rev().peekable();
+    let file = upwards.peek().and_then(|inode| inode.file());
+    let set = upwards.map(|inode| inode.storage_policy).find(|id| *id != 0);
     let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
     set.filter(|id| !striped || SUITS_STRIPES.contains(id)).unwrap_or(0)
+}
+
+/// Whether the last inode of a chain from the root is a file that is kept in memory first.
+pub(crate) fn is_lazy<'a>(
+    chain: impl IntoIterator<Item = &'a Inode, IntoIter: DoubleEndedIterator>,
+) -> bool {
+    effective(chain) == LAZY_PERSIST
 }
 
 /// Sets or unsets a storage policy.

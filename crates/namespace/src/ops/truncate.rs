@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::ops::lease as lease_ops;
-use crate::ops::{self, Context, counter};
+use crate::ops::{self, Context, counter, set_storage_policy};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
@@ -44,6 +44,10 @@ impl Truncate {
                 "Cannot truncate file with striped block {}",
                 at.path
             )));
+        }
+        if set_storage_policy::is_lazy(&at.chain) {
+            let what = format!("Cannot truncate lazy persist file {}", at.path);
+            return Err(NamespaceError::UnsupportedOperation(what));
         }
         let old_len = file.len;
         let (holder, machine) = (&self.holder, &self.client_machine);

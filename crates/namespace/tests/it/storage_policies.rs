@@ -1,8 +1,11 @@
 //! Storage policies: which one is in force, and which cannot be set.
 
 use crate::support::{Fs, create, said};
+use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
 use cairn_stripe::BlockId;
 
@@ -69,4 +72,23 @@ fn lazy_persist_counts_at_creation_only() {
         said(&fs.err(set("/lazy", "HOT"))),
         (class, "Existing policy LAZY_PERSIST cannot be changed after file creation.".into())
     );
+    // A file keeps what its directory had when it was made.
+    fs.mkdirs("/d");
+    fs.ok(set("/d", "LAZY_PERSIST"));
+    fs.write("/d/f", &[]);
+    fs.ok(set("/d", "HOT"));
+    assert_eq!((in_force(&fs, "/d/f"), in_force(&fs, "/d")), (15, 7));
+    let (path, holder, client_machine) = ("/d/f".to_string(), "w".to_string(), String::new());
+    let append = Append {
+        path: path.clone(),
+        holder: holder.clone(),
+        client_machine: client_machine.clone(),
+        new_block: false,
+        replicas: LastBlocks::default(),
+    };
+    let cut = Truncate { path, new_len: 0, holder, client_machine };
+    let class = "UnsupportedOperationException".to_string();
+    let cannot = |what: &str| (class.clone(), format!("Cannot {what} lazy persist file /d/f"));
+    assert_eq!(said(&fs.err(append)), cannot("append to"));
+    assert_eq!(said(&fs.err(cut)), cannot("truncate"));
 }

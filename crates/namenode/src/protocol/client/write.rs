@@ -14,7 +14,7 @@ use cairn_namespace::ops::lease::{RecoverLease, RenewLease};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, Caller, Command, InodeId, Outcome, query};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockState, Reader};
+use cairn_redundancy::{BlockState, Reader, StoragePolicy};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -81,7 +81,11 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
         replication: u16::try_from(request.replication).unwrap_or(u16::MAX),
         block_size: request.block_size,
         ec_policy: request.ec_policy_name.filter(|name| !name.is_empty()),
-        storage_policy: request.storage_policy.filter(|name| !name.is_empty()),
+        // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
+        storage_policy: match has(flags, pb::CreateFlagProto::LazyPersist) {
+            true => Some(StoragePolicy::LAZY_PERSIST.name.to_string()),
+            false => request.storage_policy.filter(|name| !name.is_empty()),
+        },
         path: request.src,
     };
     let path = command.path.clone();
