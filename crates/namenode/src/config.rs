@@ -228,6 +228,9 @@ pub struct NameNodeConfig {
     pub lease_hard_limit: Duration,
     /// Key `dfs.namenode.lease-recheck-interval-ms`.
     pub lease_recheck_interval: Duration,
+    /// Time between looks for lost files with the policy LAZY_PERSIST, which are deleted; zero for none.
+    /// Key `dfs.namenode.lazypersist.file.scrub.interval.sec`.
+    pub lazy_persist_scrub_interval: Duration,
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
 
@@ -313,6 +316,7 @@ impl Default for NameNodeConfig {
             lease_soft_limit: Duration::from_secs(60),
             lease_hard_limit: Duration::from_secs(1200),
             lease_recheck_interval: Duration::from_secs(2),
+            lazy_persist_scrub_interval: Duration::from_secs(300),
             retry_cache_expiry: Duration::from_secs(600),
             salvager: None,
             properties: Vec::new(),

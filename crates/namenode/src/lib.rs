@@ -9,6 +9,7 @@ pub mod config;
 pub mod fsck;
 pub mod hosts;
 pub mod journal;
+mod lazy_files;
 mod leases;
 pub mod lookup;
 pub mod node;

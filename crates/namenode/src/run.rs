@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use crate::caching::{self, Caching};
 use crate::config::{self, NameNodeConfig};
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
+use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
@@ -212,6 +213,7 @@ impl RunningNameNode {
         spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(caching::watch_directives(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(lazy_files::watch(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(stop_without_log(Arc::clone(&node), stop.clone()))));
         RunningNameNode { rpc_addr: node.rpc_addr, http_addr, node, stop, tasks }

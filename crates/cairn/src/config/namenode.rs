@@ -25,6 +25,8 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;
     conf.seconds("dfs.namenode.lease-hard-limit-sec", &mut c.lease_hard_limit)?;
     conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
+    let lazy = "dfs.namenode.lazypersist.file.scrub.interval.sec";
+    conf.seconds(lazy, &mut c.lazy_persist_scrub_interval)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();

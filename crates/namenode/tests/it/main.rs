@@ -6,6 +6,7 @@ mod caching;
 mod cluster;
 mod fsck;
 mod journal;
+mod lazy_files;
 mod leaving;
 mod lifecycle;
 mod mending;
