@@ -23,6 +23,9 @@ use connection::{AckEvent, Connection};
 use std::collections::VecDeque;
 use tokio::sync::{mpsc, oneshot};
 
+/// The policy LAZY_PERSIST. Source: Hadoop 3.5.0 `HdfsConstants.MEMORY_STORAGE_POLICY_ID`.
+const LAZY_PERSIST: u32 = 15;
+
 /// What the writer wants.
 pub(crate) enum Command {
     /// Send these bytes of the current block, or of a new one.
@@ -328,6 +331,7 @@ impl OpenBlock {
             sent: self.sent_len,
             new_stamp: stamp,
             block_size: file.status.block_size,
+            is_lazy: file.status.storage_policy == LAZY_PERSIST,
             checksums: file.checksums,
         };
         let stream = open_write(file.fs.config(), &op).await?;

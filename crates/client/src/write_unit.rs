@@ -234,6 +234,7 @@ impl Task {
             sent: self.len,
             new_stamp,
             block_size: setup.block_size,
+            is_lazy: false,
             checksums: setup.checksums,
         };
         let stream = open_write(self.config(), &op).await?;

@@ -129,6 +129,10 @@ async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<Pages> {
     let Some(replica) = dataset.get(id).filter(finalized) else {
         return Err(DataNodeError::peer(format!("there is no finalized replica of {id}")));
     };
+    if dataset.volume_of(id).is_some_and(|volume| volume.is_ram()) {
+        let what = format!("Caching not supported on {id} since the volume is backed by RAM");
+        return Err(DataNodeError::peer(what));
+    }
     let len = replica.on_disk_len();
     let block =
         Block { pool: dataset.pool_id().unwrap_or_default().into(), id, gs: replica.gs(), len };

@@ -101,10 +101,15 @@ pub struct DataNodeConfig {
     /// Bytes per second of all copies that the NameNode orders, 0 for any:
     /// `dfs.datanode.data.transfer.bandwidthPerSec`.
     pub transfer_bandwidth: u64,
-    /// Bytes of memory for replicas, 0 for none: `dfs.datanode.max.locked.memory`.
+    /// Bytes of memory for replicas that are cached or on RAM_DISK volumes, 0 for none:
+    /// `dfs.datanode.max.locked.memory`.
     pub max_locked_memory: u64,
     /// Time between reports of the replicas in memory: `dfs.cachereport.intervalMsec`.
     pub cache_report_interval: Duration,
+    /// Time between rounds of the lazy writer: `dfs.datanode.lazywriter.interval.sec`.
+    pub lazy_writer_interval: Duration,
+    /// Whether writers on other machines may have replicas in memory: `dfs.datanode.non.local.lazy.persist`.
+    pub non_local_lazy_persist: bool,
     /// Space asked of a volume for a block whose length is not known: `dfs.blocksize`.
     pub block_len_estimate: u64,
     /// Data bytes of a packet that this DataNode sends to readers.
@@ -176,6 +181,8 @@ impl Default for DataNodeConfig {
             transfer_bandwidth: 0,
             max_locked_memory: 0,
             cache_report_interval: Duration::from_secs(10),
+            lazy_writer_interval: Duration::from_secs(60),
+            non_local_lazy_persist: false,
             block_len_estimate: 128 << 20,
             send_packet_len: 256 << 10,
             reconstruction_threads: 8,

@@ -3,10 +3,11 @@
 //! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
 //! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
 //! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
-//! in `dataset/inspect.rs`, the open
+//! in `dataset/inspect.rs`, replicas in memory in `dataset/ram.rs`, the open
 //! files of a replica in `dataset/{reader,writer}.rs`. Tested in `tests/it`.
 
 mod inspect;
+mod ram;
 mod reader;
 mod recover;
 mod relocate;
@@ -14,6 +15,7 @@ mod slot;
 mod write;
 mod writer;
 
+pub use ram::RamDiskStats;
 pub(crate) use reader::ReadView;
 pub(crate) use relocate::Relocation;
 pub(crate) use write::{StorageWish, WriteKind};
@@ -21,8 +23,9 @@ pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 
 use crate::config::{DataNodeConfig, Durability, StorageType};
 use crate::error::{Context, DataNodeError, Result};
+use crate::memory::LockedMemory;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
-use crate::volume::{Volume, scan};
+use crate::volume::{Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -72,6 +75,8 @@ struct Entry {
     /// CRC of the last chunk while that chunk may still grow.
     last_crc: Option<u32>,
     writer: Option<Arc<WriterSlot>>,
+    /// Its memory, if its volume is a RAM_DISK.
+    ram: Option<ram::Hold>,
 }
 
 /// The replicas of this DataNode.
@@ -95,6 +100,7 @@ pub(crate) struct Dataset {
     deleting: Mutex<HashSet<BlockId>>,
     /// How often the NameNode was asked for a registration.
     registrations: AtomicU64,
+    ram: ram::Ram,
 }
 
 impl Dataset {
@@ -139,6 +145,7 @@ impl Dataset {
             map: Mutex::default(),
             deleting: Mutex::default(),
             registrations: AtomicU64::new(0),
+            ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;
@@ -227,19 +234,36 @@ impl Dataset {
         tracing::info!(dir = %volume.root().display(), replicas = replicas.len(), "volume is open");
         let mut map = self.lock();
         for replica in replicas {
-            Dataset::keep_better(&mut map, replica, volume);
+            self.keep_better(&mut map, replica, volume);
         }
     }
 
-    /// Of two replicas of a block, found on two volumes, the newer and longer one counts.
-    fn keep_better(map: &mut HashMap<BlockId, Entry>, replica: Replica, volume: &Arc<Volume>) {
-        let rank = |r: &Replica| (r.gs(), r.on_disk_len(), std::cmp::Reverse(r.state()));
-        if map.get(&replica.id()).is_some_and(|old| rank(&old.replica) >= rank(&replica)) {
-            tracing::warn!(block = %replica.id(), dir = %volume.root().display(), "ignored an older replica");
-            return;
+    /// Of two replicas of a block, found on two volumes, the newer and longer one counts, and of two like ones that
+    /// on a disk. What is not needed in memory goes.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPoolSlice#selectReplicaToDelete`.
+    fn keep_better(
+        &self,
+        map: &mut HashMap<BlockId, Entry>,
+        replica: Replica,
+        volume: &Arc<Volume>,
+    ) {
+        let rank = |r: &Replica, volume: &Volume| {
+            (r.gs(), r.on_disk_len(), std::cmp::Reverse(r.state()), !volume.is_ram())
+        };
+        let (id, ram) = (replica.id(), self.ram.found(&replica, volume));
+        let new = Entry { volume: volume.clone(), last_crc: None, writer: None, replica, ram };
+        let known = map.get(&id);
+        let is_known =
+            known.is_some_and(|old| rank(&old.replica, &old.volume) >= rank(&new.replica, volume));
+        let other = if is_known { Some(new) } else { map.insert(id, new) };
+        let Some(other) = other else { return };
+        tracing::warn!(block = %id, dir = %other.volume.root().display(), "ignored an older replica");
+        if other.volume.is_ram()
+            && let Err(error) = self.delete_files(&other)
+        {
+            tracing::warn!(block = %id, %error, "cannot delete a replica in memory that a disk has");
         }
-        let entry = Entry { volume: volume.clone(), last_crc: None, writer: None, replica };
-        map.insert(entry.replica.id(), entry);
     }
 
     /// Forgets all replicas, so that work that outlives the DataNode changes no file any more, and takes the
@@ -334,6 +358,9 @@ impl Dataset {
         if let Some(slot) = &entry.writer {
             slot.stop();
         }
+        if let Some(hold) = &entry.ram {
+            hold.note_deleted();
+        }
         let deleted = self.delete_files(&entry);
         self.deleting().remove(&id);
         deleted?;
@@ -353,6 +380,10 @@ impl Dataset {
     fn delete_files(&self, entry: &Entry) -> Result<()> {
         let replica = &entry.replica;
         let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
+        if let Some((saved, volume)) = entry.ram.as_ref().and_then(|h| h.saved_files(replica)) {
+            volume.sub_used(saved.size());
+            relocate::remove(&saved);
+        }
         // What cannot be deleted is no replica either; the directory scanner counts it again if it takes it in.
         entry.volume.sub_used(files.size());
         for path in [&files.data, &files.meta] {
@@ -405,7 +436,7 @@ impl Dataset {
         if volume.fail() {
             tracing::error!(dir = %volume.root().display(), error = %why, "volume failed");
             self.lock().retain(|_, entry| {
-                let stays = entry.volume.storage_id() != volume.storage_id();
+                let stays = self.survives(entry, volume);
                 if let (false, Some(slot)) = (stays, &entry.writer) {
                     slot.stop();
                 }
@@ -492,7 +523,9 @@ impl Dataset {
             most = most.max(room);
             room >= len
         };
-        let healthy: Vec<&Arc<Volume>> = self.volumes.iter().filter(|v| !v.is_failed()).collect();
+        // What goes to memory is chosen elsewhere.
+        let healthy: Vec<&Arc<Volume>> =
+            self.volumes.iter().filter(|v| !v.is_failed() && !v.is_ram()).collect();
         let of_type: Vec<&Arc<Volume>> =
             healthy.iter().copied().filter(|v| v.storage_type() == wish.storage_type).collect();
         if let Some(volume) =

@@ -9,6 +9,7 @@ mod cache;
 mod config;
 mod dataset;
 mod error;
+mod lazy_writer;
 mod memory;
 mod node;
 mod ops;
@@ -21,6 +22,7 @@ mod server;
 mod volume;
 
 pub use config::{DataDir, DataNodeConfig, Durability, StorageType};
+pub use dataset::RamDiskStats;
 pub use error::DataNodeError;
 pub use run::{DataNode, RunningDataNode};
 pub use scanner::VolumeScan;

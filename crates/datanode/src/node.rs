@@ -11,7 +11,7 @@ use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
-use crate::volume::{Volume, sys};
+use crate::volume::Volume;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -111,10 +111,10 @@ impl Node {
         };
         Node {
             scanner: Scanner::new(dataset.volumes(), &config),
+            memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
             cache: BlockCache::default(),
-            memory: LockedMemory::new(config.max_locked_memory, sys::page_len()),
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
             orders: Orders::default(),

@@ -2,8 +2,9 @@
 
 use crate::actor;
 use crate::config::DataNodeConfig;
-use crate::dataset::{Dataset, blocking};
+use crate::dataset::{Dataset, RamDiskStats, blocking};
 use crate::error::{Context, DataNodeError};
+use crate::lazy_writer;
 use crate::node::{INTER_DATANODE, Node};
 use crate::pages;
 use crate::protocol::{client, inter, reconfigure};
@@ -57,6 +58,7 @@ impl DataNode {
         node.tasks.spawn(actor::watch_orders(node.clone()));
         node.tasks.spawn(stop_when_given_up(node.clone()));
         scanner::start(&node);
+        lazy_writer::start(&node);
         tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
         Ok(RunningDataNode { node })
     }
@@ -96,6 +98,11 @@ impl RunningDataNode {
     /// How far the block scanner of each volume has come.
     pub fn volume_scans(&self) -> Vec<VolumeScan> {
         self.node.scanner.status()
+    }
+
+    /// What has become of replicas on RAM_DISK volumes.
+    pub fn ram_disk_stats(&self) -> RamDiskStats {
+        self.node.dataset.ram_disk_stats()
     }
 
     /// Completes when the DataNode has stopped by itself, because more volumes failed than may, because the NameNode

@@ -217,7 +217,7 @@ pub(crate) fn start(node: &Arc<Node>) {
 }
 
 /// Completes when the NameNode has accepted this DataNode: before, nobody would hear of what is found.
-async fn name_node_known(node: &Node) {
+pub(crate) async fn name_node_known(node: &Node) {
     while node.dataset.pool_id().is_none() || node.registration().is_err() {
         tokio::time::sleep(WAIT_FOR_NAME_NODE).await;
     }

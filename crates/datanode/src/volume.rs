@@ -147,6 +147,13 @@ impl Volume {
         self.storage_type
     }
 
+    /// Whether what it holds is lost with the power.
+    ///
+    /// Source: Hadoop 3.5.0 `FsVolumeSpi#isTransientStorage`.
+    pub(crate) fn is_ram(&self) -> bool {
+        self.storage_type == StorageType::RamDisk
+    }
+
     /// Bytes left to others.
     pub(crate) fn reserved(&self) -> u64 {
         self.reserved

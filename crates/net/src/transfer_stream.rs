@@ -149,6 +149,16 @@ impl TransferStream {
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.reader.peer_addr()
     }
+
+    /// Whether the peer is on this machine.
+    ///
+    /// Source: Hadoop 3.5.0 `BasicInetPeer`, `NetUtils#isLocalAddress`.
+    pub fn is_local(&self) -> bool {
+        let (Ok(peer), Ok(local)) = (self.reader.peer_addr(), self.reader.local_addr()) else {
+            return false;
+        };
+        peer.ip().is_loopback() || peer.ip() == local.ip()
+    }
 }
 
 #[cfg(test)]

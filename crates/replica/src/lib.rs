@@ -6,9 +6,11 @@
 //! shrinks, and bytes below its acknowledged length are never given up by an operation of a writer.
 
 pub mod checksum;
+pub mod ram_disk;
 pub mod recovery;
 pub mod state;
 
 pub use checksum::{ChunkTail, CrcFold, Placement};
+pub use ram_disk::{RamDisk, Ticket};
 pub use recovery::{Candidate, RecoveryPlan};
 pub use state::{RecoveryInfo, Replica, ReplicaError, ReplicaState};

@@ -45,8 +45,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
     conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
-    conf.bytes("dfs.datanode.max.locked.memory", &mut c.max_locked_memory)?;
-    conf.millis("dfs.cachereport.intervalMsec", &mut c.cache_report_interval)?;
+    memory(conf, &mut c)?;
     bound_capacity(conf, &mut c.data_dirs)?;
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;
@@ -69,6 +68,13 @@ fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
         conf.bytes(&format!("dfs.datanode.ec.reconstruct.{way}.bandwidthPerSec"), bandwidth)?;
     }
     Ok(())
+}
+
+fn memory(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    conf.bytes("dfs.datanode.max.locked.memory", &mut c.max_locked_memory)?;
+    conf.millis("dfs.cachereport.intervalMsec", &mut c.cache_report_interval)?;
+    conf.seconds("dfs.datanode.lazywriter.interval.sec", &mut c.lazy_writer_interval)?;
+    conf.boolean("dfs.datanode.non.local.lazy.persist", &mut c.non_local_lazy_persist)
 }
 
 fn scanners(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -102,16 +108,21 @@ fn timing(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
 
 /// The medium in brackets before a volume's folder: `[SSD]file:///data/1`.
 fn storage_type(text: &str) -> Result<StorageType> {
-    let Some((medium, _)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
-        return Ok(StorageType::Disk);
-    };
-    match medium.to_ascii_uppercase().as_str() {
+    match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, _)) => medium(name),
+        None => Ok(StorageType::Disk),
+    }
+}
+
+/// A storage type that a DataNode can have, by its name.
+pub fn medium(name: &str) -> Result<StorageType> {
+    match name.to_ascii_uppercase().as_str() {
         "DISK" => Ok(StorageType::Disk),
         "SSD" => Ok(StorageType::Ssd),
         "ARCHIVE" => Ok(StorageType::Archive),
         "RAM_DISK" => Ok(StorageType::RamDisk),
         "NVDIMM" => Ok(StorageType::Nvdimm),
-        _ => bail!("{medium} is no storage type that a DataNode can have"),
+        _ => bail!("{name} is no storage type that a DataNode can have"),
     }
 }
 
@@ -145,11 +156,16 @@ mod tests {
         conf.set("dfs.datanode.scan.period.hours", "-1");
         conf.set("dfs.block.scanner.volume.bytes.per.second", "2m");
         conf.set("dfs.datanode.directoryscan.interval", "1h");
+        conf.set("dfs.datanode.max.locked.memory", "64m");
+        conf.set("dfs.datanode.lazywriter.interval.sec", "1");
+        conf.set("dfs.datanode.non.local.lazy.persist", "true");
         let c = read(&conf).unwrap();
         assert!(c.scan_period.is_zero());
         assert_eq!((c.scan_bytes_per_second, c.directory_scan_interval.as_secs()), (2 << 20, 3600));
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);
         assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
+        assert_eq!((c.max_locked_memory, c.lazy_writer_interval.as_secs()), (64 << 20, 1));
+        assert!(c.non_local_lazy_persist);
         assert_eq!(c.name_node, "nn:9000");
         let capacity = Some(1 << 30);
         assert_eq!(

@@ -52,6 +52,8 @@ pub(crate) struct WriteOp<'a> {
     /// Full length of a block, for placing it on a volume.
     pub block_size: u64,
     pub checksums: Checksums,
+    /// The DataNode may keep the block in memory first.
+    pub is_lazy: bool,
 }
 
 /// Opens a write; the pipeline is ready for packets.
@@ -75,7 +77,7 @@ pub(crate) async fn open_write(config: &ClientConfig, op: &WriteOp<'_>) -> Resul
         caching_strategy: Some(CachingStrategyProto { drop_behind: None, readahead: None }),
         storage_type: Some(first.storage_type),
         target_storage_types: rest.iter().map(|target| target.storage_type).collect(),
-        allow_lazy_persist: Some(false),
+        allow_lazy_persist: Some(op.is_lazy),
         pinning: Some(false),
         target_pinnings: vec![false; rest.len()],
         storage_id: Some(first.storage_id.clone()),

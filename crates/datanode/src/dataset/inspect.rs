@@ -52,6 +52,8 @@ impl Dataset {
         id: BlockId,
         volume: &Volume,
     ) -> Result<Option<GenerationStamp>> {
+        // One that is in memory may have been saved.
+        self.serve_saved_if_vanished(id);
         let mut map = self.lock();
         let Some(entry) = map.get(&id).filter(|entry| is_finalized_on(entry, volume)) else {
             return Ok(None);
@@ -84,7 +86,8 @@ impl Dataset {
             return Ok(None);
         };
         let replica = Replica::new(id, gs, ReplicaState::Finalized, data.len());
-        let entry = Entry { replica, volume: volume.clone(), last_crc: None, writer: None };
+        let ram = self.ram.found(&replica, volume);
+        let entry = Entry { replica, volume: volume.clone(), last_crc: None, writer: None, ram };
         map.insert(id, entry);
         volume.add_used(data.len() + meta.len());
         let storage_id = volume.storage_id().into();

@@ -46,7 +46,10 @@ impl Dataset {
         loop {
             let view = match self.try_open_read(block) {
                 // Finalized meanwhile: the files have moved.
-                Err(error) if error.is_missing_file() => self.try_open_read(block)?,
+                Err(error) if error.is_missing_file() => {
+                    self.serve_saved_if_vanished(block.id);
+                    self.try_open_read(block)?
+                }
                 other => other?,
             };
             let is_open =
@@ -58,7 +61,8 @@ impl Dataset {
         }
     }
 
-    fn try_open_read(&self, block: &Block) -> Result<ReadView> {
+    /// Opens a replica as it is now.
+    pub(super) fn try_open_read(&self, block: &Block) -> Result<ReadView> {
         let (files, gs, end, visible, last_crc) = {
             let map = self.lock();
             let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;

@@ -76,9 +76,15 @@ impl Dataset {
             let mut map = self.lock();
             let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
             check(entry)?;
+            if let Some(hold) = &mut entry.ram {
+                hold.void_saved(&entry.replica);
+            }
             volume.sub_used(truncate(&from, len)?);
             move_files(&from, &to)?;
             entry.replica.finish_recovery(gs, len);
+            if let Some(hold) = &mut entry.ram {
+                hold.note_finalized(len);
+            }
             entry.last_crc = None;
         }
         self.sync_or_condemn(block.id, &volume, || self.sync_files(&to))?;
@@ -90,7 +96,8 @@ impl Dataset {
         copied.inspect_err(|_| _ = copy.set_aside())?;
         volume.add_used(copy.size());
         let replica = Replica::new(new_id, recovery_id, ReplicaState::Finalized, new_len);
-        self.lock().insert(new_id, Entry { replica, volume, last_crc: None, writer: None });
+        let ram = self.ram.found(&replica, &volume);
+        self.lock().insert(new_id, Entry { replica, volume, last_crc: None, writer: None, ram });
         self.summary(new_id)
     }
 

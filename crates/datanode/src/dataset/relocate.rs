@@ -3,16 +3,18 @@
 //! The copy is whole, checked and durable among the finalized replicas of the new volume before the map
 //! points there; only then do the old files go. A crash between leaves two equal ones.
 
+use super::ram::cannot_move;
 use super::writer::make_finalized_dir;
-use super::{Block, Dataset, Finalized, ReadView, StorageWish, blocking, not_found};
+use super::{Block, Dataset, Entry, Finalized, ReadView, StorageWish, blocking, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc;
-use cairn_replica::{ReplicaError, ReplicaState};
+use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +25,25 @@ const STEP: u64 = 1 << 20;
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// A replica as it is when its move begins.
-struct Origin {
+pub(super) struct Origin {
     id: BlockId,
-    gs: GenerationStamp,
-    len: u64,
+    pub(super) gs: GenerationStamp,
+    pub(super) len: u64,
     volume: Arc<Volume>,
+}
+
+impl Origin {
+    pub(super) fn of(entry: &Entry) -> Origin {
+        let replica = &entry.replica;
+        let (id, gs, len) = (replica.id(), replica.gs(), replica.on_disk_len());
+        Origin { id, gs, len, volume: entry.volume.clone() }
+    }
+
+    /// Whether `replica` is still what was copied.
+    pub(super) fn is(&self, replica: &Replica) -> bool {
+        replica.state() == ReplicaState::Finalized
+            && (replica.gs(), replica.on_disk_len()) == (self.gs, self.len)
+    }
 }
 
 /// A replica's bytes on another volume of this DataNode, not a replica yet. They go if this is dropped.
@@ -39,6 +55,16 @@ pub(crate) struct Relocation {
     copy: Unfinished,
     /// Held until the copy counts.
     _room: Room,
+}
+
+impl Relocation {
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    pub(super) fn target(&self) -> &Arc<Volume> {
+        &self.target
+    }
 }
 
 /// Room set aside on a volume.
@@ -74,8 +100,20 @@ impl Dataset {
         self.check_pool(&block.pool)?;
         let origin = self.origin(block)?;
         let target = self.volume_to_move_to(&origin, wish)?;
+        let view = self.open_read(block, 0).await?;
+        self.copy_to(origin, target, view, budget).await
+    }
+
+    /// Copies a replica's bytes to `target`, checking each against its CRC.
+    pub(super) async fn copy_to(
+        &self,
+        origin: Origin,
+        target: Arc<Volume>,
+        view: ReadView,
+        budget: &Budget,
+    ) -> Result<Relocation> {
         let room = Room::new(&target, origin.len);
-        let view = Arc::new(self.open_read(block, 0).await?);
+        let view = Arc::new(view);
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let tmp = target.pool()?.tmp.join(format!("move-{number}-{}", origin.id));
         let copy = Unfinished(ReplicaFiles { data: tmp.with_extension("blk"), meta: tmp });
@@ -102,7 +140,8 @@ impl Dataset {
         let dataset = self.clone();
         blocking(move || {
             let Relocation { origin, target, .. } = &relocation;
-            let placed = dataset.place(&relocation)?;
+            let dir = target.pool()?.finalized_dir(origin.id);
+            let placed = dataset.place(&relocation, &dir)?;
             dataset.switch_over(origin, target, &placed)
         })
         .await
@@ -123,7 +162,10 @@ impl Dataset {
                 block.id, block.len
             )));
         }
-        Ok(Origin { id: block.id, gs: block.gs, len, volume: entry.volume.clone() })
+        match entry.volume.is_ram() {
+            true => Err(cannot_move(block.id)),
+            false => Ok(Origin::of(entry)),
+        }
     }
 
     fn volume_to_move_to(&self, origin: &Origin, wish: &StorageWish) -> Result<Arc<Volume>> {
@@ -137,7 +179,7 @@ impl Dataset {
         let room = |volume: &Volume| volume.usage().map_or(0, |usage| usage.remaining);
         let others = self.volumes.iter().filter(|volume| {
             let of_type = volume.storage_type() == wish.storage_type;
-            of_type && volume.storage_id() != here && !volume.is_failed()
+            of_type && volume.storage_id() != here && !volume.is_failed() && !volume.is_ram()
         });
         let best = others.max_by_key(|v| (v.storage_id() == wish.storage_id, room(v)));
         let most = best.map_or(0, |volume| room(volume));
@@ -146,21 +188,20 @@ impl Dataset {
             .ok_or(DataNodeError::NoSpace { most, needed: origin.len })
     }
 
-    /// Brings both files to where they belong on the target, durably if so configured. Blocking.
-    fn place(&self, relocation: &Relocation) -> Result<ReplicaFiles> {
+    /// Brings both files to `dir` on the target, durably if so configured. Blocking.
+    pub(super) fn place(&self, relocation: &Relocation, dir: &Path) -> Result<ReplicaFiles> {
         let Relocation { origin, target, view, data, copy: Unfinished(copy), .. } = relocation;
-        let dir = target.pool()?.finalized_dir(origin.id);
-        let to = ReplicaFiles::in_dir(&dir, origin.id, origin.gs);
+        let to = ReplicaFiles::in_dir(dir, origin.id, origin.gs);
         view.copy_meta(&copy.meta)?;
         let is_stable = self.is_stable();
-        make_finalized_dir(&dir, is_stable)?;
+        make_finalized_dir(dir, is_stable)?;
         if is_stable {
             sys::sync(data, &copy.data)?;
             sys::sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
         }
         target.check_not_failed()?;
         let moved = super::write::move_files(copy, &to);
-        let durable = moved.and_then(|()| if is_stable { sys::sync_dir(&dir) } else { Ok(()) });
+        let durable = moved.and_then(|()| if is_stable { sys::sync_dir(dir) } else { Ok(()) });
         durable.inspect_err(|_| remove(&to))?;
         Ok(to)
     }
@@ -177,10 +218,8 @@ impl Dataset {
         let old = {
             let mut map = self.lock();
             let unchanged = map.get_mut(&id).filter(|entry| {
-                let replica = &entry.replica;
                 entry.writer.is_none()
-                    && replica.state() == ReplicaState::Finalized
-                    && (replica.gs(), replica.on_disk_len()) == (gs, origin.len)
+                    && origin.is(&entry.replica)
                     && entry.volume.storage_id() == origin.volume.storage_id()
                     && !target.is_failed()
             });
@@ -212,7 +251,8 @@ fn checked_bytes(view: &ReadView, at: u64, end: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn remove(files: &ReplicaFiles) {
+/// Deletes files that are not needed any more.
+pub(super) fn remove(files: &ReplicaFiles) {
     for path in [&files.data, &files.meta] {
         if let Err(error) = fs::remove_file(path) {
             tracing::warn!(path = %path.display(), %error, "cannot delete a file of a moved replica");

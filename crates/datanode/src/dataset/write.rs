@@ -1,10 +1,11 @@
 //! Operations that give a replica a writer: create, append, and pipeline recovery.
 
+use super::ram::Hold;
 use super::slot::WriterSlot;
 use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
 use super::{Block, Checksum, Dataset, Entry, StorageType, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, scan, sys};
+use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -21,6 +22,8 @@ pub(crate) struct StorageWish {
     pub(crate) storage_type: StorageType,
     /// Empty for any.
     pub(crate) storage_id: String,
+    /// Memory comes first, if there is some.
+    pub(crate) in_memory: bool,
 }
 
 /// What a new replica will become.
@@ -49,7 +52,10 @@ impl Dataset {
     ) -> Result<ReplicaWriter> {
         self.check_pool(&block.pool)?;
         let room = if block.len == 0 { self.block_len_estimate } else { block.len };
-        let volume = self.choose_volume(wish, room)?;
+        let (volume, mut ram) = match self.memory_for(block, wish).await? {
+            Some((volume, hold)) => (volume, Some(hold)),
+            None => (self.choose_volume(wish, room)?, None),
+        };
         let (state, gs) = match kind {
             WriteKind::Rbw => (ReplicaState::Rbw, new_gs.max(block.gs)),
             WriteKind::Temporary { .. } => (ReplicaState::Temporary, block.gs),
@@ -75,7 +81,9 @@ impl Dataset {
                         }
                         let replica = Replica::new(block.id, gs, state, 0);
                         let (volume, writer) = (volume.clone(), Some(slot.clone()));
-                        map.insert(block.id, Entry { replica, volume, last_crc: None, writer });
+                        let ram = ram.take();
+                        let entry = Entry { replica, volume, last_crc: None, writer, ram };
+                        map.insert(block.id, entry);
                         None
                     }
                 }
@@ -89,6 +97,19 @@ impl Dataset {
         volume.promise(room);
         let opening = Opening { id: block.id, gs, volume, slot, files, promised: room };
         ReplicaWriter::create(self.clone(), opening, checksum)
+    }
+
+    /// A place in memory, if it is wished and there is one.
+    async fn memory_for(
+        self: &Arc<Self>,
+        block: &Block,
+        wish: &StorageWish,
+    ) -> Result<Option<(Arc<Volume>, Hold)>> {
+        if !wish.in_memory {
+            return Ok(None);
+        }
+        let (dataset, id, len) = (self.clone(), block.id, block.len);
+        blocking(move || Ok(dataset.choose_memory(id, len))).await
     }
 
     /// Opens a finalized replica of `len` bytes for appending.
@@ -226,8 +247,16 @@ impl Dataset {
         let old = &entry.replica;
         let from = entry.volume.files(old.id(), old.gs(), old.place())?;
         let to = entry.volume.files(next.id(), next.gs(), next.place())?;
+        if let Some(hold) = &mut entry.ram {
+            hold.void_saved(old);
+        }
         move_files(&from, &to)?;
         entry.replica = next;
+        if let Some(hold) = &mut entry.ram
+            && entry.replica.state() == ReplicaState::Finalized
+        {
+            hold.note_finalized(entry.replica.on_disk_len());
+        }
         Ok(to)
     }
 

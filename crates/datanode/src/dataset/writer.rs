@@ -335,6 +335,9 @@ impl ReplicaWriter {
             move_files(files, &to)?;
             entry.replica = next;
             entry.last_crc = None;
+            if let Some(hold) = &mut entry.ram {
+                hold.note_written(entry.replica.on_disk_len());
+            }
             Ok(())
         })??;
         if is_stable {

@@ -104,6 +104,7 @@ fn wish(request: &OpReplaceBlockProto) -> StorageWish {
     StorageWish {
         storage_type: protocol::storage_type(request.storage_type.unwrap_or_default()),
         storage_id: request.storage_id.clone().unwrap_or_default(),
+        in_memory: false,
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) async fn serve(
         // Another DataNode, for a rebuild, as with Hadoop's `StripedBlockReader`.
         stream.writer.set_send_buffer(SOURCE_BUFFER).map_err(TransferError::from)?;
     }
+    node.dataset.note_read_in_memory(block.id);
     stream.writer.send_message(&range.answer()).await?;
     let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
     sent.inspect_err(|error| node.note_read_error(&block, error))?;

@@ -43,7 +43,8 @@ struct Request {
 }
 
 impl Request {
-    fn decode(message: OpWriteBlockProto) -> Result<Request> {
+    /// `may_be_lazy` says whether the writer may have the replica in memory, if it wants.
+    fn decode(message: OpWriteBlockProto, may_be_lazy: bool) -> Result<Request> {
         let stage = Stage::try_from(message.stage)
             .map_err(|_| DataNodeError::peer(format!("unknown stage {}", message.stage)))?;
         let request = Request {
@@ -54,6 +55,7 @@ impl Request {
             wish: StorageWish {
                 storage_type: protocol::storage_type(message.storage_type.unwrap_or_default()),
                 storage_id: message.storage_id.clone().unwrap_or_default(),
+                in_memory: may_be_lazy && message.allow_lazy_persist(),
             },
             message,
         };
@@ -96,7 +98,9 @@ pub(crate) async fn serve(
     stream: &mut TransferStream,
     message: OpWriteBlockProto,
 ) -> Result<bool> {
-    let request = Request::decode(message)?;
+    // Source: Hadoop 3.5.0 `DataXceiver#writeBlock`.
+    let may_be_lazy = node.config.non_local_lazy_persist || stream.is_local();
+    let request = Request::decode(message, may_be_lazy)?;
     let served = serve_request(node, stream, &request).await;
     served.inspect_err(|error| {
         node.check_volume(error);

@@ -57,6 +57,8 @@ pub(crate) struct PoolDirs {
     pub(crate) finalized: PathBuf,
     pub(crate) rbw: PathBuf,
     pub(crate) tmp: PathBuf,
+    /// Saved copies of replicas that are in memory.
+    pub(crate) saved: PathBuf,
 }
 
 impl PoolDirs {
@@ -66,6 +68,7 @@ impl PoolDirs {
         PoolDirs {
             finalized: current.join("finalized"),
             rbw: current.join("rbw"),
+            saved: current.join("lazypersist"),
             tmp: base.join("tmp"),
             current,
         }
@@ -73,9 +76,20 @@ impl PoolDirs {
 
     /// Where a finalized replica lies.
     pub(crate) fn finalized_dir(&self, id: BlockId) -> PathBuf {
-        let (first, second) = ((id.0 >> 16) & 0x1f, (id.0 >> 8) & 0x1f);
-        self.finalized.join(format!("subdir{first}")).join(format!("subdir{second}"))
+        leaf_dir(&self.finalized, id)
     }
+
+    /// Where the saved copy of a replica in memory lies.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#copyBlockFiles`.
+    pub(crate) fn saved_dir(&self, id: BlockId) -> PathBuf {
+        leaf_dir(&self.saved, id)
+    }
+}
+
+fn leaf_dir(root: &Path, id: BlockId) -> PathBuf {
+    let (first, second) = ((id.0 >> 16) & 0x1f, (id.0 >> 8) & 0x1f);
+    root.join(format!("subdir{first}")).join(format!("subdir{second}"))
 }
 
 /// Identity of a volume: `current/VERSION`.

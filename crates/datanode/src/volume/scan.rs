@@ -5,8 +5,8 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockPoolSlice#getVolumeMap`, `#validateIntegrityAndSetLength`.
 
-use super::layout::{FileName, parse_name};
-use super::{ReplicaFiles, Volume};
+use super::layout::{self, FileName, PoolDirs, parse_name};
+use super::{ReplicaFiles, Volume, sys};
 use crate::error::{Context, Result};
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaState};
@@ -48,6 +48,7 @@ const SCAN_THREADS: usize = 4;
 /// Every replica on the volume; counts the space they use.
 pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     let pool = volume.pool()?;
+    take_saved(pool)?;
     let dirs = leaf_dirs(&pool.finalized)?;
     let next = AtomicUsize::new(0);
     let found = Mutex::new((Vec::new(), 0u64));
@@ -84,6 +85,43 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     bytes += scan_dir(&pool.rbw)?.1;
     volume.set_used(bytes);
     Ok(replicas)
+}
+
+/// Brings the saved copies of replicas that were in memory among the finalized ones: memory may have been lost. A
+/// copy that a stop has left half moved is moved on.
+///
+/// Source: Hadoop 3.5.0 `BlockPoolSlice#moveLazyPersistReplicasToFinalized`.
+fn take_saved(pool: &PoolDirs) -> Result<()> {
+    if !pool.saved.is_dir() {
+        return Ok(());
+    }
+    let mut taken = 0;
+    for dir in leaf_dirs(&pool.saved)? {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&dir).at(&dir)? {
+            let name = entry.at(&dir)?.file_name().to_string_lossy().into_owned();
+            match parse_name(&name) {
+                FileName::Meta(id, _) => files.push((0, id, name)),
+                FileName::Block(id) => files.push((1, id, name)),
+                FileName::Other => {}
+            }
+        }
+        // A block file never stands without its CRCs.
+        files.sort_unstable();
+        for (_, id, name) in files {
+            let (from, to) = (dir.join(&name), pool.finalized_dir(id));
+            let block = layout::block_name(id);
+            if !dir.join(&block).exists() && !to.join(&block).exists() {
+                continue;
+            }
+            fs::create_dir_all(&to).at(&to)?;
+            fs::rename(&from, to.join(&name)).at(&from)?;
+            sys::sync_dir(&to)?;
+            taken += usize::from(name == block);
+        }
+    }
+    tracing::info!(replicas = taken, dir = %pool.saved.display(), "took saved replicas over");
+    Ok(())
 }
 
 fn leaf_dirs(finalized: &Path) -> Result<Vec<PathBuf>> {

@@ -55,6 +55,8 @@ pub struct Record {
     pub cache: (u64, u64),
     /// Work reported to have failed: id, UUID of the target, UUID of the suspect.
     pub failed: Vec<(i64, String, Option<String>)>,
+    /// Type of the storage on which each block was last told to be.
+    pub places: HashMap<i64, i32>,
 }
 
 #[derive(Default)]
@@ -121,8 +123,12 @@ impl Service for FakeNameNode {
             "blockReceivedAndDeleted" => {
                 let request: BlockReceivedAndDeletedRequestProto = call.decode()?;
                 let uuid = request.registration.datanode_id.datanode_uuid;
-                for event in request.blocks.into_iter().flat_map(|storage| storage.blocks) {
-                    record.events.push((uuid.clone(), event));
+                for storage in request.blocks {
+                    let kind = storage.storage.map_or(0, |s| s.storage_type() as i32);
+                    for event in storage.blocks {
+                        record.places.insert(event.block.block_id as i64, kind);
+                        record.events.push((uuid.clone(), event));
+                    }
                 }
                 for sum in request.scanned.into_iter().flat_map(|storage| storage.blocks) {
                     record.scanned.push((sum.block.block_id as i64, sum.crc32c.unwrap()));

@@ -8,6 +8,7 @@ mod cluster;
 mod failed_work;
 mod orders;
 mod pipeline;
+mod ram_disk;
 mod reconfigure;
 mod reconstruct;
 mod recovery;

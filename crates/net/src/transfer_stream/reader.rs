@@ -95,6 +95,11 @@ impl TransferReader {
         self.stream.peer_addr()
     }
 
+    /// Our end's address.
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.local_addr()
+    }
+
     /// The next operation and its encoded message; `None` when the peer closed before it.
     ///
     /// Fails on another version, an unknown operation or a message above the limit.

@@ -50,6 +50,7 @@ impl Target {
         StorageWish {
             storage_type: protocol::storage_type(self.storage_type.unwrap_or_default()),
             storage_id: self.storage_id.clone().unwrap_or_default(),
+            in_memory: false,
         }
     }
 }

@@ -1,0 +1,459 @@
+//! Replicas on RAM_DISK volumes: their memory, the copies saved on disks, and the change to those.
+//!
+//! A replica goes to memory if its writer asks for it and `dfs.datanode.max.locked.memory` has room, perhaps after
+//! saved ones have left. The lazy writer saves a copy below `lazypersist` of another volume; when the replica leaves
+//! memory, or its RAM_DISK volume is lost, that copy moves among the finalized ones and is served. What is decided
+//! without files is in `cairn_replica::RamDisk`. Locked after the map. Tested in `tests/it/ram_disk.rs`, `ram/tests.rs`.
+//!
+//! Source: Hadoop 3.5.0 `FsDatasetImpl` (`LazyWriter`), `RamDiskReplicaTracker`.
+
+use super::relocate::{Origin, remove};
+use super::write::move_files;
+use super::writer::make_finalized_dir;
+use super::{Block, Dataset, Entry, Finalized, StorageWish, blocking};
+use crate::error::{DataNodeError, Result};
+use crate::memory::{LockedMemory, Reservation};
+use crate::ops::budget::Budget;
+use crate::volume::{ReplicaFiles, Volume};
+use cairn_replica::{RamDisk, Replica, ReplicaState, Ticket};
+use cairn_stripe::BlockId;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// What has become of replicas in memory since the start, and how it stands.
+///
+/// Source: Hadoop 3.5.0 `DataNodeMetrics` (`RamDisk…`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RamDiskStats {
+    /// Most bytes of memory for replicas: `dfs.datanode.max.locked.memory`.
+    pub limit: u64,
+    /// Bytes of replicas on RAM_DISK volumes, whole pages.
+    pub used: u64,
+    /// Replicas that wait to be saved.
+    pub unsaved: u64,
+    /// Replicas that were begun in memory.
+    pub blocks_written: u64,
+    /// Those that should have been, and went to a disk.
+    pub write_fallbacks: u64,
+    /// Bytes of complete replicas in memory.
+    pub bytes_written: u64,
+    /// Replicas opened for reading in memory.
+    pub read_hits: u64,
+    /// Replicas that have left memory for their saved copies.
+    pub evicted: u64,
+    /// Those of them that nobody had read.
+    pub evicted_without_read: u64,
+    /// Replicas saved on disks.
+    pub blocks_saved: u64,
+    /// Bytes of these.
+    pub bytes_saved: u64,
+    /// Replicas deleted before they were saved.
+    pub deleted_before_saved: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    blocks_written: AtomicU64,
+    write_fallbacks: AtomicU64,
+    bytes_written: AtomicU64,
+    read_hits: AtomicU64,
+    evicted: AtomicU64,
+    evicted_without_read: AtomicU64,
+    blocks_saved: AtomicU64,
+    bytes_saved: AtomicU64,
+    deleted_before_saved: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    disk: Mutex<RamDisk>,
+    counts: Counts,
+}
+
+impl Shared {
+    fn disk(&self) -> MutexGuard<'_, RamDisk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The memory of the RAM_DISK volumes.
+#[derive(Debug)]
+pub(super) struct Ram {
+    memory: LockedMemory,
+    shared: Arc<Shared>,
+    /// Replicas that are served from a disk now, which the NameNode is to be told.
+    moved: Mutex<Vec<BlockId>>,
+    has_moved: Notify,
+}
+
+impl Ram {
+    pub(super) fn new(memory: LockedMemory) -> Ram {
+        let shared = Arc::default();
+        Ram { memory, shared, moved: Mutex::default(), has_moved: Notify::new() }
+    }
+
+    fn hold(&self, id: BlockId, memory: Reservation) -> Hold {
+        let ticket = self.shared.disk().open(id, memory.len());
+        Hold { shared: self.shared.clone(), ticket, memory, saved: None }
+    }
+
+    /// The hold on memory of a replica that was found on `volume`, if that is memory.
+    pub(super) fn found(&self, replica: &Replica, volume: &Volume) -> Option<Hold> {
+        volume.is_ram().then(|| {
+            let mut hold = self.hold(replica.id(), self.memory.found(replica.on_disk_len()));
+            if replica.state() == ReplicaState::Finalized {
+                hold.note_finalized(replica.on_disk_len());
+            }
+            hold
+        })
+    }
+}
+
+/// Memory of one replica; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Hold {
+    shared: Arc<Shared>,
+    ticket: Ticket,
+    memory: Reservation,
+    /// Where the lazy writer has saved a copy with the replica's stamp and length.
+    saved: Option<Arc<Volume>>,
+}
+
+impl Hold {
+    /// Somebody reads the replica.
+    pub(super) fn note_read(&self) {
+        self.shared.disk().read(self.ticket);
+        count(&self.shared.counts.read_hits, 1);
+    }
+
+    /// The replica is deleted.
+    pub(super) fn note_deleted(&self) {
+        if self.saved.is_none() {
+            count(&self.shared.counts.deleted_before_saved, 1);
+        }
+    }
+
+    /// A writer has completed the replica.
+    pub(super) fn note_written(&mut self, len: u64) {
+        self.note_finalized(len);
+        count(&self.shared.counts.bytes_written, len);
+    }
+
+    /// The replica is finalized with `len` bytes.
+    pub(super) fn note_finalized(&mut self, len: u64) {
+        self.memory.resize(len);
+        self.shared.disk().finalized(self.ticket, self.memory.len());
+    }
+
+    /// The files of the saved copy of `replica`, and its volume.
+    pub(super) fn saved_files(&self, replica: &Replica) -> Option<(ReplicaFiles, &Arc<Volume>)> {
+        let volume = self.saved.as_ref()?;
+        let dir = volume.pool().ok()?.saved_dir(replica.id());
+        Some((ReplicaFiles::in_dir(&dir, replica.id(), replica.gs()), volume))
+    }
+
+    /// Deletes the saved copy of `replica`, which is to be changed.
+    pub(super) fn void_saved(&mut self, replica: &Replica) {
+        if let Some((files, volume)) = self.saved_files(replica) {
+            volume.sub_used(files.size());
+            remove(&files);
+        }
+        self.saved = None;
+        self.shared.disk().reopened(self.ticket);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.disk().remove(self.ticket);
+    }
+}
+
+/// What a replica leaves in memory when its saved copy takes its place. The memory counts until this is dropped.
+struct Remains {
+    files: ReplicaFiles,
+    volume: Arc<Volume>,
+    hold: Hold,
+}
+
+impl Remains {
+    fn delete(&self) {
+        self.volume.sub_used(self.files.size());
+        remove(&self.files);
+    }
+}
+
+impl Dataset {
+    /// What memory replicas may take.
+    pub(crate) fn memory(&self) -> &LockedMemory {
+        &self.ram.memory
+    }
+
+    /// Whether there is a RAM_DISK volume.
+    pub(crate) fn has_ram_disk(&self) -> bool {
+        self.volumes.iter().any(|volume| volume.is_ram())
+    }
+
+    /// What has become of replicas in memory.
+    pub(crate) fn ram_disk_stats(&self) -> RamDiskStats {
+        let Counts {
+            blocks_written,
+            write_fallbacks,
+            bytes_written,
+            read_hits,
+            evicted,
+            evicted_without_read,
+            blocks_saved,
+            bytes_saved,
+            deleted_before_saved,
+        } = &self.ram.shared.counts;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let disk = self.ram.shared.disk();
+        RamDiskStats {
+            limit: self.ram.memory.limit(),
+            used: disk.bytes(),
+            unsaved: disk.unsaved_len() as u64,
+            blocks_written: get(blocks_written),
+            write_fallbacks: get(write_fallbacks),
+            bytes_written: get(bytes_written),
+            read_hits: get(read_hits),
+            evicted: get(evicted),
+            evicted_without_read: get(evicted_without_read),
+            blocks_saved: get(blocks_saved),
+            bytes_saved: get(bytes_saved),
+            deleted_before_saved: get(deleted_before_saved),
+        }
+    }
+
+    /// A RAM_DISK volume and memory for a replica of `len` bytes, if they can be had: saved ones may have to leave.
+    /// Blocking.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createRbw`, `#reserveLockedMemory`.
+    pub(super) fn choose_memory(&self, id: BlockId, len: u64) -> Option<(Arc<Volume>, Hold)> {
+        let chosen = self.ram_volume(len).and_then(|volume| Some((volume, self.reserve(id, len)?)));
+        let counts = &self.ram.shared.counts;
+        let counter = match chosen {
+            Some(_) => &counts.blocks_written,
+            None => &counts.write_fallbacks,
+        };
+        count(counter, 1);
+        chosen
+    }
+
+    fn ram_volume(&self, len: u64) -> Option<Arc<Volume>> {
+        let room = |volume: &Arc<Volume>| volume.usage().map_or(0, |usage| usage.remaining);
+        let volumes = self.volumes.iter().filter(|volume| volume.is_ram() && !volume.is_failed());
+        // What leaves memory makes room on its volume too.
+        let takes = self.ram.memory.takes(len);
+        volumes.filter(|_| takes).max_by_key(|volume| room(volume)).cloned()
+    }
+
+    fn reserve(&self, id: BlockId, len: u64) -> Option<Hold> {
+        loop {
+            if let Some(memory) = self.ram.memory.reserve(len) {
+                return Some(self.ram.hold(id, memory));
+            }
+            let can_be_had = self.ram.memory.free() + self.ram.shared.disk().evictable();
+            if can_be_had < len || !self.evict_next() {
+                return None;
+            }
+        }
+    }
+
+    /// Lets the saved replica that was used longest ago leave memory. `false` if none can now.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl.LazyWriter#evictBlocks`.
+    fn evict_next(&self) -> bool {
+        let Some((ticket, id)) = self.ram.shared.disk().next_victim() else { return false };
+        let left = {
+            let mut map = self.lock();
+            match map.get_mut(&id).filter(|entry| is_at_rest(entry, ticket)) {
+                Some(entry) => self.serve_saved(entry),
+                None => None,
+            }
+        };
+        let Some(remains) = left else {
+            self.ram.shared.disk().not_evicted(ticket);
+            return false;
+        };
+        remains.delete();
+        let counts = &self.ram.shared.counts;
+        count(&counts.evicted, 1);
+        let was_read = self.ram.shared.disk().remove(remains.hold.ticket).map(|l| l.was_read);
+        if was_read == Some(false) {
+            count(&counts.evicted_without_read, 1);
+        }
+        true
+    }
+
+    /// Lets the saved copy of a replica take its place; `None` if there is none, or its disk does not do it, in which
+    /// case there is none any more. The caller holds the map's lock.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPoolSlice#activateSavedReplica`.
+    fn serve_saved(&self, entry: &mut Entry) -> Option<Remains> {
+        let (replica, hold) = (&entry.replica, entry.ram.as_mut()?);
+        let (from, volume) = hold.saved_files(replica)?;
+        let (id, gs, volume) = (replica.id(), replica.gs(), volume.clone());
+        let moved = volume.pool().and_then(|pool| {
+            let dir = pool.finalized_dir(id);
+            make_finalized_dir(&dir, self.is_stable())?;
+            // A start finds the copy under either name.
+            move_files(&from, &ReplicaFiles::in_dir(&dir, id, gs))?;
+            entry.volume.files(id, gs, ReplicaState::Finalized)
+        });
+        match moved {
+            Ok(files) => {
+                let hold = entry.ram.take()?;
+                let ram = std::mem::replace(&mut entry.volume, volume);
+                self.ram.moved.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+                self.ram.has_moved.notify_one();
+                Some(Remains { files, volume: ram, hold })
+            }
+            Err(error) => {
+                tracing::warn!(block = %id, %error, "cannot use the saved copy of a replica in memory");
+                self.lose_saved(entry);
+                None
+            }
+        }
+    }
+
+    /// The saved copy of a replica is lost: it is to be saved again.
+    fn lose_saved(&self, entry: &mut Entry) {
+        if let Some(hold) = &mut entry.ram {
+            hold.saved = None;
+            self.ram.shared.disk().not_saved(hold.ticket);
+        }
+    }
+
+    /// Whether a replica is still there when its volume, or the one of its saved copy, has failed. The caller holds
+    /// the map's lock.
+    pub(super) fn survives(&self, entry: &mut Entry, failed: &Volume) -> bool {
+        if entry.volume.storage_id() == failed.storage_id() {
+            // What is in memory is lost already.
+            return self.serve_saved(entry).is_some();
+        }
+        let saved = entry.ram.as_ref().and_then(|hold| hold.saved.as_ref());
+        if saved.is_some_and(|volume| volume.storage_id() == failed.storage_id()) {
+            self.lose_saved(entry);
+        }
+        true
+    }
+
+    /// Serves a replica from its saved copy if its file in memory has vanished.
+    pub(super) fn serve_saved_if_vanished(&self, id: BlockId) {
+        let mut map = self.lock();
+        let Some(entry) = map.get_mut(&id).filter(|entry| entry.ram.is_some()) else { return };
+        if vanished(entry) && self.serve_saved(entry).is_some() {
+            tracing::warn!(block = %id, "a replica has vanished from memory: its saved copy is served");
+        }
+    }
+
+    /// A client reads a replica, which may be in memory.
+    pub(crate) fn note_read_in_memory(&self, id: BlockId) {
+        let map = self.lock();
+        if let Some(hold) = map.get(&id).and_then(|entry| entry.ram.as_ref()) {
+            hold.note_read();
+        }
+    }
+
+    /// Saves the replica in memory that waits longest; `None` if none waits.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl.LazyWriter#saveNextReplica`.
+    pub(crate) async fn save_next(self: &Arc<Self>) -> Option<(BlockId, Result<()>)> {
+        let (ticket, id) = self.ram.shared.disk().next_unsaved()?;
+        let saved = self.save(ticket, id).await;
+        if saved.is_err() {
+            self.ram.shared.disk().not_saved(ticket);
+        }
+        Some((id, saved))
+    }
+
+    async fn save(self: &Arc<Self>, ticket: Ticket, id: BlockId) -> Result<()> {
+        let origin = {
+            let map = self.lock();
+            let Some(entry) = map.get(&id).filter(|entry| is_at_rest(entry, ticket)) else {
+                // Gone, or somebody is at it: its writer may be about to leave.
+                drop(map);
+                self.ram.shared.disk().not_saved(ticket);
+                return Ok(());
+            };
+            Origin::of(entry)
+        };
+        let target = self.choose_volume(&StorageWish::default(), origin.len)?;
+        let block = Block {
+            pool: self.pool_id().unwrap_or_default().into(),
+            id,
+            gs: origin.gs,
+            len: origin.len,
+        };
+        let view = self.try_open_read(&block)?;
+        let copy = self.copy_to(origin, target, view, &Budget::new(0)).await?;
+        let dataset = self.clone();
+        blocking(move || {
+            let (origin, target) = (copy.origin(), copy.target());
+            let files = dataset.place(&copy, &target.pool()?.saved_dir(id))?;
+            let mut map = dataset.lock();
+            let unchanged = map.get_mut(&id).filter(|entry| {
+                is_at_rest(entry, ticket) && origin.is(&entry.replica) && !target.is_failed()
+            });
+            let Some(hold) = unchanged.and_then(|entry| entry.ram.as_mut()) else {
+                drop(map);
+                remove(&files);
+                dataset.ram.shared.disk().not_saved(ticket);
+                return Ok(());
+            };
+            target.add_used(files.size());
+            hold.saved = Some(target.clone());
+            dataset.ram.shared.disk().saved(ticket);
+            let counts = &dataset.ram.shared.counts;
+            count(&counts.blocks_saved, 1);
+            count(&counts.bytes_saved, origin.len);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until replicas are served from disks that were in memory, and tells which.
+    pub(crate) async fn left_memory(&self) -> Vec<Finalized> {
+        self.ram.has_moved.notified().await;
+        let moved = {
+            let mut moved = self.ram.moved.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *moved)
+        };
+        // Those that are deleted by now need no report.
+        moved.into_iter().filter_map(|id| self.summary(id).ok()).collect()
+    }
+}
+
+/// Whether an entry is the finalized replica that `ticket` was given, with nobody at it.
+fn is_at_rest(entry: &Entry, ticket: Ticket) -> bool {
+    let is_it = entry.ram.as_ref().is_some_and(|hold| hold.ticket == ticket);
+    is_it && entry.writer.is_none() && entry.replica.state() == ReplicaState::Finalized
+}
+
+fn vanished(entry: &Entry) -> bool {
+    let replica = &entry.replica;
+    let files = entry.volume.files(replica.id(), replica.gs(), replica.place());
+    let is_missing = |files: ReplicaFiles| {
+        [files.data, files.meta].iter().any(|path| {
+            matches!(std::fs::metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
+        })
+    };
+    files.is_ok_and(is_missing)
+}
+
+/// The refusal to move a replica that is in memory.
+///
+/// Source: Hadoop 3.5.0 `FsDatasetImpl#moveBlockAcrossStorage`.
+pub(super) fn cannot_move(id: BlockId) -> DataNodeError {
+    DataNodeError::peer(format!("Replica {id} cannot be moved from storageType : RAM_DISK"))
+}
+
+fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests;

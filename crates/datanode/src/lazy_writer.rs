@@ -1,0 +1,62 @@
+//! Saves what is in memory to disks, round by round, and tells the NameNode of what has left memory.
+//!
+//! Runs wherever there is a RAM_DISK volume, also if nothing new may go there: what an earlier start has left in
+//! memory is to be saved. Tested in `tests/it/ram_disk.rs`.
+//!
+//! Source: Hadoop 3.5.0 `FsDatasetImpl.LazyWriter`, `RamDiskAsyncLazyPersistService`.
+
+use crate::dataset::Block;
+use crate::error::DataNodeError;
+use crate::node::Node;
+use crate::scanner::name_node_known;
+use cairn_stripe::BlockId;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The shortest time between two rounds.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Starts the lazy writer.
+pub(crate) fn start(node: &Arc<Node>) {
+    if node.dataset.has_ram_disk() {
+        node.tasks.spawn(save(node.clone()));
+        node.tasks.spawn(tell(node.clone()));
+    }
+}
+
+async fn save(node: Arc<Node>) {
+    let interval = node.config.lazy_writer_interval.max(SHORTEST_INTERVAL);
+    loop {
+        // What fails waits for the next round.
+        for _ in 0..node.dataset.ram_disk_stats().unsaved {
+            let Some((id, saved)) = node.dataset.save_next().await else { break };
+            let Err(error) = saved else { continue };
+            tracing::warn!(block = %id, %error, "cannot save a replica that is in memory");
+            match error {
+                DataNodeError::Checksum(_) => {
+                    node.tasks.spawn(report_bad(node.clone(), id, error));
+                }
+                // The disk it should go to, most likely.
+                _ => node.check_volume(&error),
+            }
+        }
+        tokio::time::sleep(interval).await;
+    }
+}
+
+/// Tells the NameNode, once it knows this DataNode, that memory has other bytes than were written.
+async fn report_bad(node: Arc<Node>, id: BlockId, error: DataNodeError) {
+    name_node_known(&node).await;
+    if let (Some(replica), Some(pool)) = (node.dataset.get(id), node.dataset.pool_id()) {
+        let (gs, len) = (replica.gs(), replica.on_disk_len());
+        node.note_read_error(&Block { pool: pool.into(), id, gs, len }, &error);
+    }
+}
+
+async fn tell(node: Arc<Node>) {
+    loop {
+        for done in node.dataset.left_memory().await {
+            node.report_received(&done, None);
+        }
+    }
+}
