@@ -3,12 +3,14 @@
 //! The same code as the separate roles. A killed DataNode stops at once, as if its process had died.
 
 mod ports;
+mod storage;
 
 use self::ports::Ports;
+pub use self::storage::Volumes;
 use crate::config::{self, Configuration, xml};
 use anyhow::{Context, Result, bail};
 use cairn_client::{DataNodeFilter, FileSystem, SafeModeAction};
-use cairn_datanode::{DataNode, DataNodeConfig, RunningDataNode};
+use cairn_datanode::{DataDir, DataNode, DataNodeConfig, RunningDataNode};
 use cairn_namenode::config::{NameNodeConfig, RackSource};
 use cairn_namenode::{NameNode, RunningNameNode};
 use serde_json::{Value, json};
@@ -37,6 +39,8 @@ pub struct Options {
     pub rpc_port: u16,
     /// HTTP port of the NameNode, or 0 for a free one.
     pub http_port: u16,
+    /// Volumes of the DataNodes, which take the lists in turn; one disk each if there is none.
+    pub storage: Vec<Volumes>,
     /// Keys for every role.
     pub conf: Configuration,
 }
@@ -65,7 +69,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts the NameNode, then all DataNodes, and writes a configuration folder for clients.
     pub async fn start(options: Options) -> Result<Cluster> {
-        let Options { datanodes, racks, data, rpc_port, http_port, mut conf } = options;
+        let Options { datanodes, racks, data, rpc_port, http_port, storage, mut conf } = options;
         if datanodes == 0 || racks == 0 {
             bail!("a cluster needs at least one DataNode and one rack");
         }
@@ -87,7 +91,9 @@ impl Cluster {
         }
         let mut ports = Ports::of_process(std::process::id());
         let slots = (0..datanodes)
-            .map(|index| slot(&conf, &data, index, racks, &mut ports))
+            .map(|index| {
+                slot(&conf, storage::data_dirs(&storage, &data, index), index, racks, &mut ports)
+            })
             .collect::<Result<Vec<Slot>>>()?;
         let mut cluster = Cluster { namenode, datanodes: slots, data, conf };
         for index in 0..datanodes {
@@ -146,7 +152,8 @@ impl Cluster {
 
     /// Folders in which the DataNodes keep their blocks.
     pub fn block_folders(&self) -> impl Iterator<Item = PathBuf> {
-        (0..self.datanodes.len()).map(|index| datanode_folder(&self.data, index))
+        let dirs = self.datanodes.iter().flat_map(|slot| &slot.config.data_dirs);
+        dirs.map(|dir| dir.path.clone())
     }
 
     /// Starts DataNode `index` on the data that it had.
@@ -241,13 +248,13 @@ fn datanode_folder(data: &Path, index: usize) -> PathBuf {
 
 fn slot(
     conf: &Configuration,
-    data: &Path,
+    dirs: Vec<DataDir>,
     index: usize,
     racks: usize,
     ports: &mut Ports,
 ) -> Result<Slot> {
     let mut config = config::datanode::read(conf)?;
-    config.data_dirs = vec![datanode_folder(data, index).into()];
+    config.data_dirs = dirs;
     config::datanode::bound_capacity(conf, &mut config.data_dirs)?;
     config.hostname = Some(host_name(index));
     config.xfer_addr = SocketAddr::new(LOOPBACK, ports.free());
@@ -262,6 +269,7 @@ fn describe_slot((index, slot): (usize, &Slot)) -> Value {
         "rack": slot.rack,
         "running": slot.serving().is_some(),
         "data": slot.config.data_dirs.first().map(|volume| volume.path.clone()),
+        "volumes": slot.config.data_dirs.iter().map(describe_volume).collect::<Vec<Value>>(),
     });
     if let Some(why) = slot.running.as_ref().and_then(RunningDataNode::stop_reason) {
         value["stopped"] = json!(why);
@@ -273,6 +281,10 @@ fn describe_slot((index, slot): (usize, &Slot)) -> Value {
         value["http"] = json!(running.http_addr().map(|addr| format!("http://{addr}")));
     }
     value
+}
+
+fn describe_volume(volume: &DataDir) -> Value {
+    json!({"type": storage::type_name(volume.storage_type), "path": volume.path})
 }
 
 #[cfg(test)]

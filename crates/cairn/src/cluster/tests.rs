@@ -16,6 +16,7 @@ async fn a_data_node_that_is_taken_off_the_list_is_shown_as_stopped_and_can_star
         data: dir.path().join("data"),
         rpc_port: 0,
         http_port: 0,
+        storage: Vec::new(),
         conf,
     };
     let mut cluster = Cluster::start(options).await.unwrap();

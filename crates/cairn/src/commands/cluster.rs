@@ -3,7 +3,7 @@
 //! Prints one JSON line when it serves. Lines on standard input (`kill-datanode I`,
 //! `start-datanode I`, `status`, `stop`) are each answered by one JSON line.
 
-use crate::cluster::{Cluster, Options};
+use crate::cluster::{Cluster, Options, Volumes};
 use crate::{Settings, output};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -29,6 +29,10 @@ pub struct Args {
     /// The NameNode's HTTP port (0: a free one)
     #[arg(long, default_value_t = 0)]
     http_port: u16,
+    /// Storage types of a DataNode's volumes: DISK,SSD or DISK,[RAM_DISK]/dev/shm/DIR; if given N times,
+    /// DataNode I has the list I mod N
+    #[arg(long, value_name = "TYPES")]
+    storage: Vec<Volumes>,
 }
 
 /// Runs the cluster until SIGTERM or `stop`.
@@ -39,6 +43,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         data: args.data,
         rpc_port: args.rpc_port,
         http_port: args.http_port,
+        storage: args.storage,
         conf: settings.configuration()?,
     };
     let mut cluster = Cluster::start(options).await?;

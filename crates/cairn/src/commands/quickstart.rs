@@ -86,6 +86,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         data,
         rpc_port: args.rpc_port,
         http_port: 0,
+        storage: Vec::new(),
         conf,
     };
     let mut cluster = Cluster::start(options).await?;

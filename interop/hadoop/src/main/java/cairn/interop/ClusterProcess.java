@@ -38,12 +38,22 @@ final class ClusterProcess implements AutoCloseable {
   /** Starts a cluster of {@code datanodes} nodes over {@code racks} racks on the files in {@code data}. */
   ClusterProcess(Target target, File data, int datanodes, int racks, Map<String, String> keys)
       throws Exception {
+    this(target, data, datanodes, racks, keys, null);
+  }
+
+  /** The same with volumes of the types in {@code storage} on each node. */
+  ClusterProcess(
+      Target target, File data, int datanodes, int racks, Map<String, String> keys, String storage)
+      throws Exception {
     this.target = target;
     this.log = new File(data.getPath() + ".log");
     data.mkdirs();
     arguments.addAll(List.of("cluster", "--datanodes", "" + datanodes, "--racks", "" + racks));
     arguments.addAll(List.of("--data", data.getPath()));
     arguments.addAll(List.of("--rpc-port", "" + Ports.free(), "--http-port", "" + Ports.free()));
+    if (storage != null) {
+      arguments.addAll(List.of("--storage", storage));
+    }
     keys.forEach((k, v) -> arguments.addAll(List.of("-D", k + "=" + v)));
     start();
   }

@@ -9,6 +9,7 @@ import java.io.OutputStream;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
@@ -24,6 +25,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.io.nativeio.NativeIO;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.net.DNSToSwitchMapping;
 
@@ -32,7 +34,7 @@ import org.apache.hadoop.net.DNSToSwitchMapping;
  * {@code cairn} binary, so that every test and benchmark runs unchanged against either.
  *
  * <pre>
- * cluster  --datanodes N --racks R --data DIR --rpc-port P --http-port H [-D key=value]...
+ * cluster  --datanodes N --racks R --data DIR --rpc-port P --http-port H [--storage TYPES] [-D key=value]...
  * namenode --conf DIR --data DIR [-D key=value]...
  * datanode --conf DIR --data DIR [-D key=value]...
  * datanodes --conf DIR --data DIR[,DIR]... [-D key=value]...
@@ -77,6 +79,8 @@ public final class Daemons {
   public static void main(String[] args) throws Exception {
     Daemons d = new Daemons(args);
     DefaultMetricsSystem.setMiniClusterMode(true);
+    // Memory is not really locked, for which native code would be needed.
+    NativeIO.POSIX.setCacheManipulator(new NativeIO.POSIX.NoMlockCacheManipulator());
     switch (args[0]) {
       case "cluster" -> d.cluster();
       case "namenode" -> d.role(true);
@@ -157,6 +161,18 @@ public final class Daemons {
     }
   }
 
+  /** The folder of a DataNode's blocks, or one for each type of storage. */
+  private String volumes(File data, int i) {
+    if (!flags.containsKey("--storage")) {
+      return new File(data, "dn" + i).toURI().toString();
+    }
+    List<String> volumes = new ArrayList<>();
+    for (String type : flags.get("--storage").split(",")) {
+      volumes.add("[" + type + "]" + new File(data, "dn" + i + "-" + type).toURI());
+    }
+    return String.join(",", volumes);
+  }
+
   private DataNode[] nodes;
   private Configuration[] nodeConfs;
 
@@ -179,7 +195,7 @@ public final class Daemons {
     for (int i = 0; i < count; i++) {
       Configuration own = new HdfsConfiguration(conf);
       own.set("dfs.datanode.hostname", "dn" + i + ".rack" + i % racks);
-      own.set("dfs.datanode.data.dir", new File(data, "dn" + i).toURI().toString());
+      own.set("dfs.datanode.data.dir", volumes(data, i));
       own.set("dfs.datanode.address", "127.0.0.1:" + Ports.free());
       own.set("dfs.datanode.ipc.address", "127.0.0.1:" + Ports.free());
       own.set("dfs.datanode.http.address", "127.0.0.1:" + Ports.free());
@@ -188,7 +204,16 @@ public final class Daemons {
     }
     waitForNodes(nn, count);
     for (int i = 0; i < count; i++) {
-      described.add(describe(i, "/rack" + i % racks, new File(data, "dn" + i)));
+      Map<String, Object> node = describe(i, "/rack" + i % racks, new File(data, "dn" + i));
+      List<Map<String, String>> volumes = new ArrayList<>();
+      for (String volume : volumes(data, i).split(",")) {
+        String[] parts = volume.split("]");
+        if (parts.length == 2) {
+          volumes.add(Map.of("type", parts[0].substring(1), "path", URI.create(parts[1]).getPath()));
+        }
+      }
+      node.put("volumes", volumes);
+      described.add(node);
     }
     File site = writeSite(data, fs);
     Map<String, Object> line = new LinkedHashMap<>();

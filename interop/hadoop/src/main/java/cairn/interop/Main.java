@@ -54,6 +54,7 @@ public final class Main {
               BadInputTests::run,
               CrossTests::run,
               IntegrityTests::run,
+              LazyPersistTests::run,
               RoleTests::run,
               RestartTests::run,
               MixedTests::run,
