@@ -1,6 +1,7 @@
 //! Registration, heartbeats, liveness: the list of DataNodes and storages.
 
 use crate::block::BlockLookup;
+use crate::block_set::BlockSet;
 use crate::cluster::Cluster;
 use crate::command::Command;
 use crate::error::RedundancyError;
@@ -303,7 +304,7 @@ impl Cluster {
             state: StorageState::Normal,
             usage: StorageUsage::default(),
             reported: false,
-            blocks: BTreeSet::new(),
+            blocks: BlockSet::default(),
             scheduled: 0,
         });
         self.nodes[node.0 as usize].storages.push(handle);

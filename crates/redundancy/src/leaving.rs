@@ -425,14 +425,12 @@ impl Cluster {
         walk: &mut Walk,
         budget: &mut usize,
     ) -> bool {
-        use std::ops::Bound::{Excluded, Unbounded};
         while let Some(storage) = self.node(node).storages.get(walk.storage).copied() {
             if *budget == 0 {
                 return false;
             }
-            let from = walk.after.map_or(Unbounded, Excluded);
-            let blocks = self.storage(storage).blocks.range((from, Unbounded));
-            let next: Vec<BlockId> = blocks.take(*budget).copied().collect();
+            let blocks = self.storage(storage).blocks.iter_after(walk.after);
+            let next: Vec<BlockId> = blocks.take(*budget).collect();
             *budget -= next.len();
             for id in &next {
                 self.check_redundancy(lookup, id.group());

@@ -7,6 +7,7 @@
 //! everything here is rebuilt from reports after a restart.
 
 mod block_map;
+mod block_set;
 mod domains;
 #[cfg(test)]
 mod fixture;

@@ -48,7 +48,7 @@ impl Cluster {
             if budget == 0 {
                 return true;
             }
-            let next: Vec<BlockId> = held.iter().take(budget).copied().collect();
+            let next: Vec<BlockId> = held.iter_after(None).take(budget).collect();
             budget -= next.len();
             self.mending.hurry();
             for id in next {

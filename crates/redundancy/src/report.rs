@@ -194,7 +194,7 @@ impl Cluster {
                     let state = ReplicaState::Finalized;
                     let replica = ReportedReplica { block, state, crc32c };
                     let hint = delete_hint.as_deref();
-                    let was_known = self.storage(storage).blocks.contains(&block.id);
+                    let was_known = self.storage(storage).blocks.contains(block.id);
                     let has_arrived = self.work_arrived(storage, block.id);
                     self.take_replica(lookup, storage, replica, hint, &mut changes);
                     if was_known && has_arrived {
@@ -403,7 +403,7 @@ impl Cluster {
         storage: StorageHandle,
         id: BlockId,
     ) {
-        if !self.storages[storage.0 as usize].blocks.contains(&id) {
+        if !self.storages[storage.0 as usize].blocks.contains(id) {
             return;
         }
         let group = id.group();
@@ -421,7 +421,7 @@ impl Cluster {
         let (group, unit) = (id.group(), id.unit());
         // What is not there need not be deleted, and what comes there next must not be.
         self.mending.revoke_all(storage, id);
-        self.storages[storage.0 as usize].blocks.remove(&id);
+        self.storages[storage.0 as usize].blocks.remove(id);
         let place = self.blocks.remove(group, storage, unit);
         self.mending.excess_count -= u64::from(place.is_some_and(|place| place.excess));
         self.mending.forget_bad(group, storage, unit);
@@ -530,7 +530,7 @@ impl Cluster {
         if facts.state == BlockState::Complete {
             left_open = construction.left_open(facts.gs);
             left_open.retain(|(storage, block)| {
-                let is_known = self.storage(*storage).blocks.contains(&block.id);
+                let is_known = self.storage(*storage).blocks.contains(block.id);
                 !is_known && !self.is_lost(*storage)
             });
         }
@@ -549,14 +549,14 @@ impl Cluster {
         for expected in construction.into_iter().flat_map(|c| c.expected) {
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };
-            if !self.storage(expected.storage).blocks.contains(&reported.block.id) {
+            if !self.storage(expected.storage).blocks.contains(reported.block.id) {
                 self.queue_invalidation(expected.storage, reported.block);
             }
         }
         for place in self.blocks.remove_block(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             self.mending.excess_count -= u64::from(place.excess);
-            self.storages[place.storage.0 as usize].blocks.remove(&own_id);
+            self.storages[place.storage.0 as usize].blocks.remove(own_id);
             self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
             let reported = bad.iter().find(|(storage, bad)| {
                 *storage == place.storage && bad.block.id.unit() == place.unit

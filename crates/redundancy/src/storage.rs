@@ -1,8 +1,8 @@
 //! Storages: the volumes of DataNodes.
 
+use crate::block_set::BlockSet;
 use crate::node::NodeHandle;
 use cairn_stripe::BlockId;
-use std::collections::BTreeSet;
 
 /// Names a storage within one [`Cluster`](crate::Cluster); never reused for another storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,7 +82,7 @@ pub struct Storage {
     /// not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
     /// Blocks (internal ids for units of groups) that it holds.
-    pub(crate) blocks: BTreeSet<BlockId>,
+    pub(crate) blocks: BlockSet,
     /// Blocks that were sent there since the last heartbeat.
     pub(crate) scheduled: u64,
 }
@@ -95,6 +95,6 @@ impl Storage {
 
     /// The ids of what it holds, internal ids for units of groups, in order.
     pub fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.blocks.iter().copied()
+        self.blocks.iter_after(None)
     }
 }

@@ -99,13 +99,11 @@ impl Cluster {
         now: Now,
         changes: &mut Changes,
     ) -> bool {
-        use std::ops::Bound::{Excluded, Unbounded};
         let Some((storage, number)) = report.begun else { return false };
         for _ in 0..STEP {
             let ongoing = self.reports.get(&storage).filter(|ongoing| ongoing.number == number);
             let Some(ongoing) = ongoing else { return false };
-            let after = report.after.map_or(Unbounded, Excluded);
-            let known = self.storage(storage).blocks.range((after, Unbounded)).next().copied();
+            let known = self.storage(storage).blocks.next(report.after);
             let told = report.replicas.get(report.taken).copied();
             let gone = known.filter(|known| told.is_none_or(|told| *known < told.block.id));
             match (gone, told) {
