@@ -5,9 +5,12 @@
 //! ```
 //! Whatever does not fit is answered as Hadoop answers it, then the connection is closed.
 
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -323,10 +326,23 @@ impl<S: Service> Connection<S> {
             caller_context: header.caller_context.map(|context| context.context),
         };
         let service = self.shared.service.clone();
+        let mut call = Box::pin(async move { service.call(call).await });
+        // Most calls wait for nothing: they need no task of their own.
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let polled = AssertUnwindSafe(|| call.as_mut().poll(&mut context));
+        match std::panic::catch_unwind(polled) {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(result)) => {
+                responder.answer(result);
+                return Ok(());
+            }
+            // The responder tells the caller.
+            Err(_) => return Ok(()),
+        }
         let mut stopped = self.shared.stopped.clone();
         tokio::spawn(async move {
             tokio::select! {
-                result = service.call(call) => responder.answer(result),
+                result = call => responder.answer(result),
                 // Fails once the server's future is gone.
                 _ = stopped.wait_for(|_| false) => {}
             }
