@@ -1,12 +1,15 @@
 //! The namespace made durable: one log, one store, one writer.
 //!
-//! `submit` hands an entry to the writer thread ([`writer`]), which takes all that wait as one group:
-//! applies them to an uncommitted store transaction, appends those that changed something to the log
-//! ([`log`], [`frame`]), syncs, commits, answers. So readers see only what is durable, and one sync
-//! serves many callers. A start replays what the store had not committed durably.
+//! `submit` hands an entry to the writer's first thread ([`writer`]), which takes all that wait as one group
+//! and applies them to the store's layer in memory, unseen. Its second thread appends those that changed something
+//! to the log ([`log`], [`frame`]), syncs, shows them, answers. So readers see only what is durable, and one sync
+//! serves many callers. A start replays what had not come to the store's file.
+//!
+//! [`check`] looks for damage in what nobody reads.
 //!
 //! Formats: `docs/on-disk.md`. Crash tests: `tests/it/journal.rs`.
 
+mod check;
 mod frame;
 mod log;
 mod recent;
@@ -17,7 +20,7 @@ pub use log::LogError;
 pub use recent::{Batch, Since};
 pub use writer::Fatal;
 
-use crate::store::{Durable, Store};
+use crate::store::Store;
 use cairn_namespace::command::Caller;
 use cairn_namespace::encoding::DecodeError;
 use cairn_namespace::ops::configure::Configure;
@@ -33,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
-use writer::{Request, Writer};
+use writer::{Input, Request, Writer};
 
 /// When an answer is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,8 +164,10 @@ pub struct Namesystem {
     store: Arc<Store>,
     recent: Arc<Recent>,
     places: Semaphore,
-    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// The thread that looks at the store, and what it ends without.
+    checker: Mutex<Option<(mpsc::Sender<()>, JoinHandle<()>)>>,
     /// What stopped the writer; its thread has the other end.
     failure: watch::Receiver<Option<String>>,
 }
@@ -188,9 +193,23 @@ impl Namesystem {
         };
         let (sender, receiver) = mpsc::channel();
         let recent = Arc::new(Recent::default());
-        let mut writer = Writer::new(store.clone(), log, receiver, recent.clone(), &options)?;
+        let ends = (sender.clone(), receiver);
+        let mut writer = Writer::new(store.clone(), log, ends, recent.clone(), &options);
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
+        let failed = Arc::new(failed);
+        let (checked, told) = (Arc::clone(&store), Arc::downgrade(&failed));
+        let (is_open, until_closed) = mpsc::channel();
+        let checker = store.is_unread().then(|| {
+            std::thread::Builder::new().name("namespace-check".to_string()).spawn(move || {
+                let Err(error) = check::check(&checked, &until_closed) else { return };
+                tracing::error!(%error, "the namespace's store is damaged");
+                if let Some(told) = told.upgrade() {
+                    told.send_replace(Some(error.to_string()));
+                }
+            })
+        });
+        let checker = checker.transpose().map_err(io)?;
         let thread = std::thread::Builder::new()
             .name("namespace-writer".to_string())
             .spawn(move || {
@@ -207,6 +226,7 @@ impl Namesystem {
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
+            checker: Mutex::new(checker.map(|thread| (is_open, thread))),
             failure,
         }))
     }
@@ -236,7 +256,7 @@ impl Namesystem {
         let (reply, answer) = oneshot::channel();
         let requests = self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let sender = requests.as_ref().ok_or(SubmitError::Stopped)?;
-        sender.send(Request { entry, reply }).map_err(|_| SubmitError::Stopped)?;
+        sender.send(Input::Request(Request { entry, reply })).map_err(|_| SubmitError::Stopped)?;
         Ok(answer)
     }
 
@@ -246,7 +266,7 @@ impl Namesystem {
     }
 
     /// Number of the last entry that is applied; 0 before the first.
-    pub fn last_sequence(&self) -> Result<u64, StoreError> {
+    pub fn last_sequence(&self) -> u64 {
         self.store.applied()
     }
 
@@ -282,10 +302,19 @@ impl Namesystem {
     /// Finishes what was submitted, commits the store durably and stops. Blocks; later submissions
     /// get [`SubmitError::Stopped`].
     pub fn close(&self) {
-        drop(self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A writer that has failed needs not be told.
+        requests.map(|requests| requests.send(Input::Close).ok());
         let writer = self.writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         if let Some(Err(_)) = writer.map(JoinHandle::join) {
             tracing::error!("the namespace writer has panicked");
+        }
+        let checker = self.checker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((is_open, thread)) = checker {
+            drop(is_open);
+            if thread.join().is_err() {
+                tracing::error!("the check of the namespace's store has panicked");
+            }
         }
     }
 }
@@ -348,7 +377,7 @@ const REPLAY_BATCH: usize = 1000;
 
 fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<Log, OpenError> {
     let mut pending: Vec<(u64, Entry)> = Vec::new();
-    let log = Log::open(dir, identity.namespace_id, store.applied()?, &mut |sequence, bytes| {
+    let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
         let entry =
             Entry::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
         pending.push((sequence, entry));
@@ -358,20 +387,19 @@ fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<Log, OpenErr
         Ok::<(), OpenError>(())
     })?;
     apply_again(store, &mut pending)?;
+    store.write_out()?;
     Ok(log)
 }
 
 fn apply_again(store: &Store, pending: &mut Vec<(u64, Entry)>) -> Result<(), OpenError> {
     let Some((last, _)) = pending.last() else { return Ok(()) };
     let last = *last;
-    let batch = store.begin()?;
-    let mut tables = batch.tables()?;
+    let group = store.group() + 1;
+    let mut batch = store.begin(group);
     for (sequence, entry) in pending.drain(..) {
-        cairn_namespace::apply(&mut tables, &entry)
+        cairn_namespace::apply(&mut batch, &entry)
             .map_err(|source| OpenError::Replay { sequence, source })?;
     }
-    tables.set_applied(last)?;
-    drop(tables);
-    batch.commit(Durable::Yes)?;
+    store.commit(group, last);
     Ok(())
 }

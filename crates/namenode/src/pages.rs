@@ -257,7 +257,7 @@ fn file_system(node: &NameNode, view: &View) -> Value {
         "StaleDataNodes": stats.stale_nodes,
         "NumLiveDataNodes": stats.live_nodes,
         "NumDeadDataNodes": stats.dead_nodes,
-        "LastWrittenTransactionId": node.ns.last_sequence().unwrap_or(0),
+        "LastWrittenTransactionId": node.ns.last_sequence(),
     })
 }
 

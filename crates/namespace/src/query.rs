@@ -190,14 +190,17 @@ pub fn get_listing(
     let ids = inode::children(store, target.id, after, limit.saturating_add(1))?;
     let more = ids.len() > limit;
     let mut entries = Vec::with_capacity(ids.len().min(limit));
-    let depth = at.chain.len();
     for id in ids.into_iter().take(limit) {
         let child = inode::expect(store, id)?;
-        at.names.push(child.name.clone());
+        // As [`FileStatus::of`], with nothing copied.
+        at.names.push(String::new());
         at.chain.push(child);
-        entries.extend(FileStatus::of(store, &at)?);
+        let policy = policy_admin::effective(store, &at)?;
+        let storage_policy = set_storage_policy::effective(&at.chain);
         at.names.pop();
-        at.chain.truncate(depth);
+        let Some(inode) = at.chain.pop() else { continue };
+        let snapshottable = inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?;
+        entries.push(FileStatus { inode, policy, storage_policy, snapshottable });
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Some(Listing { entries, remaining }))

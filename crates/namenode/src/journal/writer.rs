@@ -1,16 +1,21 @@
-//! The one thread that changes the namespace.
+//! The threads that change the namespace: one applies entries, the other makes them durable and shows them.
+//!
+//! While a group of entries is on its way to the disk, the next one is applied to what they will have been, and grows
+//! until the disk is free. Answers are given in the order of groups.
 
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
 use super::log::{Log, LogError};
-use super::recent::{Batch, Recent};
+use super::recent::{self, Recent};
 use super::{Durability, NamesystemOptions, SubmitError};
-use crate::store::{BatchTables, Durable, Store};
+use crate::store::{Batch, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
-use cairn_namespace::events::Event;
+use cairn_namespace::events::{self, Event};
 use cairn_namespace::store::{Changes, StoreError};
-use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate, events};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -20,12 +25,27 @@ const FRAME_LEN_GOAL: usize = PAYLOAD_LEN_MAX / 8;
 /// Longest entry, so that each of its strings can be read back.
 const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
 
+/// Records in memory from which on they are written to the store's file.
+const WAITING_MAX: usize = 400_000;
+
+type Answer = Result<Outcome, SubmitError>;
+
 /// An entry and who waits for its outcome.
 pub struct Request {
     /// What to apply.
     pub entry: Entry,
     /// Gets the outcome; a caller that has gone away is no error.
-    pub reply: oneshot::Sender<Result<Outcome, SubmitError>>,
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// What the first thread is told.
+pub enum Input {
+    /// Something to apply.
+    Request(Request),
+    /// The last group is durable, or will never be.
+    Written(Result<(), Fatal>),
+    /// Nothing comes any more.
+    Close,
 }
 
 /// What stops the writer.
@@ -42,184 +62,304 @@ pub enum Fatal {
     Append(std::io::Error),
 }
 
-/// State of the writer thread.
-pub struct Writer {
-    store: Arc<Store>,
-    log: Log,
-    requests: Receiver<Request>,
-    recent: Arc<Recent>,
-    durability: Durability,
-    group_max: usize,
-    segment_len: u64,
-    checkpoint_entries: u64,
-    checkpoint_interval: Duration,
-    /// Last entry in the store.
+/// Entries that are made durable together.
+struct Group {
+    number: u64,
+    /// The last entry that was applied.
     applied: u64,
-    /// Last entry in a durable commit of the store.
-    checkpointed: u64,
-    checkpointed_at: Instant,
+    frame: FrameBuilder,
+    watched: Option<Watched>,
+    answers: Vec<(oneshot::Sender<Answer>, Answer)>,
 }
 
-impl Writer {
-    /// Ready to run; `log` must end where `store` does.
-    pub fn new(
-        store: Arc<Store>,
-        log: Log,
-        requests: Receiver<Request>,
-        recent: Arc<Recent>,
-        options: &NamesystemOptions,
-    ) -> Result<Writer, StoreError> {
-        let applied = store.applied()?;
-        Ok(Writer {
-            store,
-            log,
-            requests,
-            recent,
-            durability: options.durability,
-            group_max: options.group_max.max(1),
-            segment_len: options.segment_len,
-            checkpoint_entries: options.checkpoint_entries.max(1),
-            checkpoint_interval: options.checkpoint_interval,
-            applied,
-            checkpointed: applied,
-            checkpointed_at: Instant::now(),
-        })
+/// What entries from the first one on have done, for those who watch.
+struct Watched {
+    first: u64,
+    batches: Vec<recent::Batch>,
+}
+
+/// What makes groups durable.
+#[derive(Clone)]
+struct Finisher {
+    store: Arc<Store>,
+    recent: Arc<Recent>,
+    log: Arc<Mutex<Log>>,
+    durability: Durability,
+}
+
+impl Finisher {
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves requests until the namespace is closed or its disk fails; callers whose requests are dropped then
-    /// learn that nothing is known about them.
-    pub fn run(mut self) -> Result<(), Fatal> {
-        self.serve()
-    }
-
-    /// Applies one entry before the thread runs.
-    pub fn apply_now(&mut self, entry: Entry) -> Result<Result<Outcome, SubmitError>, Fatal> {
-        let (reply, mut answer) = oneshot::channel();
-        self.serve_group(Request { entry, reply })?;
-        Ok(answer.try_recv().unwrap_or(Err(SubmitError::Stopped)))
-    }
-
-    fn serve(&mut self) -> Result<(), Fatal> {
-        loop {
-            let idle = self.checkpoint_interval.saturating_sub(self.checkpointed_at.elapsed());
-            let idle = idle.max(Duration::from_millis(1));
-            let first = if self.applied == self.checkpointed {
-                self.requests.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                self.requests.recv_timeout(idle)
-            };
-            match first {
-                Ok(request) => self.serve_group(request)?,
-                Err(RecvTimeoutError::Timeout) => self.checkpoint()?,
-                Err(RecvTimeoutError::Disconnected) => return self.checkpoint(),
-            }
-            if self.is_checkpoint_due() {
-                self.checkpoint()?;
-            }
-        }
-    }
-
-    fn is_checkpoint_due(&self) -> bool {
-        let entries = self.applied - self.checkpointed;
-        entries >= self.checkpoint_entries
-            || entries > 0 && self.checkpointed_at.elapsed() >= self.checkpoint_interval
-    }
-
-    /// Applies `first` and all that wait behind it, makes them durable, and answers.
-    fn serve_group(&mut self, first: Request) -> Result<(), Fatal> {
-        let batch = self.store.begin()?;
-        let mut tables = batch.tables()?;
-        let first_sequence = self.applied + 1;
-        let mut frame = FrameBuilder::new(first_sequence);
-        let mut watched = self.recent.is_wanted().then(Vec::new);
-        let mut answers = Vec::new();
-        let mut next = Some(first);
-        while let Some(Request { entry, reply }) = next {
-            let answer = apply_one(&mut tables, &mut frame, &entry, watched.as_mut())?;
-            answers.push((reply, answer));
-            let full = answers.len() >= self.group_max || frame.len() >= FRAME_LEN_GOAL;
-            next = if full { None } else { self.requests.try_recv().ok() };
-        }
-        if frame.is_empty() {
-            drop(tables);
-            batch.abort()?;
-        } else {
-            let last = frame.last();
-            tables.set_applied(last)?;
-            drop(tables);
-            let bytes = frame.finish(self.log.is_synced());
+    /// Logs a group, shows it to readers, and answers.
+    fn finish(&self, group: Group) -> Result<(), Fatal> {
+        if !group.frame.is_empty() {
+            let last = group.frame.last();
+            let mut log = self.log();
+            let bytes = group.frame.finish(log.is_synced());
             let sync = self.durability == Durability::Stable;
-            self.log.append(&bytes, last, sync).map_err(Fatal::Append)?;
-            batch.commit(Durable::No)?;
-            self.applied = last;
+            log.append(&bytes, last, sync).map_err(Fatal::Append)?;
+            self.store.commit(group.number, last);
         }
-        if let Some(batches) = watched {
-            self.recent.add(first_sequence, self.applied, batches);
+        if let Some(Watched { first, batches }) = group.watched {
+            self.recent.add(first, group.applied, batches);
         }
-        for (reply, answer) in answers {
+        for (reply, answer) in group.answers {
             // The caller may have gone away; the entry stands all the same.
             let _ = reply.send(answer);
         }
         Ok(())
     }
 
-    /// Makes the store durable up to here and drops the log that it no longer needs.
-    fn checkpoint(&mut self) -> Result<(), Fatal> {
-        if self.applied > self.checkpointed {
-            self.log.sync().map_err(Fatal::Append)?;
-            self.store.begin()?.commit(Durable::Yes)?;
-            self.checkpointed = self.applied;
-            if self.log.segment_len() > self.segment_len {
-                self.log.roll()?;
+    /// Finishes groups as they come, until there are no more or one fails.
+    fn run(self, groups: Receiver<Group>, events: Sender<Input>) {
+        for group in groups {
+            let done = catch_unwind(AssertUnwindSafe(|| self.finish(group)));
+            let done = done.unwrap_or_else(|_| {
+                let reason = "the log thread has panicked".to_string();
+                Err(StoreError::Backend(reason).into())
+            });
+            let failed = done.is_err();
+            // Nobody listens when the other thread has failed.
+            if events.send(Input::Written(done)).is_err() || failed {
+                return;
             }
-            self.log.truncate_front(self.checkpointed)?;
         }
-        self.checkpointed_at = Instant::now();
-        Ok(())
     }
 }
 
-/// Applies one entry of a group and tells what it has done; the inner error is the caller's.
-fn apply_one(
-    tables: &mut BatchTables<'_>,
-    frame: &mut FrameBuilder,
-    entry: &Entry,
-    watched: Option<&mut Vec<Batch>>,
-) -> Result<Result<Outcome, SubmitError>, Fatal> {
-    let bytes = entry.to_bytes();
-    if bytes.len() > ENTRY_LEN_MAX {
-        let text = format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
-        return Ok(Err(SubmitError::Refused(NamespaceError::Io(text))));
+/// State of the thread that applies.
+pub struct Writer {
+    finisher: Finisher,
+    events: Receiver<Input>,
+    /// Where the other thread tells that it is done.
+    told: Sender<Input>,
+    group_max: usize,
+    segment_len: u64,
+    checkpoint_entries: u64,
+    checkpoint_interval: Duration,
+    /// The group that is open.
+    number: u64,
+    batch: Batch,
+    frame: FrameBuilder,
+    watched: Option<Watched>,
+    answers: Vec<(oneshot::Sender<Answer>, Answer)>,
+    /// A group is with the other thread.
+    is_busy: bool,
+    /// Requests for which the open group has no room.
+    backlog: VecDeque<Request>,
+    /// Last entry that was applied.
+    applied: u64,
+    /// Last entry in the store's file.
+    checkpointed: u64,
+    checkpointed_at: Instant,
+}
+
+impl Writer {
+    /// Ready to run; `log` must end where `store` does. `told` sends to `events`.
+    pub fn new(
+        store: Arc<Store>,
+        log: Log,
+        (told, events): (Sender<Input>, Receiver<Input>),
+        recent: Arc<Recent>,
+        options: &NamesystemOptions,
+    ) -> Writer {
+        let applied = store.applied();
+        let number = store.group() + 1;
+        Writer {
+            batch: store.begin(number),
+            finisher: Finisher {
+                store,
+                recent,
+                log: Arc::new(Mutex::new(log)),
+                durability: options.durability,
+            },
+            events,
+            told,
+            group_max: options.group_max.max(1),
+            segment_len: options.segment_len,
+            checkpoint_entries: options.checkpoint_entries.max(1),
+            checkpoint_interval: options.checkpoint_interval,
+            number,
+            frame: FrameBuilder::new(applied + 1),
+            watched: None,
+            answers: Vec::new(),
+            is_busy: false,
+            backlog: VecDeque::new(),
+            applied,
+            checkpointed: applied,
+            checkpointed_at: Instant::now(),
+        }
     }
-    match evaluate(tables, entry) {
-        Ok((outcome, changes)) => {
-            // What changes nothing need not be replayed.
-            if !changes.is_empty() {
-                let happened =
-                    watched.is_some().then(|| happened(tables, &changes, entry, &outcome));
-                changes.write_to(tables)?;
-                frame.push(&bytes);
-                if let (Some(batches), Some(events)) = (watched, happened.transpose()?)
-                    && !events.is_empty()
-                {
-                    batches.push(Batch { sequence: frame.last(), events });
+
+    /// Serves requests until the namespace is closed or its disk fails; callers whose requests are dropped then
+    /// learn that nothing is known about them.
+    pub fn run(mut self) -> Result<(), Fatal> {
+        let (groups, queue) = sync_channel(1);
+        let (finisher, told) = (self.finisher.clone(), self.told.clone());
+        let thread = std::thread::Builder::new()
+            .name("namespace-log".to_string())
+            .spawn(move || finisher.run(queue, told))
+            .map_err(Fatal::Append)?;
+        let served = self.serve(&groups);
+        drop(groups);
+        if thread.join().is_err() {
+            tracing::error!("the namespace's log thread has panicked");
+        }
+        served
+    }
+
+    /// Applies one entry before the thread runs.
+    pub fn apply_now(&mut self, entry: Entry) -> Result<Answer, Fatal> {
+        let (reply, mut answer) = oneshot::channel();
+        self.apply(Request { entry, reply })?;
+        let group = self.seal();
+        self.finisher.finish(group)?;
+        Ok(answer.try_recv().unwrap_or(Err(SubmitError::Stopped)))
+    }
+
+    fn serve(&mut self, groups: &SyncSender<Group>) -> Result<(), Fatal> {
+        let mut is_closing = false;
+        loop {
+            let is_idle = !self.is_busy && self.answers.is_empty() && self.backlog.is_empty();
+            if is_closing && is_idle {
+                return self.checkpoint();
+            }
+            // One event is waited for, then all that are there are taken.
+            let mut event = self.wait()?;
+            while let Some(told) = event {
+                match told {
+                    Input::Request(request) => self.backlog.push_back(request),
+                    Input::Written(done) => {
+                        done?;
+                        self.is_busy = false;
+                    }
+                    Input::Close => is_closing = true,
+                }
+                event = self.events.try_recv().ok();
+            }
+            if self.is_checkpoint_due() {
+                // The open group and the one under way come first; others wait.
+                if !self.is_busy && self.answers.is_empty() {
+                    self.checkpoint()?;
                 }
             }
-            Ok(Ok(outcome))
+            while !self.is_full() && !self.is_checkpoint_due() {
+                let Some(request) = self.backlog.pop_front() else { break };
+                self.apply(request)?;
+            }
+            if !self.is_busy && !self.answers.is_empty() {
+                let group = self.seal();
+                self.is_busy = true;
+                if groups.send(group).is_err() {
+                    let reason = "the log thread has ended".to_string();
+                    return Err(StoreError::Backend(reason).into());
+                }
+            }
         }
-        Err(NamespaceError::Store(error)) => Err(error.into()),
-        Err(refused) => Ok(Err(SubmitError::Refused(refused))),
+    }
+
+    /// The next event; none if the time of a checkpoint has come.
+    fn wait(&self) -> Result<Option<Input>, Fatal> {
+        // What is left over from before needs no event.
+        if !self.is_busy && !self.backlog.is_empty() {
+            return Ok(self.events.try_recv().ok());
+        }
+        let ended = || Fatal::from(StoreError::Backend("nobody is left to ask".to_string()));
+        if self.applied == self.checkpointed || self.is_busy {
+            return self.events.recv().map(Some).map_err(|_| ended());
+        }
+        let idle = self.checkpoint_interval.saturating_sub(self.checkpointed_at.elapsed());
+        match self.events.recv_timeout(idle.max(Duration::from_millis(1))) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(ended()),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.answers.len() >= self.group_max || self.frame.len() >= FRAME_LEN_GOAL
+    }
+
+    fn is_checkpoint_due(&self) -> bool {
+        let entries = self.applied - self.checkpointed;
+        entries >= self.checkpoint_entries
+            || self.finisher.store.waiting() >= WAITING_MAX
+            || entries > 0 && self.checkpointed_at.elapsed() >= self.checkpoint_interval
+    }
+
+    /// Closes the open group and begins the next.
+    fn seal(&mut self) -> Group {
+        let number = self.number;
+        self.number += 1;
+        self.batch = self.finisher.store.begin(self.number);
+        let frame = std::mem::replace(&mut self.frame, FrameBuilder::new(self.applied + 1));
+        let (watched, answers) = (self.watched.take(), std::mem::take(&mut self.answers));
+        Group { number, applied: self.applied, frame, watched, answers }
+    }
+
+    /// Makes the store durable up to here and drops the log that it no longer needs. No group is open or under way.
+    fn checkpoint(&mut self) -> Result<(), Fatal> {
+        if self.applied > self.checkpointed {
+            let mut log = self.finisher.log();
+            log.sync().map_err(Fatal::Append)?;
+            self.finisher.store.write_out()?;
+            self.checkpointed = self.applied;
+            if log.segment_len() > self.segment_len {
+                log.roll()?;
+            }
+            log.truncate_front(self.checkpointed)?;
+        }
+        self.batch = self.finisher.store.begin(self.number);
+        self.checkpointed_at = Instant::now();
+        Ok(())
+    }
+
+    /// Applies one entry to the open group; an error is not the caller's.
+    fn apply(&mut self, Request { entry, reply }: Request) -> Result<(), Fatal> {
+        if self.watched.is_none() && self.finisher.recent.is_wanted() {
+            self.watched = Some(Watched { first: self.applied + 1, batches: Vec::new() });
+        }
+        let bytes = entry.to_bytes();
+        let answer = if bytes.len() > ENTRY_LEN_MAX {
+            let text =
+                format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
+            Err(SubmitError::Refused(NamespaceError::Io(text)))
+        } else {
+            match evaluate(&self.batch, &entry) {
+                Ok((outcome, changes)) => {
+                    // What changes nothing need not be replayed.
+                    if !changes.is_empty() {
+                        let sequence = self.frame.push(&bytes);
+                        if let Some(watched) = &mut self.watched {
+                            let events = happened(&self.batch, &changes, &entry, &outcome)?;
+                            if !events.is_empty() {
+                                watched.batches.push(recent::Batch { sequence, events });
+                            }
+                        }
+                        changes.write_to(&mut self.batch)?;
+                        self.applied = sequence;
+                    }
+                    Ok(outcome)
+                }
+                Err(NamespaceError::Store(error)) => return Err(error.into()),
+                Err(refused) => Err(SubmitError::Refused(refused)),
+            }
+        };
+        self.answers.push((reply, answer));
+        Ok(())
     }
 }
 
 /// What an entry has done. That it cannot be told is no reason not to do it.
 fn happened(
-    tables: &BatchTables<'_>,
+    before: &Batch,
     changes: &Changes,
     entry: &Entry,
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Fatal> {
-    match events::of(tables, changes, entry, outcome) {
+    match events::of(before, changes, entry, outcome) {
         Ok(events) => Ok(events),
         Err(NamespaceError::Store(error)) => Err(error.into()),
         Err(error) => {

@@ -1,9 +1,11 @@
 //! The store's file, with a CRC32C in memory of each of its blocks: what the disk gives back otherwise than it
 //! was written is an error and never an answer.
 //!
-//! redb has checksums in its pages, but looks at them only when a file is opened. That look passes through
-//! here, so that from then on every block is known. Costs 4 bytes for 4 KiB.
+//! redb has checksums in its pages, but looks at them only when all of a file is checked. The CRCs outlive the
+//! process in a [`CrcTable`]; without one the whole file is to be read once, through here, so that from then on every
+//! block is known. Costs 4 bytes for 4 KiB, in memory and on disk.
 
+use super::crc_table::CrcTable;
 use cairn_codec::crc::crc32c;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
@@ -23,7 +25,15 @@ const UNKNOWN: u32 = 0;
 pub(super) struct CheckedFile {
     path: PathBuf,
     file: FileBackend,
-    crcs: Mutex<Vec<u32>>,
+    crcs: Mutex<Crcs>,
+    table: Mutex<CrcTable>,
+}
+
+#[derive(Debug)]
+struct Crcs {
+    known: Vec<u32>,
+    /// Some are not in the table as they are.
+    is_changed: bool,
 }
 
 /// The blocks that lie wholly in `len` bytes at `offset`.
@@ -39,15 +49,24 @@ fn part(bytes: &[u8], offset: u64, block: usize) -> &[u8] {
 }
 
 impl CheckedFile {
-    /// Opens or creates the file, and locks it.
-    pub(super) fn open(path: &Path) -> Result<CheckedFile, redb::DatabaseError> {
+    /// Opens or creates the file, and locks it. Returns whether its CRCs are known; if not, all that counts in it
+    /// must be read.
+    pub(super) fn open(path: &Path) -> Result<(CheckedFile, bool), redb::DatabaseError> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         let file = FileBackend::new(file)?;
-        Ok(CheckedFile { path: path.to_path_buf(), file, crcs: Mutex::default() })
+        let (table, known) = CrcTable::open(path)?;
+        // What was kept of a file that is not there any more says nothing, nor what was kept of its former end.
+        let blocks = (file.len()? / BLOCK as u64) as usize;
+        let mut known = known.filter(|_| blocks > 0);
+        known.iter_mut().for_each(|known| known.truncate(blocks));
+        let is_known = known.is_some();
+        let crcs = Mutex::new(Crcs { known: known.unwrap_or_default(), is_changed: !is_known });
+        let (path, table) = (path.to_path_buf(), Mutex::new(table));
+        Ok((CheckedFile { path, file, crcs, table }, is_known))
     }
 
-    fn crcs(&self) -> MutexGuard<'_, Vec<u32>> {
+    fn crcs(&self) -> MutexGuard<'_, Crcs> {
         self.crcs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,12 +80,14 @@ impl StorageBackend for CheckedFile {
         self.file.read(offset, out)?;
         for block in whole(offset, out.len()) {
             let crc = crc32c(0, part(out, offset, block));
-            let mut crcs = self.crcs();
+            let mut guard = self.crcs();
+            let Crcs { known: crcs, is_changed } = &mut *guard;
             if crcs.len() <= block {
                 crcs.resize(block + 1, UNKNOWN);
             }
             if crcs[block] == UNKNOWN {
                 crcs[block] = crc;
+                *is_changed = true;
             } else if crcs[block] != crc {
                 let (path, at) = (self.path.display(), block * BLOCK);
                 let what =
@@ -78,11 +99,19 @@ impl StorageBackend for CheckedFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.crcs().truncate((len / BLOCK as u64) as usize);
+        self.crcs().known.truncate((len / BLOCK as u64) as usize);
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = {
+            let mut crcs = self.crcs();
+            std::mem::take(&mut crcs.is_changed).then(|| crcs.known.clone())
+        };
+        if let Some(crcs) = changed {
+            table.save(&crcs)?;
+        }
         self.file.sync_data()
     }
 
@@ -91,21 +120,22 @@ impl StorageBackend for CheckedFile {
             (offset / BLOCK as u64, (offset + data.len() as u64).div_ceil(BLOCK as u64));
         {
             let mut crcs = self.crcs();
-            let end = crcs.len().min(last as usize);
-            let known = (first as usize).min(end)..end;
+            let end = crcs.known.len().min(last as usize);
+            let written = (first as usize).min(end)..end;
             // Neither the old bytes nor the new ones until the write is done.
-            crcs[known].fill(UNKNOWN);
+            crcs.known[written].fill(UNKNOWN);
         }
         self.file.write(offset, data)?;
         let blocks = whole(offset, data.len());
         let new: Vec<u32> =
             blocks.clone().map(|block| crc32c(0, part(data, offset, block))).collect();
         let mut crcs = self.crcs();
-        if crcs.len() < blocks.end {
-            crcs.resize(blocks.end, UNKNOWN);
+        if crcs.known.len() < blocks.end {
+            crcs.known.resize(blocks.end, UNKNOWN);
         }
         if !blocks.is_empty() {
-            crcs[blocks].copy_from_slice(&new);
+            crcs.known[blocks].copy_from_slice(&new);
+            crcs.is_changed = true;
         }
         Ok(())
     }
@@ -124,7 +154,8 @@ mod tests {
     fn what_reads_back_otherwise_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let file = CheckedFile::open(&path).unwrap();
+        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        assert!(!is_known);
         file.set_len(4 * BLOCK as u64).unwrap();
         file.write(BLOCK as u64, &[7; 2 * BLOCK]).unwrap();
         let mut all = [0; 4 * BLOCK];
@@ -147,5 +178,15 @@ mod tests {
         file.set_len(4 * BLOCK as u64).unwrap();
         file.read(0, &mut all).unwrap();
         assert!(all[BLOCK..].iter().all(|byte| *byte == 0));
+        // Another process knows what this one has synced.
+        file.write(BLOCK as u64, &[8; 2 * BLOCK]).unwrap();
+        file.sync_data().unwrap();
+        drop(file);
+        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        assert!(is_known);
+        file.read(0, &mut all).unwrap();
+        disk.write_all_at(&[7], 2 * BLOCK as u64).unwrap();
+        let error = file.read(0, &mut all).unwrap_err().to_string();
+        assert!(error.contains("the 4096 bytes at 8192 are not"), "{error}");
     }
 }

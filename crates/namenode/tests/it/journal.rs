@@ -353,8 +353,10 @@ fn read_all(dir: &Path) -> Option<Records> {
 
 /// Makes a namespace of some folders, closes it, and returns its content.
 fn fill(dir: &Path, options: NamesystemOptions) -> Records {
-    let namesystem = Namesystem::open(dir, options).unwrap();
-    for number in 0..400 {
+    // Enough that a good part of the store's file is in use.
+    let quick = NamesystemOptions { durability: Durability::PageCache, ..options };
+    let namesystem = Namesystem::open(dir, quick).unwrap();
+    for number in 0..2500 {
         namesystem.submit_blocking(mkdir(number)).unwrap();
     }
     namesystem.close();

@@ -4,39 +4,38 @@ use super::{StoreError, StoreRead, StoreTxn, Table, Visit};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
+/// Changed records of each table; `None` is a deleted one.
+type Tables = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; Table::ALL.len()];
+
 /// A store seen through changes that are not made yet. Dropping it undoes them.
 pub struct Overlay<'a> {
     base: &'a dyn StoreRead,
-    /// `None` is a deleted key.
-    changes: BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>,
+    changes: Tables,
 }
 
 /// What [`Overlay::into_changes`] leaves to be written.
 #[derive(Debug, Default)]
-pub struct Changes(BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>);
+pub struct Changes(Tables);
 
 impl Changes {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().all(BTreeMap::is_empty)
     }
 
     /// The keys of a table that are written or removed, in order.
     pub(crate) fn keys(&self, table: Table) -> impl Iterator<Item = &[u8]> {
-        let from = Bound::Included((table, Vec::new()));
-        self.0
-            .range((from, Bound::Unbounded))
-            .map(|((of, key), _)| (*of, key.as_slice()))
-            .take_while(move |(of, _)| *of == table)
-            .map(|(_, key)| key)
+        self.0[table as usize].keys().map(Vec::as_slice)
     }
 
     /// Writes them all.
     pub fn write_to(self, store: &mut dyn StoreTxn) -> Result<(), StoreError> {
-        for ((table, key), value) in self.0 {
-            match value {
-                Some(value) => store.put(table, &key, &value)?,
-                None => store.delete(table, &key)?,
+        for (table, changes) in Table::ALL.iter().zip(self.0) {
+            for (key, value) in changes {
+                match value {
+                    Some(value) => store.put(*table, &key, &value)?,
+                    None => store.delete(*table, &key)?,
+                }
             }
         }
         Ok(())
@@ -46,7 +45,7 @@ impl Changes {
 impl<'a> Overlay<'a> {
     /// No changes yet.
     pub fn new(base: &'a dyn StoreRead) -> Overlay<'a> {
-        Overlay { base, changes: BTreeMap::new() }
+        Overlay { base, changes: Tables::default() }
     }
 
     /// The store as it will be when `changes` are written.
@@ -56,30 +55,31 @@ impl<'a> Overlay<'a> {
 
     /// The keys of a table that were written or removed, in order.
     pub(crate) fn changed(&self, table: Table) -> Vec<Vec<u8>> {
-        let from = Bound::Included((table, Vec::new()));
-        self.changes
-            .range((from, Bound::Unbounded))
-            .map(|((of, key), _)| (*of, key))
-            .take_while(|(of, _)| *of == table)
-            .map(|(_, key)| key.clone())
-            .collect()
+        self.changes[table as usize].keys().cloned().collect()
     }
 
     /// The changes that differ from the store below.
-    pub fn into_changes(self) -> Result<Changes, StoreError> {
-        let mut differing = BTreeMap::new();
-        for ((table, key), value) in self.changes {
-            if self.base.get(table, &key)? != value {
-                differing.insert((table, key), value);
+    pub fn into_changes(mut self) -> Result<Changes, StoreError> {
+        for (table, changes) in Table::ALL.iter().zip(&mut self.changes) {
+            let mut failed = None;
+            changes.retain(|key, value| match self.base.get(*table, key) {
+                Ok(was) => was != *value,
+                Err(error) => {
+                    failed = Some(error);
+                    true
+                }
+            });
+            if let Some(error) = failed {
+                return Err(error);
             }
         }
-        Ok(Changes(differing))
+        Ok(Changes(self.changes))
     }
 }
 
 impl StoreRead for Overlay<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.changes.get(&(table, key.to_vec())) {
+        match self.changes[table as usize].get(key) {
             Some(value) => Ok(value.clone()),
             None => self.base.get(table, key),
         }
@@ -92,11 +92,10 @@ impl StoreRead for Overlay<'_> {
         to: &[u8],
         visit: Visit<'_>,
     ) -> Result<(), StoreError> {
-        let mut changed = self
-            .changes
-            .range((Bound::Included((table, from.to_vec())), Bound::Unbounded))
-            .take_while(|((t, key), _)| *t == table && (to.is_empty() || key.as_slice() < to))
-            .map(|((_, key), value)| (key.as_slice(), value.as_deref()))
+        let mut changed = self.changes[table as usize]
+            .range::<[u8], _>((Bound::Included(from), Bound::Unbounded))
+            .take_while(|(key, _)| to.is_empty() || key.as_slice() < to)
+            .map(|(key, value)| (key.as_slice(), value.as_deref()))
             .peekable();
         let mut stopped = false;
         self.base.scan(table, from, to, &mut |key, value| {
@@ -131,12 +130,12 @@ impl StoreRead for Overlay<'_> {
 
 impl StoreTxn for Overlay<'_> {
     fn put(&mut self, table: Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.changes.insert((table, key.to_vec()), Some(value.to_vec()));
+        self.changes[table as usize].insert(key.to_vec(), Some(value.to_vec()));
         Ok(())
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
-        self.changes.insert((table, key.to_vec()), None);
+        self.changes[table as usize].insert(key.to_vec(), None);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 
-use super::super::refusal::{Answer, Refusal, answer};
+use super::super::refusal::{Answer, answer};
 use super::{acl, attributes};
 use crate::NameNode;
 
@@ -21,7 +21,7 @@ pub async fn get_current_edit_log_txid(node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetCurrentEditLogTxidRequestProto = call.decode()?;
     node.check_superuser(call).await?;
     node.ns.watch_events().await?;
-    let last = node.ns.last_sequence().map_err(|error| Refusal::io(error.to_string()))?;
+    let last = node.ns.last_sequence();
     answer(&pb::GetCurrentEditLogTxidResponseProto { txid: signed(last) })
 }
 

@@ -84,10 +84,10 @@ async fn file_info(
     call: &Call,
     path: &str,
 ) -> Result<Option<FileStatus>, Refusal> {
-    let superuser = node.caller(call).await.superuser;
-    let found = node.query(call, |store, caller| query::get_file_info(store, caller, path)).await;
-    match found {
-        Err(refusal) if superuser && is_access_refusal(&refusal) => Ok(None),
+    let caller = node.caller(call).await;
+    let found = node.ns.read(|store| query::get_file_info(store, &caller, path));
+    match found.map_err(Refusal::from) {
+        Err(refusal) if caller.superuser && is_access_refusal(&refusal) => Ok(None),
         other => other,
     }
 }
@@ -233,8 +233,12 @@ pub async fn get_preferred_block_size(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#getContentSummary`.
 pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetContentSummaryRequestProto = call.decode()?;
-    let path = &request.path;
-    let sum = node.query(call, |store, caller| query::content_summary(store, caller, path)).await?;
+    let (ns, caller, path) =
+        (std::sync::Arc::clone(&node.ns), node.caller(call).await, request.path);
+    // A walk over a large tree must not hold up the calls of others.
+    let walk = move || ns.read(|store| query::content_summary(store, &caller, &path));
+    let sum = tokio::task::spawn_blocking(walk).await;
+    let sum = sum.map_err(|_| Refusal::io("getContentSummary was interrupted"))??;
     answer(&pb::GetContentSummaryResponseProto {
         summary: pb::ContentSummaryProto {
             length: sum.len,
