@@ -1,0 +1,224 @@
+//! DataNodes that are made up: they register, send heartbeats, and tell of blocks that they do not have.
+
+use crate::connection::{Connection, Load, whole};
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Bytes that each block pretends to have.
+pub const BLOCK_LEN: u64 = 1 << 20;
+/// The call id of reports on connections of clients, which theirs never have.
+pub const CALL_ID: i32 = i32::MAX;
+
+const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+/// Layout version of Hadoop's DataNodes.
+const LAYOUT: i32 = -57;
+const FIRST_PORT: usize = 2000;
+const HEARTBEAT: Duration = Duration::from_secs(3);
+const CAPACITY: u64 = 1 << 50;
+
+struct Node {
+    registration: dn::DatanodeRegistrationProto,
+    storages: Vec<String>,
+    /// What each storage holds, as a full report lists it, and how many replicas that are.
+    held: Mutex<Vec<(Vec<u8>, u64)>>,
+}
+
+/// All of them; a clone is another handle.
+#[derive(Clone)]
+pub struct Nodes {
+    pool: Arc<str>,
+    nodes: Arc<Vec<Node>>,
+    by_port: Arc<BTreeMap<u32, usize>>,
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+impl Nodes {
+    /// Registers them, tells that they are empty, and keeps them alive while the runtime is at work.
+    pub async fn register(load: &Load, count: usize, storages: usize) -> Result<Nodes, String> {
+        let mut connection = Connection::open(&load.addr, &load.superuser, DATANODE).await?;
+        let version: pb::VersionResponseProto =
+            connection.call(DATANODE, "versionRequest", &pb::VersionRequestProto {}).await?;
+        let info = version.info;
+        let mut nodes = Vec::new();
+        let mut by_port = BTreeMap::new();
+        for index in 0..count {
+            let port = (FIRST_PORT + 10 * index) as u32;
+            by_port.insert(port, index);
+            nodes.push(Node {
+                registration: dn::DatanodeRegistrationProto {
+                    datanode_id: pb::DatanodeIDProto {
+                        ip_addr: "127.0.0.1".to_string(),
+                        host_name: "127.0.0.1".to_string(),
+                        datanode_uuid: format!("00000000-0000-4000-8000-{index:012}"),
+                        xfer_port: port,
+                        info_port: port + 1,
+                        ipc_port: port + 2,
+                        info_secure_port: Some(0),
+                    },
+                    storage_info: pb::StorageInfoProto {
+                        layout_version: LAYOUT as u32,
+                        ..info.storage_info.clone()
+                    },
+                    keys: pb::ExportedBlockKeysProto::default(),
+                    software_version: "3.5.0".to_string(),
+                },
+                storages: (0..storages)
+                    .map(|storage| format!("DS-00000000-0000-4000-{storage:04}-{index:012}"))
+                    .collect(),
+                held: Mutex::new(vec![(Vec::new(), 0); storages]),
+            });
+        }
+        let pool = info.block_pool_id.as_str().into();
+        let nodes = Nodes { pool, nodes: Arc::new(nodes), by_port: Arc::new(by_port) };
+        nodes.report(load).await?;
+        for index in 0..count {
+            tokio::spawn(nodes.clone().beat(load.clone(), index));
+        }
+        Ok(nodes)
+    }
+
+    /// Heartbeats for ever; a NameNode that is away is looked for again.
+    async fn beat(self, load: Load, index: usize) {
+        let mut connection = None;
+        loop {
+            if connection.is_none() {
+                connection = Connection::open(&load.addr, &load.superuser, DATANODE).await.ok();
+            }
+            if let Some(open) = &mut connection
+                && open
+                    .call::<dn::HeartbeatResponseProto>(
+                        DATANODE,
+                        "sendHeartbeat",
+                        &self.heartbeat(index),
+                    )
+                    .await
+                    .is_err()
+            {
+                connection = None;
+            }
+            tokio::time::sleep(HEARTBEAT).await;
+        }
+    }
+
+    fn heartbeat(&self, index: usize) -> dn::HeartbeatRequestProto {
+        let node = &self.nodes[index];
+        let report = |uuid: &String| pb::StorageReportProto {
+            storage_uuid: uuid.clone(),
+            capacity: Some(CAPACITY),
+            remaining: Some(CAPACITY),
+            storage: Some(storage(uuid)),
+            ..Default::default()
+        };
+        dn::HeartbeatRequestProto {
+            registration: node.registration.clone(),
+            reports: node.storages.iter().map(report).collect(),
+            xmits_in_progress: Some(0),
+            xceiver_count: Some(1),
+            failed_volumes: Some(0),
+            ..Default::default()
+        }
+    }
+
+    /// Registers all anew and sends their full reports; the number of replicas in them.
+    pub async fn report(&self, load: &Load) -> Result<u64, String> {
+        let mut connection = Connection::open(&load.addr, &load.superuser, DATANODE).await?;
+        let mut replicas = 0;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let registration = node.registration.clone();
+            let body = dn::RegisterDatanodeRequestProto { registration };
+            let _: dn::RegisterDatanodeResponseProto =
+                connection.call(DATANODE, "registerDatanode", &body).await?;
+            let mut beat = self.heartbeat(index);
+            beat.request_full_block_report_lease = Some(true);
+            let answer: dn::HeartbeatResponseProto =
+                connection.call(DATANODE, "sendHeartbeat", &beat).await?;
+            let held = node.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let total = held.len() as i32;
+            for (at, (bytes, count)) in held.into_iter().enumerate() {
+                replicas += count;
+                let body = dn::BlockReportRequestProto {
+                    registration: node.registration.clone(),
+                    block_pool_id: self.pool.to_string(),
+                    reports: vec![dn::StorageBlockReportProto {
+                        storage: storage(&node.storages[at]),
+                        blocks: Vec::new(),
+                        number_of_blocks: Some(count),
+                        blocks_buffers: if bytes.is_empty() { Vec::new() } else { vec![bytes] },
+                    }],
+                    context: Some(dn::BlockReportContextProto {
+                        total_rpcs: total,
+                        cur_rpc: at as i32,
+                        id: 1 + index as i64,
+                        lease_id: answer.full_block_report_lease_id,
+                    }),
+                };
+                let _: dn::BlockReportResponseProto =
+                    connection.call(DATANODE, "blockReport", &body).await?;
+            }
+        }
+        Ok(replicas)
+    }
+
+    /// Puts calls that tell of new replicas of `blocks`, where the NameNode wanted them.
+    pub fn received<'a>(
+        &self,
+        to: &mut Connection,
+        blocks: impl Iterator<Item = &'a pb::LocatedBlockProto>,
+    ) {
+        let mut told: BTreeMap<(usize, usize), Vec<dn::ReceivedDeletedBlockInfoProto>> =
+            BTreeMap::new();
+        for located in blocks {
+            let block = whole(located, BLOCK_LEN);
+            for (location, uuid) in located.locs.iter().zip(&located.storage_i_ds) {
+                let Some(&index) = self.by_port.get(&location.id.xfer_port) else { continue };
+                let node = &self.nodes[index];
+                let Some(at) = node.storages.iter().position(|known| known == uuid) else {
+                    continue;
+                };
+                let mut held = node.held.lock().unwrap_or_else(PoisonError::into_inner);
+                let (bytes, count) = &mut held[at];
+                varint(bytes, block.block_id << 1);
+                varint(bytes, BLOCK_LEN);
+                varint(bytes, block.generation_stamp);
+                varint(bytes, 0);
+                *count += 1;
+                told.entry((index, at)).or_default().push(dn::ReceivedDeletedBlockInfoProto {
+                    block: pb::BlockProto {
+                        block_id: block.block_id,
+                        gen_stamp: block.generation_stamp,
+                        num_bytes: Some(BLOCK_LEN),
+                    },
+                    status: dn::ReceivedDeletedBlockInfoProtoBlockStatus::Received as i32,
+                    ..Default::default()
+                });
+            }
+        }
+        for ((index, at), blocks) in told {
+            let node = &self.nodes[index];
+            let body = dn::BlockReceivedAndDeletedRequestProto {
+                registration: node.registration.clone(),
+                block_pool_id: self.pool.to_string(),
+                blocks: vec![dn::StorageReceivedDeletedBlocksProto {
+                    storage_uuid: node.storages[at].clone(),
+                    blocks,
+                    storage: Some(storage(&node.storages[at])),
+                }],
+                ..Default::default()
+            };
+            to.put(CALL_ID, DATANODE, "blockReceivedAndDeleted", &body);
+        }
+    }
+}
+
+fn storage(uuid: &str) -> pb::DatanodeStorageProto {
+    pb::DatanodeStorageProto { storage_uuid: uuid.to_string(), ..Default::default() }
+}

@@ -1,0 +1,282 @@
+//! What is called, with which arguments.
+
+use crate::connection::{Connection, whole};
+use crate::nodes::BLOCK_LEN;
+use bytes::Bytes;
+use cairn_wire::proto::hdfs as pb;
+use cairn_wire::rpc;
+
+/// Files of a folder.
+const FOLDER: u64 = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Base,
+    Folders,
+    Mkdirs,
+    Create,
+    Write,
+    Status,
+    Open,
+    List,
+    Rename,
+    Delete,
+    DeleteTree,
+    Summary,
+    AllowSnapshot,
+    Snapshot,
+    DeleteSnapshot,
+    DisallowSnapshot,
+}
+
+/// Calls of one kind on the files `0..files` of a round.
+#[derive(Clone)]
+pub struct Op {
+    kind: Kind,
+    round: u64,
+    files: u64,
+}
+
+/// How far a file is.
+pub enum Step {
+    First,
+    /// The file is there, and open.
+    Created(u64),
+    /// Its block has places.
+    Placed(Box<pb::LocatedBlockProto>),
+    /// Too few replicas were known when it was completed.
+    Incomplete(Option<Box<pb::LocatedBlockProto>>),
+    /// `complete` is under way.
+    Completing(Option<Box<pb::LocatedBlockProto>>),
+}
+
+fn mode(perm: u32) -> pb::FsPermissionProto {
+    pb::FsPermissionProto { perm }
+}
+
+/// Numbers that look random and are the same in each run.
+fn scatter(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 1
+}
+
+impl Op {
+    pub fn parse(word: &str, round: u64, files: u64) -> Result<Op, String> {
+        let kind = match word {
+            // The folder of a round, which all may write to.
+            "base" => Kind::Base,
+            // The folders of its files.
+            "folders" => Kind::Folders,
+            "mkdirs" => Kind::Mkdirs,
+            // `create` and `complete`.
+            "create" => Kind::Create,
+            // `create`, `addBlock` and `complete`.
+            "write" => Kind::Write,
+            "fileStatus" => Kind::Status,
+            "open" => Kind::Open,
+            "list" => Kind::List,
+            "rename" => Kind::Rename,
+            // Of what was renamed.
+            "delete" => Kind::Delete,
+            // Of the round.
+            "deleteTree" => Kind::DeleteTree,
+            "contentSummary" => Kind::Summary,
+            "allowSnapshot" => Kind::AllowSnapshot,
+            "createSnapshot" => Kind::Snapshot,
+            "deleteSnapshot" => Kind::DeleteSnapshot,
+            "disallowSnapshot" => Kind::DisallowSnapshot,
+            _ => return Err(format!("no such operation: {word}")),
+        };
+        Ok(Op { kind, round, files: files.max(1) })
+    }
+
+    pub fn needs_superuser(&self) -> bool {
+        use Kind::{
+            AllowSnapshot, Base, DeleteSnapshot, DeleteTree, DisallowSnapshot, Snapshot, Summary,
+        };
+        matches!(
+            self.kind,
+            Base | AllowSnapshot
+                | Snapshot
+                | DeleteSnapshot
+                | DisallowSnapshot
+                | DeleteTree
+                | Summary
+        )
+    }
+
+    fn base(&self) -> String {
+        format!("/load/r{}", self.round)
+    }
+
+    fn path(&self, letter: char, number: u64) -> String {
+        format!("/load/r{}/d{}/{letter}{number}", self.round, number / FOLDER)
+    }
+
+    /// Puts the first call for `number`.
+    pub fn begin(&self, to: &mut Connection, protocol: &str, client: &str, number: u64, id: i32) {
+        let mut put = |method: &str, body: &dyn Body| body.put(to, id, protocol, method);
+        let any = scatter(number) % self.files;
+        match self.kind {
+            Kind::Base | Kind::Folders | Kind::Mkdirs => {
+                let src = match self.kind {
+                    Kind::Base => self.base(),
+                    Kind::Folders => format!("{}/d{number}", self.base()),
+                    _ => format!("{}/m{}/m{number}", self.base(), number / FOLDER),
+                };
+                let (masked, create_parent) = (mode(0o777), true);
+                let unmasked = Some(mode(0o777));
+                put("mkdirs", &pb::MkdirsRequestProto { src, masked, create_parent, unmasked });
+            }
+            Kind::Create | Kind::Write => put(
+                "create",
+                &pb::CreateRequestProto {
+                    src: self.path('f', number),
+                    masked: mode(0o644),
+                    client_name: client.to_string(),
+                    create_flag: 1,
+                    create_parent: true,
+                    replication: 3,
+                    block_size: 128 << 20,
+                    ..Default::default()
+                },
+            ),
+            Kind::Status => {
+                put("getFileInfo", &pb::GetFileInfoRequestProto { src: self.path('f', any) })
+            }
+            Kind::Open => put(
+                "getBlockLocations",
+                &pb::GetBlockLocationsRequestProto {
+                    src: self.path('f', any),
+                    offset: 0,
+                    length: 1 << 40,
+                    ..Default::default()
+                },
+            ),
+            Kind::List => put(
+                "getListing",
+                &pb::GetListingRequestProto {
+                    src: format!("{}/d{}", self.base(), any / FOLDER),
+                    start_after: Vec::new(),
+                    need_location: false,
+                },
+            ),
+            Kind::Rename => {
+                let (src, dst) = (self.path('f', number), self.path('g', number));
+                put("rename", &pb::RenameRequestProto { src, dst });
+            }
+            Kind::Delete => {
+                let src = self.path('g', number);
+                put("delete", &pb::DeleteRequestProto { src, recursive: false });
+            }
+            Kind::DeleteTree => {
+                put("delete", &pb::DeleteRequestProto { src: self.base(), recursive: true });
+            }
+            Kind::Summary => {
+                put("getContentSummary", &pb::GetContentSummaryRequestProto { path: self.base() });
+            }
+            Kind::AllowSnapshot => {
+                put("allowSnapshot", &pb::AllowSnapshotRequestProto { snapshot_root: self.base() });
+            }
+            Kind::DisallowSnapshot => put(
+                "disallowSnapshot",
+                &pb::DisallowSnapshotRequestProto { snapshot_root: self.base() },
+            ),
+            Kind::DeleteSnapshot => put(
+                "deleteSnapshot",
+                &pb::DeleteSnapshotRequestProto {
+                    snapshot_root: self.base(),
+                    snapshot_name: format!("s{number}"),
+                },
+            ),
+            Kind::Snapshot => put(
+                "createSnapshot",
+                &pb::CreateSnapshotRequestProto {
+                    snapshot_root: self.base(),
+                    snapshot_name: Some(format!("s{number}")),
+                },
+            ),
+        }
+    }
+
+    /// Takes an answer in; whether it was the last one.
+    pub fn answered(&self, step: &mut Step, mut message: Bytes) -> Result<bool, String> {
+        let wrong = |error: cairn_wire::WireError| error.to_string();
+        match (self.kind, std::mem::replace(step, Step::First)) {
+            (Kind::Create | Kind::Write, Step::First) => {
+                let answer: pb::CreateResponseProto =
+                    rpc::take_delimited(&mut message, "create").map_err(wrong)?;
+                *step = Step::Created(answer.fs.and_then(|fs| fs.file_id).unwrap_or(0));
+                Ok(false)
+            }
+            (Kind::Write, Step::Created(_)) => {
+                let answer: pb::AddBlockResponseProto =
+                    rpc::take_delimited(&mut message, "addBlock").map_err(wrong)?;
+                *step = Step::Placed(Box::new(answer.block));
+                Ok(false)
+            }
+            (Kind::Create | Kind::Write, Step::Completing(block)) => {
+                let answer: pb::CompleteResponseProto =
+                    rpc::take_delimited(&mut message, "complete").map_err(wrong)?;
+                if !answer.result {
+                    *step = Step::Incomplete(block);
+                }
+                Ok(answer.result)
+            }
+            (Kind::Rename | Kind::Delete | Kind::DeleteTree | Kind::Mkdirs, _) => {
+                // All of these have one field, a flag.
+                let answer: pb::DeleteResponseProto =
+                    rpc::take_delimited(&mut message, "flag").map_err(wrong)?;
+                if answer.result { Ok(true) } else { Err("it was not done".to_string()) }
+            }
+            (Kind::Status, _) => {
+                let answer: pb::GetFileInfoResponseProto =
+                    rpc::take_delimited(&mut message, "status").map_err(wrong)?;
+                if answer.fs.is_some() { Ok(true) } else { Err("nothing is there".to_string()) }
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Puts the next call for a file.
+    pub fn go_on(
+        &self,
+        to: &mut Connection,
+        protocol: &str,
+        client: &str,
+        number: u64,
+        id: i32,
+        step: &mut Step,
+    ) {
+        let (src, client_name) = (self.path('f', number), client.to_string());
+        let block = match std::mem::replace(step, Step::First) {
+            Step::Created(file) if self.kind == Kind::Write => {
+                let file_id = Some(file);
+                let body =
+                    pb::AddBlockRequestProto { src, client_name, file_id, ..Default::default() };
+                to.put(id, protocol, "addBlock", &body);
+                *step = Step::Created(file);
+                return;
+            }
+            Step::Placed(block) => Some(block),
+            Step::Incomplete(block) => block,
+            _ => None,
+        };
+        let last = block.as_ref().map(|located| whole(located, BLOCK_LEN));
+        let body = pb::CompleteRequestProto { src, client_name, last, file_id: None };
+        to.put(id, protocol, "complete", &body);
+        *step = Step::Completing(block);
+    }
+}
+
+/// A request message of any kind.
+trait Body {
+    fn put(&self, to: &mut Connection, id: i32, protocol: &str, method: &str);
+}
+
+impl<M: prost::Message> Body for M {
+    fn put(&self, to: &mut Connection, id: i32, protocol: &str, method: &str) {
+        to.put(id, protocol, method, self);
+    }
+}
