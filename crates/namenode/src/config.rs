@@ -127,6 +127,8 @@ pub struct NameNodeConfig {
     /// Whether children with a default list ignore the client's umask. Key
     /// `dfs.namenode.posix.acl.inheritance.enabled`.
     pub posix_acl_inheritance: bool,
+    /// Whether quotas by type of storage can be set. Key `dfs.quota.by.storage.type.enabled`.
+    pub type_quotas_enabled: bool,
     /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
     pub snapshots: SnapshotSettings,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
@@ -274,6 +276,7 @@ impl Default for NameNodeConfig {
             xattrs_enabled: true,
             acls_enabled: true,
             posix_acl_inheritance: true,
+            type_quotas_enabled: true,
             snapshots: SnapshotSettings::default(),
             listing_limit: 1000,
             batched_listing_limit: 100,

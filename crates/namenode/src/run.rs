@@ -274,6 +274,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         xattrs_enabled: config.xattrs_enabled,
         acls_enabled: config.acls_enabled,
         posix_acl_inheritance: config.posix_acl_inheritance,
+        type_quotas_enabled: config.type_quotas_enabled,
     }
 }
 

@@ -185,4 +185,5 @@ commands! {
     73 AddCacheDirective = once: ops::cache_directive::AddCacheDirective,
     74 ModifyCacheDirective = once: ops::cache_directive::ModifyCacheDirective,
     75 RemoveCacheDirective = once: ops::cache_directive::RemoveCacheDirective,
+    76 SetTypeQuota: ops::set_quota::SetTypeQuota,
 }

@@ -65,6 +65,11 @@ exceptions! {
     NsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException",
     /// Too many bytes below a directory.
     DsQuotaExceeded = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException",
+    /// Too many bytes below a directory on one type of storage.
+    TypeQuotaExceeded =
+        "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException",
+    /// A call that the configuration does not allow.
+    UnsupportedAction = "org.apache.hadoop.hdfs.protocol.UnsupportedActionException",
     /// A name that is too long.
     PathComponentTooLong =
         "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException",

@@ -8,6 +8,7 @@ use crate::acl::AclEntry;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct};
 use crate::error::Result;
 use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
+use crate::usage::{ByType, StorageType};
 use cairn_stripe::PolicyId;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -104,10 +105,14 @@ pub struct Quota {
     pub names_max: Option<u64>,
     /// Most bytes on disk.
     pub space_max: Option<u64>,
+    /// Most bytes on disk by type of storage.
+    pub types_max: ByType<Option<u64>>,
     /// Inodes now.
     pub names: u64,
     /// Bytes on disk now.
     pub space: u64,
+    /// Bytes on disk now by type of storage, where a storage policy is set.
+    pub types: ByType<u64>,
 }
 
 /// What only files have.
@@ -144,11 +149,73 @@ pub struct Writer {
 }
 
 encode_enum!(Kind { 1 => Directory(value), 2 => File(value) });
-encode_struct!(Directory { children, policy, quota });
-encode_struct!(Quota { names_max, space_max, names, space });
 encode_struct!(File { redundancy, block_size, block_count, len, writer });
 encode_enum!(FileRedundancy { 1 => Replicated(value), 2 => Striped(value) });
 encode_struct!(Writer { holder, client_machine });
+
+/// Limits, or bytes, with the places of their types in [`StorageType::ALL`].
+type Listed = Vec<(u8, u64)>;
+
+impl Quota {
+    /// What it has by type: limits, and bytes where there are any.
+    fn by_type(&self) -> (Listed, Listed) {
+        let max = self.types_max.iter().filter_map(|(kind, max)| Some((kind as u8, (*max)?)));
+        let used = self.types.iter().filter(|(_, used)| **used != 0);
+        (max.collect(), used.map(|(kind, used)| (kind as u8, *used)).collect())
+    }
+}
+
+impl Encode for Directory {
+    fn encode(&self, out: &mut Encoder) {
+        self.children.encode(out);
+        self.policy.encode(out);
+        let Some(quota) = &self.quota else { return out.byte(NO_QUOTA) };
+        let (max, used) = quota.by_type();
+        let has_types = !max.is_empty() || !used.is_empty();
+        out.byte(if has_types { QUOTA_BY_TYPE } else { QUOTA });
+        (quota.names_max, quota.space_max).encode(out);
+        (quota.names, quota.space).encode(out);
+        if has_types {
+            (max, used).encode(out);
+        }
+    }
+}
+
+impl Decode for Directory {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let (children, policy) = (Decode::decode(input)?, Decode::decode(input)?);
+        let tag = input.byte()?;
+        let invalid = |value: u8| DecodeError::Invalid { what: "quota", value: value.into() };
+        match tag {
+            NO_QUOTA => return Ok(Directory { children, policy, quota: None }),
+            QUOTA | QUOTA_BY_TYPE => {}
+            _ => return Err(invalid(tag)),
+        }
+        let (names_max, space_max) = Decode::decode(input)?;
+        let (names, space) = Decode::decode(input)?;
+        let mut quota = Quota { names_max, space_max, names, space, ..Quota::default() };
+        if tag == QUOTA_BY_TYPE {
+            let listed: (Listed, Listed) = Decode::decode(input)?;
+            let kind = |index: u8| StorageType::from_index(index).ok_or(invalid(index));
+            for (index, value) in &listed.0 {
+                quota.types_max[kind(*index)?] = Some(*value);
+            }
+            for (index, value) in &listed.1 {
+                quota.types[kind(*index)?] = *value;
+            }
+            if quota.by_type() != listed || listed == (Vec::new(), Vec::new()) {
+                return Err(invalid(tag));
+            }
+        }
+        Ok(Directory { children, policy, quota: Some(quota) })
+    }
+}
+
+/// What follows in a directory's record: no quota, one without types of storage, or one with limits and bytes of
+/// some of them, each with its place in [`StorageType::ALL`].
+const NO_QUOTA: u8 = 0;
+const QUOTA: u8 = 1;
+const QUOTA_BY_TYPE: u8 = 2;
 
 /// Beside the mode's bits in records: an access control list follows the other fields.
 const HAS_ACL: u16 = 1 << 15;

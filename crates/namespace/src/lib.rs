@@ -27,6 +27,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod store;
 mod tree;
+pub mod usage;
 
 pub use apply::{Outcome, apply, evaluate};
 pub use block::{Block, BlockRef, BlockState};

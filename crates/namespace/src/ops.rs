@@ -42,7 +42,7 @@ use crate::inode::{Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
-use crate::{inode, perm, settings, tree};
+use crate::{inode, perm, settings, usage};
 
 /// What an operation works with.
 pub(crate) struct Context<'a, 'b> {
@@ -169,7 +169,7 @@ pub(crate) fn commit_last(
     block.state = if complete { BlockState::Complete } else { BlockState::Committed };
     merge_crcs(&mut block.unit_crcs, crcs);
     let above = &at.chain[..at.chain.len() - 1];
-    tree::set_last_len(cx.store, above, inode, &mut block, commit.len)
+    usage::set_last_len(cx.store, above, inode, &mut block, commit.len)
 }
 
 /// Keeps what is known and adds what is new.

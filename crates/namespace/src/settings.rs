@@ -57,6 +57,8 @@ pub struct Settings {
     /// New children get their mode without the client's umask where a default list is inherited
     /// (`dfs.namenode.posix.acl.inheritance.enabled`).
     pub posix_acl_inheritance: bool,
+    /// Let quotas by type of storage be set (`dfs.quota.by.storage.type.enabled`).
+    pub type_quotas_enabled: bool,
 }
 
 /// Encodes settings: the first ones in their order, then of the numbered ones those that do not have the
@@ -149,6 +151,7 @@ encode_settings! {
     1 acls_enabled: bool = true,
     2 posix_acl_inheritance: bool = true,
     3 xattrs_enabled: bool = true,
+    4 type_quotas_enabled: bool = true,
 }
 
 impl Default for Settings {
@@ -174,6 +177,7 @@ impl Default for Settings {
             xattrs_enabled: true,
             acls_enabled: true,
             posix_acl_inheritance: true,
+            type_quotas_enabled: true,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Table `snapshot-root`: inode id -> [`Root`]. Table `snapshot`: root, complement of the id (so that the
 //! newest comes first) -> [`Snapshot`]. Table `snapshot-name`: root, name -> id. Table `snapshot-seen`:
 //! inode id, root -> the newest snapshot of that root that may still see the inode from where it was
-//! before it was moved or removed, and 1 if the root's quotas go on counting it. Table `snapshot-garbage`: root, id of deleted snapshots whose versions
+//! before it was moved or removed, and 1 if it was removed. Table `snapshot-garbage`: root, id of deleted snapshots whose versions
 //! are still to be given up.
 //!
 //! Taking a snapshot writes its own records only. A record that changes later is kept as it was, once for
@@ -15,6 +15,7 @@
 
 pub(crate) mod capture;
 pub mod diff;
+pub(crate) mod held;
 pub mod listing;
 pub mod paths;
 pub(crate) mod reclaim;
@@ -303,47 +304,39 @@ pub(crate) fn seen(store: &dyn StoreRead, inode: InodeId) -> Result<Vec<(InodeId
     Ok(found)
 }
 
-/// Some snapshot of `root` up to `id` sees the inode, wherever it is now. `paid` says that the quotas of
-/// and above `root` go on counting it though it was removed.
+/// Some snapshot of `root` up to `id` sees the inode, wherever it is now. `removed` says that it is nowhere.
 pub(crate) fn put_seen(
     store: &mut dyn StoreTxn,
     inode: InodeId,
     root: InodeId,
     id: SnapshotId,
-    paid: bool,
+    removed: bool,
 ) -> Result<()> {
     let key = seen_key(inode, root);
     let before = store.get(Table::SnapshotSeen, &key)?;
     let before = before.and_then(|bytes| Some(u32::from_be_bytes(*bytes.first_chunk()?)));
     let id = before.map_or(id.0, |before| before.max(id.0));
-    let value = [&id.to_be_bytes()[..], if paid { &[1] } else { &[] }].concat();
+    let value = [&id.to_be_bytes()[..], if removed { &[1] } else { &[] }].concat();
     Ok(store.put(Table::SnapshotSeen, &key, &value)?)
 }
 
-/// The snapshottable directory whose quotas go on counting an inode that was removed in it.
-pub(crate) fn paid_by(store: &dyn StoreRead, inode: InodeId) -> Result<Option<InodeId>> {
-    let mut found = None;
-    store.scan(
-        Table::SnapshotSeen,
-        &inode.key(),
-        &prefix_end(&inode.key()),
-        &mut |key, value| {
-            if value.len() > 4 {
-                found = key.last_chunk().map(|id| InodeId(u64::from_be_bytes(*id)));
-            }
-            ControlFlow::Continue(())
-        },
-    )?;
+/// Whether an inode was removed while snapshots hold it.
+pub(crate) fn is_removed(store: &dyn StoreRead, inode: InodeId) -> Result<bool> {
+    let mut found = false;
+    let end = prefix_end(&inode.key());
+    store.scan(Table::SnapshotSeen, &inode.key(), &end, &mut |_, value| {
+        found |= value.len() > 4;
+        ControlFlow::Continue(())
+    })?;
     Ok(found)
 }
 
-/// Every inode that a directory's quotas go on counting, with the directory.
-pub(crate) fn all_paid(store: &dyn StoreRead) -> Result<Vec<(InodeId, InodeId)>> {
+/// Every inode that was removed while snapshots hold it.
+pub(crate) fn all_removed(store: &dyn StoreRead) -> Result<Vec<InodeId>> {
     let mut found = Vec::new();
     store.scan(Table::SnapshotSeen, &[], &[], &mut |key, value| {
-        let id = |bytes: Option<&[u8; 8]>| bytes.map(|id| InodeId(u64::from_be_bytes(*id)));
         if value.len() > 4 {
-            found.extend(id(key.first_chunk()).zip(id(key.last_chunk())));
+            found.extend(key.first_chunk().map(|id| InodeId(u64::from_be_bytes(*id))));
         }
         ControlFlow::Continue(())
     })?;

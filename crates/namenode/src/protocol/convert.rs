@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `PBHelperClient`.
 
+use cairn_namespace::usage::StorageType as CountedType;
 use cairn_redundancy::{
     AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageType,
     StorageUsage,
@@ -36,6 +37,30 @@ pub fn parse_storage_type(number: i32) -> StorageType {
         5 => StorageType::Provided,
         6 => StorageType::Nvdimm,
         _ => StorageType::Disk,
+    }
+}
+
+/// A type that quotas count, as its number on the wire.
+pub fn counted_type(kind: CountedType) -> i32 {
+    storage_type(match kind {
+        CountedType::RamDisk => StorageType::RamDisk,
+        CountedType::Ssd => StorageType::Ssd,
+        CountedType::Disk => StorageType::Disk,
+        CountedType::Archive => StorageType::Archive,
+        CountedType::Provided => StorageType::Provided,
+        CountedType::Nvdimm => StorageType::Nvdimm,
+    })
+}
+
+/// A type that quotas count from its number on the wire; `Disk` for numbers that are not known.
+pub fn parse_counted_type(number: i32) -> CountedType {
+    match parse_storage_type(number) {
+        StorageType::RamDisk => CountedType::RamDisk,
+        StorageType::Ssd => CountedType::Ssd,
+        StorageType::Disk => CountedType::Disk,
+        StorageType::Archive => CountedType::Archive,
+        StorageType::Provided => CountedType::Provided,
+        StorageType::Nvdimm => CountedType::Nvdimm,
     }
 }
 

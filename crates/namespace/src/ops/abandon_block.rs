@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
-use crate::tree;
+use crate::{tree, usage};
 
 /// Takes back the last block.
 ///
@@ -39,7 +39,7 @@ impl AbandonBlock {
         }
         let mut last = last;
         let above = &at.chain[..at.chain.len() - 1];
-        tree::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
+        usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
         let blocks = tree::remove_last_block(cx.store, &mut inode)?.into_iter().collect();
         inode::put(cx.store, &inode)?;
         Ok(Outcome::Removed { done: true, blocks, more: false })

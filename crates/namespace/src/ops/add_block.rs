@@ -13,7 +13,7 @@ use crate::policy_admin;
 use crate::query::AddBlockPlan;
 use crate::settings::Settings;
 use crate::store::StoreRead;
-use crate::tree::{self, Usage};
+use crate::usage::{self, Usage};
 use cairn_stripe::Redundancy;
 
 /// Commits the previous block and adds the next one. Placement is the caller's.
@@ -62,8 +62,16 @@ impl AddBlock {
                 file.block_size.saturating_mul(u64::from(policy.schema.k))
             }
         };
-        let space = tree::block_space(store, file.redundancy, whole_len)? as i64;
-        tree::verify_quota(store, &at.chain, Usage { names: 0, space })?;
+        let policy = set_storage_policy::set_above(&at.chain);
+        let whole = usage::of_bytes(store, file.redundancy, policy, whole_len)?;
+        let grown = match (self.previous, block::last(store, inode)?) {
+            (Some(previous), Some(last)) if !last.is_final() => {
+                usage::of_bytes(store, file.redundancy, policy, previous.len)?
+                    .minus(usage::of_bytes(store, file.redundancy, policy, last.len)?)
+            }
+            _ => Usage::default(),
+        };
+        usage::verify(store, &at.chain, whole.plus(grown))?;
         Ok(AddBlockPlan::New {
             file: inode.id,
             block_size: file.block_size,

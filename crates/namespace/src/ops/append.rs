@@ -1,16 +1,17 @@
 //! Opening a file at its end.
 
 use crate::apply::Outcome;
-use crate::block::{self, BlockState};
+use crate::block::{self, Block, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Writer};
+use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::lease;
 use crate::ops::lease::{self as lease_ops, LastBlocks};
 use crate::ops::{Context, set_storage_policy};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
+use crate::{policy_admin, usage};
 
 /// Opens a file for writing at its end.
 ///
@@ -81,6 +82,9 @@ impl Append {
                 at.path
             )));
         }
+        if let Some(last) = &last {
+            verify_rest(cx, &at, &inode, last)?;
+        }
         let id = inode.id;
         let Some(file) = inode.file_mut() else {
             return Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)));
@@ -105,4 +109,24 @@ impl Append {
             .ok_or_else(|| NamespaceError::FileNotFound(at.path.clone()))?;
         Ok(Outcome::Appended { status: Box::new(status), last: reopened })
     }
+}
+
+/// Fails if what is left of the last block would exceed a quota. As in Hadoop, where no storage policy is set the
+/// default one says on which types it would be.
+///
+/// Source: Hadoop 3.5.0 `FSDirAppendOp#verifyQuotaForUCBlock`.
+fn verify_rest(cx: &Context<'_, '_>, at: &Resolved, inode: &Inode, last: &Block) -> Result<()> {
+    let above = &at.chain[..at.chain.len() - 1];
+    let Some(file) = inode.file() else { return Ok(()) };
+    let Some(redundancy) = usage::counted_redundancy(cx.store, inode)? else { return Ok(()) };
+    let redundancy = match redundancy {
+        FileRedundancy::Striped(id) => {
+            let schema = policy_admin::by_id(cx.store, id)?.schema;
+            FileRedundancy::Replicated(u16::from(schema.k) + u16::from(schema.m))
+        }
+        replicated => replicated,
+    };
+    let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+    let rest = file.block_size.saturating_sub(last.len);
+    usage::verify(cx.store, above, usage::of_bytes(cx.store, redundancy, policy, rest)?)
 }

@@ -5,7 +5,7 @@ use crate::block::{self, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
-use crate::{inode, path, perm, tree};
+use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;
 
 /// A DataNode has recovered a block.
@@ -62,7 +62,7 @@ impl CommitBlockSynchronization {
         let above = &at.chain[..at.chain.len() - 1];
         let mut removed = Vec::new();
         if self.delete_block {
-            tree::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
+            usage::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
             removed.extend(tree::remove_last_block(cx.store, &mut inode)?);
         } else {
             if block.len != self.new_len {
@@ -71,7 +71,7 @@ impl CommitBlockSynchronization {
             }
             block.gs = self.new_gs;
             block.state = BlockState::UnderConstruction;
-            tree::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
+            usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
         }
         if self.close_file {
             tree::close(cx.store, &mut inode, cx.now_ms)?;

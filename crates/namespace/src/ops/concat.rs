@@ -5,11 +5,13 @@ use crate::block::{self, Position};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
-use crate::ops::{self, Context};
+use crate::ops::{self, Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
-use crate::tree::{self, Usage};
+use crate::store::StoreRead;
+use crate::tree;
+use crate::usage::{self, Usage};
 
 /// Moves the blocks of files to the end of another.
 ///
@@ -57,9 +59,17 @@ impl Concat {
             return refuse("concat: at least two of the source files are the same".to_string());
         }
         let above = &at.chain[..at.chain.len() - 1];
-        let space = self.more_space(cx, &target, &sources)?;
-        tree::verify_quota(cx.store, above, Usage { names: 0, space })?;
-        tree::charge(cx.store, above, Usage { names: 0, space })?;
+        usage::verify(cx.store, above, more_than_before(cx.store, &target, above, &sources)?)?;
+        let policy = set_storage_policy::in_force(above, &target);
+        let redundancy = usage::counted_redundancy(cx.store, &target)?;
+        for from in &sources {
+            let moved = file_at(from, &from.path)?;
+            let own = set_storage_policy::set_above(&from.chain);
+            let before = usage::of_blocks(cx.store, moved, own)?;
+            let Some(redundancy) = redundancy else { continue };
+            let after = usage::of_blocks_as(cx.store, moved, redundancy, policy)?;
+            usage::charge(cx.store, above, after.minus(before))?;
+        }
         for from in &sources {
             let moved = file_at(from, &from.path)?.clone();
             take_blocks(cx, &mut target, moved)?;
@@ -88,26 +98,28 @@ impl Concat {
         }
         Ok(())
     }
+}
 
-    /// Bytes on disk that the sources take more when they are kept as the target is.
-    ///
-    /// Source: Hadoop 3.5.0 `FSDirConcatOp#computeQuotaDeltas`.
-    fn more_space(&self, cx: &Context<'_, '_>, target: &Inode, all: &[Resolved]) -> Result<i64> {
-        let Some(FileRedundancy::Replicated(copies)) = target.file().map(|file| file.redundancy)
-        else {
-            return Ok(0);
-        };
-        let mut more = 0_i64;
-        for from in all {
-            let mut inode = file_at(from, &from.path)?.clone();
-            let before = tree::file_space(cx.store, &inode)? as i64;
-            if let Some(file) = inode.file_mut() {
-                file.redundancy = FileRedundancy::Replicated(copies);
-            }
-            more = more.saturating_add(tree::file_space(cx.store, &inode)? as i64 - before);
-        }
-        Ok(more)
+/// What the sources take more when they are kept in as many copies as the target. As in Hadoop, where no storage
+/// policy is set the default one says on which types.
+///
+/// Source: Hadoop 3.5.0 `FSDirConcatOp#computeQuotaDeltas`.
+fn more_than_before(
+    store: &dyn StoreRead,
+    target: &Inode,
+    above: &[Inode],
+    sources: &[Resolved],
+) -> Result<Usage> {
+    let mut more = Usage::default();
+    let Some(wanted) = usage::counted_redundancy(store, target)? else { return Ok(more) };
+    for from in sources {
+        let inode = file_at(from, &from.path)?;
+        let Some(now) = inode.file().map(|file| file.redundancy) else { continue };
+        let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+        let after = usage::of_blocks_as(store, inode, wanted, policy)?;
+        more = more.plus(after).minus(usage::of_blocks_as(store, inode, now, policy)?);
     }
+    Ok(more)
 }
 
 /// Source: Hadoop 3.5.0 `INodeFile#valueOf`.

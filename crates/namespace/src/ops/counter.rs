@@ -27,6 +27,8 @@ pub(crate) enum Counter {
     SnapshotId,
     /// The number of the last cache directive.
     CacheDirective,
+    /// How often a quota was set.
+    QuotasSet,
 }
 
 impl Counter {
@@ -41,6 +43,7 @@ impl Counter {
             Counter::Snapshots => b"snapshots",
             Counter::SnapshotId => b"snapshot-id",
             Counter::CacheDirective => b"cache-directive",
+            Counter::QuotasSet => b"quotas-set",
         }
     }
 
@@ -54,7 +57,8 @@ impl Counter {
             | Counter::Blocks
             | Counter::Snapshots
             | Counter::SnapshotId
-            | Counter::CacheDirective => 0,
+            | Counter::CacheDirective
+            | Counter::QuotasSet => 0,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::ops::{self, Context};
-use crate::tree;
+use crate::usage;
 
 /// Records how long the last block is for readers.
 ///
@@ -37,7 +37,7 @@ impl Fsync {
             && len > block.len
         {
             let above = &at.chain[..at.chain.len() - 1];
-            tree::set_last_len(cx.store, above, &mut inode, &mut block, len)?;
+            usage::set_last_len(cx.store, above, &mut inode, &mut block, len)?;
         }
         Ok(Outcome::Done)
     }

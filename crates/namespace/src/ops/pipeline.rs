@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::{Context, counter};
 use crate::path::{self, Resolved};
-use crate::tree;
+use crate::usage;
 
 /// Gives out a new generation stamp for a broken pipeline.
 ///
@@ -73,7 +73,7 @@ impl UpdatePipeline {
         block.unit_crcs.clear();
         let above = &at.chain[..at.chain.len() - 1];
         let mut inode = at.existing()?.clone();
-        tree::set_last_len(cx.store, above, &mut inode, &mut block, self.new.len)?;
+        usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new.len)?;
         Ok(Outcome::Done)
     }
 }

@@ -4,11 +4,11 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
-use crate::ops::Context;
+use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::snapshot;
-use crate::tree::{self, Usage};
+use crate::usage::{self, Usage};
+use crate::{snapshot, tree};
 
 /// The old rename: into a directory that is there, never over anything.
 ///
@@ -220,16 +220,21 @@ fn carry(
         }
         path::check_limits(cx.settings, &room, &to.parent_path(), to.name())?;
     }
-    let counted = tree::has_quota(above_from) || tree::has_quota(above_to);
-    let usage = if counted { tree::usage_below(cx.store, &moved)? } else { Usage::default() };
+    let counted = usage::has_quota(above_from) || usage::has_quota(above_to);
+    let (mut before, mut after) = (Usage::default(), Usage::default());
+    if counted {
+        // A storage policy set above the one place is none at the other.
+        before = usage::below(cx.store, &moved, set_storage_policy::set_above(above_from))?;
+        after = usage::below(cx.store, &moved, set_storage_policy::set_above(above_to))?;
+    }
     if replaced.is_some() {
         tree::discard(cx.store, to, cx.now_ms)?;
     }
     let shared =
         above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
-    tree::charge(cx.store, &above_from[shared..], usage.negated())?;
-    tree::verify_quota_from(cx.store, above_to, shared, usage)?;
-    tree::charge(cx.store, &above_to[shared..], usage)?;
+    usage::charge(cx.store, above_from, before.negated())?;
+    usage::verify_from(cx.store, above_to, shared, after)?;
+    usage::charge(cx.store, above_to, after)?;
     tree::detach(cx.store, &moved, cx.now_ms)?;
     moved.parent = parent.id;
     moved.name = to.name().to_string();

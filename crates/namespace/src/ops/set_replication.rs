@@ -4,11 +4,11 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::Context;
+use crate::ops::{Context, set_storage_policy};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::settings::Settings;
-use crate::tree::{self, Usage};
+use crate::usage;
 
 /// Changes the number of copies.
 ///
@@ -36,14 +36,15 @@ impl SetReplication {
             return Ok(Outcome::ReplicationSet { done: false, file, old: 0, new: 0 });
         };
         let mut inode = target.clone();
-        let before = tree::file_space(cx.store, &inode)? as i64;
+        let above = &at.chain[..at.chain.len() - 1];
+        let policy = set_storage_policy::in_force(above, &inode);
+        let before = usage::of_blocks(cx.store, &inode, policy)?;
         if let Some(file) = inode.file_mut() {
             file.redundancy = FileRedundancy::Replicated(self.replication);
         }
-        let above = &at.chain[..at.chain.len() - 1];
-        let space = tree::file_space(cx.store, &inode)? as i64 - before;
-        tree::verify_quota(cx.store, above, Usage { names: 0, space })?;
-        tree::charge(cx.store, above, Usage { names: 0, space })?;
+        let more = usage::of_blocks(cx.store, &inode, policy)?.minus(before);
+        usage::verify(cx.store, above, more)?;
+        usage::charge(cx.store, above, more)?;
         inode::put(cx.store, &inode)?;
         Ok(Outcome::ReplicationSet { done: true, file: inode.id, old, new: self.replication })
     }

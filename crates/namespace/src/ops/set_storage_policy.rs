@@ -3,10 +3,13 @@
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{FileRedundancy, Inode};
+use crate::inode::{self, FileRedundancy, Inode};
+use crate::ops::counter::{self, Counter};
 use crate::ops::{self, Context};
-use crate::path::Purpose;
+use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::tree::{self, Siblings};
+use crate::usage;
 
 /// Names and ids of the storage policies.
 ///
@@ -43,6 +46,27 @@ pub(crate) fn effective<'a>(
     let set = upwards.map(|inode| inode.storage_policy).find(|id| *id != 0);
     let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
     set.filter(|id| !striped || SUITS_STRIPES.contains(id)).unwrap_or(0)
+}
+
+/// The storage policy set on the last inode of a chain from the root, or nearest above it; 0 for none.
+pub(crate) fn set_above(chain: &[Inode]) -> u8 {
+    chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0).unwrap_or(0)
+}
+
+/// The storage policy set on an inode, or nearest above it in the chain that leads to its directory.
+pub(crate) fn in_force(above: &[Inode], inode: &Inode) -> u8 {
+    match inode.storage_policy {
+        0 => set_above(above),
+        own => own,
+    }
+}
+
+/// What a storage policy set on a file or above it means for the file: striped ones ignore most.
+pub(crate) fn for_file(set: u8, redundancy: FileRedundancy) -> u8 {
+    match redundancy {
+        FileRedundancy::Striped(_) if !SUITS_STRIPES.contains(&set) => 0,
+        _ => set,
+    }
 }
 
 /// Whether the last inode of a chain from the root is a file that is kept in memory first.
@@ -92,10 +116,53 @@ impl SetStoragePolicy {
                 "Existing policy LAZY_PERSIST cannot be changed after file creation.".to_string(),
             ));
         }
-        let mut inode = target.clone();
+        let changed = Inode { storage_policy: id, ..target.clone() };
+        if id != target.storage_policy && counter::get(cx.store, Counter::QuotasSet)? > 0 {
+            recount(cx, &at, target, &changed)?;
+        }
+        // Its own quota may have been counted anew.
+        let mut inode = inode::expect(cx.store, target.id)?;
         inode.storage_policy = id;
         ops::save(cx, &inode)
     }
+}
+
+/// Counts on the right types of storage what a changed policy puts elsewhere, in all quotas above and below.
+fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) -> Result<()> {
+    let chain = &at.chain[..at.chain.len() - 1];
+    let above = set_above(chain);
+    if usage::has_quota(&at.chain) {
+        let before = usage::below(cx.store, old, above)?;
+        let after = usage::below(cx.store, new, above)?;
+        usage::charge(cx.store, &at.chain, after.minus(before))?;
+    }
+    let mut limited = Vec::new();
+    tree::descend(cx.store, new, Siblings::FirstFirst, &mut |inode| {
+        if inode.id != new.id && usage::has_quota(std::slice::from_ref(inode)) {
+            limited.push(inode.clone());
+        }
+        Ok(())
+    })?;
+    for inode in limited {
+        let Some(way) = path::of_inode(cx.store, inode.id)? else { continue };
+        let between: Vec<_> = way.chain.into_iter().skip(at.chain.len()).collect();
+        let policy_below = |policy| match set_above(&between) {
+            0 => policy,
+            own => own,
+        };
+        let policy = |of: &Inode| if of.storage_policy == 0 { above } else { of.storage_policy };
+        let before = usage::below(cx.store, &inode, policy_below(policy(old)))?;
+        let after = usage::below(cx.store, &inode, policy_below(policy(new)))?;
+        usage::charge(cx.store, &[inode], after.minus(before))?;
+    }
+    Ok(())
+}
+
+/// The policy that stands for none where Hadoop takes none for the default one.
+///
+/// Source: Hadoop 3.5.0 `BlockStoragePolicySuite#getPolicy`.
+pub(crate) fn or_default(set: u8) -> u8 {
+    if set == 0 { HOT } else { set }
 }
 
 /// The id of a storage policy, its name in any case of letters.

@@ -10,7 +10,7 @@ use crate::ops::{self, Context, counter, set_storage_policy};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
-use crate::{lease, tree};
+use crate::{lease, tree, usage};
 
 /// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
 /// a recovery of it.
@@ -80,7 +80,7 @@ impl Truncate {
                 break;
             }
             let above = &at.chain[..at.chain.len() - 1];
-            tree::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
+            usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
             blocks.extend(tree::remove_last_block(cx.store, &mut inode)?);
         }
         inode.mtime = cx.now_ms;

@@ -8,12 +8,14 @@ use crate::block::{self, Block};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
 use crate::ops::counter::{self, Counter};
+use crate::ops::set_storage_policy;
 use crate::path;
+use crate::snapshot::held::{self, Accounts};
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot, SnapshotId, SnapshotSettings, reclaim};
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
-use crate::tree::{self, Usage};
+use crate::usage::{self, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -167,6 +169,7 @@ pub(crate) fn capture(
             watchers.gone.extend(snapshot::id_of(&key));
         }
     }
+    let before = Standing::of(&mut watchers, overlay)?;
     capture_inodes(&mut watchers, overlay, &settings)?;
     for kind in [Kind::Child, Kind::XAttr] {
         for key in overlay.changed(kind.table()) {
@@ -181,7 +184,88 @@ pub(crate) fn capture(
         }
     }
     capture_positions(&mut watchers, overlay)?;
-    bring_back_blocks(base, overlay, outcome)
+    bring_back_blocks(base, overlay, outcome)?;
+    before.settle(overlay)
+}
+
+/// What quotas count of things that snapshots see, before the state that these see is kept.
+#[derive(Default)]
+struct Standing {
+    /// Files with what they take, and the directories above them.
+    files: Vec<(InodeId, Usage, Vec<Inode>)>,
+    /// Removed inodes that may count elsewhere from now on, and as what they count in the state before the command.
+    elsewhere: BTreeSet<InodeId>,
+    before: Accounts,
+    /// Inodes that this command takes away.
+    removed: Vec<InodeId>,
+}
+
+impl Standing {
+    fn of(watchers: &mut Watchers<'_>, overlay: &Overlay<'_>) -> Result<Standing> {
+        let base = watchers.store;
+        let mut found = Standing::default();
+        for key in overlay.changed(Table::Inode) {
+            let id = version::owner(&key);
+            let Some(old) = inode::get(base, id)? else { continue };
+            let new = inode::get(overlay, id)?;
+            if new.is_none() {
+                found.removed.push(id);
+            }
+            if old.is_directory() {
+                found.add_directory(base, overlay, &old, new.as_ref())?;
+            } else if let Some(at) = path::of_inode(overlay, id)?
+                && let Some((file, above)) = at.chain.split_last()
+                && usage::has_quota(above)
+                && !watchers.seeing(id)?.is_empty()
+            {
+                let policy = set_storage_policy::in_force(above, file);
+                let usage = usage::of_blocks(overlay, file, policy)?;
+                found.files.push((id, usage, above.to_vec()));
+            }
+        }
+        found.before = Accounts::of(base, &found.elsewhere.iter().copied().collect::<Vec<_>>())?;
+        Ok(found)
+    }
+
+    /// Notes what is held below a directory that is moved, removed, or given another storage policy.
+    fn add_directory(
+        &mut self,
+        base: &dyn StoreRead,
+        overlay: &Overlay<'_>,
+        old: &Inode,
+        new: Option<&Inode>,
+    ) -> Result<()> {
+        let stays = new.is_some_and(|new| {
+            new.parent == old.parent && new.storage_policy == old.storage_policy
+        });
+        // What is below a directory that goes is found from the top.
+        let inside = new.is_none() && inode::get(overlay, old.parent)?.is_none();
+        if stays || inside {
+            return Ok(());
+        }
+        let Some(was) = path::of_inode(base, old.id)? else { return Ok(()) };
+        let now = match new {
+            Some(new) => path::of_inode(overlay, new.id)?,
+            None => None,
+        };
+        if usage::has_quota(&was.chain) || now.is_some_and(|now| usage::has_quota(&now.chain)) {
+            self.elsewhere.extend(held::below(base, old)?);
+        }
+        Ok(())
+    }
+
+    /// Counts what is different now.
+    fn settle(self, overlay: &mut Overlay<'_>) -> Result<()> {
+        for (id, usage, above) in self.files {
+            let file = inode::expect(overlay, id)?;
+            let policy = set_storage_policy::in_force(&above, &file);
+            let now = usage::of_blocks(overlay, &file, policy)?;
+            usage::charge(overlay, &above, now.minus(usage))?;
+        }
+        self.before.uncharge(overlay)?;
+        let now: Vec<_> = self.elsewhere.into_iter().chain(self.removed).collect();
+        Accounts::of(overlay, &now)?.charge(overlay)
+    }
 }
 
 /// Keeps one record for the snapshots that see its owner, unless an older state is kept for them.
@@ -232,39 +316,26 @@ fn capture_inodes(
         }
         match new {
             Some(new) if new.parent != old.parent => {
-                let here = snapshot::root_above(watchers.store, id)?;
                 for (root, snapshot) in watchers.seeing(id)? {
-                    let paid = new.parent == InodeId::NONE && here == Some(root);
-                    snapshot::put_seen(overlay, id, root, snapshot.id, paid)?;
+                    snapshot::put_seen(overlay, id, root, snapshot.id, false)?;
                 }
             }
             Some(_) => {}
-            None => removed(watchers.store, overlay, id)?,
+            None => removed(overlay, id)?,
         }
     }
     Ok(())
 }
 
 /// Goes on counting an inode that was taken away while snapshots hold it.
-fn removed(base: &dyn StoreRead, overlay: &mut Overlay<'_>, id: InodeId) -> Result<()> {
+fn removed(overlay: &mut Overlay<'_>, id: InodeId) -> Result<()> {
     snapshot::forget(overlay, id)?;
     let kept = version::all_of(overlay, Kind::Inode, &id.key())?;
-    let Some((newest, _)) = kept.last() else { return Ok(()) };
-    counter::add(overlay, Counter::Inodes, 1)?;
-    let mut top = id;
-    while let Some(inode) = inode::get(base, top)?.filter(|inode| inode.parent != InodeId::NONE) {
-        top = inode.parent;
-    }
-    let payer = match top {
-        InodeId::ROOT => snapshot::root_above(base, id)?,
-        top => snapshot::paid_by(base, top)?,
+    let Some((newest, _)) = kept.iter().max_by_key(|(version, _)| version.upto) else {
+        return Ok(());
     };
-    if let Some(payer) =
-        payer.filter(|payer| kept.iter().any(|(version, _)| version.root == *payer))
-    {
-        snapshot::put_seen(overlay, id, payer, newest.upto, true)?;
-    }
-    Ok(())
+    counter::add(overlay, Counter::Inodes, 1)?;
+    snapshot::put_seen(overlay, id, newest.root, newest.upto, true)
 }
 
 /// Keeps the places of blocks in files whose state is kept. A file that is open and not kept goes on as it
@@ -295,22 +366,6 @@ fn capture_positions(watchers: &mut Watchers<'_>, overlay: &mut Overlay<'_>) -> 
     Ok(())
 }
 
-/// Whether a block of a file would be kept for a snapshot that sees the file, if it were taken off now.
-pub(crate) fn would_keep(
-    store: &dyn StoreRead,
-    file: &Inode,
-    index: u32,
-    (root, id): (InodeId, SnapshotId),
-) -> Result<bool> {
-    let frozen = match version::kept(store, Kind::Inode, &file.id.key(), root, id)? {
-        Some(Some(frozen)) => inode::from_bytes(&frozen)?,
-        _ => file.clone(),
-    };
-    let count = frozen.file().map_or(0, |file| file.block_count);
-    let key = block::position_key(file.id, index);
-    Ok(u64::from(index) < count && version::kept(store, Kind::FileBlock, &key, root, id)?.is_none())
-}
-
 /// Whether a version of a file's position holds this block.
 pub(crate) fn is_block_kept(store: &dyn StoreRead, block: &Block) -> Result<bool> {
     let key = block::position_key(block.file, block.index);
@@ -324,7 +379,7 @@ pub(crate) fn is_block_kept(store: &dyn StoreRead, block: &Block) -> Result<bool
     Ok(false)
 }
 
-/// Puts back what the command has removed of blocks that snapshots hold, and counts them again.
+/// Puts back what the command has removed of blocks that snapshots hold.
 fn bring_back_blocks(
     base: &dyn StoreRead,
     overlay: &mut Overlay<'_>,
@@ -343,16 +398,6 @@ fn bring_back_blocks(
         overlay.put(Table::Block, &key, &record)?;
         counter::add(overlay, Counter::Blocks, 1)?;
         kept.insert(block.id.0);
-        // A file that is still there goes on paying for what was cut off it; one that is not was counted
-        // when it was removed.
-        if let (Some(now), Some(at)) =
-            (path::of_inode(overlay, block.file)?, path::of_inode(base, block.file)?)
-            && let Some(file) = at.target().and_then(Inode::file)
-        {
-            let space = tree::block_space(overlay, file.redundancy, block.len)? as i64;
-            let above = &now.chain[..now.chain.len() - 1];
-            tree::charge(overlay, above, Usage { names: 0, space })?;
-        }
     }
     if !kept.is_empty() {
         outcome.retain_removed(|block| !kept.contains(&block.block.id.0));

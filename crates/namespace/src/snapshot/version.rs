@@ -312,20 +312,25 @@ pub(crate) fn between(
     result
 }
 
-/// Calls `visit` for every version of a kind that is a record.
-pub(crate) fn of_kind(
+/// Every record of a kind that is kept and belongs to an inode, or to the names in a directory, with its key.
+pub(crate) fn below(
     store: &dyn StoreRead,
     kind: Kind,
-    visit: &mut dyn FnMut(Version, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let from = [kind as u8];
-    let mut result = Ok(());
-    store.scan(Table::Version, &from, &prefix_end(&from), &mut |row, value| {
-        result = parse_row(row).and_then(|version| match value.split_first() {
-            Some((1, record)) => visit(version, record),
-            _ => Ok(()),
-        });
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    owner: InodeId,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let prefix = escaped(kind, &owner.key());
+    let mut found = Vec::new();
+    store.scan(Table::Version, &prefix, &prefix_end(&prefix), &mut |row, value| {
+        found.push((parse_row(row), parse_value(value)));
+        ControlFlow::Continue(())
     })?;
-    result
+    let mut records = Vec::with_capacity(found.len());
+    for (version, record) in found {
+        records.extend(
+            record?
+                .map(|record| Ok::<_, crate::NamespaceError>((version?.key, record)))
+                .transpose()?,
+        );
+    }
+    Ok(records)
 }

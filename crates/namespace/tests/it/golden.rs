@@ -7,6 +7,7 @@ use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{BlockRef, CallId, Caller, Command, Entry, InodeId, Settings};
@@ -113,6 +114,27 @@ fn records_have_these_bytes() {
     );
     let value = |table, key: &[u8]| hex(&fs.store.get(table, key).unwrap().unwrap());
     assert_eq!(value(Table::Policy, &[2]), "01020c52532d332d322d313032346b01030280804002");
+}
+
+#[test]
+fn quotas_by_type_follow_the_others() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    let max = QuotaChange::Set { max: 5 };
+    fs.ok(SetQuota { path: "/q".into(), names_max: max, space_max: QuotaChange::Keep });
+    let value = |fs: &Fs| {
+        let bytes = fs.store.get(Table::Inode, &InodeId(16386).key()).unwrap().unwrap();
+        hex(&bytes)
+    };
+    assert!(value(&fs).ends_with("00010105000100"), "{}", value(&fs));
+    fs.ok(SetTypeQuota {
+        path: "/q".into(),
+        kind: 1,
+        space_max: max,
+        keeps_names: true,
+        names: i64::MAX as u64,
+    });
+    assert!(value(&fs).ends_with("0002010500010001010500"), "{}", value(&fs));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod leases;
 mod model;
 mod permissions;
 mod policies;
+mod quotas;
 mod replay;
 mod snapshot_model;
 mod snapshots;

@@ -1,13 +1,15 @@
 //! Questions about paths: status, listings, locations, sums.
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
-use cairn_namespace::query::{self, FileStatus, PathShown};
+use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
+use cairn_namespace::usage::StorageType;
 use cairn_namespace::{Block, BlockState, Caller};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader, StoragePolicy};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
+use super::super::convert;
 use super::super::refusal::{Answer, Refusal, answer};
 use super::locate::{self, Locator};
 use super::snapshot;
@@ -230,6 +232,17 @@ pub async fn get_preferred_block_size(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::GetPreferredBlockSizeResponseProto { bsize: status.block_size() })
 }
 
+/// Source: Hadoop 3.5.0 `PBHelperClient#getBuilder`.
+fn type_quotas(sum: &ContentSummary) -> pb::StorageTypeQuotaInfosProto {
+    let counted = StorageType::ALL.into_iter().filter(|kind| kind.is_counted());
+    let infos = counted.map(|kind| pb::StorageTypeQuotaInfoProto {
+        r#type: Some(convert::counted_type(kind)),
+        quota: sum.types_max[kind].unwrap_or(NO_QUOTA),
+        consumed: sum.types[kind],
+    });
+    pb::StorageTypeQuotaInfosProto { type_quota_info: infos.collect() }
+}
+
 /// Source: Hadoop 3.5.0 `FSNamesystem#getContentSummary`.
 pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetContentSummaryRequestProto = call.decode()?;
@@ -247,7 +260,7 @@ pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
             quota: sum.names_max.unwrap_or(NO_QUOTA),
             space_consumed: sum.space,
             space_quota: sum.space_max.unwrap_or(NO_QUOTA),
-            type_quota_infos: Some(pb::StorageTypeQuotaInfosProto::default()),
+            type_quota_infos: Some(type_quotas(&sum)),
             snapshot_length: Some(sum.held.len),
             snapshot_file_count: Some(sum.held.files),
             snapshot_directory_count: Some(sum.held.directories),
@@ -268,7 +281,7 @@ pub async fn get_quota_usage(node: &NameNode, call: &Call) -> Answer {
             quota: sum.names_max.unwrap_or(NO_QUOTA),
             space_consumed: sum.space,
             space_quota: sum.space_max.unwrap_or(NO_QUOTA),
-            type_quota_infos: Some(pb::StorageTypeQuotaInfosProto::default()),
+            type_quota_infos: Some(type_quotas(&sum)),
         },
     })
 }

@@ -8,16 +8,16 @@ use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_permission::SetPermission;
-use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_times::SetTimes;
 use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
+use super::super::convert;
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::read::check_path;
-use super::refused::UNSUPPORTED_ACTION;
 use crate::NameNode;
 
 /// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
@@ -196,14 +196,6 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
         let message = format!("Illegal value for nsQuota or ssQuota : {names} and {space}");
         return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }
-    if request.storage_type.is_some() {
-        // What Hadoop says where `dfs.quota.by.storage.type.enabled` is off.
-        let message = format!(
-            "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled is \
-             set to false or nsQuota value is illegal {names}"
-        );
-        return Err(Refusal::new(UNSUPPORTED_ACTION, message));
-    }
     let change = |value: u64| match value {
         QUOTA_DONT_SET => QuotaChange::Keep,
         QUOTA_RESET => QuotaChange::Clear,
@@ -211,6 +203,18 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
     };
     let names_max = change(request.namespace_quota);
     let space_max = change(request.storagespace_quota);
+    if let Some(kind) = request.storage_type {
+        let kind = convert::parse_counted_type(kind);
+        let command = SetTypeQuota {
+            path: request.path,
+            kind: kind as u8,
+            space_max,
+            keeps_names: request.namespace_quota == QUOTA_DONT_SET,
+            names: request.namespace_quota,
+        };
+        node.submit(call, command).await?;
+        return answer(&pb::SetQuotaResponseProto {});
+    }
     node.submit(call, SetQuota { path: request.path, names_max, space_max }).await?;
     answer(&pb::SetQuotaResponseProto {})
 }

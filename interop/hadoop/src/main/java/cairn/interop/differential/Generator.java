@@ -441,6 +441,7 @@ final class Generator {
   }
 
   private void quotas() {
+    boolean types = families.contains("quota-types");
     add("quotas", 4, "setQuota", t -> {
       String p = path(t);
       List<Long> odd = List.of(0L, -2L, Long.MIN_VALUE);
@@ -455,7 +456,7 @@ final class Generator {
     });
     add("quota-types", 3, "setQuotaByType", t -> {
       String p = path(t);
-      StorageType type = arg(t, pick(Arrays.asList(StorageType.values())));
+      StorageType type = arg(t, pick(StorageType.getTypesSupportingQuota()));
       long space = arg(t, pick(List.of(BLOCK, 5 * BLOCK, 50 * BLOCK, HdfsConstants.QUOTA_RESET)));
       return d -> {
         d.name().setQuota(d.at(p), HdfsConstants.QUOTA_DONT_SET, space, type);
@@ -464,11 +465,17 @@ final class Generator {
     });
     add("quotas", 3, "getQuotaUsage", t -> {
       String p = path(t);
-      return d -> Text.usage(d.name().getQuotaUsage(d.at(p)));
+      return d -> {
+        var u = d.name().getQuotaUsage(d.at(p));
+        return Text.usage(u) + (types ? Text.types(u) : "");
+      };
     });
     add("quotas", 3, "getContentSummary", t -> {
       String p = path(t);
-      return d -> Text.summary(d.name().getContentSummary(d.at(p)));
+      return d -> {
+        var s = d.name().getContentSummary(d.at(p));
+        return Text.summary(s) + (types ? Text.types(s) : "");
+      };
     });
   }
 

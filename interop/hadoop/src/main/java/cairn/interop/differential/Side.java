@@ -4,16 +4,24 @@ import java.io.IOException;
 import java.net.URI;
 import java.security.PrivilegedExceptionAction;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.ToLongFunction;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.QuotaUsage;
+import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
 import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.NameNodeProxiesClient;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants;
+import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.SnapshotStatus;
 import org.apache.hadoop.hdfs.protocol.SnapshottableDirectoryStatus;
 import org.apache.hadoop.ipc.RemoteException;
@@ -25,6 +33,7 @@ final class Side implements AutoCloseable {
   private final Map<String, ClientProtocol> names = new HashMap<>();
   private final Map<String, DistributedFileSystem> files = new HashMap<>();
   private Map<String, Long> ids = new HashMap<>();
+  private final Set<Long> limited = new LinkedHashSet<>();
   private String root = "/";
   private DFSInotifyEventInputStream watched;
 
@@ -59,6 +68,7 @@ final class Side implements AutoCloseable {
     root = folder;
     ids = new HashMap<>();
     watched = files.get("superuser").getInotifyEventStream();
+    limited.clear();
   }
 
   /** What those are told who have watched since the beginning. */
@@ -66,6 +76,51 @@ final class Side implements AutoCloseable {
     String end = root + "/end-of-events";
     superuser().mkdirs(end, FsPermission.getDirDefault(), true);
     return Events.until(watched, end).stream().map(this::normal).toList();
+  }
+
+  /** Notes a folder that may have quotas by type of storage. */
+  void noteLimits(String path) {
+    try {
+      HdfsFileStatus status = superuser().getFileInfo(path);
+      if (status != null) {
+        limited.add(status.getFileId());
+      }
+    } catch (IOException e) {
+      // No folder can be there.
+      return;
+    }
+  }
+
+  /**
+   * Takes off all quotas and sets them again: Hadoop counts bytes by type of storage rightly then, but not when policies
+   * change, when files move between policies, nor when files without one are appended to.
+   */
+  void countAnew() throws IOException {
+    Map<String, QuotaUsage> limits = new LinkedHashMap<>();
+    for (long id : List.copyOf(limited)) {
+      String path = "/.reserved/.inodes/" + id;
+      try {
+        QuotaUsage u = superuser().getQuotaUsage(path);
+        superuser().setQuota(path, HdfsConstants.QUOTA_RESET, HdfsConstants.QUOTA_RESET, null);
+        setTypes(path, u, t -> HdfsConstants.QUOTA_RESET);
+        limits.put(path, u);
+      } catch (RemoteException e) {
+        limited.remove(id);
+      }
+    }
+    for (Map.Entry<String, QuotaUsage> limit : limits.entrySet()) {
+      QuotaUsage u = limit.getValue();
+      superuser().setQuota(limit.getKey(), u.getQuota(), u.getSpaceQuota(), null);
+      setTypes(limit.getKey(), u, u::getTypeQuota);
+    }
+  }
+
+  private void setTypes(String path, QuotaUsage u, ToLongFunction<StorageType> to) throws IOException {
+    for (StorageType t : StorageType.values()) {
+      if (u.getTypeQuota(t) != HdfsConstants.QUOTA_RESET) {
+        superuser().setQuota(path, HdfsConstants.QUOTA_DONT_SET, to.applyAsLong(t), t);
+      }
+    }
   }
 
   /** Removes what the calls have left, with its snapshots. */

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.ContentSummary;
 import org.apache.hadoop.fs.QuotaUsage;
+import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttr;
 import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.protocol.DirectoryListing;
@@ -83,6 +84,17 @@ final class Text {
         + u.getSpaceConsumed()
         + "/"
         + u.getSpaceQuota();
+  }
+
+  /** What is used and allowed on each type of storage, where there is anything to say. */
+  static String types(QuotaUsage u) {
+    StringBuilder text = new StringBuilder(" types");
+    for (StorageType t : StorageType.getTypesSupportingQuota()) {
+      if (u.getTypeConsumed(t) != 0 || u.getTypeQuota(t) != -1) {
+        text.append(' ').append(t).append(' ').append(u.getTypeConsumed(t)).append('/').append(u.getTypeQuota(t));
+      }
+    }
+    return text.toString();
   }
 
   static String summary(ContentSummary s) {

@@ -1,0 +1,279 @@
+//! Questions about the blocks of files: where each is in its file, how it is to be kept, what comes next.
+
+use crate::block::{self, Block};
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, Inode, InodeId};
+use crate::ops::add_block::AddBlock;
+use crate::ops::{set_storage_policy, xattr};
+use crate::path::{self, Purpose, Resolved};
+use crate::perm::{self, Access};
+use crate::query::FileStatus;
+use crate::snapshot::{capture, held};
+use crate::store::{StoreRead, Table};
+use crate::{policy_admin, settings};
+use cairn_stripe::{BlockId, Redundancy};
+use std::ops::ControlFlow;
+
+/// Blocks of a range of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBlocks {
+    /// The file.
+    pub status: FileStatus,
+    /// Replicas or policy.
+    pub redundancy: Redundancy,
+    /// Offsets and blocks that hold bytes of the range, in order.
+    pub blocks: Vec<(u64, Block)>,
+    /// Offset and block at the end of the file.
+    pub last: Option<(u64, Block)>,
+    /// Whether the access time is old enough to be set by `TouchAccessTime`.
+    pub touch: bool,
+}
+
+/// Blocks of `path` that hold bytes of `offset..offset + len`. `now_ms` decides on the access time.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getBlockLocations`.
+pub fn get_blocks(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    offset: u64,
+    len: u64,
+    now_ms: u64,
+) -> Result<FileBlocks> {
+    let settings = settings::get(store)?;
+    // Hadoop looks what is there first, and whether the caller may then.
+    let at = path::resolve(store, &settings, &Caller::system(), path, Purpose::Use)?;
+    match at.target() {
+        None => {
+            return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
+        }
+        Some(target) if target.is_directory() => {
+            return Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)));
+        }
+        Some(target) => {
+            xattr::check_readable(&at.view(store), &settings, caller, target.id)?;
+            perm::check_traverse(&settings, caller, &at)?;
+            perm::check_access(&settings, caller, &at, Access::READ)?;
+        }
+    }
+    let precision = settings.access_time_precision_ms;
+    let atime = at.target().map_or(0, |inode| inode.atime);
+    let mut found = blocks_in_range(&at.view(store), &at, offset, len)?;
+    found.touch =
+        at.snapshot.is_none() && precision > 0 && now_ms > atime.saturating_add(precision);
+    Ok(found)
+}
+
+/// All blocks of a file by its id; `None` if it was deleted. Checks no permissions.
+pub fn file_blocks(store: &dyn StoreRead, id: InodeId) -> Result<Option<FileBlocks>> {
+    match path::of_inode(store, id)? {
+        Some(at) if at.target().is_some_and(|inode| !inode.is_directory()) => {
+            blocks_in_range(store, &at, 0, u64::MAX).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// All blocks of the file at a path, in a snapshot as they were then; `None` if no file is there. Checks no
+/// permissions.
+pub fn file_blocks_at(store: &dyn StoreRead, path: &str) -> Result<Option<FileBlocks>> {
+    let at = path::follow(store, path)?;
+    match at.target() {
+        Some(inode) if !inode.is_directory() => {
+            blocks_in_range(&at.view(store), &at, 0, u64::MAX).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn blocks_in_range(
+    store: &dyn StoreRead,
+    at: &Resolved,
+    offset: u64,
+    len: u64,
+) -> Result<FileBlocks> {
+    let status = FileStatus::of(store, at)?
+        .ok_or_else(|| NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)))?;
+    let file = status
+        .inode
+        .file()
+        .ok_or_else(|| NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)))?;
+    let redundancy = policy_admin::redundancy(store, file.redundancy)?;
+    let count = file.block_count as u32;
+    // The last block may have grown since a snapshot; what came then is not part of it.
+    let most = if at.snapshot.is_some() { file.len.saturating_sub(offset) } else { u64::MAX };
+    let len = len.min(most);
+    // Who asks for no bytes gets the block that they would be in.
+    let end = offset.saturating_add(len.max(1));
+    let mut blocks = Vec::new();
+    let first = first_block_reaching(store, status.inode.id, count, offset)?;
+    for index in first..count {
+        let (start, block) = block::at(store, status.inode.id, index)?;
+        if start >= end {
+            break;
+        }
+        let empty_tail = block.len == 0 && len == u64::MAX;
+        let reaches = start.saturating_add(block.len) > offset;
+        if reaches || empty_tail || (index + 1 == count && !block.is_final()) {
+            blocks.push((start, block));
+        }
+    }
+    let last = match count {
+        0 => None,
+        count => Some(block::at(store, status.inode.id, count - 1)?),
+    };
+    Ok(FileBlocks { status, redundancy, blocks, last, touch: false })
+}
+
+/// Index of the last block that begins at or before `offset`, by bisection.
+fn first_block_reaching(
+    store: &dyn StoreRead,
+    file: InodeId,
+    count: u32,
+    offset: u64,
+) -> Result<u32> {
+    let (mut low, mut high) = (0, count);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        if block::position(store, file, middle)?.offset <= offset {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// A block with what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// The block.
+    pub block: Block,
+    /// Replicas or policy.
+    pub redundancy: Redundancy,
+    /// Whether its file is open for writing.
+    pub file_open: bool,
+}
+
+/// The block or group that `id` (also an internal block's) belongs to; `None` if no file has it.
+pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>> {
+    match block::get(store, id)? {
+        Some(block) => with_file(store, block, capture::in_use(store)?),
+        None => Ok(None),
+    }
+}
+
+/// The storage policy in force for the file of a block; 0 for the default, and for a block of no file.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
+pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8> {
+    let Some(block) = block::get(store, id)? else { return Ok(0) };
+    let chain = match path::of_inode(store, block.file)? {
+        Some(at) => at.chain,
+        None => held::kept_chain(store, block.file)?.0,
+    };
+    Ok(set_storage_policy::effective(&chain))
+}
+
+/// The inode of the file that has a block, or had it and is in a snapshot.
+pub fn file_of_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<Inode>> {
+    match block::get(store, id)? {
+        Some(block) => held::current_or_kept(store, block.file),
+        None => Ok(None),
+    }
+}
+
+fn with_file(
+    store: &dyn StoreRead,
+    block: Block,
+    has_snapshots: bool,
+) -> Result<Option<BlockInfo>> {
+    let now = inode::get(store, block.file)?;
+    let file = now.as_ref().and_then(Inode::file);
+    let file_open = file.is_some_and(|file| file.writer.is_some());
+    let redundancy = match file.map(|file| file.redundancy) {
+        Some(redundancy) if !has_snapshots => Some(redundancy),
+        redundancy => held::redundancy(store, block.file, redundancy)?,
+    };
+    let Some(redundancy) = redundancy else { return Ok(None) };
+    let redundancy = policy_admin::redundancy(store, redundancy)?;
+    Ok(Some(BlockInfo { block, redundancy, file_open }))
+}
+
+/// At most `limit` blocks with ids greater than `after`, ascending.
+pub fn blocks_after(
+    store: &dyn StoreRead,
+    after: Option<BlockId>,
+    limit: usize,
+) -> Result<Vec<BlockInfo>> {
+    let from = after.map_or(Vec::new(), |id| block::key(BlockId(id.0.saturating_add(1))).to_vec());
+    let mut found = Vec::new();
+    if limit > 0 {
+        store.scan(Table::Block, &from, &[], &mut |_, value| {
+            found.push(block::decode(value));
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+    }
+    let mut infos = Vec::with_capacity(found.len());
+    let has_snapshots = capture::in_use(store)?;
+    for block in found {
+        infos.extend(with_file(store, block?, has_snapshots)?);
+    }
+    Ok(infos)
+}
+
+/// What `addBlock` will do, for choosing targets before the command is submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddBlockPlan {
+    /// An earlier call added the block already: the answer is this one, with its offset.
+    Retry {
+        /// Where it begins in the file.
+        offset: u64,
+        /// The block.
+        block: Block,
+    },
+    /// A block is to be placed.
+    New {
+        /// The file.
+        file: InodeId,
+        /// Its path now.
+        path: String,
+        /// Bytes of a whole block.
+        block_size: u64,
+        /// Replicas or policy.
+        redundancy: Redundancy,
+        /// Storage policy in force; 0 for the default.
+        storage_policy: u8,
+        /// The client's host.
+        client_machine: String,
+        /// The block before the previous one, which must have its minimum of replicas or the
+        /// call fails with `NotReplicatedYet`.
+        penultimate: Option<Block>,
+    },
+}
+
+/// Checks `command` against the state as it is and says what it needs.
+///
+/// Source: Hadoop 3.5.0 `FSDirWriteFileOp#validateAddBlock`.
+pub fn plan_add_block(store: &dyn StoreRead, command: &AddBlock) -> Result<AddBlockPlan> {
+    command.plan(store, &settings::get(store)?)
+}
+
+/// Blocks of an open file that do not have their minimum of replicas for sure, oldest first: the ones
+/// that are not [`block::BlockState::Complete`].
+pub fn incomplete_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Block>> {
+    let Some(inode) = inode::get(store, file)? else { return Ok(Vec::new()) };
+    let count = inode.file().map_or(0, |file| file.block_count as u32);
+    let mut found = Vec::new();
+    // Blocks become complete in order, so the open ones are at the end.
+    for index in (0..count).rev() {
+        let (_, block) = block::at(store, file, index)?;
+        if block.state == block::BlockState::Complete {
+            break;
+        }
+        found.push(block);
+    }
+    found.reverse();
+    Ok(found)
+}

@@ -1,0 +1,139 @@
+//! What is used below a path, and what may be.
+
+use crate::command::Caller;
+use crate::error::{NamespaceError, Result};
+use crate::inode::{Inode, InodeId};
+use crate::ops::set_storage_policy;
+use crate::path::{self, Purpose};
+use crate::perm::{self, Access};
+use crate::snapshot::held::{self, Held};
+use crate::store::StoreRead;
+use crate::tree::{self, Siblings};
+use crate::usage::{self, ByType};
+use crate::{policy_admin, settings};
+use cairn_stripe::PolicyId;
+
+/// Sums below a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentSummary {
+    /// Bytes in files.
+    pub len: u64,
+    /// Files.
+    pub files: u64,
+    /// Directories, the path itself counted.
+    pub directories: u64,
+    /// Bytes on disk with all copies and parity.
+    pub space: u64,
+    /// Limit on inodes of the path itself.
+    pub names_max: Option<u64>,
+    /// Limit on bytes on disk of the path itself.
+    pub space_max: Option<u64>,
+    /// Bytes on disk by type of storage, where a storage policy is set.
+    pub types: ByType<u64>,
+    /// Limits on those of the path itself.
+    pub types_max: ByType<Option<u64>>,
+    /// What of all that only snapshots have.
+    pub held: Held,
+    /// Name of the policy, empty for replicas on a directory, `Replicated` for a replicated file.
+    pub policy: String,
+}
+
+/// What Hadoop tells as the limit on inodes of a root that has none.
+///
+/// Source: Hadoop 3.5.0 `DirectoryWithQuotaFeature#DEFAULT_NAMESPACE_QUOTA`.
+const ROOT_NAMES_MAX: u64 = i64::MAX as u64;
+
+/// What is used below a path, with its limits.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
+pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<ContentSummary> {
+    let at = super::resolve(store, caller, path)?;
+    let Some(target) = at.target() else {
+        return Err(NamespaceError::FileNotFound(format!(
+            "File/Directory does not exist: {}",
+            at.path
+        )));
+    };
+    let (view, settings) = (at.view(store), settings::get(store)?);
+    perm::check_below(&view, &settings, caller, target, Access::READ_EXECUTE)?;
+    // What is limited is counted all the time.
+    match target.directory().and_then(|directory| directory.quota.as_ref()) {
+        Some(quota) if at.snapshot.is_none() => Ok(ContentSummary {
+            directories: quota.names,
+            space: quota.space,
+            types: quota.types,
+            ..limits(target)
+        }),
+        _ => content_summary(store, caller, path),
+    }
+}
+
+/// A summary that says which limits an inode has.
+fn limits(inode: &Inode) -> ContentSummary {
+    let mut sum = ContentSummary::default();
+    if let Some(quota) = inode.directory().and_then(|directory| directory.quota.as_ref()) {
+        sum.names_max = quota.names_max;
+        sum.space_max = quota.space_max;
+        sum.types_max = quota.types_max;
+    }
+    if inode.id == InodeId::ROOT {
+        sum.names_max.get_or_insert(ROOT_NAMES_MAX);
+    }
+    sum
+}
+
+/// Walks the tree below `path` without loading it.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getContentSummary`.
+pub fn content_summary(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+) -> Result<ContentSummary> {
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    let Some(target) = at.target().cloned() else {
+        return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
+    };
+    let mut sum = limits(&target);
+    sum.policy = match policy_admin::effective(store, &at)? {
+        Some(policy) => policy.name,
+        None if policy_admin::effective_id(&at) == Some(PolicyId::REPLICATION) => {
+            "replication".to_string()
+        }
+        None if target.is_directory() => String::new(),
+        None => "Replicated".to_string(),
+    };
+    let is_now = at.snapshot.is_none();
+    if is_now && target.is_directory() {
+        let held = held::sum_below(store, &target)?;
+        (sum.files, sum.directories) = (held.files, held.directories);
+        (sum.len, sum.space, sum.types) = (held.len, held.space, held.types);
+        sum.held = held;
+    }
+    let view = at.view(store);
+    let store = &view;
+    let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
+    tree::descend_with_policy(
+        store,
+        &target,
+        above,
+        Siblings::FirstFirst,
+        &mut |inode, policy| {
+            if let Some(file) = inode.file() {
+                sum.files += 1;
+                sum.len = sum.len.saturating_add(file.len);
+                // Types are told for the bytes and copies that the file has now.
+                let now = usage::of_blocks_as(store, inode, file.redundancy, policy)?;
+                sum.types = usage::added(sum.types, now.types);
+                let all = if is_now { usage::of_blocks(store, inode, policy)? } else { now };
+                sum.space = sum.space.saturating_add_signed(all.space);
+            } else {
+                perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
+                sum.directories += 1;
+            }
+            Ok(())
+        },
+    )?;
+    Ok(sum)
+}

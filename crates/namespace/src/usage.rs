@@ -1,0 +1,413 @@
+//! What counts against quotas: names, bytes on disk, and bytes by type of storage.
+//!
+//! Bytes count by type where a storage policy is set, as the policy spreads a file's copies; a group's units are
+//! all on one type. Types whose content does not survive are left out.
+
+use crate::block::{self, Block};
+use crate::error::{NamespaceError, Result};
+use crate::inode::{self, FileRedundancy, Inode};
+use crate::ops::set_storage_policy;
+use crate::policy_admin;
+use crate::snapshot::{capture, held};
+use crate::store::{StoreRead, StoreTxn};
+use crate::tree::{self, Siblings};
+use std::ops::{Index, IndexMut};
+
+/// What a storage is made of.
+///
+/// Source: Hadoop 3.5.0 `StorageType`, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StorageType {
+    /// Memory, which forgets.
+    RamDisk,
+    /// Flash.
+    Ssd,
+    /// Spinning disks.
+    Disk,
+    /// Dense and slow disks.
+    Archive,
+    /// Storage outside the file system.
+    Provided,
+    /// Memory that does not forget.
+    Nvdimm,
+}
+
+impl StorageType {
+    /// All types in their order.
+    pub const ALL: [StorageType; 6] = [
+        StorageType::RamDisk,
+        StorageType::Ssd,
+        StorageType::Disk,
+        StorageType::Archive,
+        StorageType::Provided,
+        StorageType::Nvdimm,
+    ];
+
+    /// The type at a place in [`StorageType::ALL`].
+    pub fn from_index(index: u8) -> Option<StorageType> {
+        StorageType::ALL.get(usize::from(index)).copied()
+    }
+
+    /// Its name as Hadoop writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StorageType::RamDisk => "RAM_DISK",
+            StorageType::Ssd => "SSD",
+            StorageType::Disk => "DISK",
+            StorageType::Archive => "ARCHIVE",
+            StorageType::Provided => "PROVIDED",
+            StorageType::Nvdimm => "NVDIMM",
+        }
+    }
+
+    /// Whether bytes on it are counted: not where they are gone after a restart.
+    ///
+    /// Source: Hadoop 3.5.0 `StorageType#supportTypeQuota`.
+    pub fn is_counted(self) -> bool {
+        self != StorageType::RamDisk
+    }
+}
+
+/// A value for each type of storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByType<T>([T; 6]);
+
+impl<T> ByType<T> {
+    /// The values with their types, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (StorageType, &T)> {
+        StorageType::ALL.into_iter().zip(&self.0)
+    }
+}
+
+impl<T> Index<StorageType> for ByType<T> {
+    type Output = T;
+
+    fn index(&self, kind: StorageType) -> &T {
+        &self.0[kind as usize]
+    }
+}
+
+impl<T> IndexMut<StorageType> for ByType<T> {
+    fn index_mut(&mut self, kind: StorageType) -> &mut T {
+        &mut self.0[kind as usize]
+    }
+}
+
+/// The type of a file's first copy under a storage policy, and that of all others; `None` for an unknown policy
+/// and where none is set.
+///
+/// Source: Hadoop 3.5.0 `BlockStoragePolicy#chooseStorageTypes`, `BlockStoragePolicySuite#createDefaultSuite`.
+fn types_of(policy: u8) -> Option<(StorageType, StorageType)> {
+    use StorageType::{Archive, Disk, Nvdimm, Provided, Ssd};
+    Some(match policy {
+        1 => (Provided, Disk),
+        2 => (Archive, Archive),
+        5 => (Disk, Archive),
+        // A copy in memory does not count; it is on a disk soon.
+        7 | 15 => (Disk, Disk),
+        10 => (Ssd, Disk),
+        12 => (Ssd, Ssd),
+        14 => (Nvdimm, Nvdimm),
+        _ => return None,
+    })
+}
+
+/// The most bytes that anything counts as, so that sums and differences of clients' wildest lengths stay
+/// numbers.
+const SPACE_MAX: u64 = i64::MAX as u64;
+
+/// Bytes on disk of a block with all copies or parity.
+///
+/// Source: Hadoop 3.5.0 `BlockInfoStriped#spaceConsumed`.
+fn block_space(store: &dyn StoreRead, of: FileRedundancy, len: u64) -> Result<u64> {
+    let space = match of {
+        FileRedundancy::Replicated(copies) => len.saturating_mul(u64::from(copies)),
+        FileRedundancy::Striped(id) => {
+            let policy = policy_admin::by_id(store, id)?;
+            let cell = u64::from(policy.cell_len);
+            let stripes = len / policy.stripe_len();
+            let tail = (len % policy.stripe_len()).min(cell);
+            let parity_unit = stripes.saturating_mul(cell).saturating_add(tail);
+            len.saturating_add(parity_unit.saturating_mul(u64::from(policy.schema.m)))
+        }
+    };
+    Ok(space.min(SPACE_MAX))
+}
+
+/// What counts against quotas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Inodes.
+    pub names: i64,
+    /// Bytes on disk.
+    pub space: i64,
+    /// Bytes on disk by type, where a storage policy says which.
+    pub types: ByType<i64>,
+}
+
+impl Usage {
+    /// One inode without blocks.
+    pub fn name() -> Usage {
+        Usage { names: 1, ..Usage::default() }
+    }
+
+    fn combined(self, other: Usage, with: impl Fn(i64, i64) -> i64) -> Usage {
+        let mut types = self.types;
+        for kind in StorageType::ALL {
+            types[kind] = with(types[kind], other.types[kind]);
+        }
+        Usage { names: with(self.names, other.names), space: with(self.space, other.space), types }
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Usage) -> Usage {
+        self.combined(other, i64::saturating_add)
+    }
+
+    /// What is left without `other`, or less than nothing.
+    pub fn minus(self, other: Usage) -> Usage {
+        self.combined(other, i64::saturating_sub)
+    }
+
+    /// The same, taken away.
+    pub fn negated(self) -> Usage {
+        Usage::default().minus(self)
+    }
+}
+
+/// What bytes of a file take when the storage policy `policy` is set on it or above; 0 for none. For replicated
+/// files blocks need not be told apart.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#storagespaceConsumed`.
+pub(crate) fn of_bytes(
+    store: &dyn StoreRead,
+    redundancy: FileRedundancy,
+    policy: u8,
+    len: u64,
+) -> Result<Usage> {
+    let space = block_space(store, redundancy, len)? as i64;
+    let mut types = ByType::default();
+    let len = len.min(SPACE_MAX) as i64;
+    match (redundancy, types_of(set_storage_policy::for_file(policy, redundancy))) {
+        (_, None) | (FileRedundancy::Replicated(0), _) => {}
+        (FileRedundancy::Replicated(copies), Some((first, others))) => {
+            types[first] = len;
+            types[others] = len.saturating_mul(i64::from(copies) - 1).saturating_add(types[others]);
+        }
+        (FileRedundancy::Striped(_), Some((kind, _))) => types[kind] = space,
+    }
+    Ok(Usage { names: 0, space, types })
+}
+
+/// How many copies of a file count: those of the snapshot that saw it with most.
+///
+/// Source: Hadoop 3.5.0 `INodeFile#getPreferredBlockReplication`.
+pub(crate) fn counted_redundancy(
+    store: &dyn StoreRead,
+    file: &Inode,
+) -> Result<Option<FileRedundancy>> {
+    let Some(now) = file.file().map(|file| file.redundancy) else { return Ok(None) };
+    if !capture::in_use(store)? {
+        return Ok(Some(now));
+    }
+    held::redundancy(store, file.id, Some(now))
+}
+
+/// What a file's blocks take with all copies and parity, those too that were cut off it and that snapshots hold;
+/// nothing for a directory.
+pub(crate) fn of_blocks(store: &dyn StoreRead, file: &Inode, policy: u8) -> Result<Usage> {
+    let Some(redundancy) = counted_redundancy(store, file)? else { return Ok(Usage::default()) };
+    let here = of_blocks_as(store, file, redundancy, policy)?;
+    if capture::in_use(store)? {
+        return Ok(here.plus(held::of_cut_off(store, file, policy)?));
+    }
+    Ok(here)
+}
+
+/// What a file's blocks take if they are kept in a certain way.
+pub(crate) fn of_blocks_as(
+    store: &dyn StoreRead,
+    inode: &Inode,
+    redundancy: FileRedundancy,
+    policy: u8,
+) -> Result<Usage> {
+    let Some(file) = inode.file() else { return Ok(Usage::default()) };
+    if let FileRedundancy::Replicated(_) = redundancy {
+        return of_bytes(store, redundancy, policy, file.len);
+    }
+    let mut sum = Usage::default();
+    for index in 0..file.block_count as u32 {
+        let (_, block) = block::at(store, inode.id, index)?;
+        sum = sum.plus(of_bytes(store, redundancy, policy, block.len)?);
+    }
+    Ok(sum)
+}
+
+/// What a subtree uses, itself counted. `above` is the storage policy set above it.
+pub(crate) fn below(store: &dyn StoreRead, root: &Inode, above: u8) -> Result<Usage> {
+    let mut usage = Usage::default();
+    tree::descend_with_policy(store, root, above, Siblings::FirstFirst, &mut |inode, policy| {
+        usage = usage.plus(Usage::name()).plus(of_blocks(store, inode, policy)?);
+        Ok(())
+    })?;
+    Ok(usage)
+}
+
+/// Bytes by type and more of them, never less than none.
+pub(crate) fn added(mut types: ByType<u64>, more: ByType<i64>) -> ByType<u64> {
+    for (kind, more) in more.iter() {
+        types[kind] = types[kind].saturating_add_signed(*more);
+    }
+    types
+}
+
+/// Whether any of these directories has a quota.
+pub(crate) fn has_quota(chain: &[Inode]) -> bool {
+    chain.iter().any(|inode| inode.directory().is_some_and(|d| d.quota.is_some()))
+}
+
+/// Fails if `usage` more would exceed the quota of a directory in `chain`, which begins at the root.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyQuota`.
+pub(crate) fn verify(store: &dyn StoreRead, chain: &[Inode], usage: Usage) -> Result<()> {
+    verify_from(store, chain, 0, usage)
+}
+
+/// As [`verify`], without the first `skip` directories.
+pub(crate) fn verify_from(
+    store: &dyn StoreRead,
+    chain: &[Inode],
+    skip: usize,
+    usage: Usage,
+) -> Result<()> {
+    for (depth, old) in chain.iter().enumerate().skip(skip).rev() {
+        if old.directory().is_none_or(|directory| directory.quota.is_none()) {
+            continue;
+        }
+        let inode = inode::expect(store, old.id)?;
+        let Some(quota) = inode.directory().and_then(|d| d.quota.as_ref()) else { continue };
+        let path = || {
+            let names: Vec<_> = chain[1..=depth].iter().map(|inode| inode.name.clone()).collect();
+            crate::path::join(&names)
+        };
+        let names = quota.names.saturating_add_signed(usage.names);
+        if let Some(max) = quota.names_max.filter(|max| usage.names > 0 && names > *max) {
+            return Err(NamespaceError::NsQuotaExceeded(format!(
+                "The NameSpace quota (directories and files) of directory {} is exceeded: \
+                 quota={max} file count={names}",
+                path()
+            )));
+        }
+        let space = quota.space.saturating_add_signed(usage.space);
+        if let Some(max) = quota.space_max.filter(|max| usage.space > 0 && space > *max) {
+            return Err(NamespaceError::DsQuotaExceeded(format!(
+                "The DiskSpace quota of {} is exceeded: quota = {max} B = {} but diskspace consumed \
+                 = {space} B = {}",
+                path(),
+                in_binary_units(max),
+                in_binary_units(space)
+            )));
+        }
+        for (kind, max) in quota.types_max.iter().filter(|(kind, _)| kind.is_counted()) {
+            let (more, space) = (usage.types[kind], quota.types[kind]);
+            let space = space.saturating_add_signed(more);
+            if let Some(max) = max.filter(|max| more > 0 && space > *max) {
+                return Err(NamespaceError::TypeQuotaExceeded(format!(
+                    "Quota by storage type : {} on path : {} is exceeded. quota = {} but space \
+                     consumed = {}",
+                    kind.name(),
+                    path(),
+                    in_binary_units(max),
+                    in_binary_units(space)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A number of bytes as Hadoop prints it for people: with a unit, and two decimals unless it is whole.
+///
+/// Source: Hadoop 3.5.0 `StringUtils.TraditionalBinaryPrefix#long2String`.
+fn in_binary_units(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
+    let mut unit = bytes.checked_ilog2().unwrap_or(0) as usize / 10;
+    let shift = 10 * unit as u32;
+    if bytes & ((1_u64 << shift) - 1) == 0 {
+        return format!("{} {}B", bytes >> shift, UNITS[unit]);
+    }
+    let in_unit = |unit: usize| format!("{:.2}", bytes as f64 / (1_u64 << (10 * unit)) as f64);
+    let mut text = in_unit(unit);
+    if text.starts_with("1024") {
+        unit += 1;
+        text = in_unit(unit);
+    }
+    format!("{text} {}B", UNITS[unit])
+}
+
+/// Counts `usage` in the quotas of the directories in `chain`.
+pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Inode], usage: Usage) -> Result<()> {
+    if usage == Usage::default() {
+        return Ok(());
+    }
+    for old in chain {
+        if old.directory().is_none_or(|directory| directory.quota.is_none()) {
+            continue;
+        }
+        let mut inode = inode::expect(store, old.id)?;
+        if let Some(quota) = inode.directory_mut().and_then(|d| d.quota.as_mut()) {
+            quota.names = quota.names.saturating_add_signed(usage.names);
+            quota.space = quota.space.saturating_add_signed(usage.space);
+            quota.types = added(quota.types, usage.types);
+            inode::put(store, &inode)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the last block of an attached file a length, counts it, and writes both records. `chain` leads to the
+/// file's directory.
+pub(crate) fn set_last_len(
+    store: &mut dyn StoreTxn,
+    chain: &[Inode],
+    inode: &mut Inode,
+    block: &mut Block,
+    len: u64,
+) -> Result<()> {
+    if has_quota(chain)
+        && let Some(redundancy) = counted_redundancy(store, inode)?
+    {
+        let policy = set_storage_policy::in_force(chain, inode);
+        let before = of_bytes(store, redundancy, policy, block.len)?;
+        let after = of_bytes(store, redundancy, policy, len)?;
+        charge(store, chain, after.minus(before))?;
+    }
+    if let Some(file) = inode.file_mut() {
+        file.len = file.len.saturating_sub(block.len).saturating_add(len);
+    }
+    block.len = len;
+    block::put(store, block)?;
+    inode::put(store, inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_for_people() {
+        let cases = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1 KB"),
+            (1536, "1.50 KB"),
+            (1 << 20, "1 MB"),
+            (402_653_196, "384.00 MB"),
+            ((1 << 30) - 1, "1.00 GB"),
+            (i64::MAX as u64, "8.00 EB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(in_binary_units(bytes), text);
+        }
+    }
+}

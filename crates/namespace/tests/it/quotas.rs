@@ -1,0 +1,223 @@
+//! Quotas by type of storage: what counts on which type, and what is refused.
+
+use crate::support::{Fs, MIB, add_block, create, root, said};
+use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
+use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::query;
+use cairn_namespace::usage::StorageType::{self, Archive, Disk, RamDisk, Ssd};
+use cairn_namespace::{BlockRef, Outcome, Settings};
+
+fn limit(path: &str, kind: StorageType, space_max: QuotaChange) -> SetTypeQuota {
+    let names = i64::MAX as u64;
+    SetTypeQuota { path: path.into(), kind: kind as u8, space_max, keeps_names: true, names }
+}
+
+fn at_most(path: &str, kind: StorageType, max: u64) -> SetTypeQuota {
+    limit(path, kind, QuotaChange::Set { max })
+}
+
+fn policy(fs: &mut Fs, path: &str, name: &str) {
+    let policy = (!name.is_empty()).then(|| name.to_string());
+    fs.ok(SetStoragePolicy { path: path.into(), policy });
+}
+
+/// Bytes on SSD, DISK and ARCHIVE as a directory's quota counts them.
+fn counted(fs: &Fs, path: &str) -> [u64; 3] {
+    let inode = fs.status(path).unwrap().inode;
+    let quota = inode.directory().unwrap().quota.clone().unwrap();
+    let used = query::quota_usage(&fs.store, &root(), path).unwrap();
+    assert_eq!(used.types, quota.types);
+    [Ssd, Disk, Archive].map(|kind| quota.types[kind])
+}
+
+#[test]
+fn bytes_count_on_the_types_of_the_policy() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    fs.ok(at_most("/q", Ssd, 1 << 40));
+    for (name, replication, want) in [
+        ("", 3, [0, 0, 0]),
+        ("HOT", 3, [0, 300, 0]),
+        ("ONE_SSD", 3, [100, 200, 0]),
+        ("ALL_SSD", 2, [200, 0, 0]),
+        ("WARM", 3, [0, 100, 200]),
+        ("COLD", 1, [0, 0, 100]),
+        ("LAZY_PERSIST", 2, [0, 200, 0]),
+    ] {
+        let path = format!("/q/{name}d");
+        fs.mkdirs(&path);
+        if !name.is_empty() {
+            policy(&mut fs, &path, name);
+        }
+        let file = format!("{path}/f");
+        fs.write(&file, &[100]);
+        fs.ok(SetReplication { path: file.clone(), replication });
+        assert_eq!(counted(&fs, "/q"), want, "{name}");
+        let sum = query::content_summary(&fs.store, &root(), &path).unwrap();
+        assert_eq!([Ssd, Disk, Archive].map(|kind| sum.types[kind]), want, "{name}");
+        fs.delete(&path);
+        assert_eq!(counted(&fs, "/q"), [0, 0, 0], "{name}");
+    }
+}
+
+#[test]
+fn striped_files_count_all_units_on_one_type_and_only_where_the_policy_suits() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q/ec");
+    fs.ok(at_most("/q", Ssd, 1 << 40));
+    fs.set_policy("/q/ec", "RS-3-2-1024k");
+    policy(&mut fs, "/q/ec", "ALL_SSD");
+    fs.write("/q/ec/f", &[3 * MIB]);
+    assert_eq!(counted(&fs, "/q"), [5 * MIB, 0, 0]);
+    policy(&mut fs, "/q/ec", "COLD");
+    assert_eq!(counted(&fs, "/q"), [0, 0, 5 * MIB]);
+    policy(&mut fs, "/q/ec", "ONE_SSD");
+    assert_eq!(counted(&fs, "/q"), [0, 0, 0]);
+    policy(&mut fs, "/q/ec", "HOT");
+    fs.delete("/q/ec/f");
+    assert_eq!(counted(&fs, "/q"), [0, 0, 0]);
+}
+
+#[test]
+fn what_would_exceed_a_type_is_refused_in_hadoops_words() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    policy(&mut fs, "/q", "ONE_SSD");
+    fs.ok(at_most("/q", Ssd, 100 * MIB));
+    fs.create("/q/f");
+    let refused = said(&fs.err(add_block("/q/f", None)));
+    assert_eq!(refused.0, "QuotaByStorageTypeExceededException");
+    assert_eq!(
+        refused.1,
+        "Quota by storage type : SSD on path : /q is exceeded. quota = 100 MB but space consumed = \
+         128 MB"
+    );
+    // The other copies are on disks, of which there may be as many as one likes.
+    fs.ok(at_most("/q", Ssd, 128 * MIB));
+    fs.add_block("/q/f", None);
+    fs.ok(limit("/q", Ssd, QuotaChange::Clear));
+    assert!(fs.status("/q").unwrap().inode.directory().unwrap().quota.is_none());
+    // Memory is not counted, whatever the limit.
+    fs.ok(at_most("/q", RamDisk, 1));
+    fs.write("/q/g", &[100]);
+}
+
+#[test]
+fn a_block_that_is_just_full_counts_when_the_next_is_asked_for() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    policy(&mut fs, "/q", "WARM");
+    fs.ok(at_most("/q", Disk, 128 * MIB));
+    fs.create("/q/f");
+    let first = fs.add_block("/q/f", None);
+    let full = BlockRef { len: 128 * MIB, ..first.reference() };
+    let refused = said(&fs.err(add_block("/q/f", Some(full))));
+    assert_eq!(
+        refused.1,
+        "Quota by storage type : DISK on path : /q is exceeded. quota = 128 MB but space consumed = \
+         256 MB"
+    );
+}
+
+#[test]
+fn limits_are_set_one_by_one() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    let max = QuotaChange::Set { max: 7 };
+    fs.ok(SetQuota { path: "/q".into(), names_max: max, space_max: max });
+    fs.ok(at_most("/q", Ssd, 5));
+    // Hadoop takes the limit on all types for the one that is to be kept.
+    fs.ok(limit("/q", Archive, QuotaChange::Keep));
+    fs.ok(SetQuota { path: "/q".into(), names_max: QuotaChange::Clear, space_max: max });
+    let sum = query::quota_usage(&fs.store, &root(), "/q").unwrap();
+    assert_eq!((sum.names_max, sum.space_max), (None, Some(7)));
+    assert_eq!([Ssd, Disk, Archive].map(|kind| sum.types_max[kind]), [Some(5), None, Some(7)]);
+
+    let wrong = SetTypeQuota { keeps_names: false, names: u64::MAX, ..at_most("/q", Ssd, 1) };
+    let refused = said(&fs.err(wrong));
+    assert_eq!(refused.0, "UnsupportedActionException");
+    assert_eq!(
+        refused.1,
+        "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled is set \
+         to true or nsQuota value is illegal -1"
+    );
+    assert_eq!(said(&fs.err(at_most("/none", Ssd, 1))).0, "FileNotFoundException");
+    let mut off = Fs::with(Settings { type_quotas_enabled: false, ..Settings::default() });
+    off.mkdirs("/q");
+    let refused = said(&off.err(at_most("/q", Ssd, 1))).1;
+    assert!(refused.contains("enabled is set to false"), "{refused}");
+}
+
+#[test]
+fn moves_and_new_policies_take_bytes_along() {
+    let mut fs = Fs::new();
+    for path in ["/q/ssd", "/q/cold", "/q/plain/inner"] {
+        fs.mkdirs(path);
+    }
+    fs.ok(at_most("/q", Ssd, 1 << 40));
+    fs.ok(at_most("/q/plain/inner", Ssd, 1 << 40));
+    policy(&mut fs, "/q/ssd", "ALL_SSD");
+    policy(&mut fs, "/q/cold", "COLD");
+    fs.write("/q/ssd/f", &[100]);
+    assert_eq!(counted(&fs, "/q"), [300, 0, 0]);
+    fs.ok(Rename { src: "/q/ssd/f".into(), dst: "/q/cold/f".into() });
+    assert_eq!(counted(&fs, "/q"), [0, 0, 300]);
+    fs.ok(Rename { src: "/q/cold/f".into(), dst: "/q/plain/inner/f".into() });
+    assert_eq!(counted(&fs, "/q"), [0, 0, 0]);
+    assert_eq!(counted(&fs, "/q/plain/inner"), [0, 0, 0]);
+    // Also in quotas below the place where the policy is set.
+    policy(&mut fs, "/q", "ONE_SSD");
+    assert_eq!(counted(&fs, "/q"), [100, 200, 0]);
+    assert_eq!(counted(&fs, "/q/plain/inner"), [100, 200, 0]);
+    policy(&mut fs, "/q/plain/inner/f", "HOT");
+    assert_eq!(counted(&fs, "/q"), [0, 300, 0]);
+    policy(&mut fs, "/q/plain/inner/f", "");
+    policy(&mut fs, "/q", "");
+    assert_eq!(counted(&fs, "/q/plain/inner"), [0, 0, 0]);
+}
+
+#[test]
+fn files_that_grow_shrink_and_join_stay_counted() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/q");
+    policy(&mut fs, "/q", "ONE_SSD");
+    fs.ok(at_most("/q", Ssd, 1 << 40));
+    fs.write("/q/a", &[128 * MIB, 28]);
+    fs.write("/q/b", &[50]);
+    fs.ok(SetReplication { path: "/q/b".into(), replication: 1 });
+    assert_eq!(counted(&fs, "/q"), [128 * MIB + 78, 256 * MIB + 56, 0]);
+    fs.ok(Concat { target: "/q/a".into(), sources: vec!["/q/b".into()] });
+    assert_eq!(counted(&fs, "/q"), [128 * MIB + 78, 256 * MIB + 156, 0]);
+    let cut = Truncate {
+        path: "/q/a".into(),
+        new_len: 128 * MIB,
+        holder: "client".into(),
+        client_machine: "host".into(),
+    };
+    assert!(matches!(fs.ok(cut), Outcome::Removed { done: true, .. }));
+    assert_eq!(counted(&fs, "/q"), [128 * MIB, 256 * MIB, 0]);
+
+    // An append is refused when what is left of the last block would be too much.
+    fs.write("/q/c", &[100]);
+    fs.ok(at_most("/q", Ssd, 129 * MIB));
+    let append = Append {
+        path: "/q/c".into(),
+        holder: "client".into(),
+        client_machine: "host".into(),
+        new_block: false,
+        replicas: LastBlocks { last_min_replicated: true, ..LastBlocks::default() },
+    };
+    assert_eq!(said(&fs.err(append)).0, "QuotaByStorageTypeExceededException");
+    let inside = cairn_namespace::ops::create::Create {
+        storage_policy: Some("COLD".into()),
+        ..create("/q/cold")
+    };
+    fs.ok(inside);
+    fs.add_block("/q/cold", None);
+}
