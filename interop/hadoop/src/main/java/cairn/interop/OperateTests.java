@@ -49,7 +49,8 @@ import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
  */
 final class OperateTests implements Transcript.Tools {
   private static final int NODES = 5;
-  private static final long SOME = 1L << 30;
+  /** How much others may write or delete between two looks at the disk: a dead DataNode told of it a while ago. */
+  private static final long SOME = 8L << 30;
   private static final Pattern PLACE = Pattern.compile("\\$\\{(META|BLOCK):([^#}]+)#(\\d+)\\}");
 
   private final Roles roles;
