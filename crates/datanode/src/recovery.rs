@@ -145,13 +145,21 @@ async fn recover_striped(
         );
     }
     let mut units: BTreeMap<u8, Participant> = BTreeMap::new();
-    let mut without_bytes = 0;
+    let mut all: BTreeMap<u8, UnitFound> = BTreeMap::new();
+    let (mut without_bytes, mut errors) = (0, 0);
     for (location, &index) in locations.iter().zip(indices) {
         if usize::from(index) >= geometry.units().min(MAX_UNITS_PER_GROUP) {
             return Err(DataNodeError::peer(format!("unit {index} is not in the group")).into());
         }
         let block = Block { id: BlockId(group.id.0 + i64::from(index)), ..group.clone() };
-        match freeze(node, &location.id, &block, recovery_id).await.map_err(Failure::from) {
+        let answer = freeze(node, &location.id, &block, recovery_id).await.map_err(Failure::from);
+        if let Ok(Some(info)) = &answer {
+            let found = unit_found(index, info);
+            if all.get(&index).is_none_or(|known| known.len < found.len) {
+                all.insert(index, found);
+            }
+        }
+        match answer {
             Ok(Some(info)) if info.gs >= group.gs && info.len > 0 => {
                 // Of two replicas of a unit the longer one is used.
                 if units.get(&index).is_none_or(|known| known.info.len < info.len) {
@@ -162,6 +170,7 @@ async fn recover_striped(
             Ok(None) => without_bytes += 1,
             Err(Failure::Superseded) => return Err(Failure::Superseded),
             Err(Failure::Error(error)) => {
+                errors += 1;
                 tracing::warn!(block = %block.id, node = %location.id.host_name, %error, "cannot ask for a unit");
             }
         }
@@ -169,19 +178,26 @@ async fn recover_striped(
     let len = match without_bytes > locations.len() - geometry.k() {
         true => 0,
         false => {
-            let found = |(index, unit): (&u8, &Participant)| UnitFound {
-                unit: UnitIndex(*index),
-                len: unit.info.len,
-                may_be_torn: unit.info.original == ReplicaState::Rwr,
-            };
-            let found: Vec<UnitFound> = units.iter().map(found).collect();
-            geometry.recovered_len(&found).ok_or_else(|| {
-                DataNodeError::peer(format!("{} has no enough internal blocks", group.id))
-            })?
+            let found: Vec<UnitFound> =
+                units.iter().map(|(index, unit)| unit_found(*index, &unit.info)).collect();
+            let all: Vec<UnitFound> = all.into_values().collect();
+            match geometry.recovered_len(&found) {
+                Some(len) => len,
+                None if errors == 0 && geometry.has_no_stripe(&all) => 0,
+                None => {
+                    let text = format!("{} has no enough internal blocks", group.id);
+                    return Err(DataNodeError::peer(text).into());
+                }
+            }
         }
     };
     let outcome = truncate_units(node, &group, recovery_id, &geometry, &units, len).await?;
     Ok(commit(node, &group, recovery_id, outcome).await?)
+}
+
+fn unit_found(index: u8, info: &RecoveryInfo) -> UnitFound {
+    let may_be_torn = info.original == ReplicaState::Rwr;
+    UnitFound { unit: UnitIndex(index), len: info.len, may_be_torn }
 }
 
 /// Cuts every unit to its part of `len` bytes. All must succeed, for what a failed one holds is not known; but

@@ -446,6 +446,9 @@ impl Replica {
 
     /// Freezes the replica for the recovery `recovery_id`, which fences older writers and recoveries.
     ///
+    /// A unit of a group that the writer has gone on without only tells what it has: it may show that no stripe
+    /// is whole. Deviation: Hadoop's DataNode refuses; who recovers passes over such an answer there too.
+    ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#initReplicaRecovery`.
     pub fn init_recovery(
         &mut self,
@@ -455,26 +458,29 @@ impl Replica {
         if self.state.is_in_pipeline() && self.on_disk_len < self.visible_len().unwrap_or(0) {
             return Err(self.length(self.on_disk_len, self.acked_len, u64::MAX));
         }
-        if self.gs < gs {
-            return Err(self.invalid("replica.getGenerationStamp() < block.getGenerationStamp()"));
+        let held = self.recovery.map_or(self.state, |held| held.original);
+        let info = RecoveryInfo { id: self.id, gs: self.gs, len: self.on_disk_len, original: held };
+        match self.gs < gs {
+            true if self.id.is_striped() => return Ok(info),
+            true => {
+                let what = "replica.getGenerationStamp() < block.getGenerationStamp()";
+                return Err(self.invalid(what));
+            }
+            false => {}
         }
         if self.gs >= recovery_id {
             return Err(self.invalid("replica.getGenerationStamp() >= recoveryId"));
         }
-        let original = match self.recovery {
-            Some(held) if held.id >= recovery_id => {
-                return Err(ReplicaError::RecoveryInProgress {
-                    block: self.id,
-                    held: held.id,
-                    asked: recovery_id,
-                });
-            }
-            Some(held) => held.original,
-            None => self.state,
-        };
-        self.recovery = Some(Recovery { id: recovery_id, original });
+        if let Some(held) = self.recovery.filter(|held| held.id >= recovery_id) {
+            return Err(ReplicaError::RecoveryInProgress {
+                block: self.id,
+                held: held.id,
+                asked: recovery_id,
+            });
+        }
+        self.recovery = Some(Recovery { id: recovery_id, original: info.original });
         self.state = ReplicaState::Rur;
-        Ok(RecoveryInfo { id: self.id, gs: self.gs, len: self.on_disk_len, original })
+        Ok(info)
     }
 
     /// Whether the recovery `recovery_id` may set the replica to `new_len` bytes; it said before that the

@@ -257,6 +257,14 @@ impl Geometry {
         }
     }
 
+    /// Whether a group has no whole stripe even if all of `found` counts: units that a recovery can use, those that
+    /// have no byte, and those that the writer has gone on without. Then nobody was told that any of it is safe.
+    ///
+    /// Deviation: Hadoop tries to recover such a group for ever.
+    pub fn has_no_stripe(&self, found: &[UnitFound]) -> bool {
+        self.recovered_len(found) == Some(0)
+    }
+
     /// Data bytes of a group whose data units have exactly these lengths, `k` of them; `None` when no
     /// group has such units.
     pub fn group_len(&self, data_unit_lens: &[u64]) -> Option<u64> {

@@ -50,7 +50,8 @@ impl World<'_> {
                 if recovery.places.len() < geometry.k() {
                     return Err("too few units are known".into());
                 }
-                self.agree_striped(&geometry, found, block, without_bytes, recovery.places.len())?
+                let asked = recovery.places.len();
+                self.agree_striped(&geometry, found, block, (without_bytes, errors, asked))?
             }
         };
         let text = format!("agreed on {agreed:?}");
@@ -65,11 +66,19 @@ impl World<'_> {
         geometry: &Geometry,
         found: Vec<(Target, UnitIndex, RecoveryInfo)>,
         block: BlockRef,
-        mut without_bytes: usize,
-        asked: usize,
+        (mut without_bytes, errors, asked): (usize, usize, usize),
     ) -> Result<Agreed, String> {
+        let mut all: BTreeMap<UnitIndex, UnitFound> = BTreeMap::new();
         let mut units: BTreeMap<UnitIndex, (Target, RecoveryInfo)> = BTreeMap::new();
+        let unit_found = |unit: UnitIndex, info: &RecoveryInfo| UnitFound {
+            unit,
+            len: info.len,
+            may_be_torn: info.original == ReplicaState::Rwr,
+        };
         for (target, unit, info) in found {
+            if all.get(&unit).is_none_or(|known| known.len < info.len) {
+                all.insert(unit, unit_found(unit, &info));
+            }
             if info.gs >= block.gs && info.len > 0 {
                 if units.get(&unit).is_none_or(|(_, known)| known.len < info.len) {
                     units.insert(unit, (target, info));
@@ -78,18 +87,16 @@ impl World<'_> {
                 without_bytes += usize::from(info.len == 0);
             }
         }
-        let found = |(unit, (_, info)): (&UnitIndex, &(Target, RecoveryInfo))| UnitFound {
-            unit: *unit,
-            len: info.len,
-            may_be_torn: info.original == ReplicaState::Rwr,
-        };
-        let lens: Vec<UnitFound> = units.iter().map(found).collect();
+        let lens: Vec<UnitFound> =
+            units.iter().map(|(unit, (_, info))| unit_found(*unit, info)).collect();
+        let all: Vec<UnitFound> = all.into_values().collect();
         let len = match without_bytes > asked - geometry.k() {
             true => 0,
-            false => {
-                let len = self.parts.recovered_len(geometry, &lens);
-                len.ok_or("too few units have bytes")?
-            }
+            false => match self.parts.recovered_len(geometry, &lens) {
+                Some(len) => len,
+                None if errors == 0 && geometry.has_no_stripe(&all) => 0,
+                None => return Err("too few units have bytes".into()),
+            },
         };
         let of_unit = |(unit, (target, info)): (UnitIndex, (Target, RecoveryInfo))| {
             (target, info, geometry.internal_block_len(len, unit))

@@ -121,6 +121,14 @@ fn close_recovery_wants_a_settled_replica() {
 }
 
 #[test]
+fn a_unit_that_was_left_behind_tells_what_it_has_and_takes_no_part() {
+    let mut unit = Replica::new(BlockId(-15), gs(10), Rbw, 61);
+    let info = unit.init_recovery(gs(11), gs(12)).unwrap();
+    assert_eq!((info.gs, info.original), (gs(10), Rbw));
+    assert_eq!(unit.state(), Rbw);
+}
+
+#[test]
 fn a_later_recovery_fences_an_earlier_one() {
     let mut r = replica(Rwr);
     assert!(r.init_recovery(gs(11), gs(12)).is_err(), "stale replica");

@@ -166,6 +166,9 @@ fn a_recovered_group_ends_before_bytes_that_nobody_wrote() {
     assert_eq!(recovered(&[whole, found(1, 1, true), parity]), Some(8));
     assert_eq!(recovered(&[whole, parity]), Some(8));
     assert_eq!(recovered(&[whole]), None);
+    // The second data unit has no byte, and its parity a whole cell: no stripe is whole.
+    assert!(geometry.has_no_stripe(&[whole, found(1, 0, false), parity]));
+    assert!(!geometry.has_no_stripe(&[whole, parity]) && !geometry.has_no_stripe(&[whole]));
     // Only the last stripe can be short.
     assert_eq!(recovered(&[found(0, 8, false), found(1, 5, false), found(2, 8, false)]), Some(8));
     assert_eq!(recovered(&[found(0, 9, false), found(1, 5, false), found(2, 8, false)]), Some(16));
