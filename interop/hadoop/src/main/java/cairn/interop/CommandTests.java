@@ -31,7 +31,7 @@ final class CommandTests {
         switch (group) {
           case "small" -> small.add(file);
           case "leaving" -> leaving.add(file);
-          case "acl", "calls", "snapshot" -> calls.add(file);
+          case "acl", "calls", "snapshot", "type" -> calls.add(file);
           case "cached" -> cached.add(file);
           case "cache", "features" -> features.add(file);
           default -> large.add(file);
