@@ -83,6 +83,7 @@ public final class BenchClient {
         DistributedFileSystem fs = system(w[1]);
         fs.mkdirs(new Path(w[2]));
         if (!w[3].equals("replicate")) {
+          fs.enableErasureCodingPolicy(w[3]);
           fs.setErasureCodingPolicy(new Path(w[2]), w[3]);
         }
       }
