@@ -284,7 +284,7 @@ fn describe_slot((index, slot): (usize, &Slot)) -> Value {
 }
 
 fn describe_volume(volume: &DataDir) -> Value {
-    json!({"type": storage::type_name(volume.storage_type), "path": volume.path})
+    json!({"type": volume.storage_type.name(), "path": volume.path})
 }
 
 #[cfg(test)]

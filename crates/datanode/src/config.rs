@@ -1,25 +1,10 @@
 //! What a DataNode is told at its start. Plain values: keys are parsed by the `cairn` binary.
 
 use cairn_net::reconfiguration::Reload;
+use cairn_stripe::StorageType;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Medium of a volume, as the NameNode's storage policies know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum StorageType {
-    /// A spinning disk, and what a volume without a type is.
-    #[default]
-    Disk,
-    /// Flash.
-    Ssd,
-    /// Dense and slow.
-    Archive,
-    /// Memory.
-    RamDisk,
-    /// Byte-addressable memory that survives power loss.
-    Nvdimm,
-}
 
 /// One volume's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

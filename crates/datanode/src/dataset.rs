@@ -21,14 +21,14 @@ pub(crate) use relocate::Relocation;
 pub(crate) use write::{StorageWish, WriteKind};
 pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 
-use crate::config::{DataNodeConfig, Durability, StorageType};
+use crate::config::{DataNodeConfig, Durability};
 use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::fs;

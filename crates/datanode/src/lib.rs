@@ -21,7 +21,7 @@ mod scanner;
 mod server;
 mod volume;
 
-pub use config::{DataDir, DataNodeConfig, Durability, StorageType};
+pub use config::{DataDir, DataNodeConfig, Durability};
 pub use dataset::RamDiskStats;
 pub use error::DataNodeError;
 pub use run::{DataNode, RunningDataNode};

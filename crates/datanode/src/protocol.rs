@@ -4,7 +4,6 @@ pub(crate) mod client;
 pub(crate) mod inter;
 pub(crate) mod reconfigure;
 
-use crate::config::StorageType;
 use crate::dataset::{Block, Checksum};
 use crate::error::{DataNodeError, Result};
 use cairn_codec::crc::ChecksumKind;
@@ -12,7 +11,6 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::MetaHeader;
 use cairn_wire::proto::hdfs::{
     BlockProto, ChecksumProto, ChecksumTypeProto, DatanodeInfoProto, ExtendedBlockProto,
-    StorageTypeProto,
 };
 
 /// The block of a message.
@@ -63,28 +61,6 @@ pub(crate) fn checksum_proto(checksum: Checksum) -> ChecksumProto {
         r#type: checksum_type(checksum.kind),
         bytes_per_checksum: checksum.chunk_len as u32,
     }
-}
-
-/// The medium of a message; a disk if it is unknown.
-pub(crate) fn storage_type(number: i32) -> StorageType {
-    match StorageTypeProto::try_from(number) {
-        Ok(StorageTypeProto::Ssd) => StorageType::Ssd,
-        Ok(StorageTypeProto::Archive) => StorageType::Archive,
-        Ok(StorageTypeProto::RamDisk) => StorageType::RamDisk,
-        Ok(StorageTypeProto::Nvdimm) => StorageType::Nvdimm,
-        _ => StorageType::Disk,
-    }
-}
-
-/// The message's number of a medium.
-pub(crate) fn storage_type_number(storage_type: StorageType) -> i32 {
-    (match storage_type {
-        StorageType::Disk => StorageTypeProto::Disk,
-        StorageType::Ssd => StorageTypeProto::Ssd,
-        StorageType::Archive => StorageTypeProto::Archive,
-        StorageType::RamDisk => StorageTypeProto::RamDisk,
-        StorageType::Nvdimm => StorageTypeProto::Nvdimm,
-    }) as i32
 }
 
 /// How a DataNode is named in a pipeline's answers: address and data port.

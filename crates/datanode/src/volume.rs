@@ -9,10 +9,10 @@ pub(crate) mod sys;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{DataDir, StorageType};
+use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
 use cairn_replica::ReplicaState;
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use rustix::fs::Advice;
 use std::fs::{self, File};

@@ -8,8 +8,8 @@ use crate::acl::AclEntry;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct};
 use crate::error::Result;
 use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
-use crate::usage::{ByType, StorageType};
-use cairn_stripe::PolicyId;
+use crate::usage::ByType;
+use cairn_stripe::{PolicyId, StorageType};
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -159,9 +159,10 @@ type Listed = Vec<(u8, u64)>;
 impl Quota {
     /// What it has by type: limits, and bytes where there are any.
     fn by_type(&self) -> (Listed, Listed) {
-        let max = self.types_max.iter().filter_map(|(kind, max)| Some((kind as u8, (*max)?)));
+        let max =
+            self.types_max.iter().filter_map(|(kind, max)| Some((kind.rank() as u8, (*max)?)));
         let used = self.types.iter().filter(|(_, used)| **used != 0);
-        (max.collect(), used.map(|(kind, used)| (kind as u8, *used)).collect())
+        (max.collect(), used.map(|(kind, used)| (kind.rank() as u8, *used)).collect())
     }
 }
 
@@ -196,7 +197,8 @@ impl Decode for Directory {
         let mut quota = Quota { names_max, space_max, names, space, ..Quota::default() };
         if tag == QUOTA_BY_TYPE {
             let listed: (Listed, Listed) = Decode::decode(input)?;
-            let kind = |index: u8| StorageType::from_index(index).ok_or(invalid(index));
+            let kind =
+                |index: u8| StorageType::ALL.get(usize::from(index)).copied().ok_or(invalid(index));
             for (index, value) in &listed.0 {
                 quota.types_max[kind(*index)?] = Some(*value);
             }

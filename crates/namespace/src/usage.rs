@@ -11,62 +11,8 @@ use crate::policy_admin;
 use crate::snapshot::{capture, held};
 use crate::store::{StoreRead, StoreTxn};
 use crate::tree::{self, Siblings};
+use cairn_stripe::{StoragePolicy, StorageType};
 use std::ops::{Index, IndexMut};
-
-/// What a storage is made of.
-///
-/// Source: Hadoop 3.5.0 `StorageType`, in its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StorageType {
-    /// Memory, which forgets.
-    RamDisk,
-    /// Flash.
-    Ssd,
-    /// Spinning disks.
-    Disk,
-    /// Dense and slow disks.
-    Archive,
-    /// Storage outside the file system.
-    Provided,
-    /// Memory that does not forget.
-    Nvdimm,
-}
-
-impl StorageType {
-    /// All types in their order.
-    pub const ALL: [StorageType; 6] = [
-        StorageType::RamDisk,
-        StorageType::Ssd,
-        StorageType::Disk,
-        StorageType::Archive,
-        StorageType::Provided,
-        StorageType::Nvdimm,
-    ];
-
-    /// The type at a place in [`StorageType::ALL`].
-    pub fn from_index(index: u8) -> Option<StorageType> {
-        StorageType::ALL.get(usize::from(index)).copied()
-    }
-
-    /// Its name as Hadoop writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            StorageType::RamDisk => "RAM_DISK",
-            StorageType::Ssd => "SSD",
-            StorageType::Disk => "DISK",
-            StorageType::Archive => "ARCHIVE",
-            StorageType::Provided => "PROVIDED",
-            StorageType::Nvdimm => "NVDIMM",
-        }
-    }
-
-    /// Whether bytes on it are counted: not where they are gone after a restart.
-    ///
-    /// Source: Hadoop 3.5.0 `StorageType#supportTypeQuota`.
-    pub fn is_counted(self) -> bool {
-        self != StorageType::RamDisk
-    }
-}
 
 /// A value for each type of storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,33 +29,26 @@ impl<T> Index<StorageType> for ByType<T> {
     type Output = T;
 
     fn index(&self, kind: StorageType) -> &T {
-        &self.0[kind as usize]
+        &self.0[kind.rank()]
     }
 }
 
 impl<T> IndexMut<StorageType> for ByType<T> {
     fn index_mut(&mut self, kind: StorageType) -> &mut T {
-        &mut self.0[kind as usize]
+        &mut self.0[kind.rank()]
     }
 }
 
 /// The type of a file's first copy under a storage policy, and that of all others; `None` for an unknown policy
-/// and where none is set.
+/// and where none is set. A copy in memory does not count: it is on a disk soon.
 ///
-/// Source: Hadoop 3.5.0 `BlockStoragePolicy#chooseStorageTypes`, `BlockStoragePolicySuite#createDefaultSuite`.
+/// Source: Hadoop 3.5.0 `BlockStoragePolicy#chooseStorageTypes`.
 fn types_of(policy: u8) -> Option<(StorageType, StorageType)> {
-    use StorageType::{Archive, Disk, Nvdimm, Provided, Ssd};
-    Some(match policy {
-        1 => (Provided, Disk),
-        2 => (Archive, Archive),
-        5 => (Disk, Archive),
-        // A copy in memory does not count; it is on a disk soon.
-        7 | 15 => (Disk, Disk),
-        10 => (Ssd, Disk),
-        12 => (Ssd, Ssd),
-        14 => (Nvdimm, Nvdimm),
-        _ => return None,
-    })
+    let policy = StoragePolicy::ALL.into_iter().find(|known| known.id == policy)?;
+    match policy.types(2)[..] {
+        [first, others] => Some((first, others)),
+        _ => None,
+    }
 }
 
 /// The most bytes that anything counts as, so that sums and differences of clients' wildest lengths stay

@@ -2,9 +2,8 @@
 
 use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
-use crate::storage_policy::StoragePolicy;
 use cairn_stripe::geometry::Geometry;
-use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy, StoragePolicy, UnitIndex};
 
 /// How a block is kept, without the names that a policy carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

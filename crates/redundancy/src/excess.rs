@@ -12,9 +12,8 @@ use crate::cluster::Cluster;
 use crate::mend::Bad;
 use crate::node::DataNode;
 use crate::queue::Risk;
-use crate::storage::{StorageHandle, StorageType};
-use crate::storage_policy::StoragePolicy;
-use cairn_stripe::{BlockId, UnitIndex};
+use crate::storage::StorageHandle;
+use cairn_stripe::{BlockId, StoragePolicy, StorageType, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a block or group has.

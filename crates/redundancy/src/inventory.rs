@@ -7,9 +7,9 @@ use crate::command::Command;
 use crate::error::RedundancyError;
 use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 use crate::scrub::ScrubOrder;
-use crate::storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
+use crate::storage::{Storage, StorageHandle, StorageState, StorageUsage};
 use crate::{ClusterStats, Now};
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, StorageType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

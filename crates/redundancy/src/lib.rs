@@ -37,7 +37,6 @@ pub mod safe_mode;
 pub mod scrub;
 pub mod stats;
 pub mod storage;
-pub mod storage_policy;
 pub mod verify;
 
 pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
@@ -62,9 +61,10 @@ pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState,
 pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts};
-pub use storage::{Storage, StorageHandle, StorageState, StorageType, StorageUsage};
-pub use storage_policy::StoragePolicy;
+pub use storage::{Storage, StorageHandle, StorageState, StorageUsage};
 pub use verify::{TopologyVerdict, verify_policies};
+
+pub use cairn_stripe::{StoragePolicy, StorageType};
 
 /// The time of an event, in milliseconds of two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

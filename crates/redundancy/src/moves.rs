@@ -5,8 +5,8 @@
 use crate::block::{BlockFacts, BlockLookup, BlockState, Layout, Location};
 use crate::cluster::Cluster;
 use crate::node::NodeHandle;
-use crate::storage::{Storage, StorageType};
-use cairn_stripe::BlockId;
+use crate::storage::Storage;
+use cairn_stripe::{BlockId, StorageType};
 
 /// Blocks that one call looks at, so that a node with many small ones holds nobody up. The next call
 /// begins elsewhere.

@@ -9,13 +9,15 @@
 use crate::cluster::Cluster;
 use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
-use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
+use cairn_stripe::StoragePolicy;
 
 mod candidates;
 mod replicated;
 mod striped;
 
+#[cfg(test)]
+mod storage_types;
 #[cfg(test)]
 mod tests;
 

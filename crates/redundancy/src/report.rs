@@ -12,8 +12,8 @@ use crate::construction::Construction;
 use crate::error::RedundancyError;
 use crate::mend::Bad;
 use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageState, StorageType};
-use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use crate::storage::{StorageHandle, StorageState};
+use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 
 pub mod full;
 mod scan;

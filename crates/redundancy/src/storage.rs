@@ -2,29 +2,11 @@
 
 use crate::block_set::BlockSet;
 use crate::node::NodeHandle;
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, StorageType};
 
 /// Names a storage within one [`Cluster`](crate::Cluster); never reused for another storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StorageHandle(pub u32);
-
-/// What a storage is made of. The numbers are Hadoop's (`StorageTypeProto`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum StorageType {
-    /// Spinning disk, and whatever says nothing of itself.
-    #[default]
-    Disk = 1,
-    /// Flash.
-    Ssd = 2,
-    /// Dense and slow.
-    Archive = 3,
-    /// Memory.
-    RamDisk = 4,
-    /// Kept by another system.
-    Provided = 5,
-    /// Non-volatile memory.
-    Nvdimm = 6,
-}
 
 /// Whether a storage can be used. Source: Hadoop 3.5.0 `DatanodeStorage.State`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Erasure coding policies, block ids, and the geometry of striped files.
+//! Erasure coding policies, block ids, the geometry of striped files, storage types and policies.
 //!
 //! Facts and plans only: no I/O, no clock, no randomness. What a code computes is in `cairn-codec`;
 //! who holds which unit is in `cairn-redundancy`.
@@ -7,8 +7,12 @@ pub mod geometry;
 pub mod id;
 pub mod policy;
 pub mod read;
+pub mod storage_policy;
+pub mod storage_type;
 pub mod write;
 
 pub use geometry::{Geometry, UnitFound, internal_block_len};
 pub use id::{BlockId, GenerationStamp, UnitIndex};
 pub use policy::{CodecName, Policy, PolicyError, PolicyId, PolicyState, Redundancy, Schema};
+pub use storage_policy::StoragePolicy;
+pub use storage_type::StorageType;

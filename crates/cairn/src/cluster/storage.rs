@@ -3,7 +3,8 @@
 use super::datanode_folder;
 use crate::config::datanode::{medium, volume};
 use anyhow::{Result, bail};
-use cairn_datanode::{DataDir, StorageType};
+use cairn_datanode::DataDir;
+use cairn_stripe::StorageType;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -46,17 +47,6 @@ pub(super) fn data_dirs(lists: &[Volumes], data: &Path, index: usize) -> Vec<Dat
     lists[turn].0.iter().enumerate().map(one).collect()
 }
 
-/// A storage type as Hadoop writes it.
-pub(super) fn type_name(storage_type: StorageType) -> &'static str {
-    match storage_type {
-        StorageType::Disk => "DISK",
-        StorageType::Ssd => "SSD",
-        StorageType::Archive => "ARCHIVE",
-        StorageType::RamDisk => "RAM_DISK",
-        StorageType::Nvdimm => "NVDIMM",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +58,7 @@ mod tests {
         let dirs = |lists: &[Volumes], index| {
             let dirs = data_dirs(lists, Path::new("/c"), index);
             dirs.iter()
-                .map(|d| format!("{} {}", type_name(d.storage_type), d.path.display()))
+                .map(|d| format!("{} {}", d.storage_type.name(), d.path.display()))
                 .collect::<Vec<_>>()
         };
         assert_eq!(dirs(&[], 1), ["DISK /c/datanode1"]);

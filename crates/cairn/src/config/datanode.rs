@@ -2,9 +2,10 @@
 
 use super::namenode::{address, authority, folder};
 use super::{Configuration, value};
-use anyhow::{Result, bail};
-use cairn_datanode::{DataDir, DataNodeConfig, Durability, StorageType};
+use anyhow::{Context, Result, bail};
+use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
+use cairn_stripe::StorageType;
 use std::time::Duration;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
@@ -116,14 +117,8 @@ fn storage_type(text: &str) -> Result<StorageType> {
 
 /// A storage type that a DataNode can have, by its name.
 pub fn medium(name: &str) -> Result<StorageType> {
-    match name.to_ascii_uppercase().as_str() {
-        "DISK" => Ok(StorageType::Disk),
-        "SSD" => Ok(StorageType::Ssd),
-        "ARCHIVE" => Ok(StorageType::Archive),
-        "RAM_DISK" => Ok(StorageType::RamDisk),
-        "NVDIMM" => Ok(StorageType::Nvdimm),
-        _ => bail!("{name} is no storage type that a DataNode can have"),
-    }
+    let known = StorageType::by_name(name).filter(|kind| *kind != StorageType::Provided);
+    known.with_context(|| format!("{name} is no storage type that a DataNode can have"))
 }
 
 /// A volume as `dfs.datanode.data.dir` names it: a folder, perhaps behind its medium in brackets.

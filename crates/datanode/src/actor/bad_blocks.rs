@@ -63,7 +63,7 @@ impl Node {
         self.bad_blocks.queue(LocatedBlockProto {
             b: protocol::extended_block(block),
             locs: vec![holder],
-            storage_types: vec![protocol::storage_type_number(volume.storage_type())],
+            storage_types: vec![volume.storage_type().number()],
             storage_i_ds: vec![volume.storage_id().into()],
             ..Default::default()
         });

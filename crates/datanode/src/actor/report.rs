@@ -146,7 +146,7 @@ pub(super) fn storage_proto(volume: &Volume) -> DatanodeStorageProto {
     DatanodeStorageProto {
         storage_uuid: volume.storage_id().into(),
         state: Some(0),
-        storage_type: Some(protocol::storage_type_number(volume.storage_type())),
+        storage_type: Some(volume.storage_type().number()),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::protocol;
 use crate::server::{answer_error, answer_success, refuse};
 use cairn_net::transfer_stream::TransferStream;
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, OpCopyBlockProto, OpReplaceBlockProto, Status,
 };
@@ -102,7 +102,7 @@ async fn tell_progress(stream: &mut TransferStream) -> DataNodeError {
 
 fn wish(request: &OpReplaceBlockProto) -> StorageWish {
     StorageWish {
-        storage_type: protocol::storage_type(request.storage_type.unwrap_or_default()),
+        storage_type: StorageType::by_number(request.storage_type.unwrap_or_default()),
         storage_id: request.storage_id.clone().unwrap_or_default(),
         in_memory: false,
     }

@@ -19,7 +19,7 @@ use crate::protocol;
 use crate::server::answer_success;
 use acknowledge::Acknowledger;
 use cairn_net::transfer_stream::TransferStream;
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, OpWriteBlockProto, OpWriteBlockProtoBlockConstructionStage as Stage,
     Status,
@@ -53,7 +53,7 @@ impl Request {
             new_gs: GenerationStamp(message.latest_generation_stamp),
             checksum: protocol::checksum(&message.requested_checksum)?,
             wish: StorageWish {
-                storage_type: protocol::storage_type(message.storage_type.unwrap_or_default()),
+                storage_type: StorageType::by_number(message.storage_type.unwrap_or_default()),
                 storage_id: message.storage_id.clone().unwrap_or_default(),
                 in_memory: may_be_lazy && message.allow_lazy_persist(),
             },

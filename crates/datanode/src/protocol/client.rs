@@ -148,7 +148,7 @@ async fn volume_report(node: &Arc<Node>) -> Result<GetVolumeReportResponseProto,
             let usage = volume.usage()?;
             Ok(DatanodeVolumeInfoProto {
                 path: volume.root().display().to_string(),
-                storage_type: protocol::storage_type_number(volume.storage_type()),
+                storage_type: volume.storage_type().number(),
                 used_space: usage.used,
                 free_space: usage.remaining,
                 reserved_space: volume.reserved(),

@@ -1,7 +1,8 @@
 //! Copies between DataNodes: on the NameNode's order, and for a balancer.
 
 use crate::cluster::*;
-use cairn_datanode::{DataDir, DataNodeConfig, StorageType};
+use cairn_datanode::{DataDir, DataNodeConfig};
+use cairn_stripe::StorageType;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::Received;
 use cairn_wire::proto::datanode::*;
 use cairn_wire::proto::hdfs::*;

@@ -1,7 +1,8 @@
 //! Replicas on RAM_DISK volumes: how they come to disks, and what is left of them when memory is.
 
 use crate::cluster::*;
-use cairn_datanode::{DataDir, DataNodeConfig, StorageType};
+use cairn_datanode::{DataDir, DataNodeConfig};
+use cairn_stripe::StorageType;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
 use cairn_wire::proto::datanode::*;
 use cairn_wire::proto::hdfs::{BlockProto, StorageTypeProto};

@@ -1,7 +1,6 @@
 //! What is told of one block: its verdict, its places, and `-blockId`.
 
 use super::options::Options;
-use super::storage::type_name;
 use super::{Check, Stop};
 use crate::lookup::Lookup;
 use cairn_namespace::query;
@@ -101,7 +100,7 @@ impl View<'_> {
         let mut text = if self.options.racks {
             format!("{}/{}", node.rack, node.address)
         } else {
-            let kind = type_name(storage.storage_type);
+            let kind = storage.storage_type.name();
             format!("DatanodeInfoWithStorage[{},{},{kind}]", node.address, storage.uuid)
         };
         if self.options.upgrade_domains {

@@ -7,25 +7,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The types in the order in which Java sorts them, with their names.
-const TYPES: [(StorageType, &str); 6] = [
-    (StorageType::RamDisk, "RAM_DISK"),
-    (StorageType::Ssd, "SSD"),
-    (StorageType::Disk, "DISK"),
-    (StorageType::Archive, "ARCHIVE"),
-    (StorageType::Provided, "PROVIDED"),
-    (StorageType::Nvdimm, "NVDIMM"),
-];
-
-/// The name of a type of storage.
-pub(crate) fn type_name(storage_type: StorageType) -> &'static str {
-    TYPES.iter().find(|(kind, _)| *kind == storage_type).map_or("DISK", |(_, name)| name)
-}
-
-fn rank(storage_type: StorageType) -> usize {
-    TYPES.iter().position(|(kind, _)| *kind == storage_type).unwrap_or(0)
-}
-
 /// How many blocks are on which types of storage, by the number of their policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StorageSummary {
@@ -35,7 +16,7 @@ pub(super) struct StorageSummary {
 impl StorageSummary {
     /// Counts a block of a file with that policy (0 for none of its own).
     pub(super) fn add(&mut self, policy: u8, types: impl Iterator<Item = StorageType>) {
-        let mut ranks: Vec<usize> = types.map(rank).collect();
+        let mut ranks: Vec<usize> = types.map(StorageType::rank).collect();
         ranks.sort_unstable();
         *self.combinations.entry((StoragePolicy::by_id(policy).id, ranks)).or_default() += 1;
     }
@@ -44,7 +25,8 @@ impl StorageSummary {
 /// The first policy that would put blocks on just these types.
 fn policy_of(ranks: &[usize]) -> Option<StoragePolicy> {
     StoragePolicy::ALL.into_iter().find(|policy| {
-        let mut wanted: Vec<usize> = policy.creation.iter().copied().map(rank).collect();
+        let mut wanted: Vec<usize> =
+            policy.creation.iter().copied().map(StorageType::rank).collect();
         wanted.sort_unstable();
         let Some((head, rest)) = ranks.split_at_checked(wanted.len()) else { return false };
         head == wanted && rest.iter().all(|rank| Some(rank) == wanted.last())
@@ -53,9 +35,9 @@ fn policy_of(ranks: &[usize]) -> Option<StoragePolicy> {
 
 /// Such as `DISK:3(HOT)`.
 fn describe(ranks: &[usize], policy: Option<StoragePolicy>) -> String {
-    let counts = TYPES.iter().enumerate().filter_map(|(rank, (_, name))| {
+    let counts = StorageType::ALL.into_iter().enumerate().filter_map(|(rank, kind)| {
         let count = ranks.iter().filter(|other| **other == rank).count();
-        (count > 0).then(|| format!("{name}:{count}"))
+        (count > 0).then(|| format!("{}:{count}", kind.name()))
     });
     let types = counts.collect::<Vec<_>>().join(",");
     policy.map_or(types.clone(), |policy| format!("{types}({})", policy.name))

@@ -2,10 +2,8 @@
 //!
 //! Source: Hadoop 3.5.0 `PBHelperClient`.
 
-use cairn_namespace::usage::StorageType as CountedType;
 use cairn_redundancy::{
-    AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageType,
-    StorageUsage,
+    AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageUsage,
 };
 use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
 use cairn_wire::proto::common::TokenProto;
@@ -21,47 +19,6 @@ const REPLICATION_CELL_LEN: u32 = 1024 * 1024;
 /// The token of a cluster without block tokens.
 pub fn no_token() -> TokenProto {
     TokenProto::default()
-}
-
-/// A storage type as its number on the wire.
-pub fn storage_type(storage_type: StorageType) -> i32 {
-    storage_type as i32
-}
-
-/// A storage type from its number; `Disk` for numbers that are not known.
-pub fn parse_storage_type(number: i32) -> StorageType {
-    match number {
-        2 => StorageType::Ssd,
-        3 => StorageType::Archive,
-        4 => StorageType::RamDisk,
-        5 => StorageType::Provided,
-        6 => StorageType::Nvdimm,
-        _ => StorageType::Disk,
-    }
-}
-
-/// A type that quotas count, as its number on the wire.
-pub fn counted_type(kind: CountedType) -> i32 {
-    storage_type(match kind {
-        CountedType::RamDisk => StorageType::RamDisk,
-        CountedType::Ssd => StorageType::Ssd,
-        CountedType::Disk => StorageType::Disk,
-        CountedType::Archive => StorageType::Archive,
-        CountedType::Provided => StorageType::Provided,
-        CountedType::Nvdimm => StorageType::Nvdimm,
-    })
-}
-
-/// A type that quotas count from its number on the wire; `Disk` for numbers that are not known.
-pub fn parse_counted_type(number: i32) -> CountedType {
-    match parse_storage_type(number) {
-        StorageType::RamDisk => CountedType::RamDisk,
-        StorageType::Ssd => CountedType::Ssd,
-        StorageType::Disk => CountedType::Disk,
-        StorageType::Archive => CountedType::Archive,
-        StorageType::Provided => CountedType::Provided,
-        StorageType::Nvdimm => CountedType::Nvdimm,
-    }
 }
 
 /// How to reach a DataNode.
@@ -179,7 +136,7 @@ pub fn storage_report(storage: &Storage) -> pb::StorageReportProto {
         storage: Some(pb::DatanodeStorageProto {
             storage_uuid: storage.uuid.clone(),
             state: Some(state as i32),
-            storage_type: Some(storage_type(storage.storage_type)),
+            storage_type: Some(storage.storage_type.number()),
         }),
         non_dfs_used: Some(non_dfs_used),
         mount: None,

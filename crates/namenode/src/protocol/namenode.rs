@@ -6,11 +6,10 @@
 use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Layout, MovableBlock, MoveQuery};
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, StorageType};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{hdfs as pb, namenode as nn};
 
-use super::convert;
 use super::datanode;
 use super::refusal::{Answer, Refusal, answer};
 use crate::NameNode;
@@ -42,7 +41,7 @@ async fn get_blocks(node: &NameNode, call: &Call) -> Answer {
     }
     node.check_superuser(call).await?;
     node.check_safe_mode(|| "Cannot execute getBlocks".to_string())?;
-    let storage_type = request.storage_type.map(convert::parse_storage_type);
+    let storage_type = request.storage_type.map(StorageType::by_number);
     let read_since = match request.time_interval() {
         0 => u64::MAX,
         interval => node.now().wall_ms.saturating_sub(interval),
@@ -98,7 +97,7 @@ fn located(
         },
         datanode_uuids: places().map(|storage| cluster.node(storage.node).uuid.clone()).collect(),
         storage_uuids: places().map(|storage| storage.uuid.clone()).collect(),
-        storage_types: places().map(|s| convert::storage_type(s.storage_type)).collect(),
+        storage_types: places().map(|s| s.storage_type.number()).collect(),
         indices: striped.then(|| block.places.iter().map(|place| place.unit.0).collect()),
         data_block_num,
         cell_size,

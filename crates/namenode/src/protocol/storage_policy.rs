@@ -6,7 +6,7 @@ use cairn_wire::proto::hdfs as pb;
 /// A policy as `getStoragePolicies` and `getStoragePolicy` answer with it.
 pub fn to_proto(policy: StoragePolicy) -> pb::BlockStoragePolicyProto {
     let types = |types: &[StorageType]| {
-        let storage_types = types.iter().map(|kind| *kind as i32).collect();
+        let storage_types = types.iter().map(|kind| kind.number()).collect();
         pb::StorageTypesProto { storage_types }
     };
     let some_types = |list: &[StorageType]| (!list.is_empty()).then(|| types(list));

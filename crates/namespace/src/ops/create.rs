@@ -11,7 +11,7 @@ use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
 use crate::{lease, policy_admin, tree};
-use cairn_stripe::PolicyId;
+use cairn_stripe::{PolicyId, StoragePolicy};
 
 /// Makes a file and opens it for writing.
 ///
@@ -101,7 +101,7 @@ impl Create {
         // Whatever becomes of the directory's policy.
         // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
         if set_storage_policy::is_lazy(at.chain.iter().chain([&file])) {
-            file.storage_policy = set_storage_policy::LAZY_PERSIST;
+            file.storage_policy = StoragePolicy::LAZY_PERSIST.id;
         }
         tree::add(cx.store, &at.chain, &file, cx.now_ms)?;
         lease::add(cx.store, &self.holder, file.id, cx.now_ms)?;

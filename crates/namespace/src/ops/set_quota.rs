@@ -9,7 +9,8 @@ use crate::ops::{self, Context, set_storage_policy};
 use crate::path::{Purpose, Resolved};
 use crate::perm;
 use crate::snapshot::held;
-use crate::usage::{self, ByType, StorageType, Usage};
+use crate::usage::{self, ByType, Usage};
+use cairn_stripe::StorageType;
 
 /// What happens to one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +88,9 @@ impl SetTypeQuota {
         perm::check_superuser(cx.settings, cx.caller)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         let enabled = cx.settings.type_quotas_enabled;
-        let kind = StorageType::from_index(self.kind).filter(|_| enabled && self.keeps_names);
-        let Some(kind) = kind else {
+        let kind =
+            StorageType::ALL.get(usize::from(self.kind)).filter(|_| enabled && self.keeps_names);
+        let Some(&kind) = kind else {
             return Err(NamespaceError::UnsupportedAction(format!(
                 "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled \
                  is set to {enabled} or nsQuota value is illegal {}",

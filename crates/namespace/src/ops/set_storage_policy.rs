@@ -10,30 +10,12 @@ use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::tree::{self, Siblings};
 use crate::usage;
+use cairn_stripe::StoragePolicy;
 
-/// Names and ids of the storage policies.
-///
-/// Source: Hadoop 3.5.0 `HdfsConstants.StoragePolicy`.
-pub const POLICIES: [(&str, u8); 8] = [
-    ("PROVIDED", 1),
-    ("COLD", COLD),
-    ("WARM", 5),
-    ("HOT", HOT),
-    ("ONE_SSD", 10),
-    ("ALL_SSD", ALL_SSD),
-    ("ALL_NVDIMM", 14),
-    ("LAZY_PERSIST", LAZY_PERSIST),
-];
-
-/// Those that suit striped files; a striped file ignores the others.
-///
-/// Source: Hadoop 3.5.0 `ErasureCodingPolicyManager#checkStoragePolicySuitableForECStripedMode`.
-const SUITS_STRIPES: [u8; 3] = [HOT, COLD, ALL_SSD];
-const COLD: u8 = 2;
-const HOT: u8 = 7;
-const ALL_SSD: u8 = 12;
-/// It counts when a file is created only.
-pub(crate) const LAZY_PERSIST: u8 = 15;
+/// Whether a striped file heeds the policy of that number.
+fn suits_stripes(id: u8) -> bool {
+    StoragePolicy::by_id(id).suits_stripes()
+}
 
 /// The storage policy in force for the last inode of a chain from the root; 0 for the default.
 ///
@@ -45,7 +27,7 @@ pub(crate) fn effective<'a>(
     let file = upwards.peek().and_then(|inode| inode.file());
     let set = upwards.map(|inode| inode.storage_policy).find(|id| *id != 0);
     let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
-    set.filter(|id| !striped || SUITS_STRIPES.contains(id)).unwrap_or(0)
+    set.filter(|id| !striped || suits_stripes(*id)).unwrap_or(0)
 }
 
 /// The storage policy set on the last inode of a chain from the root, or nearest above it; 0 for none.
@@ -64,7 +46,7 @@ pub(crate) fn in_force(above: &[Inode], inode: &Inode) -> u8 {
 /// What a storage policy set on a file or above it means for the file: striped ones ignore most.
 pub(crate) fn for_file(set: u8, redundancy: FileRedundancy) -> u8 {
     match redundancy {
-        FileRedundancy::Striped(_) if !SUITS_STRIPES.contains(&set) => 0,
+        FileRedundancy::Striped(_) if !suits_stripes(set) => 0,
         _ => set,
     }
 }
@@ -73,7 +55,7 @@ pub(crate) fn for_file(set: u8, redundancy: FileRedundancy) -> u8 {
 pub(crate) fn is_lazy<'a>(
     chain: impl IntoIterator<Item = &'a Inode, IntoIter: DoubleEndedIterator>,
 ) -> bool {
-    effective(chain) == LAZY_PERSIST
+    effective(chain) == StoragePolicy::LAZY_PERSIST.id
 }
 
 /// Sets or unsets a storage policy.
@@ -102,7 +84,7 @@ impl SetStoragePolicy {
                 at.path
             )));
         };
-        let lazy = |id| id == LAZY_PERSIST && !target.is_directory();
+        let lazy = |id| id == StoragePolicy::LAZY_PERSIST.id && !target.is_directory();
         if lazy(id) {
             return Err(NamespaceError::HadoopIllegalArgument(
                 "Policy BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], \
@@ -162,18 +144,15 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
 ///
 /// Source: Hadoop 3.5.0 `BlockStoragePolicySuite#getPolicy`.
 pub(crate) fn or_default(set: u8) -> u8 {
-    if set == 0 { HOT } else { set }
+    if set == StoragePolicy::UNSPECIFIED { StoragePolicy::HOT.id } else { set }
 }
 
 /// The id of a storage policy, its name in any case of letters.
 pub(crate) fn id_of(name: &str) -> Result<u8> {
-    POLICIES
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, id)| *id)
-        .ok_or_else(|| {
-            NamespaceError::HadoopIllegalArgument(format!(
-                "Cannot find a block policy with the name {name}"
-            ))
-        })
+    let policy = StoragePolicy::by_name(name).ok_or_else(|| {
+        NamespaceError::HadoopIllegalArgument(format!(
+            "Cannot find a block policy with the name {name}"
+        ))
+    })?;
+    Ok(policy.id)
 }

@@ -10,12 +10,12 @@ use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
-use cairn_namespace::usage::StorageType::{self, Archive, Disk, RamDisk, Ssd};
 use cairn_namespace::{BlockRef, Outcome, Settings};
+use cairn_stripe::StorageType::{self, Archive, Disk, RamDisk, Ssd};
 
 fn limit(path: &str, kind: StorageType, space_max: QuotaChange) -> SetTypeQuota {
     let names = i64::MAX as u64;
-    SetTypeQuota { path: path.into(), kind: kind as u8, space_max, keeps_names: true, names }
+    SetTypeQuota { path: path.into(), kind: kind.rank() as u8, space_max, keeps_names: true, names }
 }
 
 fn at_most(path: &str, kind: StorageType, max: u64) -> SetTypeQuota {

@@ -6,8 +6,7 @@ use crate::block::{BlockFacts, BlockLookup, BlockState};
 use crate::cluster::Cluster;
 use crate::node::{AdminState, NodeHandle};
 use crate::storage::StorageState;
-use crate::storage_policy::StoragePolicy;
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, StoragePolicy};
 use std::fmt;
 
 /// Why a leaving node must stay although nothing is said of its blocks.

@@ -16,9 +16,8 @@ use crate::node::{DataNode, NodeHandle};
 use crate::placement::PlacementRequest;
 use crate::queue::Priority;
 use crate::storage::StorageHandle;
-use crate::storage_policy::StoragePolicy;
 use crate::{Dice, Now};
-use cairn_stripe::{BlockId, UnitIndex};
+use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::BTreeMap;
 
 /// Blocks that one tick of a walk over the namespace looks at.

@@ -3,8 +3,9 @@
 use super::PlacementRequest;
 use crate::cluster::Cluster;
 use crate::node::{AdminState, DataNode, NodeHandle};
-use crate::storage::{Storage, StorageHandle, StorageState, StorageType};
+use crate::storage::{Storage, StorageHandle, StorageState};
 use crate::{Dice, Now};
+use cairn_stripe::StorageType;
 use std::collections::BTreeMap;
 
 /// How strict a choice is. Each level gives up one more wish than the one before.

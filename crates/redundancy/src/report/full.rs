@@ -8,8 +8,8 @@ use crate::Now;
 use crate::block::BlockLookup;
 use crate::cluster::Cluster;
 use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageState, StorageType};
-use cairn_stripe::BlockId;
+use crate::storage::{StorageHandle, StorageState};
+use cairn_stripe::{BlockId, StorageType};
 use std::collections::BTreeSet;
 
 /// Replicas that one step looks at.

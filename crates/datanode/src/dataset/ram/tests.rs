@@ -3,11 +3,11 @@
 use super::super::slot::WriterSlot;
 use super::super::{Checksum, WriteKind};
 use super::*;
-use crate::config::{DataDir, DataNodeConfig, StorageType};
+use crate::config::{DataDir, DataNodeConfig};
 use crate::volume::layout::PoolVersion;
 use crate::volume::sys;
 use cairn_codec::crc::{self, ChecksumKind};
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, StorageType};
 
 const CHECKSUM: Checksum = Checksum { kind: ChecksumKind::Crc32c, chunk_len: 512 };
 

@@ -1,10 +1,11 @@
 //! Moves that are given up.
 
 use super::*;
-use crate::config::{DataDir, DataNodeConfig, StorageType};
+use crate::config::{DataDir, DataNodeConfig};
 use crate::dataset::{Checksum, WriteKind};
 use crate::volume::layout::PoolVersion;
 use cairn_codec::crc::ChecksumKind;
+use cairn_stripe::StorageType;
 use std::time::Duration;
 
 const POOL: &str = "BP-1-127.0.0.1-1";

@@ -9,7 +9,7 @@ use crate::ops::group_checksum;
 use crate::protocol;
 use cairn_codec::{Codec, CodecKind};
 use cairn_stripe::read::UnitHealth;
-use cairn_stripe::{CodecName, Geometry, Policy, UnitIndex};
+use cairn_stripe::{CodecName, Geometry, Policy, StorageType, UnitIndex};
 use cairn_wire::proto::hdfs::{
     BlockECReconstructionInfoProto, DatanodeInfoProto, ErasureCodingPolicyProto,
     OpBlockGroupChecksumProto,
@@ -48,7 +48,7 @@ impl Target {
     /// The storage that the NameNode chose.
     pub(super) fn wish(&self) -> StorageWish {
         StorageWish {
-            storage_type: protocol::storage_type(self.storage_type.unwrap_or_default()),
+            storage_type: StorageType::by_number(self.storage_type.unwrap_or_default()),
             storage_id: self.storage_id.clone().unwrap_or_default(),
             in_memory: false,
         }

@@ -59,7 +59,7 @@ impl Locator<'_> {
             locs: storages().map(|storage| convert::datanode_info(node_of(storage), 0)).collect(),
             corrupt: places.corrupt,
             block_token: convert::no_token(),
-            storage_types: storages().map(|s| convert::storage_type(s.storage_type)).collect(),
+            storage_types: storages().map(|s| s.storage_type.number()).collect(),
             storage_i_ds: storages().map(|storage| storage.uuid.clone()).collect(),
             block_indices: striped.then(indices),
             block_tokens: vec![convert::no_token(); tokens],

@@ -2,14 +2,13 @@
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
-use cairn_namespace::usage::StorageType;
 use cairn_namespace::{Block, BlockState, Caller};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader, StoragePolicy};
+use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::convert;
 use super::super::refusal::{Answer, Refusal, answer};
 use super::locate::{self, Locator};
 use super::snapshot;
@@ -236,7 +235,7 @@ pub async fn get_preferred_block_size(node: &NameNode, call: &Call) -> Answer {
 fn type_quotas(sum: &ContentSummary) -> pb::StorageTypeQuotaInfosProto {
     let counted = StorageType::ALL.into_iter().filter(|kind| kind.is_counted());
     let infos = counted.map(|kind| pb::StorageTypeQuotaInfoProto {
-        r#type: Some(convert::counted_type(kind)),
+        r#type: Some(kind.number()),
         quota: sum.types_max[kind].unwrap_or(NO_QUOTA),
         consumed: sum.types[kind],
     });

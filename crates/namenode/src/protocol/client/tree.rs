@@ -12,10 +12,10 @@ use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_times::SetTimes;
 use cairn_net::rpc_server::Call;
+use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::convert;
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::read::check_path;
 use crate::NameNode;
@@ -204,10 +204,10 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
     let names_max = change(request.namespace_quota);
     let space_max = change(request.storagespace_quota);
     if let Some(kind) = request.storage_type {
-        let kind = convert::parse_counted_type(kind);
+        let kind = StorageType::by_number(kind);
         let command = SetTypeQuota {
             path: request.path,
-            kind: kind as u8,
+            kind: kind.rank() as u8,
             space_max,
             keeps_names: request.namespace_quota == QUOTA_DONT_SET,
             names: request.namespace_quota,

@@ -8,7 +8,7 @@ use cairn_redundancy::{
     NodeHandle, Now, ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace,
     StorageReport, StorageState, StorageUsage, VolumeFailures,
 };
-use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanodelifeline::LifelineResponseProto;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
@@ -19,7 +19,6 @@ use super::register::{disallow, verify};
 use super::{commands, orders};
 use crate::NameNode;
 use crate::node::late_command;
-use crate::protocol::convert::parse_storage_type;
 use crate::protocol::refusal::{Answer, Refusal, answer};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
@@ -162,7 +161,7 @@ fn storage_report(report: pb::StorageReportProto) -> StorageReport {
         (false, Some(state)) if state == read_only => StorageState::ReadOnlyShared,
         _ => StorageState::Normal,
     };
-    let storage_type = parse_storage_type(storage.storage_type.unwrap_or_default());
+    let storage_type = StorageType::by_number(storage.storage_type.unwrap_or_default());
     StorageReport { uuid: report.storage_uuid, storage_type, state, usage }
 }
 
@@ -184,7 +183,7 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
         use_lease(node, handle, context)?;
     }
     for (storage, replicas) in lists {
-        let kind = parse_storage_type(storage.storage_type.unwrap_or_default());
+        let kind = StorageType::by_number(storage.storage_type.unwrap_or_default());
         let (uuid_of_storage, mut report) = (&storage.storage_uuid, FullReport::new(replicas));
         let named = (uuid_of_storage.as_str(), kind);
         debug!(uuid, storage = uuid_of_storage, replicas = report.replica_count(), "block report");
@@ -289,7 +288,7 @@ pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> 
     };
     for part in request.blocks {
         let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
-        let kind = parse_storage_type(storage_type.unwrap_or_default());
+        let kind = StorageType::by_number(storage_type.unwrap_or_default());
         let storage_uuid = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
         let events: Vec<ReplicaEvent> = part.blocks.into_iter().filter_map(event).collect();
         for events in events.chunks(EVENTS_PER_LOCK) {

@@ -3,7 +3,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockStoragePolicySuite#createDefaultSuite`, `BlockStoragePolicy`.
 
-use crate::storage::StorageType::{self, Archive, Disk, Nvdimm, Provided, RamDisk, Ssd};
+use crate::storage_type::StorageType::{self, Archive, Disk, Nvdimm, Provided, RamDisk, Ssd};
 
 /// Which types of storage a file's replicas go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,12 @@ impl StoragePolicy {
     /// The policy of files for which none is set.
     pub const HOT: StoragePolicy = policy(7, "HOT", &[Disk], &[], &[Archive]);
 
+    /// The policy of files that are hardly read.
+    pub const COLD: StoragePolicy = policy(2, "COLD", &[Archive], &[], &[]);
+
+    /// The policy of files that are on flash only.
+    pub const ALL_SSD: StoragePolicy = policy(12, "ALL_SSD", &[Ssd], &[Disk], &[Disk]);
+
     /// The policy of files that DataNodes keep in memory first.
     pub const LAZY_PERSIST: StoragePolicy =
         policy(15, "LAZY_PERSIST", &[RamDisk, Disk], &[Disk], &[Disk]);
@@ -50,14 +56,22 @@ impl StoragePolicy {
     /// All policies in the order of their numbers.
     pub const ALL: [StoragePolicy; 8] = [
         policy(1, "PROVIDED", &[Provided, Disk], &[Provided, Disk], &[Provided, Disk]),
-        policy(2, "COLD", &[Archive], &[], &[]),
+        StoragePolicy::COLD,
         policy(5, "WARM", &[Disk, Archive], &[Disk, Archive], &[Disk, Archive]),
         StoragePolicy::HOT,
         policy(10, "ONE_SSD", &[Ssd, Disk], &[Ssd, Disk], &[Ssd, Disk]),
-        policy(12, "ALL_SSD", &[Ssd], &[Disk], &[Disk]),
+        StoragePolicy::ALL_SSD,
         policy(14, "ALL_NVDIMM", &[Nvdimm], &[Disk], &[Disk]),
         StoragePolicy::LAZY_PERSIST,
     ];
+
+    /// Whether it says where the units of striped files go; those ignore the others.
+    ///
+    /// Source: Hadoop 3.5.0 `ErasureCodingPolicyManager#checkStoragePolicySuitableForECStripedMode`.
+    pub fn suits_stripes(&self) -> bool {
+        [StoragePolicy::HOT.id, StoragePolicy::COLD.id, StoragePolicy::ALL_SSD.id]
+            .contains(&self.id)
+    }
 
     /// The policy of that number; [`StoragePolicy::HOT`] for [`StoragePolicy::UNSPECIFIED`] and
     /// unknown ones.
