@@ -1,8 +1,9 @@
 //! A DataNode's settings from Hadoop's keys.
 
-use super::namenode::{address, authority, folder};
+use super::namenode::{address, folder};
 use super::{Configuration, value};
 use anyhow::{Context, Result, bail};
+use cairn_conf::authority;
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
 use cairn_stripe::StorageType;

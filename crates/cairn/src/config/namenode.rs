@@ -3,6 +3,7 @@
 use super::Configuration;
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
+use cairn_conf::authority;
 use cairn_namenode::config::{ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,17 +61,6 @@ pub fn address(text: &str) -> Result<SocketAddr> {
     use std::net::ToSocketAddrs;
     let mut found = text.to_socket_addrs().with_context(|| format!("cannot resolve {text}"))?;
     found.next().with_context(|| format!("{text} has no address"))
-}
-
-/// The `host:port` of an `hdfs://` URI; port 8020 where it names none.
-pub fn authority(uri: &str) -> Result<String> {
-    let rest =
-        uri.strip_prefix("hdfs://").with_context(|| format!("{uri} is not an hdfs:// URI"))?;
-    let authority = rest.split('/').next().unwrap_or_default();
-    if authority.is_empty() {
-        bail!("{uri} names no host");
-    }
-    Ok(if authority.contains(':') { authority.to_string() } else { format!("{authority}:8020") })
 }
 
 fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
@@ -253,11 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_uris_take_hadoops_forms() {
+    fn folders_take_hadoops_forms() {
         assert_eq!(folder("[SSD]file:///d/1"), PathBuf::from("/d/1"));
         assert_eq!(folder("/d/1"), PathBuf::from("/d/1"));
-        assert_eq!(authority("hdfs://nn/x").unwrap(), "nn:8020");
-        assert!(authority("file:///x").is_err());
-        assert!(authority("hdfs:///x").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! A client's settings from Hadoop's keys.
 
-use super::{Configuration, namenode::authority};
+use crate::{Configuration, authority};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
 use std::time::Duration;

@@ -1,0 +1,278 @@
+//! Hadoop's configuration keys, from `core-site.xml`, `hdfs-site.xml` and `-D key=value`.
+//!
+//! Only this crate, and the programs and bindings that use it, know keys and their text forms; the
+//! roles get typed structures ([`client`] has the client's). Later sources win, except over a `final`
+//! property.
+
+pub mod client;
+pub mod value;
+pub mod xml;
+
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The files of a folder, in the order in which they are read.
+const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
+
+/// How deep `${key}` may refer to other keys, as in Hadoop's `Configuration`.
+const MAX_SUBSTITUTIONS: usize = 20;
+
+/// Keys and values as text, before any role has read them.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    values: BTreeMap<String, String>,
+    finals: BTreeSet<String>,
+}
+
+impl Configuration {
+    /// Reads `core-site.xml` and `hdfs-site.xml` of a folder (absent files are fine).
+    pub fn load_folder(&mut self, folder: &Path) -> Result<()> {
+        if !folder.is_dir() {
+            bail!("the configuration folder {} does not exist", folder.display());
+        }
+        for name in FILES {
+            let path = folder.join(name);
+            if path.is_file() {
+                self.load_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load_file(&mut self, path: &Path) -> Result<()> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let properties =
+            xml::parse(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        for property in properties {
+            if !self.finals.contains(&property.name) {
+                self.values.insert(property.name.clone(), property.value);
+                if property.is_final {
+                    self.finals.insert(property.name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a key, whatever a file said of it.
+    pub fn set(&mut self, key: &str, value: impl Into<String>) {
+        self.values.insert(key.to_string(), value.into());
+    }
+
+    /// Sets a key that nothing has set yet.
+    pub fn set_default(&mut self, key: &str, value: impl Into<String>) {
+        self.values.entry(key.to_string()).or_insert_with(|| value.into());
+    }
+
+    /// Takes `key=value` words as given with `-D`.
+    pub fn set_words(&mut self, words: &[String]) -> Result<()> {
+        for word in words {
+            let Some((key, value)) = word.split_once('=') else {
+                bail!("-D takes key=value, not '{word}'");
+            };
+            self.set(key.trim(), value.trim());
+        }
+        Ok(())
+    }
+
+    /// Every key with its text, in key order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The value of a key with `${other}` replaced; `None` where it is absent or empty.
+    pub fn get(&self, key: &str) -> Option<String> {
+        let mut text = self.values.get(key)?.trim().to_string();
+        for _ in 0..MAX_SUBSTITUTIONS {
+            let Some(start) = text.find("${") else { break };
+            let Some(len) = text[start..].find('}') else { break };
+            let name = &text[start + 2..start + len];
+            let Some(value) = self.values.get(name).cloned().or_else(|| std::env::var(name).ok())
+            else {
+                break;
+            };
+            text.replace_range(start..=start + len, &value);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A comma-separated list; empty where the key is absent.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        let text = self.get(key).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|s| !s.is_empty()).map(str::to_string).collect()
+    }
+
+    /// Reads a key into `slot` with one of the parsers of [`value`]; leaves it where the key is absent.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T>,
+        slot: &mut T,
+    ) -> Result<()> {
+        if let Some(text) = self.get(key) {
+            *slot =
+                parse(&text).with_context(|| format!("the value '{text}' of {key} is wrong"))?;
+        }
+        Ok(())
+    }
+
+    /// A whole number.
+    pub fn number<T: std::str::FromStr>(&self, key: &str, slot: &mut T) -> Result<()>
+    where
+        T::Err: std::error::Error + Send + Sync + 'static,
+    {
+        self.read(key, |text| Ok(text.parse()?), slot)
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self, key: &str, slot: &mut bool) -> Result<()> {
+        self.read(key, value::boolean, slot)
+    }
+
+    /// A number of bytes, with or without a binary prefix (`64k`, `128m`).
+    pub fn bytes(&self, key: &str, slot: &mut u64) -> Result<()> {
+        self.read(key, value::bytes, slot)
+    }
+
+    /// A duration; a bare number is in milliseconds.
+    pub fn millis(&self, key: &str, slot: &mut Duration) -> Result<()> {
+        self.read(key, |text| value::duration(text, Duration::from_millis(1)), slot)
+    }
+
+    /// A duration; a bare number is in seconds.
+    pub fn seconds(&self, key: &str, slot: &mut Duration) -> Result<()> {
+        self.read(key, |text| value::duration(text, Duration::from_secs(1)), slot)
+    }
+
+    /// The name of the default file system (`fs.defaultFS`), `hdfs://host:port`.
+    pub fn default_fs(&self) -> Option<String> {
+        self.get("fs.defaultFS").or_else(|| self.get("fs.default.name"))
+    }
+}
+
+/// The folder of the configuration when no flag names one: `HADOOP_CONF_DIR`, where that is set.
+pub fn folder_from_environment() -> Option<PathBuf> {
+    std::env::var_os("HADOOP_CONF_DIR").map(PathBuf::from).filter(|folder| folder.is_dir())
+}
+
+/// The configuration of a program that names no folder, found as programs of libhdfs have it: in
+/// `HADOOP_CONF_DIR`, else in the folders of `CLASSPATH`, else in `etc/hadoop` below `HADOOP_HOME`.
+/// Empty where there is none. `environment` tells the value of a variable.
+pub fn of_library(environment: impl Fn(&str) -> Option<OsString>) -> Result<Configuration> {
+    let mut conf = Configuration::default();
+    let is_folder = |folder: &PathBuf| folder.is_dir();
+    if let Some(folder) = environment("HADOOP_CONF_DIR").map(PathBuf::from).filter(is_folder) {
+        conf.load_folder(&folder)?;
+        return Ok(conf);
+    }
+    // The first folder of the class path that has a file hides those behind it.
+    let classpath = environment("CLASSPATH").unwrap_or_default();
+    let holds = |folder: &PathBuf| FILES.iter().any(|name| folder.join(name).is_file());
+    let home = environment("HADOOP_HOME").map(|home| PathBuf::from(home).join("etc/hadoop"));
+    if let Some(folder) = std::env::split_paths(&classpath).find(holds).or(home.filter(holds)) {
+        conf.load_folder(&folder)?;
+    }
+    Ok(conf)
+}
+
+/// The `host:port` of an `hdfs://` URI; port 8020 where it names none.
+pub fn authority(uri: &str) -> Result<String> {
+    let rest =
+        uri.strip_prefix("hdfs://").with_context(|| format!("{uri} is not an hdfs:// URI"))?;
+    let authority = rest.split('/').next().unwrap_or_default();
+    if authority.is_empty() {
+        bail!("{uri} names no host");
+    }
+    Ok(if authority.contains(':') { authority.to_string() } else { format!("{authority}:8020") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_sources_win_except_over_final() {
+        let dir = tempfile::tempdir().unwrap();
+        let property = |name, value, is_final| {
+            format!(
+                "<property><name>{name}</name><value>{value}</value><final>{is_final}</final></property>"
+            )
+        };
+        let core = format!(
+            "<configuration>{}{}</configuration>",
+            property("a", "1", true),
+            property("b", "1", false)
+        );
+        let hdfs = format!(
+            "<configuration>{}{}</configuration>",
+            property("a", "2", false),
+            property("b", "2", false)
+        );
+        std::fs::write(dir.path().join("core-site.xml"), core).unwrap();
+        std::fs::write(dir.path().join("hdfs-site.xml"), hdfs).unwrap();
+        let mut conf = Configuration::default();
+        conf.load_folder(dir.path()).unwrap();
+        assert_eq!((conf.get("a"), conf.get("b")), (Some("1".into()), Some("2".into())));
+        conf.set_words(&["b=3".into()]).unwrap();
+        assert_eq!(conf.get("b"), Some("3".into()));
+        assert!(conf.set_words(&["b".into()]).is_err());
+    }
+
+    #[test]
+    fn references_are_replaced_and_loops_end() {
+        let mut conf = Configuration::default();
+        conf.set("base", "/data");
+        conf.set("dir", "${base}/dn");
+        conf.set("loop", "${loop}");
+        assert_eq!(conf.get("dir"), Some("/data/dn".into()));
+        assert_eq!(conf.get("loop"), Some("${loop}".into()));
+        assert_eq!(conf.get("absent"), None);
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_key() {
+        let mut conf = Configuration::default();
+        conf.set("dfs.blocksize", "many");
+        let mut size = 0;
+        let error = conf.bytes("dfs.blocksize", &mut size).unwrap_err();
+        assert_eq!(error.to_string(), "the value 'many' of dfs.blocksize is wrong");
+    }
+    #[test]
+    fn an_authority_has_a_host_and_a_port() {
+        assert_eq!(authority("hdfs://nn/x").unwrap(), "nn:8020");
+        assert!(authority("file:///x").is_err());
+        assert!(authority("hdfs:///x").is_err());
+    }
+    #[test]
+    fn a_library_finds_its_folder_as_libhdfs_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let folder = dir.path().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let text = xml::write([("fs.defaultFS", format!("hdfs://{}", &name[..1]).as_str())]);
+            std::fs::write(folder.join("core-site.xml"), text).unwrap();
+            folder
+        };
+        let (conf_dir, classpath, home) =
+            (folder("conf"), folder("path"), folder("home/etc/hadoop"));
+        let found = |set: &[(&str, OsString)]| {
+            let value = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone());
+            of_library(value).unwrap().default_fs()
+        };
+        let paths =
+            std::env::join_paths([dir.path(), &dir.path().join("x.jar"), &classpath]).unwrap();
+        let all = [
+            ("HADOOP_HOME", home.parent().unwrap().parent().unwrap().into()),
+            ("CLASSPATH", paths),
+            ("HADOOP_CONF_DIR", conf_dir.into()),
+        ];
+        assert_eq!(found(&all), Some("hdfs://c".to_string()));
+        assert_eq!(found(&all[..2]), Some("hdfs://p".to_string()));
+        assert_eq!(found(&all[..1]), Some("hdfs://h".to_string()));
+        assert_eq!(found(&[]), None);
+    }
+}
