@@ -6,7 +6,8 @@
 //! ```text
 //! OP ROUND FILES CALLS CONNECTIONS IN_FLIGHT     calls of one kind, see `Op::parse`
 //! nodes COUNT STORAGES                           registers DataNodes, which then send heartbeats
-//! report                                         full reports of all blocks that `write` made
+//! hold BLOCKS COPIES | hold GROUPS UNITS striped  has them hold what the example `fill` of cairn-namenode has made
+//! report                                         full reports of all blocks that `write` and `fill` made
 //! ```
 //!
 //! Usage: `nameload HOST:PORT USER`, the user being the NameNode's superuser.
@@ -69,6 +70,12 @@ async fn run(load: &Load, nodes: &mut Option<Nodes>, words: &[&str]) -> Result<S
             let (count, storages) = (number(words, 1)? as usize, number(words, 2)? as usize);
             *nodes = Some(Nodes::register(load, count, storages).await?);
             Ok(format!("{{\"nodes\":{count}}}"))
+        }
+        ["hold", ..] => {
+            let Some(nodes) = nodes else { return Err("there are no DataNodes".to_string()) };
+            let is_striped = words.get(3) == Some(&"striped");
+            nodes.hold(number(words, 1)?, number(words, 2)?, is_striped)?;
+            Ok("{}".to_string())
         }
         ["report"] => {
             let Some(nodes) = nodes else { return Err("there are no DataNodes".to_string()) };

@@ -31,6 +31,52 @@ pub struct Nodes {
     pool: Arc<str>,
     nodes: Arc<Vec<Node>>,
     by_port: Arc<BTreeMap<u32, usize>>,
+    filled: Arc<Mutex<Filled>>,
+}
+
+/// What `fill` has made: blocks or groups whose ids and stamps follow those that a new file system begins with.
+#[derive(Clone, Copy, Default)]
+struct Filled {
+    blocks: u64,
+    /// Copies, or units.
+    units: u64,
+    is_striped: bool,
+}
+
+/// The ids and the stamp that come before the first block, group and stamp.
+const LAST_RESERVED_BLOCK: u64 = 1 << 30;
+const FIRST_GROUP_BASE: u64 = 1 << 63;
+const GROUP_IDS: u64 = 16;
+const LAST_RESERVED_STAMP: u64 = 1000;
+
+impl Filled {
+    /// What a storage has of it, as a full report lists it, and how many that are: block `i` has its unit `u` on the
+    /// node `i + u` of them all, and the storages of a node take turns.
+    fn on(&self, (node, nodes): (u64, u64), (storage, storages): (u64, u64)) -> (Vec<u8>, u64) {
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        for block in 0..self.blocks {
+            let unit = (node + nodes - block % nodes) % nodes;
+            if unit >= self.units || block / nodes % storages != storage {
+                continue;
+            }
+            let id = match self.is_striped {
+                true => FIRST_GROUP_BASE + GROUP_IDS * (block + 1) + unit,
+                false => LAST_RESERVED_BLOCK + 1 + block,
+            };
+            replica(&mut bytes, id, LAST_RESERVED_STAMP + 1 + block);
+            count += 1;
+        }
+        (bytes, count)
+    }
+}
+
+/// A finalized replica in a full report.
+fn replica(out: &mut Vec<u8>, id: u64, stamp: u64) {
+    // The numbers of a report are zigzag, but only the id's sign is ever set.
+    varint(out, (id << 1) ^ ((id as i64 >> 63) as u64));
+    varint(out, BLOCK_LEN);
+    varint(out, stamp);
+    varint(out, 0);
 }
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
@@ -78,7 +124,8 @@ impl Nodes {
             });
         }
         let pool = info.block_pool_id.as_str().into();
-        let nodes = Nodes { pool, nodes: Arc::new(nodes), by_port: Arc::new(by_port) };
+        let (nodes, by_port) = (Arc::new(nodes), Arc::new(by_port));
+        let nodes = Nodes { pool, nodes, by_port, filled: Arc::default() };
         nodes.report(load).await?;
         for index in 0..count {
             tokio::spawn(nodes.clone().beat(load.clone(), index));
@@ -128,6 +175,20 @@ impl Nodes {
         }
     }
 
+    fn filled(&self) -> Filled {
+        *self.filled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on they have what `fill` has made: `blocks` blocks of that many copies, or groups of that many units.
+    pub fn hold(&self, blocks: u64, units: u64, is_striped: bool) -> Result<(), String> {
+        if units > self.nodes.len() as u64 {
+            return Err(format!("{units} copies or units need as many DataNodes"));
+        }
+        let filled = Filled { blocks, units, is_striped };
+        *self.filled.lock().unwrap_or_else(PoisonError::into_inner) = filled;
+        Ok(())
+    }
+
     /// Registers all anew and sends their full reports; the number of replicas in them.
     pub async fn report(&self, load: &Load) -> Result<u64, String> {
         let mut connection = Connection::open(&load.addr, &load.superuser, DATANODE).await?;
@@ -143,7 +204,11 @@ impl Nodes {
                 connection.call(DATANODE, "sendHeartbeat", &beat).await?;
             let held = node.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let total = held.len() as i32;
-            for (at, (bytes, count)) in held.into_iter().enumerate() {
+            for (at, (mut bytes, mut count)) in held.into_iter().enumerate() {
+                let place = (index as u64, self.nodes.len() as u64);
+                let more = self.filled().on(place, (at as u64, node.storages.len() as u64));
+                bytes.extend(more.0);
+                count += more.1;
                 replicas += count;
                 let body = dn::BlockReportRequestProto {
                     registration: node.registration.clone(),
@@ -186,10 +251,7 @@ impl Nodes {
                 };
                 let mut held = node.held.lock().unwrap_or_else(PoisonError::into_inner);
                 let (bytes, count) = &mut held[at];
-                varint(bytes, block.block_id << 1);
-                varint(bytes, BLOCK_LEN);
-                varint(bytes, block.generation_stamp);
-                varint(bytes, 0);
+                replica(bytes, block.block_id, block.generation_stamp);
                 *count += 1;
                 told.entry((index, at)).or_default().push(dn::ReceivedDeletedBlockInfoProto {
                     block: pb::BlockProto {
