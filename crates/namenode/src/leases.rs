@@ -38,6 +38,9 @@ impl NameNode {
             self.with_cluster(|cluster, lookup| {
                 let id = work.block.id;
                 let Some(facts) = lookup.block(id) else { return };
+                if let Some(source) = work.block.copy_source() {
+                    cluster.block_copied(id, work.recovery_gs, source);
+                }
                 if !cluster.start_block_recovery(id, &facts, work.recovery_gs, now) {
                     tracing::warn!(block = %id, "no DataNode is there to recover the block");
                 }

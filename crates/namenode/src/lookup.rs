@@ -12,9 +12,9 @@ pub struct Lookup<'a>(pub &'a dyn StoreRead);
 pub fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
     let state = match block.state {
         Written::UnderConstruction => BlockState::UnderConstruction,
-        Written::UnderRecovery { .. } | Written::UnderTruncation { .. } => {
-            BlockState::UnderRecovery
-        }
+        Written::UnderRecovery { .. }
+        | Written::UnderTruncation { .. }
+        | Written::UnderCopy { .. } => BlockState::UnderRecovery,
         Written::Committed => BlockState::Committed,
         Written::Complete => BlockState::Complete,
     };

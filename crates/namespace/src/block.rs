@@ -63,6 +63,16 @@ pub enum BlockState {
         /// Bytes that are to stay.
         new_len: u64,
     },
+    /// DataNodes copy its first bytes from another block: the one that stood here until the file was cut off inside
+    /// it, and that snapshots have. Its length and stamp are those that it will have.
+    UnderCopy {
+        /// The stamp that the copies get.
+        recovery_gs: GenerationStamp,
+        /// When it was ordered, ms since the epoch.
+        started_ms: u64,
+        /// The other block.
+        source: BlockId,
+    },
     /// The client has said the final length; too few replicas were reported yet.
     Committed,
     /// Final, with enough replicas.
@@ -77,6 +87,7 @@ encode_enum!(BlockState {
     3 => Committed,
     4 => Complete,
     5 => UnderTruncation { recovery_gs, started_ms, new_len },
+    6 => UnderCopy { recovery_gs, started_ms, source },
 });
 
 impl Block {
@@ -89,7 +100,8 @@ impl Block {
     pub fn recovery(&self) -> Option<(GenerationStamp, u64)> {
         match self.state {
             BlockState::UnderRecovery { recovery_gs, started_ms }
-            | BlockState::UnderTruncation { recovery_gs, started_ms, .. } => {
+            | BlockState::UnderTruncation { recovery_gs, started_ms, .. }
+            | BlockState::UnderCopy { recovery_gs, started_ms, .. } => {
                 Some((recovery_gs, started_ms))
             }
             _ => None,
@@ -104,11 +116,25 @@ impl Block {
         }
     }
 
-    /// Orders a recovery, or orders it again; a length to cut it off at stays.
+    /// The block of which it becomes a copy.
+    pub fn copy_source(&self) -> Option<BlockId> {
+        match self.state {
+            BlockState::UnderCopy { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Orders a recovery, or orders it again; a length to cut it off at, or what it is a copy of, stays.
     pub(crate) fn begin_recovery(&mut self, recovery_gs: GenerationStamp, started_ms: u64) {
-        self.state = match self.truncated_len() {
-            Some(new_len) => BlockState::UnderTruncation { recovery_gs, started_ms, new_len },
-            None => BlockState::UnderRecovery { recovery_gs, started_ms },
+        self.state = match self.state {
+            BlockState::UnderTruncation { new_len, .. } => {
+                BlockState::UnderTruncation { recovery_gs, started_ms, new_len }
+            }
+            BlockState::UnderCopy { source, .. } => {
+                self.gs = recovery_gs;
+                BlockState::UnderCopy { recovery_gs, started_ms, source }
+            }
+            _ => BlockState::UnderRecovery { recovery_gs, started_ms },
         };
     }
 

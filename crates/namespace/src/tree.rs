@@ -1,9 +1,9 @@
 //! What operations share: putting inodes into the tree and taking them out, counted.
 
 use crate::apply::RemovedBlock;
-use crate::block::{self, BlockState};
+use crate::block::{self, Block, BlockState};
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode, InodeId};
+use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::lease;
 use crate::ops::counter::{self, Counter};
 use crate::ops::set_storage_policy;
@@ -276,21 +276,39 @@ fn purge_inode(
     Ok(true)
 }
 
-/// Takes the last block off a file; the caller writes the inode and counts the space.
+/// Takes the last block off a file, and with it the one that it was to be a copy of; the caller writes the inode and
+/// counts the space.
 pub(crate) fn remove_last_block(
     store: &mut dyn StoreTxn,
     inode: &mut Inode,
-) -> Result<Option<RemovedBlock>> {
-    let Some(block) = block::last(store, inode)? else { return Ok(None) };
+) -> Result<Vec<RemovedBlock>> {
+    let Some(block) = block::last(store, inode)? else { return Ok(Vec::new()) };
     let id = inode.id;
-    let Some(file) = inode.file_mut() else { return Ok(None) };
+    let Some(file) = inode.file_mut() else { return Ok(Vec::new()) };
     file.block_count -= 1;
     file.len = file.len.saturating_sub(block.len);
     let redundancy = file.redundancy;
     block::delete_position(store, id, block.index)?;
+    let source = match block.copy_source() {
+        Some(source) => block::get(store, source)?,
+        None => None,
+    };
+    let mut removed = Vec::new();
+    for block in [Some(block), source].into_iter().flatten() {
+        removed.push(remove_block(store, &block, redundancy)?);
+    }
+    Ok(removed)
+}
+
+/// Removes the record of a block that no file has at its place any more.
+pub(crate) fn remove_block(
+    store: &mut dyn StoreTxn,
+    block: &Block,
+    redundancy: FileRedundancy,
+) -> Result<RemovedBlock> {
     block::delete(store, block.id)?;
     counter::add(store, Counter::Blocks, -1)?;
-    Ok(Some(RemovedBlock { block: block.reference(), redundancy }))
+    Ok(RemovedBlock { block: block.reference(), redundancy })
 }
 
 /// Closes a file: its blocks are complete, its lease ends.

@@ -263,6 +263,18 @@ impl Cluster {
         self.constructions.insert(id, construction);
     }
 
+    /// Tells that a block is to become a copy of the first bytes of another one, made by the DataNodes that have that
+    /// one now; its stamp is `gs`. Told again for each attempt.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirTruncateOp#prepareFileForTruncate`.
+    pub fn block_copied(&mut self, id: BlockId, gs: GenerationStamp, source: BlockId) {
+        let places = self.places(source).filter(|place| !place.corrupt);
+        let targets: Vec<_> = places.map(|place| Some(place.storage)).collect();
+        let construction =
+            self.constructions.entry(id).or_insert_with(|| Construction::new(id, gs, &[]));
+        construction.update_pipeline(id, gs, &targets);
+    }
+
     /// Starts the recovery of a block whose writer is gone: queues a command for the DataNode that
     /// will lead it. Returns whether there is one; with none, ask again when nodes have reported.
     ///

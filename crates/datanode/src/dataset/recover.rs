@@ -4,13 +4,14 @@ use super::write::{move_files, truncate};
 use super::writer::{be_crc, make_finalized_dir};
 use super::{Block, Dataset, Entry, Finalized, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, sys};
+use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{CrcFold, RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
 use cairn_wire::proto::hdfs::ChecksumTypeProto;
 use std::fs::{self, File};
+use std::sync::Arc;
 
 impl Dataset {
     /// Freezes a replica for a recovery; `None` if there is none. Stops its writer.
@@ -68,7 +69,7 @@ impl Dataset {
             make_finalized_dir(&dir, self.is_stable())?;
             self.sync_files(&from)
         })?;
-        let is_copy = new_id.0 != 0 && new_id != block.id && new_len < old.on_disk_len();
+        let is_copy = new_id.0 != 0 && new_id != block.id;
         let (gs, len) =
             if is_copy { (old.gs(), old.on_disk_len()) } else { (recovery_id, new_len) };
         let to = volume.files(block.id, gs, ReplicaState::Finalized)?;
@@ -91,14 +92,38 @@ impl Dataset {
         if !is_copy {
             return self.summary(block.id);
         }
-        let copy = volume.files(new_id, recovery_id, ReplicaState::Finalized)?;
-        let copied = self.copy_truncated(&to, &copy, new_len);
-        copied.inspect_err(|_| _ = copy.set_aside())?;
-        volume.add_used(copy.size());
+        // Not a replica before it is whole, whatever happens meanwhile.
+        let copy = volume.files(new_id, recovery_id, ReplicaState::Temporary)?;
+        self.copy_truncated(&to, &copy, new_len)?;
         let replica = Replica::new(new_id, recovery_id, ReplicaState::Finalized, new_len);
-        let ram = self.ram.found(&replica, &volume);
-        self.lock().insert(new_id, Entry { replica, volume, last_crc: None, writer: None, ram });
+        self.take_copy(replica, &copy, volume)?;
         self.summary(new_id)
+    }
+
+    /// Makes a replica of files that a recovery has copied, instead of one that an attempt before it has left.
+    fn take_copy(&self, copy: Replica, from: &ReplicaFiles, volume: Arc<Volume>) -> Result<()> {
+        let to = volume.files(copy.id(), copy.gs(), ReplicaState::Finalized)?;
+        make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
+        {
+            let mut map = self.lock();
+            match map.get(&copy.id()) {
+                Some(left) if left.replica.gs() >= copy.gs() || left.writer.is_some() => {
+                    let text = format!("There is a newer replica of {}", copy.id());
+                    return Err(DataNodeError::peer(text));
+                }
+                _ => {}
+            }
+            if let Some(left) = map.remove(&copy.id()) {
+                self.delete_files(&left)?;
+            }
+            move_files(from, &to)?;
+            volume.add_used(to.size());
+            let ram = self.ram.found(&copy, &volume);
+            let volume = volume.clone();
+            let entry = Entry { replica: copy.clone(), volume, last_crc: None, writer: None, ram };
+            map.insert(copy.id(), entry);
+        }
+        self.sync_or_condemn(copy.id(), &volume, || self.sync_files(&to))
     }
 
     /// Makes a replica and its name durable, if so configured.
@@ -113,7 +138,6 @@ impl Dataset {
     }
 
     fn copy_truncated(&self, from: &ReplicaFiles, to: &ReplicaFiles, len: u64) -> Result<()> {
-        make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
         fs::copy(&from.meta, &to.meta).at(&to.meta)?;
         fs::copy(&from.data, &to.data).at(&to.data)?;
         // The copy is not counted yet.

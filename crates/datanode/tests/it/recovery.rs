@@ -104,6 +104,45 @@ async fn a_block_that_was_cut_off_at_one_datanode_only_is_cut_off_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_stays_of_a_block_is_copied_to_another_one_and_again_when_an_attempt_is_repeated() {
+    const COPY: i64 = ID + 1;
+    let mut cluster = Cluster::start(2).await;
+    let data = bytes(2000);
+    write_block(&cluster, &[0, 1], ID, 1001, &data).await;
+    let copy = |cluster: &Cluster, new_gs: u64, nodes: &[usize]| {
+        let locs = nodes.iter().map(|node| cluster.info(*node)).collect();
+        let new = BlockProto { block_id: COPY as u64, gen_stamp: new_gs, num_bytes: Some(700) };
+        let order = order(block(ID, 1001, 2000), new_gs, locs);
+        recover(vec![RecoveringBlockProto { truncate_block: Some(new), ..order }])
+    };
+    cluster.send_command(0, copy(&cluster, 1005, &[0]));
+    cluster.wait("first attempt", |r| r.synchronized.len() == 1).await;
+    cluster.send_command(1, copy(&cluster, 1006, &[0, 1]));
+    cluster.wait("second attempt", |r| r.synchronized.len() == 2).await;
+    let done = cluster.name_node.record.lock().unwrap().synchronized[1].clone();
+    assert_eq!(done.block.block_id, ID as u64);
+    assert_eq!((done.new_gen_stamp, done.new_length, done.new_taragets.len()), (1006, 700, 2));
+    let received = ReceivedDeletedBlockInfoProtoBlockStatus::Received;
+    for node in 0..2 {
+        let event = cluster.wait_event_of(node, COPY, 1006, received).await;
+        assert_eq!(event.crc32c, Some(cairn_codec::crc::crc32c(0, &data[..700])));
+    }
+    // The first attempt has left nothing, and both are there after a restart.
+    assert_eq!(cluster.files(0, COPY).len(), 2);
+    cluster.kill_node(0);
+    cluster.start_node(0).await;
+    for node in 0..2 {
+        let mut stream = cluster.connect(node).await;
+        let got = read(&mut stream, block(COPY, 1006, 0), 0, 700).await.unwrap();
+        assert_eq!(got, data[..700]);
+        let mut stream = cluster.connect(node).await;
+        assert!(read(&mut stream, block(COPY, 1006, 0), 0, 701).await.is_err());
+        let mut stream = cluster.connect(node).await;
+        assert_eq!(read(&mut stream, block(ID, 1001, 0), 0, 2000).await.unwrap(), data);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_block_nobody_holds_is_deleted() {
     let cluster = Cluster::start(2).await;
     let locs = (0..2).map(|n| cluster.info(n)).collect();

@@ -1,7 +1,7 @@
 //! Snapshots over the wire.
 
 use cairn_wire::exception::class;
-use cairn_wire::proto::hdfs as pb;
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
 use crate::cluster::{CLIENT, Client, SUPERUSER, config, finish, start};
 
@@ -133,6 +133,63 @@ async fn a_snapshot_holds_blocks_until_it_goes_also_through_a_restart() {
     let client = Client::new(&node, CLIENT, SUPERUSER);
     assert_eq!(client.list("/d/.snapshot/s").await, ["f"]);
     assert_eq!(client.file_info("/d/.snapshot/s/f").await.unwrap().length, 7);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_a_snapshot_has_is_copied_when_its_file_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    client.create("/d/f", HOLDER).await;
+    let located = client.add_block("/d/f", HOLDER, None).await;
+    let last = finish(&datanodes, &located, 7, None).await;
+    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
+    take(&client, "/d", Some("s")).await;
+    let request = pb::TruncateRequestProto {
+        src: "/d/f".to_string(),
+        new_length: 3,
+        client_name: HOLDER.to_string(),
+    };
+    let answer: pb::TruncateResponseProto = client.call("truncate", &request).await.unwrap();
+    assert!(!answer.result);
+    let mut orders = Vec::new();
+    for datanode in &datanodes {
+        let commands = datanode.heartbeat().await.into_iter().filter_map(|c| c.recovery_cmd);
+        orders.extend(commands.flat_map(|command| command.blocks));
+    }
+    let [order] = &orders[..] else { panic!("{orders:?}") };
+    assert_eq!((&order.block.b, order.block.locs.len()), (&last, 3));
+    let copy = order.truncate_block.clone().unwrap();
+    assert_ne!(copy.block_id, last.block_id);
+    assert_eq!((copy.gen_stamp, copy.num_bytes), (order.new_gen_stamp, Some(3)));
+    let leader = datanodes.last().unwrap();
+    leader.received(copy.clone(), Some(9)).await;
+    leader.commit_synchronization(order, 3, false).await;
+    for (path, block, len, count) in
+        [("/d/f", copy.block_id, 3, 1), ("/d/.snapshot/s/f", last.block_id, 7, 3)]
+    {
+        let found = client.locations(path).await;
+        assert_eq!((found.file_length, found.under_construction), (len, false), "{path}");
+        let found = &found.blocks[0];
+        assert_eq!((found.b.block_id, found.b.num_bytes()), (block, len), "{path}");
+        assert_eq!(found.locs.len(), count, "{path}");
+    }
+    let request = pb::DeleteSnapshotRequestProto {
+        snapshot_root: "/d".to_string(),
+        snapshot_name: "s".to_string(),
+    };
+    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    let mut deleted = Vec::new();
+    for datanode in &datanodes {
+        let commands = datanode.heartbeat().await.into_iter().filter_map(|c| c.blk_cmd);
+        let invalidate =
+            commands.filter(|c| c.action == dn::BlockCommandProtoAction::Invalidate as i32);
+        deleted.extend(invalidate.flat_map(|c| c.blocks).map(|block| block.block_id));
+    }
+    assert_eq!(deleted, [last.block_id; 3]);
     node.shutdown().await;
 }
 

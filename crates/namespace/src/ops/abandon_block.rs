@@ -40,7 +40,7 @@ impl AbandonBlock {
         let mut last = last;
         let above = &at.chain[..at.chain.len() - 1];
         usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
-        let blocks = tree::remove_last_block(cx.store, &mut inode)?.into_iter().collect();
+        let blocks = tree::remove_last_block(cx.store, &mut inode)?;
         inode::put(cx.store, &inode)?;
         Ok(Outcome::Removed { done: true, blocks, more: false })
     }

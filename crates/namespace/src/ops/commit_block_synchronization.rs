@@ -5,6 +5,7 @@ use crate::block::{self, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
+use crate::snapshot::capture;
 use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;
 
@@ -47,7 +48,11 @@ impl CommitBlockSynchronization {
             ))
         })?;
         let mut inode = at.existing()?.clone();
-        let is_last = inode.file().is_some_and(|f| f.block_count == u64::from(block.index) + 1);
+        let source = block.clone();
+        let copy = block::last(cx.store, &inode)?.filter(|b| b.copy_source() == Some(source.id));
+        let is_copy = copy.is_some();
+        block = copy.unwrap_or(block);
+        let is_last = block::last(cx.store, &inode)?.is_some_and(|last| last.id == block.id);
         let open = inode.file().is_some_and(|file| file.writer.is_some());
         if !open || !is_last || block.state == BlockState::Complete {
             return Ok(nothing);
@@ -60,6 +65,7 @@ impl CommitBlockSynchronization {
             )));
         }
         let above = &at.chain[..at.chain.len() - 1];
+        let redundancy = inode.file().map(|file| file.redundancy);
         let mut removed = Vec::new();
         if self.delete_block {
             usage::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
@@ -72,6 +78,12 @@ impl CommitBlockSynchronization {
             block.gs = self.new_gs;
             block.state = BlockState::UnderConstruction;
             usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
+        }
+        if let Some(redundancy) = redundancy.filter(|_| is_copy && !self.delete_block)
+            && !capture::is_block_kept(cx.store, &source)?
+        {
+            // The snapshots that had it went meanwhile.
+            removed.push(tree::remove_block(cx.store, &source, redundancy)?);
         }
         if self.close_file {
             tree::close(cx.store, &mut inode, cx.now_ms)?;

@@ -168,7 +168,7 @@ fn release(
         }
     }
     if !replicas.last_has_locations && last.len == 0 {
-        let removed = tree::remove_last_block(cx.store, &mut inode)?.into_iter().collect();
+        let removed = tree::remove_last_block(cx.store, &mut inode)?;
         tree::close(cx.store, &mut inode, cx.now_ms)?;
         return Ok(closed(removed));
     }

@@ -88,9 +88,9 @@ fn open_block(cx: &Context<'_, '_>, named: BlockRef, holder: &str) -> Result<(Re
     if block.state != BlockState::UnderConstruction {
         let state = match block.state {
             BlockState::UnderConstruction => "UNDER_CONSTRUCTION",
-            BlockState::UnderRecovery { .. } | BlockState::UnderTruncation { .. } => {
-                "UNDER_RECOVERY"
-            }
+            BlockState::UnderRecovery { .. }
+            | BlockState::UnderTruncation { .. }
+            | BlockState::UnderCopy { .. } => "UNDER_RECOVERY",
             BlockState::Committed => "COMMITTED",
             BlockState::Complete => "COMPLETE",
         };

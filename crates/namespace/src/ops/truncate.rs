@@ -1,19 +1,21 @@
 //! Cutting files off.
 
 use crate::apply::{BlockRecovery, Outcome};
-use crate::block::{self, BlockState};
+use crate::block::{self, Block, BlockState, Position};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
+use crate::ops::counter::{self, Counter};
 use crate::ops::lease as lease_ops;
-use crate::ops::{self, Context, counter, set_storage_policy};
+use crate::ops::{self, Context, set_storage_policy};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
-use crate::snapshot::capture;
-use crate::{lease, tree, usage};
+use crate::snapshot::capture::BlockHolders;
+use crate::usage::{self, Usage};
+use crate::{lease, tree};
 
 /// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
-/// a recovery of it.
+/// a recovery of it; if a snapshot has that block, until they have copied what stays of it to a new one.
 ///
 /// Answer: `Outcome::Removed` if it is done, or is being done already (`done` false then);
 /// `Outcome::Recovery` with work if a block must be cut off.
@@ -52,7 +54,7 @@ impl Truncate {
         let old_len = file.len;
         let (holder, machine) = (&self.holder, &self.client_machine);
         if let Some(last) = block::last(cx.store, &inode)?
-            && let Some(left) = last.truncated_len()
+            && let Some(left) = self.asked_for(cx, &last)?
         {
             if self.new_len == old_len - last.len + left {
                 return Ok(Outcome::Removed { done: false, blocks: Vec::new(), more: false });
@@ -71,6 +73,12 @@ impl Truncate {
                 self.new_len
             )));
         }
+        let above = &at.chain[..at.chain.len() - 1];
+        self.verify_quota(cx, above, &inode)?;
+        let is_held = match self.cut_block(cx, &inode)? {
+            Some(cut) => BlockHolders::of(cx.store, inode.id)?.hold(&cut)?,
+            None => false,
+        };
         let mut blocks = Vec::new();
         let mut left_in_last = 0;
         while let Some(mut last) = block::last(cx.store, &inode)? {
@@ -79,7 +87,6 @@ impl Truncate {
                 left_in_last = self.new_len - offset;
                 break;
             }
-            let above = &at.chain[..at.chain.len() - 1];
             usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
             blocks.extend(tree::remove_last_block(cx.store, &mut inode)?);
         }
@@ -89,26 +96,79 @@ impl Truncate {
             inode::put(cx.store, &inode)?;
             return Ok(Outcome::Removed { done: true, blocks, more: false });
         };
-        if capture::is_held(cx.store, inode.id)? {
-            return Err(NamespaceError::UnsupportedOperation(format!(
-                "Cannot truncate {} to {}: a snapshot has the block that is to be cut off",
-                at.path, self.new_len
-            )));
-        }
         self.open(cx, &mut inode)?;
-        let recovery_gs = counter::next_stamp(cx.store)?;
-        cut.state = BlockState::UnderTruncation {
-            recovery_gs,
-            started_ms: cx.now_ms,
-            new_len: left_in_last,
-        };
-        block::put(cx.store, &cut)?;
+        let started_ms = cx.now_ms;
+        let recovery_gs;
+        if is_held {
+            let source = cut.id;
+            cut.id = counter::next_block_id(cx.store, false)?;
+            recovery_gs = counter::next_stamp(cx.store)?;
+            cut.gs = recovery_gs;
+            cut.state = BlockState::UnderCopy { recovery_gs, started_ms, source };
+            cut.unit_crcs.clear();
+            let offset = self.new_len - left_in_last;
+            block::put_position(cx.store, inode.id, cut.index, Position { offset, id: cut.id })?;
+            usage::set_last_len(cx.store, above, &mut inode, &mut cut, left_in_last)?;
+            counter::add(cx.store, Counter::Blocks, 1)?;
+        } else {
+            recovery_gs = counter::next_stamp(cx.store)?;
+            let new_len = left_in_last;
+            cut.state = BlockState::UnderTruncation { recovery_gs, started_ms, new_len };
+            block::put(cx.store, &cut)?;
+        }
         let work = inode.file().map(|file| BlockRecovery {
             block: cut,
             redundancy: file.redundancy,
             recovery_gs,
         });
         Ok(Outcome::Recovery { closed: false, work, removed: blocks })
+    }
+
+    /// The length of the last block for which a file that is being cut off takes another call to be the same one. As
+    /// in Hadoop, for a block that is copied that is its length before.
+    fn asked_for(&self, cx: &Context<'_, '_>, last: &Block) -> Result<Option<u64>> {
+        match last.copy_source() {
+            Some(source) => Ok(block::get(cx.store, source)?.map(|source| source.len)),
+            None => Ok(last.truncated_len()),
+        }
+    }
+
+    /// The block inside which the file is to end.
+    fn cut_block(&self, cx: &Context<'_, '_>, inode: &Inode) -> Result<Option<Block>> {
+        let Some(file) = inode.file() else { return Ok(None) };
+        for index in (0..file.block_count as u32).rev() {
+            let (offset, block) = block::at(cx.store, inode.id, index)?;
+            if offset < self.new_len {
+                return Ok(Some(block).filter(|block| self.new_len - offset < block.len));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fails if a quota would be exceeded while the file is open, when a whole block counts for the one inside which
+    /// it ends.
+    ///
+    /// Source: Hadoop 3.5.0 `INodeFile#computeQuotaDeltaForTruncate`.
+    fn verify_quota(&self, cx: &Context<'_, '_>, above: &[Inode], inode: &Inode) -> Result<()> {
+        let Some(file) = inode.file().filter(|_| usage::has_quota(above)) else { return Ok(()) };
+        let Some(kept) = usage::counted_redundancy(cx.store, inode)? else { return Ok(()) };
+        let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+        let holders = BlockHolders::of(cx.store, inode.id)?;
+        let mut more = Usage::default();
+        for index in (0..file.block_count as u32).rev() {
+            let (offset, block) = block::at(cx.store, inode.id, index)?;
+            if offset + block.len <= self.new_len {
+                break;
+            }
+            if offset < self.new_len {
+                let whole = usage::of_bytes(cx.store, kept, policy, file.block_size)?;
+                more = more.plus(whole);
+            }
+            if !holders.hold(&block)? {
+                more = more.minus(usage::of_bytes(cx.store, kept, policy, block.len)?);
+            }
+        }
+        usage::verify(cx.store, above, more)
     }
 
     /// Source: Hadoop 3.5.0 `FSDirTruncateOp#prepareFileForTruncate`.

@@ -223,6 +223,13 @@ pub fn blocks_after(
     Ok(infos)
 }
 
+/// The block that is becoming a copy of the first bytes of `block`, at the end of the same file.
+pub fn copy_of(store: &dyn StoreRead, block: &Block) -> Result<Option<BlockId>> {
+    let Some(inode) = inode::get(store, block.file)? else { return Ok(None) };
+    let last = block::last(store, &inode)?;
+    Ok(last.filter(|last| last.copy_source() == Some(block.id)).map(|last| last.id))
+}
+
 /// What `addBlock` will do, for choosing targets before the command is submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddBlockPlan {

@@ -110,6 +110,41 @@ pub(crate) fn is_held(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
     Ok(in_use(store)? && !Watchers::new(store).seeing(id)?.is_empty())
 }
 
+/// Which blocks of a file any snapshot sees, so that they would be kept.
+pub(crate) struct BlockHolders<'a> {
+    /// How each snapshot that sees the file sees the store, and how many blocks the file has there.
+    views: Vec<(View<'a>, u64)>,
+}
+
+impl<'a> BlockHolders<'a> {
+    /// Those of a file.
+    pub fn of(store: &'a dyn StoreRead, file: InodeId) -> Result<BlockHolders<'a>> {
+        let mut views = Vec::new();
+        if in_use(store)? {
+            for (root, snapshot) in Watchers::new(store).seeing(file)? {
+                let view = View::new(store, Some((root, snapshot.id)));
+                let was = inode::get(&view, file)?;
+                views.push((view, was.and_then(|was| Some(was.file()?.block_count)).unwrap_or(0)));
+            }
+        }
+        Ok(BlockHolders { views })
+    }
+
+    /// Whether one of them has the block at its place.
+    ///
+    /// Source: Hadoop 3.5.0 `INodeFile#isBlockInLatestSnapshot`.
+    pub fn hold(&self, block: &Block) -> Result<bool> {
+        for (view, count) in &self.views {
+            if u64::from(block.index) < *count
+                && block::position(view, block.file, block.index)?.id == block.id
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 /// Whether there are snapshots at all, or versions that deleted ones have left.
 pub(crate) fn in_use(store: &dyn StoreRead) -> Result<bool> {
     Ok(counter::get(store, Counter::Snapshots)? > 0

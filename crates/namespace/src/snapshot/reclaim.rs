@@ -12,6 +12,7 @@ use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot, SnapshotId, capture, damaged};
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
+use crate::tree;
 use crate::usage::{self, Usage};
 use std::ops::ControlFlow;
 
@@ -173,7 +174,11 @@ fn release_block(
     let Some(block) = block::get(store, id)? else { return Ok(()) };
     let now = store.get(Table::FileBlock, &version.key)?;
     let in_use = match now {
-        Some(now) => block::position_from(&now)?.id == id,
+        Some(now) => {
+            let now = block::position_from(&now)?.id;
+            // Until its copy is made, the block is needed for that.
+            now == id || block::get(store, now)?.is_some_and(|now| now.copy_source() == Some(id))
+        }
         None => false,
     };
     // The block of a file that took over another's is not at this place any more.
@@ -184,9 +189,7 @@ fn release_block(
     let redundancy = current_or_kept(store, block.file)?
         .and_then(|inode| inode.file().map(|file| file.redundancy))
         .unwrap_or(FileRedundancy::Replicated(1));
-    block::delete(store, id)?;
-    counter::add(store, Counter::Blocks, -1)?;
-    removed.push(RemovedBlock { block: block.reference(), redundancy });
+    removed.push(tree::remove_block(store, &block, redundancy)?);
     Ok(())
 }
 

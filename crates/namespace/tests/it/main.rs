@@ -17,4 +17,5 @@ mod storage_policies;
 mod support;
 mod tree;
 mod truncate;
+mod truncate_snapshots;
 mod xattrs;

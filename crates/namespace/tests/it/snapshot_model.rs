@@ -2,6 +2,7 @@
 
 use crate::support::{Fs, create, root};
 use cairn_namespace::ops::append::Append;
+use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
@@ -34,6 +35,7 @@ enum Step {
     Write { path: String, lens: Vec<u64>, overwrite: bool },
     Append { path: String, lens: Vec<u64> },
     Truncate { path: String, blocks: usize },
+    Cut { path: String, blocks: usize, given_up: Option<(&'static str, usize)> },
     Delete(String),
     Rename { src: String, dst: String },
     RenameTo { src: String, dst: String },
@@ -79,6 +81,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(path, lens, overwrite)| Step::Write { path, lens, overwrite }),
         3 => (path(), lens()).prop_map(|(path, lens)| Step::Append { path, lens }),
         3 => (path(), 0usize..3).prop_map(|(path, blocks)| Step::Truncate { path, blocks }),
+        4 => (path(), 0usize..3, prop::option::weighted(0.3, (tree(), 0usize..4)))
+            .prop_map(|(path, blocks, given_up)| Step::Cut { path, blocks, given_up }),
         3 => inner().prop_map(Step::Delete),
         3 => (inner(), path()).prop_map(|(src, dst)| Step::Rename { src, dst }),
         5 => (inner(), inner()).prop_map(|(src, dst)| Step::RenameTo { src, dst }),
@@ -181,7 +185,9 @@ impl World {
     fn run(&mut self, command: impl Into<Command>) -> Option<Outcome> {
         let outcome = self.fs.run(root(), command).ok()?;
         let removed = match &outcome {
-            Outcome::Removed { blocks, .. } => blocks.clone(),
+            Outcome::Removed { blocks, .. } | Outcome::Recovery { removed: blocks, .. } => {
+                blocks.clone()
+            }
             Outcome::Created { removed, .. } => removed.clone(),
             _ => Vec::new(),
         };
@@ -249,6 +255,7 @@ impl World {
                     });
                 }
             }
+            Step::Cut { path, blocks, given_up } => self.cut(path, *blocks, *given_up),
             Step::Delete(path) => {
                 self.run(Delete { path: path.clone(), recursive: true });
             }
@@ -316,6 +323,38 @@ impl World {
                     self.run(RenameSnapshot { path: (*of).into(), from, to: name }).unwrap();
                 }
             }
+        }
+    }
+
+    /// Cuts a file off inside a block; a snapshot may go while DataNodes are at it.
+    fn cut(&mut self, path: &str, blocks: usize, given_up: Option<(&'static str, usize)>) {
+        let found = query::get_blocks(&self.fs.store, &root(), path, 0, u64::MAX, 0);
+        let Ok(found) = found else { return };
+        let Some((offset, block)) = found.blocks.get(blocks).filter(|(_, block)| block.len > 1)
+        else {
+            return;
+        };
+        let new_len = block.len - 1;
+        let command = Truncate {
+            path: path.to_string(),
+            new_len: offset + new_len,
+            holder: "client".into(),
+            client_machine: "host".into(),
+        };
+        let outcome = self.run(command);
+        if let Some((of, which)) = given_up {
+            self.step(&Step::Drop { of, which });
+        }
+        if let Some(Outcome::Recovery { work: Some(work), .. }) = outcome {
+            let named = work.block.copy_source().unwrap_or(work.block.id);
+            self.run(CommitBlockSynchronization {
+                block: BlockRef { id: named, gs: block.gs, len: block.len },
+                new_gs: work.recovery_gs,
+                new_len,
+                close_file: true,
+                delete_block: false,
+            })
+            .unwrap();
         }
     }
 

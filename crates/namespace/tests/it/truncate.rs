@@ -11,18 +11,18 @@ use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, Outcome, query};
 
-fn cut(path: &str, new_len: u64) -> Truncate {
+pub fn cut(path: &str, new_len: u64) -> Truncate {
     Truncate { path: path.into(), new_len, holder: "client".into(), client_machine: "host".into() }
 }
 
-fn work(outcome: Outcome) -> (BlockRecovery, usize) {
+pub fn work(outcome: Outcome) -> (BlockRecovery, usize) {
     match outcome {
         Outcome::Recovery { closed: false, work: Some(work), removed } => (work, removed.len()),
         other => panic!("{other:?}"),
     }
 }
 
-fn done(work: &BlockRecovery, new_len: u64) -> CommitBlockSynchronization {
+pub fn done(work: &BlockRecovery, new_len: u64) -> CommitBlockSynchronization {
     CommitBlockSynchronization {
         block: work.block.reference(),
         new_gs: work.recovery_gs,

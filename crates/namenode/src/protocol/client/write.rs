@@ -174,7 +174,9 @@ pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
     };
     let path = command.path.clone();
     let outcome = node.submit_or_recover(call, command, &path).await?;
-    if let Outcome::Recovery { work: Some(work), .. } = &outcome {
+    if let Outcome::Recovery { work: Some(work), .. } = &outcome
+        && work.block.copy_source().is_none()
+    {
         // It was complete until now.
         node.with_cluster(|cluster, lookup| {
             if let Some(facts) = cairn_redundancy::BlockLookup::block(lookup, work.block.id) {

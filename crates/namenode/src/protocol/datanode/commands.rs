@@ -138,10 +138,11 @@ impl Encoder<'_> {
     fn recovery(&self, recovery: &BlockRecovery) -> pb::RecoveringBlockProto {
         let storages = recovery.locations.as_slice();
         let striped = recovery.layout.is_striped();
+        let (source, truncate_block) = self.truncated(recovery);
         pb::RecoveringBlockProto {
             new_gen_stamp: recovery.new_gs.0,
             block: pb::LocatedBlockProto {
-                b: self.extended(&recovery.block),
+                b: self.extended(&source.unwrap_or(recovery.block)),
                 offset: u64::MAX,
                 locs: self.infos(storages).datanodes,
                 corrupt: false,
@@ -150,26 +151,37 @@ impl Encoder<'_> {
                 storage_i_ds: self.uuids(storages).storage_uuids,
                 ..Default::default()
             },
-            truncate_block: self.truncated(recovery),
+            truncate_block,
             ec_policy: striped.then(|| self.policy(recovery.layout)),
             block_indices: striped.then(|| indices(recovery.units.iter().copied())),
         }
     }
 
-    /// The block as it will be, if it is to be cut off.
+    /// The block as it will be, if it is to be cut off, and the one of which it becomes a copy, if that is another.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
-    fn truncated(&self, recovery: &BlockRecovery) -> Option<pb::BlockProto> {
-        let found = query::get_block(self.lookup.0, recovery.block.id);
-        let found = found.unwrap_or_else(|error| {
-            error!(%error, block = %recovery.block.id, "a block cannot be read");
-            None
-        });
-        Some(pb::BlockProto {
+    fn truncated(&self, recovery: &BlockRecovery) -> (Option<BlockRef>, Option<pb::BlockProto>) {
+        let find = |id| {
+            let found = query::get_block(self.lookup.0, id);
+            let found = found.unwrap_or_else(|error| {
+                error!(%error, block = %id, "a block cannot be read");
+                None
+            });
+            found.map(|info| info.block)
+        };
+        let Some(block) = find(recovery.block.id) else { return (None, None) };
+        let source = block.copy_source().and_then(find);
+        let source = source.map(|b| BlockRef { id: b.id, gs: b.gs, len: b.len });
+        let len = match source {
+            Some(_) => Some(block.len),
+            None => block.truncated_len(),
+        };
+        let truncated = len.map(|len| pb::BlockProto {
             block_id: recovery.block.id.0 as u64,
             gen_stamp: recovery.new_gs.0,
-            num_bytes: Some(found?.block.truncated_len()?),
-        })
+            num_bytes: Some(len),
+        });
+        (source, truncated)
     }
 
     fn reconstruction(&self, work: &Reconstruction) -> pb::BlockECReconstructionInfoProto {

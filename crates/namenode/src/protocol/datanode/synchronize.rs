@@ -25,7 +25,12 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
         block = %id, %new_gs, len = request.new_length, close = request.close_file,
         delete = request.delete_block, "a block is recovered"
     );
-    let file = node.ns.read(|store| query::get_block(store, id))?.map(|info| info.block.file);
+    let (file, copy) = node.ns.read(|store| -> cairn_namespace::Result<_> {
+        let Some(block) = query::get_block(store, id)?.map(|info| info.block) else {
+            return Ok((None, None));
+        };
+        Ok((Some(block.file), query::copy_of(store, &block)?))
+    })?;
     let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
     let outcome = node
         .submit_own(CommitBlockSynchronization {
@@ -37,6 +42,8 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
         })
         .await?;
     node.settle(&outcome);
+    // What was recovered is the block that stands in the file.
+    let id = copy.unwrap_or(id);
     let late = node.with_cluster(|cluster, lookup| {
         let nodes = request.new_taragets.iter().map(|target| target.datanode_uuid.as_str());
         let storages = request.new_target_storages.iter().map(String::as_str);

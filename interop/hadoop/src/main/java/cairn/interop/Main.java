@@ -55,6 +55,7 @@ public final class Main {
               CrossTests::run,
               IntegrityTests::run,
               LazyPersistTests::run,
+              TruncateTests::run,
               RoleTests::run,
               RestartTests::run,
               MixedTests::run,
