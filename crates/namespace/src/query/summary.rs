@@ -6,6 +6,7 @@ use crate::inode::{Inode, InodeId};
 use crate::ops::set_storage_policy;
 use crate::path::{self, Purpose};
 use crate::perm::{self, Access};
+use crate::snapshot::capture;
 use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
 use crate::tree::{self, Siblings};
@@ -114,6 +115,8 @@ pub fn content_summary(
     let view = at.view(store);
     let store = &view;
     let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
+    // Not asked for with every file.
+    let holds_more = is_now && capture::in_use(store)?;
     tree::descend_with_policy(
         store,
         &target,
@@ -126,7 +129,7 @@ pub fn content_summary(
                 // Types are told for the bytes and copies that the file has now.
                 let now = usage::of_blocks_as(store, inode, file.redundancy, policy)?;
                 sum.types = usage::added(sum.types, now.types);
-                let all = if is_now { usage::of_blocks(store, inode, policy)? } else { now };
+                let all = if holds_more { usage::of_blocks(store, inode, policy)? } else { now };
                 sum.space = sum.space.saturating_add_signed(all.space);
             } else {
                 perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;

@@ -272,8 +272,12 @@ pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
 pub async fn get_quota_usage(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetQuotaUsageRequestProto = call.decode()?;
-    let path = &request.path;
-    let sum = node.query(call, |store, caller| query::quota_usage(store, caller, path)).await?;
+    let (ns, caller, path) =
+        (std::sync::Arc::clone(&node.ns), node.caller(call).await, request.path);
+    // Without a quota it is a walk too.
+    let walk = move || ns.read(|store| query::quota_usage(store, &caller, &path));
+    let sum = tokio::task::spawn_blocking(walk).await;
+    let sum = sum.map_err(|_| Refusal::io("getQuotaUsage was interrupted"))??;
     answer(&pb::GetQuotaUsageResponseProto {
         usage: pb::QuotaUsageProto {
             file_and_directory_count: sum.files + sum.directories,
