@@ -5,6 +5,7 @@
 //! translated in `protocol/` and `datanode/` and do not appear in the API.
 
 mod balance;
+mod blocking;
 mod checksum;
 mod config;
 mod datanode;
@@ -26,6 +27,7 @@ mod write_striped;
 mod write_unit;
 
 pub use balance::{BalanceOptions, MoveEnd, MoveProgress};
+pub use blocking::Blocking;
 pub use cairn_codec::crc::ChecksumKind;
 pub use config::{ClientConfig, ReplaceDataNode};
 pub use error::{ClientError, Result};

@@ -60,6 +60,12 @@ impl FileReader {
         Ok(FileReader { file, position: 0, stream: None })
     }
 
+    /// A second reader of the opened file, at its start: what it knows of the file's blocks is shared,
+    /// what is read ahead is not.
+    pub fn another(&self) -> FileReader {
+        FileReader { file: self.file.clone(), position: 0, stream: None }
+    }
+
     /// Bytes of the file when it was opened, with those of a last block that is being written that
     /// its DataNode lets readers see.
     pub fn len(&self) -> u64 {
@@ -103,6 +109,22 @@ impl FileReader {
         let chunk = std::mem::take(&mut stream.current);
         self.position += chunk.len() as u64;
         Ok(Some(chunk))
+    }
+
+    /// As [`FileReader::next_chunk`], with no more than `max` bytes; `None` also when `max` is 0.
+    pub async fn next_chunk_up_to(&mut self, max: usize) -> Result<Option<Bytes>> {
+        if max == 0 || !self.fetch().await? {
+            return Ok(None);
+        }
+        let Some(stream) = &mut self.stream else { return Ok(None) };
+        let chunk = stream.current.split_to(max.min(stream.current.len()));
+        self.position += chunk.len() as u64;
+        Ok(Some(chunk))
+    }
+
+    /// Gives up what was read ahead, and the connections for it.
+    pub fn unbuffer(&mut self) {
+        self.stream = None;
     }
 
     /// Reads the next bytes into `buf`; returns how many, 0 only at the end or for an empty `buf`.

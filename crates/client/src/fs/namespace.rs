@@ -148,6 +148,19 @@ impl FileSystem {
         Ok(())
     }
 
+    /// Cuts a replicated file to `len` bytes. True when that is done; false when its last block is
+    /// still being cut, and the file can't be written until then.
+    pub async fn truncate(&self, path: &str, len: u64) -> Result<bool> {
+        let request = TruncateRequestProto {
+            src: path.to_string(),
+            new_length: len,
+            client_name: self.inner.client_name.clone(),
+        };
+        let response: TruncateResponseProto =
+            self.inner.namenode.call("truncate", &request).await?;
+        Ok(response.result)
+    }
+
     /// Totals over a file or a tree.
     pub async fn content_summary(&self, path: &str) -> Result<ContentSummary> {
         let request = GetContentSummaryRequestProto { path: path.to_string() };

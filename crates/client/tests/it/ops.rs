@@ -91,3 +91,53 @@ async fn policies_are_enabled_set_and_inherited() {
     assert_eq!(fs.policy("/ec/plain").await.unwrap(), None);
     assert_eq!(get(fs, "/ec/sub/f").await.unwrap(), b"hello");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_truncated() {
+    let cluster = Cluster::start(1).await;
+    let fs = &cluster.fs;
+    let data = bytes(5, 3_000_000);
+    let options = CreateOptions {
+        block_size: Some(1 << 20),
+        replication: Some(1),
+        ..CreateOptions::default()
+    };
+    put(fs, "/f", &data, &options).await.unwrap();
+    assert!(fs.truncate("/f", 2 << 20).await.unwrap(), "whole blocks go at once");
+    assert_same(&get(fs, "/f").await.unwrap(), &data[..2 << 20], "two blocks");
+    if !fs.truncate("/f", 1_500_000).await.unwrap() {
+        while !fs.recover_lease("/f").await.unwrap() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+    assert_same(&get(fs, "/f").await.unwrap(), &data[..1_500_000], "within a block");
+    assert!(fs.truncate("/f", 1_500_001).await.is_err(), "a file does not grow");
+    assert!(fs.truncate("/none", 0).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_one_opened_file_have_their_own_places() {
+    let cluster = Cluster::start(5).await;
+    let fs = &cluster.fs;
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(6, 5_000_000);
+    put(fs, "/f", &data, &striped("RS-3-2-1024k", 1 << 20)).await.unwrap();
+    let mut one = fs.open("/f").await.unwrap();
+    assert!(one.next_chunk_up_to(0).await.unwrap().is_none());
+    assert_same(&one.next_chunk_up_to(1000).await.unwrap().unwrap(), &data[..1000], "a piece");
+    let mut other = one.another();
+    // Neither asks for the path again.
+    fs.rename_to("/f", "/g", false).await.unwrap();
+    let mut got = Vec::new();
+    one.unbuffer();
+    while let Some(chunk) = one.next_chunk_up_to(700_001).await.unwrap() {
+        assert!(chunk.len() <= 700_001);
+        got.extend_from_slice(&chunk);
+    }
+    assert_same(&got, &data[1000..], "the rest");
+    other.seek(1_000_000);
+    let chunk = other.next_chunk_up_to(100_000).await.unwrap().unwrap();
+    let end = 1_000_000 + chunk.len();
+    assert_same(&chunk, &data[1_000_000..end], "another place");
+    assert_eq!((one.position(), other.position()), (5_000_000, end as u64));
+}
