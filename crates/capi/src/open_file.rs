@@ -1,0 +1,184 @@
+//! Opening a file in the background.
+//!
+//! Source: Hadoop 3.5.0 libhdfs, `FutureDataInputStreamBuilder`.
+
+use crate::boundary::{Text, null};
+use crate::builder::{Connection, Fs};
+use crate::failure::{Failure, Result, call, status};
+use crate::file::File;
+use cairn_client::{Blocking, ClientError, FileReader};
+use libc::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// What mandatory options may be named. They are taken, and change nothing.
+const STANDARD_OPTIONS: &str = "fs.option.openfile.";
+
+/// What a program says before it opens a file. `hdfsOpenFileBuilder`.
+pub struct OpenFileBuilder {
+    fs: Arc<Connection>,
+    path: String,
+    /// A mandatory option that nobody knows.
+    unknown: Option<String>,
+}
+
+/// A file being opened. `hdfsOpenFileFuture`.
+pub struct OpenFileFuture {
+    blocking: Blocking,
+    state: Mutex<State>,
+}
+
+enum State {
+    Opening(JoinHandle<Result<FileReader, ClientError>>),
+    Opened(Result<FileReader>),
+}
+
+impl OpenFileFuture {
+    /// The file, once it is open, or after `limit`.
+    fn get(&self, limit: Option<Duration>) -> Result<File> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Opening(task) = &mut *state {
+            let timed_out = self.blocking.wait(async {
+                Ok(match limit {
+                    None => Ok(task.await),
+                    Some(limit) => tokio::time::timeout(limit, task).await,
+                })
+            })?;
+            let class = "java.util.concurrent.TimeoutException";
+            let joined = timed_out.map_err(|_| Failure::exception(class, "not open yet"))?;
+            let class = "java.util.concurrent.CancellationException";
+            let cancelled = |_| Failure::exception(class, "opening was cancelled");
+            *state = State::Opened(joined.map_err(cancelled).and_then(|opened| Ok(opened?)));
+        }
+        match &*state {
+            State::Opened(Ok(reader)) => Ok(File::input(self.blocking, reader.another())),
+            State::Opened(Err(failure)) => Err(failure.clone()),
+            State::Opening(_) => Err(Failure::io("not open")),
+        }
+    }
+}
+
+/// A builder for a path.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileBuilderAlloc(
+    fs: Option<&Fs>,
+    path: Text,
+) -> Option<Box<OpenFileBuilder>> {
+    call(None, || {
+        let fs = fs.ok_or_else(null)?.0.clone();
+        let path = fs.path(&path)?;
+        Ok(Some(Box::new(OpenFileBuilder { fs, path, unknown: None })))
+    })
+}
+
+/// Sets an option that must be known; opening fails when it is not. Answers the builder.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileBuilderMust(
+    builder: Option<&mut OpenFileBuilder>,
+    key: Text,
+    value: Text,
+) -> Option<&mut OpenFileBuilder> {
+    call(None, || {
+        let builder = builder.ok_or_else(null)?;
+        value.require()?;
+        let key = key.require()?;
+        if !key.starts_with(STANDARD_OPTIONS) {
+            builder.unknown = Some(key.to_string());
+        }
+        Ok(Some(builder))
+    })
+}
+
+/// Sets an option that may be unknown. Answers the builder.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileBuilderOpt(
+    builder: Option<&mut OpenFileBuilder>,
+    key: Text,
+    value: Text,
+) -> Option<&mut OpenFileBuilder> {
+    call(None, || {
+        key.require().and(value.require())?;
+        builder.map(Some).ok_or_else(null)
+    })
+}
+
+/// Begins to open the file, and gives the builder back.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileBuilderBuild(
+    builder: Option<Box<OpenFileBuilder>>,
+) -> Option<Box<OpenFileFuture>> {
+    call(None, || {
+        let OpenFileBuilder { fs, path, unknown } = *builder.ok_or_else(null)?;
+        if let Some(key) = unknown {
+            return Err(Failure::argument(format!("Unknown mandatory key in {path} \"{key}\"")));
+        }
+        let blocking = fs.blocking;
+        let _on_runtime = blocking.enter();
+        let task = tokio::spawn(async move { fs.client.open(&path).await });
+        let state = Mutex::new(State::Opening(task));
+        Ok(Some(Box::new(OpenFileFuture { blocking, state })))
+    })
+}
+
+/// Gives a builder back that opens nothing.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileBuilderFree(builder: Option<Box<OpenFileBuilder>>) {
+    drop(builder);
+}
+
+/// Waits for the file.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileFutureGet(future: Option<&OpenFileFuture>) -> Option<Box<File>> {
+    call(None, || Ok(Some(Box::new(future.ok_or_else(null)?.get(None)?))))
+}
+
+/// Waits for the file, no longer than so many units: nano-, micro-, milliseconds, seconds, minutes,
+/// hours, days.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileFutureGetWithTimeout(
+    future: Option<&OpenFileFuture>,
+    timeout: i64,
+    unit: c_int,
+) -> Option<Box<File>> {
+    call(None, || {
+        let count = u64::try_from(timeout).unwrap_or(0);
+        let seconds = |each: u64| Duration::from_secs(count.saturating_mul(each));
+        let limit = match unit {
+            0 => Duration::from_nanos(count),
+            1 => Duration::from_micros(count),
+            2 => Duration::from_millis(count),
+            3 => seconds(1),
+            4 => seconds(60),
+            5 => seconds(3600),
+            6 => seconds(86_400),
+            _ => return Err(Failure::argument(format!("{unit} is no unit of time"))),
+        };
+        Ok(Some(Box::new(future.ok_or_else(null)?.get(Some(limit))?)))
+    })
+}
+
+/// Gives up opening. -1 when that is over.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileFutureCancel(
+    future: Option<&OpenFileFuture>,
+    _may_interrupt: c_int,
+) -> c_int {
+    status(|| {
+        let future = future.ok_or_else(null)?;
+        let state = future.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            State::Opening(task) if !task.is_finished() => {
+                task.abort();
+                Ok(())
+            }
+            _ => Err(Failure::io("the file is open, or cannot be opened")),
+        }
+    })
+}
+
+/// Gives a future back.
+#[unsafe(no_mangle)]
+extern "C" fn hdfsOpenFileFutureFree(future: Option<Box<OpenFileFuture>>) {
+    drop(future);
+}
