@@ -115,6 +115,10 @@ async fn serve(node: &Arc<Node>) -> End {
             () = node.reports.wait_urgent() => {}
             () = node.bad_blocks.wait() => {}
             () = node.cache.wait() => {}
+            () = node.tunables.report_interval_changed.notified() => {
+                let next = Instant::now() + node.tunables.block_report_interval.get();
+                next_report = next_report.min(next);
+            }
             () = node.report_now.notified() => next_report = Instant::now(),
             () = node.changes_now.notified() => {}
             () = node.heartbeat_now.notified() => next_heartbeat = Instant::now(),
@@ -152,7 +156,7 @@ async fn take_turn(
         if command.is_some_and(|command| command::run(node, command)) {
             return Err(End::Register);
         }
-        *next_report = Instant::now() + node.config.block_report_interval;
+        *next_report = Instant::now() + node.tunables.block_report_interval.get();
     } else if is_report_due {
         // No lease: other DataNodes report first. Asked again with the next heartbeat.
         *next_report = *next_heartbeat;

@@ -57,6 +57,8 @@ pub struct DataNodeConfig {
     pub supergroup: String,
     /// Groups of users that the system does not know: `hadoop.user.group.static.mapping.overrides`.
     pub static_groups: Vec<(String, Vec<String>)>,
+    /// Properties that say who may act for whom: `hadoop.proxyuser.*`.
+    pub proxy_users: Vec<(String, String)>,
     /// What an acknowledged block has survived: `dfs.datanode.synconclose`.
     pub durability: Durability,
     /// Bytes of each volume left to others: `dfs.datanode.du.reserved`.
@@ -148,6 +150,7 @@ impl Default for DataNodeConfig {
             hostname: None,
             user: "hdfs".into(),
             permissions_enabled: true,
+            proxy_users: Vec::new(),
             supergroup: "supergroup".into(),
             static_groups: Vec::new(),
             durability: Durability::Stable,

@@ -19,6 +19,7 @@ mod recovery;
 mod run;
 mod scanner;
 mod server;
+mod tunables;
 mod volume;
 
 pub use config::{DataDir, DataNodeConfig, Durability};

@@ -11,8 +11,10 @@ use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
+use crate::tunables::Tunables;
 use crate::volume::Volume;
 use cairn_net::groups::Groups;
+use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
@@ -25,7 +27,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// Socket buffers of data connections, in bytes.
@@ -77,8 +79,10 @@ pub(crate) struct Node {
     pub(crate) connections: AtomicUsize,
     /// Copies to other DataNodes that are running.
     pub(crate) transfers: AtomicU32,
-    /// Permits for balancer moves.
-    pub(crate) moves: Semaphore,
+    /// Other settings that can change.
+    pub(crate) tunables: Tunables,
+    /// Who may act for whom.
+    pub(crate) proxy_users: ProxyUsers,
     /// Bytes per second of all balancer moves together.
     pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
@@ -101,9 +105,8 @@ impl Node {
     pub(crate) fn new(
         config: DataNodeConfig,
         dataset: Dataset,
-        xfer_addr: SocketAddr,
-        ipc_addr: SocketAddr,
-        http_addr: Option<SocketAddr>,
+        proxy_users: ProxyUsers,
+        (xfer_addr, ipc_addr, http_addr): (SocketAddr, SocketAddr, Option<SocketAddr>),
     ) -> Node {
         let options = RpcClientOptions {
             call_timeout: Duration::from_secs(60),
@@ -136,7 +139,8 @@ impl Node {
             registration: RwLock::new(None),
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
-            moves: Semaphore::new(config.max_moves),
+            tunables: Tunables::new(&config),
+            proxy_users,
             balance_budget: Budget::new(config.balance_bandwidth),
             report_now: Notify::new(),
             changes_now: Notify::new(),

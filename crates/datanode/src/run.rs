@@ -11,7 +11,8 @@ use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
 use cairn_net::http::{self, Request};
-use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service};
+use cairn_net::proxy_users::ProxyUsers;
+use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,7 +45,11 @@ impl DataNode {
             None => None,
         };
         let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
-        let node = Arc::new(Node::new(config, dataset, xfer_addr, ipc_addr, http_addr));
+        let properties = config.proxy_users.clone();
+        // Names of hosts are looked up.
+        let proxy_users = blocking(move || Ok(ProxyUsers::read(&properties))).await?;
+        let addresses = (xfer_addr, ipc_addr, http_addr);
+        let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
         node.tasks.open();
         node.tasks.spawn(server::serve(node.clone(), listener));
         let service = Arc::new(Ipc { node: node.clone() });
@@ -167,10 +172,16 @@ impl Service for Ipc {
             (INTER_DATANODE, 1),
             (cairn_net::reconfiguration::NAME, 1),
         ])?;
+        client::check_impersonation(&self.node, &call).await?;
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
             cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
             _ => inter::call(&self.node, &call).await,
         }
+    }
+
+    /// Whether one user may act for another is looked up with each call: it takes the users' groups.
+    fn authorize(&self, _user: &UserInfo, _peer: SocketAddr) -> Result<(), RemoteException> {
+        Ok(())
     }
 }

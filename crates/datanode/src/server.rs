@@ -25,8 +25,9 @@ pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                if node.connections.load(Ordering::Relaxed) >= node.config.max_connections {
-                    tracing::warn!(%peer, limit = node.config.max_connections, "too many data connections");
+                let limit = node.tunables.max_connections.load(Ordering::Relaxed);
+                if node.connections.load(Ordering::Relaxed) >= limit {
+                    tracing::warn!(%peer, limit, "too many data connections");
                     continue;
                 }
                 let served = node.clone();

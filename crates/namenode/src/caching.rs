@@ -101,6 +101,11 @@ impl Caching {
 pub(crate) async fn watch_directives(node: Arc<NameNode>) {
     loop {
         let wanted = node.caching.wanted.load(Ordering::SeqCst);
+        if !node.config.caching_enabled {
+            node.caching.seen.send_replace(wanted);
+            node.caching.wake.notified().await;
+            continue;
+        }
         let worker = Arc::clone(&node);
         let scan = tokio::task::spawn_blocking(move || scan(&worker)).await;
         match scan {

@@ -138,6 +138,18 @@ pub struct NameNodeConfig {
     /// Time between walks over what cache directives name. Key
     /// `dfs.namenode.path.based.cache.refresh.interval.ms`.
     pub cache_refresh_interval: Duration,
+    /// A DataNode that has not obeyed is told again what to cache after this. Key
+    /// `dfs.namenode.path.based.cache.retry.interval.ms`.
+    pub cache_retry_interval: Duration,
+    /// Whether DataNodes are told to cache anything; directives can be made all the same. Key
+    /// `dfs.namenode.caching.enabled`.
+    pub caching_enabled: bool,
+    /// Pools of one `listCachePools`. Key `dfs.namenode.list.cache.pools.num.responses`.
+    pub cache_pools_page: usize,
+    /// Directives of one `listCacheDirectives`. Key `dfs.namenode.list.cache.directives.num.responses`.
+    pub cache_directives_page: usize,
+    /// Events of one `getEditsFromTxid`. Key `dfs.namenode.inotify.max.events.per.rpc`.
+    pub inotify_events_page: usize,
     /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
     pub access_time_precision: Duration,
 
@@ -281,6 +293,11 @@ impl Default for NameNodeConfig {
             listing_limit: 1000,
             batched_listing_limit: 100,
             cache_refresh_interval: Duration::from_secs(30),
+            cache_retry_interval: Duration::from_secs(30),
+            caching_enabled: true,
+            cache_pools_page: 100,
+            cache_directives_page: 100,
+            inotify_events_page: 1000,
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
             reload: None,

@@ -15,7 +15,6 @@ pub mod lookup;
 pub mod node;
 mod pages;
 pub mod protocol;
-pub mod proxy_users;
 pub mod run;
 mod store;
 pub mod topology;

@@ -14,6 +14,7 @@ use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
 use cairn_net::groups::Groups;
+use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockLookup, Cluster, DisprovedCrc, LateCrc, Now};
@@ -27,7 +28,6 @@ use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
 use crate::protocol::refusal::Refusal;
-use crate::proxy_users::ProxyUsers;
 use crate::topology::Topology;
 
 /// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.

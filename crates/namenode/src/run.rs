@@ -14,6 +14,7 @@ use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
+use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
 use cairn_redundancy::{Cluster, Config};
@@ -28,7 +29,6 @@ use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
-use crate::proxy_users::ProxyUsers;
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
 
@@ -303,6 +303,7 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         upgrade_domain_factor: config.upgrade_domain_factor,
         scrub_period: config.scrub_period,
         scrub_bytes_per_second: config.scrub_bytes_per_second,
+        cache_retry: config.cache_retry_interval,
         ..Config::default()
     }
 }

@@ -42,7 +42,7 @@ use crate::inode::{Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
-use crate::{inode, perm, settings, usage};
+use crate::{inode, settings, usage};
 
 /// What an operation works with.
 pub(crate) struct Context<'a, 'b> {
@@ -54,7 +54,7 @@ pub(crate) struct Context<'a, 'b> {
     pub caller: &'a Caller,
     /// Limits in force.
     pub settings: &'a Settings,
-    /// The command's name.
+    /// The command's name; one that stands for several of Hadoop's methods sets it to the one that was called.
     pub command: &'static str,
 }
 
@@ -63,41 +63,41 @@ impl Context<'_, '_> {
     ///
     /// Source: Hadoop 3.5.0 `FSDirectory#checkTraverse`.
     pub fn resolve(&self, path: &str, purpose: Purpose) -> Result<Resolved> {
-        if path::is_raw(path) {
-            perm::check_superuser(self.settings, self.caller).map_err(|error| {
-                let operation = match self.command {
-                    "RenameTo" => "rename".to_string(),
-                    "SetEcPolicy" => "setErasureCodingPolicy".to_string(),
-                    "UnsetEcPolicy" => "unsetErasureCodingPolicy".to_string(),
-                    // The others have the names of Hadoop's methods.
-                    name => format!("{}{}", name[..1].to_lowercase(), &name[1..]),
-                };
-                NamespaceError::AccessControl(format!("{error} for operation {operation}"))
-            })?;
-        }
-        let at = path::resolve(self.store, self.settings, self.caller, path, purpose)?;
-        if at.snapshot.is_some() {
-            return Err(NamespaceError::SnapshotAccessControl(
-                "Modification on a read-only snapshot is disallowed".to_string(),
-            ));
-        }
-        Ok(at)
+        let (store, settings, caller) = (&*self.store, self.settings, self.caller);
+        path::resolve_to_change(store, settings, caller, path, purpose, self.command)
     }
 }
 
-/// The way to a file that `holder` has open, by its id or, from old clients, by its path.
+/// What Hadoop calls the operation of a command.
+pub(crate) fn method_of(command: &str) -> String {
+    match command {
+        "AddBlock" => "getAdditionalBlock".to_string(),
+        "Complete" => "completeFile".to_string(),
+        "RenameTo" => "rename".to_string(),
+        "SetEcPolicy" => "setErasureCodingPolicy".to_string(),
+        "UnsetEcPolicy" => "unsetErasureCodingPolicy".to_string(),
+        // The others have the names of Hadoop's methods.
+        name => format!("{}{}", name[..1].to_lowercase(), &name[1..]),
+    }
+}
+
+/// The way to a file that `holder` has open, by its id or, from old clients, by its path, for a command of a caller.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#checkLease`.
 pub(crate) fn open_file(
     store: &dyn StoreRead,
-    caller: &Caller,
+    (caller, command): (&Caller, &str),
     path: &str,
     file: Option<InodeId>,
     holder: &str,
 ) -> Result<Resolved> {
     let at = match file {
         Some(id) => path::of_inode(store, id)?,
-        None => Some(path::resolve(store, &settings::get(store)?, caller, path, Purpose::Use)?),
+        None => {
+            let settings = settings::get(store)?;
+            let purpose = Purpose::Use;
+            Some(path::resolve_to_change(store, &settings, caller, path, purpose, command)?)
+        }
     };
     let describe = |path: &str, id: InodeId| {
         format!(

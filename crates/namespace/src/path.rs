@@ -5,6 +5,7 @@
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
+use crate::ops;
 use crate::perm;
 use crate::settings::Settings;
 use crate::snapshot::view::View;
@@ -18,7 +19,8 @@ pub enum Purpose {
     Create,
     /// Anything else.
     Use,
-    /// As `Use`, but a file on the way is told as such (Hadoop 3.5.0 `FSDirectory#getINodesInPath`).
+    /// As `Use`, but a file on the way is told as such, and reserved names are names like others (Hadoop
+    /// 3.5.0 `FSDirectory#getINodesInPath`).
     Plain,
 }
 
@@ -115,10 +117,10 @@ pub fn join(names: &[String]) -> String {
 pub fn is_valid(path: &str) -> bool {
     let Some(rest) = path.strip_prefix('/') else { return false };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
-    rest.is_empty()
-        || rest
-            .split('/')
-            .all(|name| !name.is_empty() && name != "." && name != ".." && !name.contains(':'))
+    // NFS asks for the directory above an inode.
+    let up = rest.strip_prefix(".reserved/.inodes/").is_some_and(|rest| rest.contains('/'));
+    let is_valid = |name: &str| !name.is_empty() && name != "." && !name.contains(':');
+    rest.is_empty() || rest.split('/').all(|name| is_valid(name) && (name != ".." || up))
 }
 
 /// Whether `path` lies below `ancestor`; both without trailing slashes.
@@ -138,9 +140,15 @@ pub fn is_inode_path(path: &str) -> bool {
 }
 
 /// Whether the path is the one by which superusers reach what is encrypted as it is, and attributes in
-/// the space `raw`.
+/// the space `raw`. Source: Hadoop 3.5.0 `FSDirectory#isReservedRawName(String)`.
 pub fn is_raw(path: &str) -> bool {
     path.starts_with("/.reserved/raw")
+}
+
+/// The same name by name. Source: Hadoop 3.5.0 `FSDirectory#isReservedRawName(byte[][])`.
+fn is_raw_names(path: &str) -> bool {
+    let mut names = path.split('/').filter(|name| !name.is_empty());
+    names.next() == Some(".reserved") && names.next() == Some("raw")
 }
 
 /// Longest path in characters and deepest in names that something may be made at.
@@ -209,12 +217,44 @@ pub fn resolve(
     path: &str,
     purpose: Purpose,
 ) -> Result<Resolved> {
+    resolve_for(store, settings, caller, path, purpose, None)
+}
+
+/// As [`resolve`], for a caller who means to change something there by a command.
+pub(crate) fn resolve_to_change(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    path: &str,
+    purpose: Purpose,
+    command: &str,
+) -> Result<Resolved> {
+    let at = resolve_for(store, settings, caller, path, purpose, Some(command))?;
+    if at.snapshot.is_some() {
+        return Err(NamespaceError::SnapshotAccessControl(
+            "Modification on a read-only snapshot is disallowed".to_string(),
+        ));
+    }
+    Ok(at)
+}
+
+fn resolve_for(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    path: &str,
+    purpose: Purpose,
+    change: Option<&str>,
+) -> Result<Resolved> {
     if purpose == Purpose::Create && !is_valid(path) {
         return Err(NamespaceError::InvalidPath(format!(
             "Invalid path name Invalid file name: {path}"
         )));
     }
-    let names = real_names(store, path)?;
+    let names = match purpose {
+        Purpose::Plain => split(path)?,
+        Purpose::Create | Purpose::Use => real_names(store, path)?,
+    };
     let is_long = path.chars().count() > PATH_LEN_MAX || names.len() > PATH_DEPTH_MAX;
     if purpose == Purpose::Create && is_long {
         return Err(NamespaceError::Io(format!(
@@ -222,6 +262,13 @@ pub fn resolve(
         )));
     }
     let resolved = walk(store, names)?;
+    let is_raw = || purpose != Purpose::Plain && is_raw_names(path);
+    if let Some(command) = change.filter(|_| is_raw()) {
+        perm::check_superuser(settings, caller).map_err(|error| {
+            let operation = ops::method_of(command);
+            NamespaceError::AccessControl(format!("{error} for operation {operation}"))
+        })?;
+    }
     perm::check_traverse(settings, caller, &resolved).map_err(|error| match error {
         NamespaceError::ParentNotDirectory(text) if purpose == Purpose::Use => {
             NamespaceError::AccessControl(text)
@@ -386,10 +433,12 @@ mod tests {
 
     #[test]
     fn names_that_files_may_have() {
-        for good in ["/", "/a", "/a/", "/a/b c", "/ä/.x"] {
+        for good in ["/", "/a", "/a/", "/a/b c", "/ä/.x", "/.reserved/.inodes/7/.."] {
             assert!(is_valid(good), "{good}");
         }
-        for bad in ["", "a", "/a/../b", "/.", "/a//b", "/a:b", "///", "/a/.."] {
+        for bad in
+            ["", "a", "/a/../b", "/.", "/a//b", "/a:b", "///", "/a/..", "/.reserved/.inodes/.."]
+        {
             assert!(!is_valid(bad), "{bad}");
         }
     }

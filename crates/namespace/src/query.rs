@@ -12,7 +12,7 @@ use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::{counter, set_storage_policy};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::settings;
+use crate::settings::{self, Settings};
 use crate::store::StoreRead;
 use crate::{lease, policy_admin, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
@@ -210,11 +210,12 @@ pub fn get_listing(
     Ok(Some(Listing { entries, remaining }))
 }
 
-/// Whether a path is `/.reserved` itself, which is shown as a directory but is none.
+/// Whether a path that the caller may follow is `/.reserved` itself, which is shown as a directory but is none.
 ///
 /// Source: Hadoop 3.5.0 `FSDirectory#isExactReservedName`.
-pub fn is_reserved_root(path: &str) -> bool {
-    path.split('/').filter(|name| !name.is_empty()).eq([".reserved"])
+pub fn is_reserved_root(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<bool> {
+    // Nobody but those who ask for it need wait for a walk.
+    Ok(path.contains(".reserved") && resolve(store, caller, path)?.path == "/.reserved")
 }
 
 /// The name after which a listing goes on; clients may name it by its inode.
@@ -243,7 +244,7 @@ pub fn check_lease(
     file: Option<InodeId>,
     holder: &str,
 ) -> Result<FileStatus> {
-    let at = crate::ops::open_file(store, &Caller::system(), path, file, holder)?;
+    let at = crate::ops::open_file(store, (&Caller::system(), ""), path, file, holder)?;
     FileStatus::of(store, &at)?
         .ok_or_else(|| NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)))
 }
@@ -328,6 +329,16 @@ pub fn check_readable(store: &dyn StoreRead, caller: &Caller, path: &str) -> Res
     let settings = settings::get(store)?;
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)
+}
+
+/// The limits and switches in force.
+pub fn settings(store: &dyn StoreRead) -> Result<Settings> {
+    settings::get(store)
+}
+
+/// A path as Hadoop's exceptions have it: without reserved names, doubled and trailing slashes.
+pub fn real_path(store: &dyn StoreRead, path: &str) -> Result<String> {
+    Ok(path::join(&path::real_names(store, path)?))
 }
 
 /// Fails unless the caller is a superuser.

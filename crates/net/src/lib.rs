@@ -8,6 +8,7 @@ pub mod file_read;
 mod frame;
 pub mod groups;
 pub mod http;
+pub mod proxy_users;
 pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;

@@ -12,9 +12,6 @@ use crate::{Dice, Now};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Orders are told again after this, in ms. Source: Hadoop 3.5.0
-/// `dfs.namenode.path.based.cache.retry.interval.ms`.
-const RETRY_MS: u64 = 30_000;
 /// Replicas of one cache report that are looked at: a list from outside must have an end.
 const REPORT_MAX: usize = 1 << 20;
 
@@ -217,7 +214,9 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `DatanodeManager#addCacheCommands`.
     pub(crate) fn take_cache_orders(&mut self, node: NodeHandle, now: Now) -> Vec<Command> {
         let told = self.caching.told_ms.get(&node);
-        if self.caching.blocks.is_empty() || told.is_some_and(|at| now.mono_ms < at + RETRY_MS) {
+        let retry_ms = u64::try_from(self.config.cache_retry.as_millis()).unwrap_or(u64::MAX);
+        let is_early = |at: &u64| now.mono_ms < at.saturating_add(retry_ms);
+        if self.caching.blocks.is_empty() || told.is_some_and(is_early) {
             return Vec::new();
         }
         let blocks = || self.caching.blocks.iter();

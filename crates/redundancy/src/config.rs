@@ -82,6 +82,9 @@ pub struct Config {
     /// Time between the beginnings of walks that look for blocks and groups to scrub, zero for none:
     /// `cairn.namenode.scrub.period`.
     pub scrub_period: Duration,
+    /// Orders to take replicas into memory are told again after this:
+    /// `dfs.namenode.path.based.cache.retry.interval.ms`.
+    pub cache_retry: Duration,
     /// Bytes per second that one DataNode reads for scrubs, at most; 0 for no scrubs:
     /// `cairn.namenode.scrub.bytes-per-second`.
     pub scrub_bytes_per_second: u64,
@@ -117,6 +120,7 @@ impl Default for Config {
             report_leases: 6,
             report_lease_len: Duration::from_secs(300),
             scrub_period: Duration::from_secs(504 * 3600),
+            cache_retry: Duration::from_secs(30),
             scrub_bytes_per_second: 4 << 20,
         }
     }

@@ -34,6 +34,8 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     let text = |text: &str| Ok(text.to_string());
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("hadoop.user.group.static.mapping.overrides", value::groups, &mut c.static_groups)?;
+    let proxy_users = conf.iter().filter(|(key, _)| key.starts_with("hadoop.proxyuser."));
+    c.proxy_users = proxy_users.map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let durability = |text: &str| match text {
         "stable" => Ok(Durability::Stable),
         "page-cache" => Ok(Durability::PageCache),

@@ -124,6 +124,12 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         "dfs.namenode.path.based.cache.refresh.interval.ms",
         &mut c.cache_refresh_interval,
     )?;
+    let retry = "dfs.namenode.path.based.cache.retry.interval.ms";
+    conf.millis(retry, &mut c.cache_retry_interval)?;
+    conf.boolean("dfs.namenode.caching.enabled", &mut c.caching_enabled)?;
+    conf.number("dfs.namenode.list.cache.pools.num.responses", &mut c.cache_pools_page)?;
+    conf.number("dfs.namenode.list.cache.directives.num.responses", &mut c.cache_directives_page)?;
+    conf.number("dfs.namenode.inotify.max.events.per.rpc", &mut c.inotify_events_page)?;
     conf.millis("dfs.namenode.accesstime.precision", &mut c.access_time_precision)?;
     let checksum = |text: &str| match text.to_ascii_uppercase().as_str() {
         "NULL" => Ok(ChecksumType::Null),

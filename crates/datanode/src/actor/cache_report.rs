@@ -25,7 +25,7 @@ pub(super) async fn send(node: &Node, next: &mut Instant) -> Result<()> {
     let told: Result<CacheReportResponseProto> = call(node, "cacheReport", &request).await;
     match told {
         Ok(_) => {
-            *next = Instant::now() + node.config.cache_report_interval;
+            *next = Instant::now() + node.tunables.cache_report_interval.get();
             Ok(())
         }
         Err(error) => {

@@ -19,6 +19,7 @@ use cairn_wire::proto::datanode::{
 use cairn_wire::proto::hdfs::DatanodeStorageProto;
 use prost::encoding::encode_varint;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -200,7 +201,7 @@ pub(super) async fn send_full(node: &Node, lease: u64) -> Result<Option<Datanode
             blocks_buffers: encode(&replicas).chunks(BUFFER_LEN).map(<[u8]>::to_vec).collect(),
         });
     }
-    let is_split = count >= node.config.block_report_split_threshold;
+    let is_split = count >= node.tunables.block_report_split_threshold.load(Ordering::Relaxed);
     let calls = if is_split { reports.chunks(1) } else { reports.chunks(reports.len().max(1)) };
     let total_rpcs = calls.len() as i32;
     let mut random = [0; 8];

@@ -27,7 +27,7 @@ pub(crate) async fn serve_copy(
     stream: &mut TransferStream,
     request: OpCopyBlockProto,
 ) -> Result<bool> {
-    let Ok(_permit) = node.moves.try_acquire() else { return too_many(node, stream).await };
+    let Some(_place) = node.tunables.moves.take() else { return too_many(node, stream).await };
     let block = protocol::block(&request.header.block);
     let view = match node.dataset.open_read(&block, 0).await {
         Ok(view) => view,
@@ -50,7 +50,7 @@ pub(crate) async fn serve_replace(
     stream: &mut TransferStream,
     request: OpReplaceBlockProto,
 ) -> Result<bool> {
-    let Ok(_permit) = node.moves.try_acquire() else { return too_many(node, stream).await };
+    let Some(_place) = node.tunables.moves.take() else { return too_many(node, stream).await };
     let here = request.source.id.datanode_uuid == node.dataset.uuid();
     let copy = async {
         match here {
@@ -146,7 +146,7 @@ async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Replic
 async fn too_many(node: &Node, stream: &mut TransferStream) -> Result<bool> {
     let message = format!(
         "Not able to move a block because threads quota={} is exceeded.",
-        node.config.max_moves
+        node.tunables.moves.max()
     );
     refuse(stream, Status::Error, message).await?;
     Ok(true)

@@ -10,6 +10,7 @@ use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 use cairn_wire::RemoteException;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
 const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
@@ -18,6 +19,11 @@ const READ: &str = "dfs.datanode.ec.reconstruct.read.bandwidthPerSec";
 const WRITE: &str = "dfs.datanode.ec.reconstruct.write.bandwidthPerSec";
 const SCAN_RATE: &str = "dfs.block.scanner.volume.bytes.per.second";
 const SCAN_PERIOD: &str = "dfs.datanode.scan.period.hours";
+const MOVES: &str = "dfs.datanode.balance.max.concurrent.moves";
+const CONNECTIONS: &str = "dfs.datanode.max.transfer.threads";
+const REPORT: &str = "dfs.blockreport.intervalMsec";
+const SPLIT: &str = "dfs.blockreport.split.threshold";
+const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 
 /// The properties that can change.
 pub(crate) const PROPERTIES: &[Property] = &[
@@ -28,6 +34,11 @@ pub(crate) const PROPERTIES: &[Property] = &[
     (THREADS, "8"),
     (SCAN_RATE, "1048576"),
     (SCAN_PERIOD, "504"),
+    (MOVES, "100"),
+    (CONNECTIONS, "4096"),
+    (REPORT, "21600000"),
+    (SPLIT, "1000000"),
+    (CACHE_REPORT, "10000"),
 ];
 
 /// Answers a call of a superuser.
@@ -38,6 +49,7 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
 
 fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), String> {
     let both = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
+    let tunables = &node.tunables;
     match name {
         TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
         BALANCE => node.balance_budget.set(new.balance_bandwidth),
@@ -46,6 +58,17 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         THREADS => crate::ops::reconstruct::set_threads(node, new.reconstruction_threads),
         SCAN_RATE => node.scanner.set_rate(new.scan_bytes_per_second),
         SCAN_PERIOD => node.scanner.set_period(new.scan_period),
+        MOVES => tunables.moves.set_max(new.max_moves),
+        CONNECTIONS => tunables.max_connections.store(new.max_connections, Ordering::Relaxed),
+        REPORT => {
+            tunables.block_report_interval.set(new.block_report_interval);
+            tunables.report_interval_changed.notify_one();
+        }
+        SPLIT => {
+            let threshold = new.block_report_split_threshold;
+            tunables.block_report_split_threshold.store(threshold, Ordering::Relaxed);
+        }
+        CACHE_REPORT => tunables.cache_report_interval.set(new.cache_report_interval),
         _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     Ok(())

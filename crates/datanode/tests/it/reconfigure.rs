@@ -129,3 +129,44 @@ async fn the_block_scanner_is_turned_on_and_says_how_far_it_is() {
     assert_eq!(value("Last block scanned"), format!("{POOL}:blk_7_1001"));
     assert_eq!(value("More blocks to scan in period"), "false");
 }
+
+const REPORT: &str = "dfs.blockreport.intervalMsec";
+const CONNECTIONS: &str = "dfs.datanode.max.transfer.threads";
+
+/// One report at the start, until a file says otherwise.
+fn report_seldom(config: &mut DataNodeConfig) {
+    let file = config.data_dirs[0].path.join("told");
+    config.reload = Some(Reload::new(move || {
+        let mut settings = DataNodeConfig::default();
+        let mut values = BTreeMap::new();
+        if file.exists() {
+            settings.block_report_interval = Duration::from_millis(100);
+            settings.max_connections = 0;
+            values.insert(REPORT.to_string(), "100".to_string());
+            values.insert(CONNECTIONS.to_string(), "0".to_string());
+        }
+        Ok((settings, values))
+    }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reports_and_connections_follow_their_new_bounds() {
+    let cluster = Cluster::start_tuned(1, report_seldom).await;
+    write_block(&cluster, &[0], 7, 1001, &bytes(1000)).await;
+    std::fs::write(cluster.dir(0).join("told"), "").unwrap();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+    let addr = cluster.node(0).ipc_addr();
+    let admin = RpcClient::new(addr, protocol, "hdfs", RpcClientOptions::default());
+    cluster.name_node.record.lock().unwrap().reports.clear();
+    let start = StartReconfigurationRequestProto {};
+    let _: StartReconfigurationResponseProto =
+        admin.call("startReconfiguration", &start).await.unwrap();
+    for _ in 0..2 {
+        cluster.wait("another report", |record| record.reports.drain().count() > 0).await;
+    }
+    let mut stream = tokio::net::TcpStream::connect(cluster.node(0).xfer_addr()).await.unwrap();
+    let mut byte = [0];
+    let read = tokio::io::AsyncReadExt::read(&mut stream, &mut byte);
+    let read = tokio::time::timeout(Duration::from_secs(30), read).await;
+    assert!(matches!(read.unwrap(), Ok(0) | Err(_)), "no connection is served any more");
+}

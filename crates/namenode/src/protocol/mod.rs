@@ -65,7 +65,7 @@ impl Service for Protocols {
             LIFELINE => datanode::handle_lifeline(node, &call),
             NAMENODE => namenode::handle(node, &call).await,
             HA => ha::handle(node, &call).await,
-            reconfiguration::NAME => reconfigure::handle(node, &call).await,
+            reconfiguration::NAME => reconfigure::handle(&self.0, &call).await,
             USER_MAPPINGS => user_mappings::get_user_mappings(node, &call).await,
             REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,
             REFRESH_POLICY => user_mappings::refresh_authorization_policy(node, &call).await,

@@ -4,10 +4,14 @@
 //! Source: Hadoop 3.5.0 `NameNode#reconfigurePropertyImpl`. Deviation: the interval between rounds of
 //! mending, and how much is scrubbed, can be changed as well.
 
+use std::sync::Arc;
+
+use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::{Settings, query};
 use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 
-use super::refusal::Answer;
+use super::refusal::{Answer, Refusal};
 use crate::NameNode;
 use crate::config::NameNodeConfig;
 use crate::run::cluster_config;
@@ -20,6 +24,8 @@ const MULTIPLIER: &str = "dfs.namenode.replication.work.multiplier.per.iteration
 const INVALIDATE: &str = "dfs.block.invalidate.limit";
 const PENDING: &str = "dfs.namenode.reconstruction.pending.timeout-sec";
 const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
+const PLACEMENT: &str = "dfs.block.replicator.classname";
+const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
@@ -33,17 +39,37 @@ pub const PROPERTIES: &[Property] = &[
     (INVALIDATE, "1000"),
     (PENDING, "300"),
     (INTERVAL, "3s"),
+    (PLACEMENT, "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault"),
+    (DIRECTORY_ITEMS, "1048576"),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
 ];
 
 /// Handles a call of this protocol.
-pub async fn handle(node: &NameNode, call: &Call) -> Answer {
+pub async fn handle(node: &Arc<NameNode>, call: &Call) -> Answer {
     node.check_superuser(call).await?;
-    Ok(node.reconfiguration.call(call, |name, new| apply(node, name, new))?)
+    let (worker, call) = (Arc::clone(node), call.clone());
+    // Files are read, and the log is waited for.
+    let done = tokio::task::spawn_blocking(move || {
+        worker.reconfiguration.call(&call, |name, new| apply(&worker, name, new))
+    });
+    Ok(done.await.map_err(|_| Refusal::io("the reconfiguration was interrupted"))??)
 }
 
+/// Takes one of the settings that commands obey to its new value.
+fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), String> {
+    let settings = node.ns.read(|store| query::settings(store));
+    let mut settings = settings.map_err(|error| error.to_string())?;
+    change(&mut settings);
+    let entry = node.own_entry(Configure { settings });
+    node.ns.submit_blocking(entry).map(drop).map_err(|error| error.to_string())
+}
+
+/// Called outside of the runtime's threads.
 fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
+    if name == DIRECTORY_ITEMS {
+        return configure(node, |settings| settings.directory_items_max = new.max_directory_items);
+    }
     let new = cluster_config(new);
     let mut cluster = node.cluster();
     let mut config = cluster.config().clone();
@@ -56,6 +82,7 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
         INVALIDATE => config.invalidate_limit = new.invalidate_limit,
         PENDING => config.pending_timeout = new.pending_timeout,
         INTERVAL => config.redundancy_interval = new.redundancy_interval,
+        PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
         SCRUB_PERIOD => config.scrub_period = new.scrub_period,
         SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
         _ => return Err(format!("Property {name} is not reconfigurable")),
@@ -84,6 +111,10 @@ mod tests {
             let mut values = BTreeMap::from([("dfs.replication".to_string(), text.clone())]);
             if let Ok(streams) = text.parse() {
                 settings.max_streams = streams;
+                settings.max_directory_items = 3;
+                settings.upgrade_domain_factor = Some(2);
+                values.insert(DIRECTORY_ITEMS.to_string(), "3".to_string());
+                values.insert(PLACEMENT.to_string(), "WithUpgradeDomain".to_string());
                 settings.pending_timeout = Duration::from_secs(99);
                 values.insert(STREAMS.to_string(), text);
             }
@@ -121,9 +152,13 @@ mod tests {
             .await
             .unwrap();
         let changes: Vec<_> = status.changes.iter().map(|c| (&c.name[..], c.new_value())).collect();
-        assert_eq!(changes, [(STREAMS, "17")]);
+        let domains = (PLACEMENT, "WithUpgradeDomain");
+        assert_eq!(changes, [(STREAMS, "17"), domains, (DIRECTORY_ITEMS, "3")]);
+        assert!(status.changes.iter().all(|change| change.error_message.is_none()));
         let now = running.node().cluster().config().clone();
-        assert_eq!(now.max_streams, 17);
+        assert_eq!((now.max_streams, now.upgrade_domain_factor), (17, Some(2)));
+        let limits = running.node().ns.read(|store| query::settings(store)).unwrap();
+        assert_eq!(limits.directory_items_max, 3);
         assert_eq!(now.pending_timeout, Duration::from_secs(300), "its property is as before");
     }
 }

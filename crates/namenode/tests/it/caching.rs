@@ -138,3 +138,52 @@ async fn the_trash_is_emptied_in_two_steps() {
     assert_eq!(client.list("/user/ann/.Trash").await, ["notes"]);
     node.shutdown().await;
 }
+
+/// `dfs.namenode.caching.enabled=false`: directives are kept, and nobody is told to obey them. A page has as many as the
+/// key says.
+#[tokio::test(flavor = "multi_thread")]
+async fn directives_are_only_kept_where_caching_is_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = NameNodeConfig {
+        caching_enabled: false,
+        cache_directives_page: 2,
+        cache_pools_page: 1,
+        ..config(dir.path())
+    };
+    let node = NameNode::start(config).await.unwrap();
+    let mut datanodes = Vec::new();
+    for number in 0..3 {
+        datanodes.push(FakeDataNode::start(&node, number, &[]).await);
+    }
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let block = client.add_block("/f", "writer", None).await;
+    let last = finish(&datanodes, &block, 1000, None).await;
+    assert!(client.complete("/f", "writer", Some(last)).await);
+    for pool in ["p", "q"] {
+        let info = pb::CachePoolInfoProto {
+            pool_name: Some(pool.into()),
+            group_name: Some("staff".into()),
+            ..Default::default()
+        };
+        let _: pb::AddCachePoolResponseProto =
+            client.call("addCachePool", &pb::AddCachePoolRequestProto { info }).await.unwrap();
+    }
+    for _ in 0..3 {
+        let (path, pool) = (Some("/f".into()), Some("p".into()));
+        let info = pb::CacheDirectiveInfoProto { path, pool, ..Default::default() };
+        let request = pb::AddCacheDirectiveRequestProto { info, cache_flags: None };
+        let _: pb::AddCacheDirectiveResponseProto =
+            client.call("addCacheDirective", &request).await.unwrap();
+    }
+    let found = directives(&client, |_| true).await;
+    assert_eq!(found.len(), 2, "a page of two of three");
+    assert!(found.iter().all(|entry| entry.stats.files_needed == 0));
+    let request = pb::ListCachePoolsRequestProto { prev_pool_name: String::new() };
+    let pools: pb::ListCachePoolsResponseProto =
+        client.call("listCachePools", &request).await.unwrap();
+    assert_eq!((pools.entries.len(), pools.has_more), (1, true));
+    let commands = datanodes[0].heartbeat_caching(64 << 20).await;
+    assert!(commands.iter().all(|command| command.blk_id_cmd.is_none()), "{commands:?}");
+    node.shutdown().await;
+}

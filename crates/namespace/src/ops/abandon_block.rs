@@ -29,7 +29,8 @@ encode_struct!(AbandonBlock { path, file, holder, block });
 
 impl AbandonBlock {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        let at = ops::open_file(cx.store, cx.caller, &self.path, self.file, &self.holder)?;
+        let at =
+            ops::open_file(cx.store, (cx.caller, cx.command), &self.path, self.file, &self.holder)?;
         let mut inode = at.existing()?.clone();
         let none = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
         let Some(last) = block::last(cx.store, &inode)? else { return Ok(none) };

@@ -62,6 +62,13 @@ encode_struct!(ChangeAcl { path, change });
 impl ChangeAcl {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         check_enabled(cx.settings)?;
+        cx.command = match self.change {
+            AclChange::Modify { .. } => "ModifyAclEntries",
+            AclChange::Remove { .. } => "RemoveAclEntries",
+            AclChange::RemoveDefault => "RemoveDefaultAcl",
+            AclChange::RemoveAll => "RemoveAcl",
+            AclChange::Set { .. } => "SetAcl",
+        };
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_owner(cx.settings, cx.caller, &at)?;
         let mut inode = at.existing()?.clone();

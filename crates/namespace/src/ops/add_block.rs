@@ -42,7 +42,13 @@ encode_struct!(AddBlock { path, file, holder, previous, previous_crcs, previous_
 impl AddBlock {
     pub(crate) fn plan(&self, store: &dyn StoreRead, settings: &Settings) -> Result<AddBlockPlan> {
         // Whether the caller may is asked when the block is added.
-        let at = ops::open_file(store, &Caller::system(), &self.path, self.file, &self.holder)?;
+        let at = ops::open_file(
+            store,
+            (&Caller::system(), "AddBlock"),
+            &self.path,
+            self.file,
+            &self.holder,
+        )?;
         let inode = at.existing()?;
         if let Some((offset, block)) = self.find_retry(store, inode)? {
             return Ok(AddBlockPlan::Retry { offset, block });
@@ -82,7 +88,6 @@ impl AddBlock {
                 .as_ref()
                 .map_or(String::new(), |w| w.client_machine.clone()),
             penultimate: block::penultimate(store, inode)?,
-            path: at.path,
         })
     }
 
@@ -132,7 +137,8 @@ impl AddBlock {
         if let AddBlockPlan::Retry { offset, block } = self.plan(cx.store, cx.settings)? {
             return Ok(Outcome::BlockAdded { offset, block, retry: true });
         }
-        let at = ops::open_file(cx.store, cx.caller, &self.path, self.file, &self.holder)?;
+        let at =
+            ops::open_file(cx.store, (cx.caller, cx.command), &self.path, self.file, &self.holder)?;
         let mut inode = at.existing()?.clone();
         complete_penultimate(cx, &inode)?;
         if let Some(previous) = self.previous {

@@ -34,7 +34,13 @@ encode_struct!(Complete { path, file, holder, last, last_crcs, min_replicated })
 
 impl Complete {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        let at = match ops::open_file(cx.store, cx.caller, &self.path, self.file, &self.holder) {
+        let at = match ops::open_file(
+            cx.store,
+            (cx.caller, cx.command),
+            &self.path,
+            self.file,
+            &self.holder,
+        ) {
             Err(NamespaceError::LeaseExpired(_)) if self.is_retry(cx)? => {
                 return Ok(Outcome::Flag(true));
             }

@@ -29,7 +29,8 @@ encode_struct!(Fsync { path, file, holder, last_len });
 
 impl Fsync {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        let at = ops::open_file(cx.store, cx.caller, &self.path, self.file, &self.holder)?;
+        let at =
+            ops::open_file(cx.store, (cx.caller, cx.command), &self.path, self.file, &self.holder)?;
         let mut inode = at.existing()?.clone();
         let last = block::last(cx.store, &inode)?;
         if let (Some(len), Some(mut block)) = (self.last_len, last)

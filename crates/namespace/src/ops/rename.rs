@@ -43,9 +43,12 @@ impl Rename {
         if from.path == to.path {
             return Ok(Outcome::Flag(true));
         }
-        let possible = check_destination(&from, &to).is_ok()
-            && to.target().is_none()
-            && to.parent().is_some_and(Inode::is_directory);
+        let fits = match check_destination(&from, &to) {
+            Err(reserved @ NamespaceError::InvalidPath(_)) => return Err(reserved),
+            fits => fits.is_ok(),
+        };
+        let possible =
+            fits && to.target().is_none() && to.parent().is_some_and(Inode::is_directory);
         if possible {
             check_nesting(cx, &from, &to, &snapshottable)?;
             carry(cx, &from, &to, None)?;
@@ -145,7 +148,7 @@ fn check_destination(from: &Resolved, to: &Resolved) -> Result<()> {
             to.path, from.path
         )));
     }
-    if path::is_reserved(&from.path) || path::is_reserved(&to.path) {
+    if from.path == "/.reserved" || to.path == "/.reserved" {
         return Err(NamespaceError::InvalidPath(
             "Invalid path name Cannot rename to or from /.reserved".to_string(),
         ));

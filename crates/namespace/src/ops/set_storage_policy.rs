@@ -76,6 +76,9 @@ encode_struct!(SetStoragePolicy { path, policy });
 impl SetStoragePolicy {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let id = self.policy.as_deref().map_or(Ok(0), id_of)?;
+        if self.policy.is_none() {
+            cx.command = "UnsetStoragePolicy";
+        }
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
         let Some(target) = at.target() else {

@@ -244,8 +244,6 @@ pub enum AddBlockPlan {
     New {
         /// The file.
         file: InodeId,
-        /// Its path now.
-        path: String,
         /// Bytes of a whole block.
         block_size: u64,
         /// Replicas or policy.

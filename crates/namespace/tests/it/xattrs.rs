@@ -1,11 +1,16 @@
 //! Extended attributes, and the paths below `/.reserved`.
 
-use crate::support::{Fs, create, root, said, user};
+use crate::support::{Fs, complete, create, root, said, user};
+use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
+use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::ops::snapshot::AllowSnapshot;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
-use cairn_namespace::{Caller, Settings, query};
+use cairn_namespace::{Caller, Command, Settings, query};
 
 fn name(space: XAttrSpace, name: &str) -> XAttrName {
     XAttrName { space, name: name.into() }
@@ -190,4 +195,60 @@ fn reserved_paths_lead_to_inodes() {
     assert_eq!(said(&fs.err(create("/.reserved/x"))).1, "Invalid path name /.reserved/x");
     let mode = SetPermission { path: "/.reserved".into(), mode: 0o700 };
     assert_eq!(said(&fs.err(mode)).0, "InvalidPathException");
+}
+
+/// Whoever may not change anything below `/.reserved/raw` is told so, whatever is there; names and exceptions are those
+/// that the path stands for.
+#[test]
+fn only_superusers_change_what_they_name_by_a_raw_path() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d");
+    fs.ok(SetPermission { path: "/d".into(), mode: 0o777 });
+    let raw = || "/.reserved//raw/d/none".to_string();
+    let commands: [(Command, &str); 8] = [
+        (SetPermission { path: raw(), mode: 0o777 }.into(), "setPermission"),
+        (Rename { src: raw(), dst: "/d/x".into() }.into(), "rename"),
+        (Mkdirs { path: raw(), mode: 0o755.into(), create_parent: true }.into(), "mkdirs"),
+        (complete("/.reserved/raw/d/none", None).into(), "completeFile"),
+        (SetStoragePolicy { path: raw(), policy: None }.into(), "unsetStoragePolicy"),
+        (SetStoragePolicy { path: raw(), policy: Some("HOT".into()) }.into(), "setStoragePolicy"),
+        (ChangeAcl { path: raw(), change: AclChange::RemoveAll }.into(), "removeAcl"),
+        (SetEcPolicy { path: raw(), policy: None }.into(), "setErasureCodingPolicy"),
+    ];
+    for (command, operation) in commands {
+        // A name with two slashes may not be made.
+        let made = operation == "mkdirs";
+        let want = match made {
+            true => "Invalid path name Invalid file name: /.reserved//raw/d/none".to_string(),
+            false => format!(
+                "Access denied for user bob. Superuser privilege is required for operation {operation}"
+            ),
+        };
+        assert_eq!(said(&fs.run(user("bob"), command).unwrap_err()).1, want);
+    }
+    let missing = SetPermission { path: raw(), mode: 0o777 };
+    assert_eq!(said(&fs.err(missing)).1, "Directory/File does not exist /d/none");
+    let nowhere = RenameTo {
+        src: "/d".into(),
+        dst: "/.reserved/raw/.reserved/x".into(),
+        overwrite: false,
+        to_trash: false,
+    };
+    let text = "rename destination parent /.reserved/x not found.";
+    assert_eq!(said(&fs.err(nowhere)).1, text);
+}
+
+/// Snapshots are allowed by names only: reserved ones are names like others there.
+#[test]
+fn a_directory_is_made_snapshottable_by_its_own_name() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d");
+    let id = fs.status("/d").unwrap().inode.id.0;
+    for path in [format!("/.reserved/.inodes/{id}"), "/.reserved/raw/d".to_string()] {
+        let refused = said(&fs.err(AllowSnapshot { path: path.clone() })).1;
+        assert_eq!(refused, format!("Directory does not exist: {path}"));
+    }
+    fs.ok(AllowSnapshot { path: "/d".into() });
+    fs.mkdirs(&format!("/.reserved/.inodes/{id}/../e"));
+    assert_eq!(fs.names("/"), ["d"], "what follows the directory above is not looked at");
 }

@@ -50,7 +50,7 @@ fn as_many_holders_as_wanted_take_a_block_and_all_give_it_up_again() {
     assert_eq!(chosen.len(), 2);
     assert!(!chosen.contains(&3), "it has no replica");
     assert!(takers(&orders(&mut world, &memory), id).is_empty(), "told a moment ago");
-    world.now = at(world.now.mono_ms + RETRY_MS);
+    world.now = at(world.now.mono_ms + 30_000);
     assert_eq!(takers(&orders(&mut world, &memory), id), chosen, "told again");
 
     for node in &chosen {

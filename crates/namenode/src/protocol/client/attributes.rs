@@ -37,13 +37,14 @@ pub async fn get_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let found = node
         .query(call, |store, caller| {
             query::check_readable(store, caller, path)?;
-            query::get_file_info(store, caller, path)
+            let status = query::get_file_info(store, caller, path)?;
+            status.map_or_else(|| query::real_path(store, path).map(Err), |status| Ok(Ok(status)))
         })
         .await?;
-    let Some(status) = found else {
+    let status = found.map_err(|path| {
         let message = format!("File/Directory does not exist: {path}");
-        return Err(Refusal::new(class::FILE_NOT_FOUND, message));
-    };
+        Refusal::new(class::FILE_NOT_FOUND, message)
+    })?;
     let storage_policy = to_proto(StoragePolicy::by_id(status.storage_policy));
     answer(&pb::GetStoragePolicyResponseProto { storage_policy })
 }

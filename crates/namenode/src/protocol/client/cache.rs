@@ -19,10 +19,6 @@ use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use crate::NameNode;
 use crate::caching::CacheFigures;
 
-/// Pools of one answer. Source: Hadoop 3.5.0 `dfs.namenode.list.cache.pools.num.responses`.
-const POOLS_PAGE: usize = 100;
-/// Directives of one answer. Source: Hadoop 3.5.0 `dfs.namenode.list.cache.directives.num.responses`.
-const DIRECTIVES_PAGE: usize = 100;
 /// Directives read at a time.
 const READ_PAGE: usize = 256;
 /// In the flags of a call: do not ask whether the pool has room (`CacheFlagProto.FORCE`).
@@ -67,10 +63,11 @@ pub async fn remove_pool(node: &NameNode, call: &Call) -> Answer {
 pub async fn list_pools(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ListCachePoolsRequestProto = call.decode()?;
     let scanned = node.caching.figures().await;
+    let page = node.config.cache_pools_page.max(1);
     let ask = node.query(call, |store, caller| {
-        let mut pools = cache::pools_after(store, &request.prev_pool_name, POOLS_PAGE + 1)?;
-        let has_more = pools.len() > POOLS_PAGE;
-        pools.truncate(POOLS_PAGE);
+        let mut pools = cache::pools_after(store, &request.prev_pool_name, page + 1)?;
+        let has_more = pools.len() > page;
+        pools.truncate(page);
         let mut seen = Vec::new();
         for pool in pools {
             seen.push((cache::is_visible(store, caller, &pool)?, pool));
@@ -165,13 +162,14 @@ pub async fn list_directives(node: &NameNode, call: &Call) -> Answer {
             && wanted.pool.as_ref().is_none_or(|pool| *pool == directive.pool)
             && wanted.path.as_ref().is_none_or(|path| *path == directive.path)
     };
+    let most = node.config.cache_directives_page.max(1);
     let ask = node.query(call, |store, caller| {
         let mut found = Vec::new();
         loop {
             let page = cache::directives_from(store, from, READ_PAGE)?;
             let full = page.len() == READ_PAGE && only.is_none();
             for directive in page {
-                if found.len() == DIRECTIVES_PAGE {
+                if found.len() == most {
                     return Ok((found, true));
                 }
                 from = directive.id + 1;

@@ -37,6 +37,9 @@ pub async fn unset_policy(node: &NameNode, call: &Call) -> Answer {
 pub async fn get_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetErasureCodingPolicyRequestProto = call.decode()?;
     let path = &request.src;
+    if path == "/.reserved" {
+        return answer(&pb::GetErasureCodingPolicyResponseProto { ec_policy: None });
+    }
     let found = node.query(call, |store, caller| query::get_ec_policy(store, caller, path)).await?;
     let found = found.filter(|policy| policy.id != PolicyId::REPLICATION);
     let ec_policy = found.map(|policy| convert::policy(&policy, None));

@@ -11,9 +11,6 @@ use super::super::refusal::{Answer, answer};
 use super::{acl, attributes};
 use crate::NameNode;
 
-/// Events of one answer. Source: Hadoop 3.5.0 `dfs.namenode.inotify.max.events.per.rpc`.
-const EVENTS_MAX: usize = 1000;
-
 /// The number of the last log entry.
 ///
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getCurrentEditLogTxid`.
@@ -31,7 +28,7 @@ pub async fn get_edits_from_txid(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     node.ns.watch_events().await?;
     let from = u64::try_from(request.txid).unwrap_or(0);
-    let told = node.ns.events_since(from, EVENTS_MAX);
+    let told = node.ns.events_since(from, node.config.inotify_events_page.max(1));
     let (first_txid, last_txid) =
         told.seen.map_or((-1, -1), |(first, last)| (signed(first), signed(last)));
     let batch = told.batches.into_iter().map(|batch| pb::EventBatchProto {

@@ -211,7 +211,6 @@ fn plan(
             (choose_targets(node, cluster, &wanted, request)?, None)
         }
         AddBlockPlan::New {
-            path,
             block_size,
             redundancy,
             storage_policy,
@@ -229,8 +228,13 @@ fn plan(
                 return Ok((false, None));
             }
             let client_machine = &client_machine;
-            let wanted =
-                Wanted { path: &path, redundancy, block_size, storage_policy, client_machine };
+            let wanted = Wanted {
+                path: &request.src,
+                redundancy,
+                block_size,
+                storage_policy,
+                client_machine,
+            };
             (choose_targets(node, cluster, &wanted, request)?, open.map(|block| block.id))
         }
     };

@@ -103,12 +103,23 @@ async fn file_status(
     call: &Call,
     path: &str,
 ) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
-    if query::is_reserved_root(path) {
-        return Ok(Some(locate::reserved_status()));
-    }
     match file_info(node, call, path).await? {
         Some(status) => Ok(Some(locate::file_status(&status, ""))),
-        None => snapshot::file_info(node, call, path).await,
+        None => shown(node, call, path).await,
+    }
+}
+
+/// The status of what is shown although there is no inode: `/.reserved` and `.snapshot`.
+async fn shown(
+    node: &NameNode,
+    call: &Call,
+    path: &str,
+) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
+    let caller = node.caller(call).await;
+    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, &caller, path));
+    match is_reserved {
+        Ok(true) => Ok(Some(locate::reserved_status())),
+        _ => snapshot::file_info(node, call, path).await,
     }
 }
 
@@ -135,7 +146,7 @@ pub async fn get_located_file_info(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetLocatedFileInfoRequestProto = call.decode()?;
     let path = request.src.unwrap_or_default();
     let Some(status) = file_info(node, call, &path).await? else {
-        let fs = snapshot::file_info(node, call, &path).await?;
+        let fs = shown(node, call, &path).await?;
         return answer(&pb::GetLocatedFileInfoResponseProto { fs });
     };
     let mut fs = locate::file_status(&status, "");
@@ -172,7 +183,7 @@ pub(super) fn listing(
     start_after: &[u8],
     need_location: bool,
 ) -> Result<Option<pb::DirectoryListingProto>, Refusal> {
-    if query::is_reserved_root(path) {
+    if node.ns.read(|store| query::is_reserved_root(store, caller, path))? {
         return Ok(Some(locate::reserved_listing(node)));
     }
     let limit = node.config.listing_limit.max(1);
@@ -331,7 +342,7 @@ pub async fn get_enclosing_root(node: &NameNode, call: &Call) -> Answer {
 pub async fn get_link_target(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetLinkTargetRequestProto = call.decode()?;
     let path = &request.path;
-    Err(match file_info(node, call, path).await? {
+    Err(match file_status(node, call, path).await? {
         None => Refusal::new(class::FILE_NOT_FOUND, format!("File does not exist: {path}")),
         Some(_) => Refusal::io(format!("Path {path} is not a symbolic link")),
     })

@@ -352,7 +352,9 @@ pub(super) fn cache_report(node: &NameNode, call: &Call) -> Answer {
     let reporter = cluster.registered(uuid).map_err(|_| {
         Refusal::io(format!("processCacheReport from dead or unregistered datanode: {uuid}"))
     })?;
-    cluster.cache_report(reporter, request.blocks.iter().map(|id| BlockId(*id as i64)));
+    if node.config.caching_enabled {
+        cluster.cache_report(reporter, request.blocks.iter().map(|id| BlockId(*id as i64)));
+    }
     answer(&dn::CacheReportResponseProto { cmd: None })
 }
 

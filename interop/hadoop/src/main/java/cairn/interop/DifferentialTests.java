@@ -29,11 +29,12 @@ final class DifferentialTests {
         Differential both =
             new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf())) {
       int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
-      for (int seed = 0; seed < seeds; seed++) {
+      int first = Integer.getInteger("interop.first", 0);
+      for (int seed = first; seed < first + seeds; seed++) {
         int s = seed;
         x.runner().test("differential/" + s, () -> both.run(s, CALLS));
       }
-      for (int seed = 0; seed < seeds / 7; seed++) {
+      for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
         x.runner().test("differential/caching-" + s, () -> both.run(s, CALLS, CACHING));
       }

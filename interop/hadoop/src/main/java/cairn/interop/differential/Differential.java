@@ -22,7 +22,8 @@ public final class Differential implements AutoCloseable {
   private static final List<Set<String>> FAMILIES =
       List.of(
           families("tree,acls,files,attributes,ec,quotas,snapshots"),
-          families("tree,files,attributes,quotas,quota-types,snapshots"));
+          families("tree,files,attributes,quotas,quota-types,snapshots"),
+          families("tree,raw,acls,files,attributes,ec,quotas,snapshots"));
 
   /** Calls that change nothing. */
   private static final Pattern READS = Pattern.compile("^(get|list|check|is)");
@@ -40,10 +41,11 @@ public final class Differential implements AutoCloseable {
   /** Connects to both. The system property {@code interop.families} names the families of calls to make. */
   public Differential(String hadoop, Configuration hadoopConf, String target, Configuration targetConf)
       throws Exception {
-    this.hadoop = new Side(URI.create(hadoop), hadoopConf, Generator.USERS);
-    this.target = new Side(URI.create(target), targetConf, Generator.USERS);
     String named = System.getProperty("interop.families");
     families = named == null ? FAMILIES : List.of(families(named));
+    boolean reserved = families.stream().anyMatch(f -> f.contains("raw"));
+    this.hadoop = new Side(URI.create(hadoop), hadoopConf, Generator.USERS, reserved);
+    this.target = new Side(URI.create(target), targetConf, Generator.USERS, reserved);
     for (Side side : List.of(this.hadoop, this.target)) {
       for (String policy : List.of("RS-3-2-1024k", "XOR-2-1-1024k")) {
         side.superuser().enableErasureCodingPolicy(policy);
@@ -133,7 +135,7 @@ public final class Differential implements AutoCloseable {
    * changes nothing here.
    */
   private void levelParents(String root, Call call) throws Exception {
-    String path = call.text().split(" ")[1].replace("~", root);
+    String path = call.text().split(" ")[1].replace("/.reserved/raw", "").replace("~", root);
     for (int end = path.lastIndexOf('/'); end > root.length(); end = path.lastIndexOf('/', end - 1)) {
       String folder = path.substring(0, end);
       if (hadoop.has(folder) && !target.has(folder)) {

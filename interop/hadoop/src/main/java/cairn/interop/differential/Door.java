@@ -1,6 +1,8 @@
 package cairn.interop.differential;
 
 import java.util.Map;
+import java.util.function.ToLongFunction;
+import java.util.regex.Pattern;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
 
@@ -11,10 +13,22 @@ import org.apache.hadoop.hdfs.protocol.ClientProtocol;
  * @param files the file system, for what needs DataNodes
  * @param root the folder that the paths of calls are in
  * @param ids the id of each file that a call has left open, by its path
+ * @param inodes the id of the inode at a path, or that of none
  */
-record Door(ClientProtocol name, DistributedFileSystem files, String root, Map<String, Long> ids) {
-  /** The path that a call means by {@code path}: {@code ~} stands for the folder of the run. */
+record Door(
+    ClientProtocol name,
+    DistributedFileSystem files,
+    String root,
+    Map<String, Long> ids,
+    ToLongFunction<String> inodes) {
+  private static final Pattern INODE = Pattern.compile("\\[(.*?)\\]");
+
+  /**
+   * The path that a call means by {@code path}: {@code ~} stands for the folder of the run, a path in brackets for the
+   * id of the inode that is there.
+   */
   String at(String path) {
-    return path.replace("~", root);
+    String at = path.replace("~", root);
+    return INODE.matcher(at).replaceAll(found -> "" + inodes.applyAsLong(found.group(1)));
   }
 }

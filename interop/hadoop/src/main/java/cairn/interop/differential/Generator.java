@@ -101,6 +101,9 @@ final class Generator {
   String path(StringBuilder text) {
     int die = random.nextInt(100);
     String p = plain();
+    if (families.contains("raw") && chance(50)) {
+      return arg(text, reserved(p));
+    }
     if (die < 3) {
       p = "~";
     } else if (die < 5) {
@@ -109,10 +112,35 @@ final class Generator {
     return arg(text, p);
   }
 
+  /** A path in the corner of reserved names: mostly one by which {@code p}, or what is in it, is reached. */
+  private String reserved(String p) {
+    return switch (random.nextInt(20)) {
+      case 0, 1, 2, 3, 4, 5, 6, 7, 8 -> "/.reserved/raw" + p;
+      case 9, 10, 11, 12 -> "/.reserved/.inodes/[" + p + "]";
+      case 13, 14, 15 -> "/.reserved/.inodes/[" + p + "]/" + pick(NAMES);
+      case 16 -> "/.reserved/.inodes/[" + p + "]/" + pick(List.of("..", "../a", ".", ""));
+      case 17 -> "/.reserved/raw/.reserved/" + pick(List.of("raw" + p, ".inodes/[" + p + "]", "x", ""));
+      default ->
+          pick(
+              List.of(
+                  "/.reserved",
+                  "/.reserved/",
+                  "/.reserved/raw",
+                  "/.reserved/raw/",
+                  "/.reserved/raw/.reserved",
+                  "/.reserved/.inodes",
+                  "/.reserved/.inodes/",
+                  "/.reserved/.inodes/x",
+                  "/.reserved/.inodes/-1",
+                  "/.reserved/.inodes/0",
+                  "/.reserved/other",
+                  "/.reserved/other/a",
+                  "/.reserved/rawer/a",
+                  "/.reserved//raw" + p));
+    };
+  }
+
   private String odd(String p) {
-    if (families.contains("raw") && chance(15)) {
-      return "/.reserved/raw" + p;
-    }
     if (families.contains("snapshots") && chance(15)) {
       return p + "/.snapshot/s0/a";
     }

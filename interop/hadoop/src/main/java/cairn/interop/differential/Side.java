@@ -14,6 +14,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.QuotaUsage;
 import org.apache.hadoop.fs.StorageType;
+import org.apache.hadoop.fs.XAttr;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
 import org.apache.hadoop.hdfs.DFSUtilClient;
@@ -29,16 +30,20 @@ import org.apache.hadoop.security.UserGroupInformation;
 
 /** One of the two file systems that get the same calls. */
 final class Side implements AutoCloseable {
+  private static final long NO_INODE = 1L << 40;
+
   private final String superuser = UserGroupInformation.getCurrentUser().getShortUserName();
   private final Map<String, ClientProtocol> names = new HashMap<>();
   private final Map<String, DistributedFileSystem> files = new HashMap<>();
   private Map<String, Long> ids = new HashMap<>();
   private final Set<Long> limited = new LinkedHashSet<>();
+  private final boolean reserved;
   private String root = "/";
   private DFSInotifyEventInputStream watched;
 
-  /** Connects as the superuser and as each of {@code users}. */
-  Side(URI uri, Configuration conf, List<String> users) throws Exception {
+  /** Connects as the superuser and as each of {@code users}; {@code reserved}: calls may reach the root. */
+  Side(URI uri, Configuration conf, List<String> users, boolean reserved) throws Exception {
+    this.reserved = reserved;
     open(uri, conf, "superuser", UserGroupInformation.getCurrentUser());
     for (String user : users) {
       open(uri, conf, user, UserGroupInformation.createRemoteUser(user));
@@ -65,10 +70,31 @@ final class Side implements AutoCloseable {
   void begin(String folder) throws IOException {
     superuser().mkdirs(folder, FsPermission.createImmutable((short) 0777), true);
     superuser().setPermission(folder, FsPermission.createImmutable((short) 0777));
+    if (reserved) {
+      levelRoot();
+    }
     root = folder;
     ids = new HashMap<>();
     watched = files.get("superuser").getInotifyEventStream();
     limited.clear();
+  }
+
+  /** Makes the root what it was: by reserved names calls reach it. */
+  private void levelRoot() throws IOException {
+    ClientProtocol name = superuser();
+    name.setOwner("/", superuser, "supergroup");
+    name.removeAcl("/");
+    name.setPermission("/", FsPermission.getDirDefault());
+    name.setQuota("/", Long.MAX_VALUE, HdfsConstants.QUOTA_RESET, null);
+    name.unsetStoragePolicy("/");
+    try {
+      name.unsetErasureCodingPolicy("/");
+    } catch (RemoteException e) {
+      // There is none.
+    }
+    for (XAttr attribute : name.listXAttrs("/")) {
+      name.removeXAttr("/", attribute);
+    }
   }
 
   /** What those are told who have watched since the beginning. */
@@ -151,9 +177,19 @@ final class Side implements AutoCloseable {
     superuser().delete(path, true);
   }
 
+  /** The id of the inode at {@code path}; that of none if there is nothing. */
+  private long inode(String path) {
+    try {
+      HdfsFileStatus status = superuser().getFileInfo(path);
+      return status == null ? NO_INODE : status.getFileId();
+    } catch (IOException e) {
+      return NO_INODE;
+    }
+  }
+
   /** What {@code call} is answered here: its result, or the class and message of its exception. */
   String answer(Call call) {
-    Door door = new Door(names.get(call.user()), files.get(call.user()), root, ids);
+    Door door = new Door(names.get(call.user()), files.get(call.user()), root, ids, this::inode);
     String answer;
     try {
       answer = call.body().on(door);
@@ -181,6 +217,7 @@ final class Side implements AutoCloseable {
         .replaceAll("blk_-?\\d+(_\\d+)?", "blk")
         .replaceAll("BP-\\d+-[0-9.]+-\\d+", "BP")
         .replaceAll("127\\.0\\.0\\.1(:\\d+)?", "HOST")
+        .replaceAll("\\.inodes/(\\d+|\\[[^\\]]*\\])", ".inodes/N")
         .replaceAll("inode \\d+", "inode N")
         .replaceAll("inodeId? ?=? ?\\d+", "inode N")
         .replaceAll("[iI]d=\\d+", "id=N")
