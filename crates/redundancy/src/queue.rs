@@ -6,6 +6,7 @@
 //!
 //! Source: Hadoop 3.5.0 `LowRedundancyBlocks`. Deviation: Hadoop looks at such blocks in every round.
 
+use crate::block_set::BlockSet;
 use crate::stats::{BlockCounts, GroupCounts};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,10 +76,54 @@ impl Risk {
     }
 }
 
-/// A block in the queues.
-#[derive(Clone, Copy, Debug)]
-struct Queued {
-    risk: Risk,
+/// A risk in eight bytes: after a start millions of blocks can be queued until the last reports are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    live: u16,
+    leaving: u16,
+    expected: u16,
+    /// [`REPLICATED`] for none.
+    striped_data_units: u8,
+    parity_units: u8,
+}
+
+/// No group has as many data units.
+const REPLICATED: u8 = u8::MAX;
+
+impl From<&Risk> for Packed {
+    fn from(risk: &Risk) -> Packed {
+        let number = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        let units = |count: usize| u8::try_from(count).unwrap_or(u8::MAX).min(REPLICATED - 1);
+        Packed {
+            live: number(risk.live),
+            leaving: number(risk.leaving),
+            expected: number(risk.expected),
+            striped_data_units: risk.striped_data_units.map_or(REPLICATED, units),
+            parity_units: units(risk.parity_units),
+        }
+    }
+}
+
+impl Packed {
+    fn risk(self) -> Risk {
+        let Packed { striped_data_units: units, .. } = self;
+        Risk {
+            live: usize::from(self.live),
+            leaving: usize::from(self.leaving),
+            expected: usize::from(self.expected),
+            striped_data_units: (units != REPLICATED).then_some(usize::from(units)),
+            parity_units: usize::from(self.parity_units),
+        }
+    }
+
+    fn level(self) -> usize {
+        self.risk().priority() as usize
+    }
+}
+
+/// What was in the way of a block in the queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hindered {
     /// When to look at it again, if it was put aside.
     wake_ms: Option<u64>,
     /// How often it was put aside in a row.
@@ -87,78 +132,81 @@ struct Queued {
     cramped_ms: Option<u64>,
 }
 
-impl Queued {
-    fn level(&self) -> usize {
-        self.risk.priority() as usize
-    }
-}
-
 /// The queues, each in the order of block ids.
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
-    levels: [BTreeSet<BlockId>; 5],
+    levels: [BlockSet; 5],
     /// Those of each level that were not put aside.
-    awake: [BTreeSet<BlockId>; 5],
+    awake: [BlockSet; 5],
     /// Those that were, by the time to look at them again.
     aside: BTreeSet<(u64, BlockId)>,
-    places: BTreeMap<BlockId, Queued>,
+    places: BTreeMap<BlockId, Packed>,
+    /// Those of them that something was in the way of.
+    hindered: BTreeMap<BlockId, Hindered>,
 }
 
 impl Queues {
     /// Puts a block where its risk wants it, taking it from where it was. It is looked at with the next
     /// round, also if it was put aside.
     pub fn put(&mut self, id: BlockId, risk: &Risk) {
-        let before = self.places.get(&id);
-        let naps = before.filter(|queued| queued.risk == *risk).map_or(0, |q| q.naps);
-        let cramped_ms = before.and_then(|queued| queued.cramped_ms);
+        let packed = Packed::from(risk);
+        let is_as_before = self.places.get(&id) == Some(&packed);
+        let before = self.hindered.get(&id).copied().unwrap_or_default();
         self.remove(id);
-        self.places.insert(id, Queued { risk: *risk, wake_ms: None, naps, cramped_ms });
-        let level = risk.priority() as usize;
-        self.levels[level].insert(id);
-        self.awake[level].insert(id);
+        self.places.insert(id, packed);
+        let naps = if is_as_before { before.naps } else { 0 };
+        if naps > 0 || before.cramped_ms.is_some() {
+            self.hindered.insert(id, Hindered { wake_ms: None, naps, ..before });
+        }
+        self.levels[packed.level()].insert(id);
+        self.awake[packed.level()].insert(id);
     }
 
     /// Takes a block out. Returns whether it was queued.
     pub fn remove(&mut self, id: BlockId) -> bool {
-        let Some(queued) = self.places.remove(&id) else { return false };
-        self.awake[queued.level()].remove(&id);
-        if let Some(wake_ms) = queued.wake_ms {
+        let Some(packed) = self.places.remove(&id) else { return false };
+        self.awake[packed.level()].remove(id);
+        if let Some(wake_ms) = self.hindered.remove(&id).and_then(|hindered| hindered.wake_ms) {
             self.aside.remove(&(wake_ms, id));
         }
-        self.levels[queued.level()].remove(&id)
+        self.levels[packed.level()].remove(id);
+        true
     }
 
     /// Where a block is queued.
     pub fn priority(&self, id: BlockId) -> Option<Priority> {
-        self.places.get(&id).map(|queued| queued.risk.priority())
+        self.places.get(&id).map(|packed| packed.risk().priority())
     }
 
     /// Puts a block aside until `wake_ms`, a time of the monotonic clock.
     pub(crate) fn put_aside(&mut self, id: BlockId, wake_ms: u64) {
-        let Some(queued) = self.places.get_mut(&id) else { return };
-        if let Some(before) = queued.wake_ms.replace(wake_ms) {
+        let Some(packed) = self.places.get(&id) else { return };
+        let hindered = self.hindered.entry(id).or_default();
+        if let Some(before) = hindered.wake_ms.replace(wake_ms) {
             self.aside.remove(&(before, id));
         }
-        queued.naps = queued.naps.saturating_add(1);
-        self.awake[queued.level()].remove(&id);
+        hindered.naps = hindered.naps.saturating_add(1);
+        self.awake[packed.level()].remove(id);
         self.aside.insert((wake_ms, id));
     }
 
     /// How often a block was put aside in a row.
     pub(crate) fn naps(&self, id: BlockId) -> u32 {
-        self.places.get(&id).map_or(0, |queued| queued.naps)
+        self.hindered.get(&id).map_or(0, |hindered| hindered.naps)
     }
 
     /// No node can take what a block lacks. Returns since when that is so.
     pub(crate) fn note_no_room(&mut self, id: BlockId, now_ms: u64) -> u64 {
-        let queued = self.places.get_mut(&id);
-        queued.map_or(now_ms, |queued| *queued.cramped_ms.get_or_insert(now_ms))
+        if !self.places.contains_key(&id) {
+            return now_ms;
+        }
+        *self.hindered.entry(id).or_default().cramped_ms.get_or_insert(now_ms)
     }
 
     /// Some node could.
     pub(crate) fn note_room(&mut self, id: BlockId) {
-        if let Some(queued) = self.places.get_mut(&id) {
-            queued.cramped_ms = None;
+        if let Some(hindered) = self.hindered.get_mut(&id) {
+            hindered.cramped_ms = None;
         }
     }
 
@@ -166,9 +214,11 @@ impl Queues {
     pub(crate) fn wake(&mut self, now_ms: u64) {
         while let Some((_, id)) = self.aside.first().copied().filter(|(ms, _)| *ms <= now_ms) {
             self.aside.pop_first();
-            if let Some(queued) = self.places.get_mut(&id) {
-                queued.wake_ms = None;
-                self.awake[queued.level()].insert(id);
+            if let Some(hindered) = self.hindered.get_mut(&id) {
+                hindered.wake_ms = None;
+            }
+            if let Some(packed) = self.places.get(&id) {
+                self.awake[packed.level()].insert(id);
             }
         }
     }
@@ -180,14 +230,12 @@ impl Queues {
 
     /// Up to `limit` blocks of a level with ids after `after`, in order, without those put aside.
     pub fn after(&self, level: Priority, after: Option<BlockId>, limit: usize) -> Vec<BlockId> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let from = after.map_or(Unbounded, Excluded);
-        self.awake[level as usize].range((from, Unbounded)).take(limit).copied().collect()
+        self.awake[level as usize].iter_after(after).take(limit).collect()
     }
 
     /// The blocks of a level, in order.
     pub fn level(&self, level: Priority) -> impl Iterator<Item = BlockId> + '_ {
-        self.levels[level as usize].iter().copied()
+        self.levels[level as usize].iter_after(None)
     }
 
     /// All queued blocks and groups.
@@ -202,7 +250,8 @@ impl Queues {
 
     /// Adds what is queued to the figures of the cluster.
     pub(crate) fn count(&self, blocks: &mut BlockCounts, groups: &mut GroupCounts) {
-        for (id, Queued { risk, .. }) in &self.places {
+        for (id, packed) in &self.places {
+            let risk = packed.risk();
             let priority = risk.priority();
             let one_copy = risk.striped_data_units.is_none() && risk.expected == 1;
             let (low, missing, highest, spread) = if id.is_striped() {

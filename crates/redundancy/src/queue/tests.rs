@@ -80,3 +80,43 @@ fn the_figures_tell_missing_from_low() {
     let want = GroupCounts { low_redundancy: 1, missing: 1, ..GroupCounts::default() };
     assert_eq!(groups, want);
 }
+
+#[test]
+fn a_queued_block_takes_few_bytes() {
+    assert_eq!((size_of::<BlockId>(), size_of::<Packed>()), (8, 8));
+    let risks = [
+        Risk { live: 2, leaving: 1, expected: 3, striped_data_units: None, parity_units: 0 },
+        Risk { live: 7, leaving: 0, expected: 9, striped_data_units: Some(6), parity_units: 3 },
+        Risk { live: 1, leaving: 0, expected: 4, striped_data_units: Some(0), parity_units: 4 },
+    ];
+    for risk in risks {
+        assert_eq!(Packed::from(&risk).risk(), risk);
+    }
+}
+
+/// What was in the way of a block is known for as long as it is queued with the same risk.
+#[test]
+fn naps_end_with_another_risk_and_the_time_without_room_does_not() {
+    let risk =
+        |live| Risk { live, leaving: 0, expected: 3, striped_data_units: None, parity_units: 0 };
+    let mut queues = Queues::default();
+    let id = BlockId(7);
+    assert_eq!(queues.note_no_room(id, 5), 5);
+    queues.put(id, &risk(2));
+    queues.put_aside(id, 100);
+    assert_eq!(queues.note_no_room(id, 20), 20);
+    assert!(queues.after(Priority::Low, None, 9).is_empty());
+    assert_eq!(queues.level(Priority::Low).collect::<Vec<_>>(), [id]);
+    queues.wake(100);
+    assert_eq!(queues.after(Priority::Low, None, 9), [id]);
+    queues.put(id, &risk(2));
+    assert_eq!((queues.naps(id), queues.note_no_room(id, 30)), (1, 20));
+    queues.put(id, &risk(1));
+    assert_eq!((queues.naps(id), queues.note_no_room(id, 30)), (0, 20));
+    queues.put_aside(id, 200);
+    queues.remove(id);
+    queues.wake_all();
+    assert!(queues.is_empty() && queues.after(Priority::Highest, None, 9).is_empty());
+    queues.put(id, &risk(1));
+    assert_eq!((queues.naps(id), queues.note_no_room(id, 40)), (0, 40));
+}
