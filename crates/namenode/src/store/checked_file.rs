@@ -189,4 +189,110 @@ mod tests {
         let error = file.read(0, &mut all).unwrap_err().to_string();
         assert!(error.contains("the 4096 bytes at 8192 are not"), "{error}");
     }
+
+    /// The files of a store and its CRCs at one moment.
+    type Image = Vec<(&'static str, Vec<u8>)>;
+
+    fn image(dir: &Path) -> Image {
+        let read = |name| (name, std::fs::read(dir.join(name)).unwrap());
+        ["db", "db.crc-0", "db.crc-1"].map(read).to_vec()
+    }
+
+    /// Keeps what a crash would leave: before each write, and with each length of a table that is being written.
+    #[derive(Debug)]
+    struct Crashing {
+        file: CheckedFile,
+        dir: PathBuf,
+        images: std::sync::Arc<Mutex<Vec<Image>>>,
+    }
+
+    impl Crashing {
+        fn keep(&self, image: Image) {
+            self.images.lock().unwrap().push(image);
+        }
+    }
+
+    impl StorageBackend for Crashing {
+        fn len(&self) -> io::Result<u64> {
+            self.file.len()
+        }
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.file.read(offset, out)
+        }
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.file.set_len(len)
+        }
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.keep(image(&self.dir));
+            self.file.write(offset, data)
+        }
+        fn sync_data(&self) -> io::Result<()> {
+            let before = image(&self.dir);
+            self.file.sync_data()?;
+            let after = image(&self.dir);
+            for at in 1..3 {
+                let table = &after[at].1;
+                if before[at].1 == *table {
+                    continue;
+                }
+                for len in [0, 1, 31, 32, 33, table.len() / 2, table.len() - 4, table.len() - 1] {
+                    let mut cut = before.clone();
+                    cut[at].1 = table[..len.min(table.len())].to_vec();
+                    self.keep(cut);
+                }
+            }
+            self.keep(after);
+            Ok(())
+        }
+        fn close(&self) -> io::Result<()> {
+            self.file.close()
+        }
+    }
+
+    #[test]
+    fn a_crash_at_any_write_leaves_a_store_that_need_not_be_read_from_end_to_end() {
+        use super::super::{Layer, Store, write_file};
+        use cairn_namespace::store::{StoreRead, Table};
+        use std::ops::ControlFlow;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        drop(Store::open(&path, 1 << 20).unwrap());
+        let (file, is_known) = CheckedFile::open(&path).unwrap();
+        assert!(is_known);
+        let images = std::sync::Arc::default();
+        let (kept, at) = (std::sync::Arc::clone(&images), dir.path().to_path_buf());
+        let backend = Crashing { file, dir: at, images: kept };
+        let database = redb::Database::builder().create_with_backend(backend).unwrap();
+        // So that old pages are used again.
+        for round in 1..6_u64 {
+            let layer = Layer::default();
+            for number in 0..50_u64 {
+                let key = (number * round).to_be_bytes();
+                layer.put(Table::Inode, &key, Some(&[round as u8; 40]), round);
+            }
+            write_file(&database, Some(round), &layer).unwrap();
+        }
+        drop(database);
+        let images = std::mem::take(&mut *images.lock().unwrap());
+        assert!(images.len() > 100, "{}", images.len());
+        let mut last = 0;
+        for image in images {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, bytes) in image {
+                std::fs::write(dir.path().join(name), bytes).unwrap();
+            }
+            let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+            assert!(store.is_unread(), "it was read from end to end");
+            assert!(store.applied() >= last, "{} after {last}", store.applied());
+            last = store.applied();
+            let mut newest = 0;
+            let mut see = |_: &[u8], value: &[u8]| {
+                newest = newest.max(value[0]);
+                ControlFlow::Continue(())
+            };
+            store.snapshot().scan(Table::Inode, &[], &[], &mut see).unwrap();
+            assert_eq!(u64::from(newest), last);
+        }
+        assert_eq!(last, 5);
+    }
 }
