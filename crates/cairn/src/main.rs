@@ -101,6 +101,9 @@ fn main() -> ExitCode {
 
 fn run(cairn: Cairn) -> Result<ExitCode> {
     let settings = cairn.settings;
+    if matches!(cairn.command, Command::Namenode(_)) {
+        cairn_namenode::memory::keep_compact();
+    }
     let runtime = output::runtime()?;
     let code = runtime.block_on(async {
         match cairn.command {

@@ -12,6 +12,7 @@ pub mod journal;
 mod lazy_files;
 mod leases;
 pub mod lookup;
+pub mod memory;
 pub mod node;
 mod pages;
 pub mod protocol;
