@@ -37,7 +37,9 @@ const TICK_MAX: Duration = Duration::from_secs(1);
 /// The shortest.
 const TICK_MIN: Duration = Duration::from_millis(20);
 /// Inodes and blocks of deleted trees that one command removes.
-const PURGE_LIMIT: u64 = 2000;
+const PURGE_LIMIT: u64 = 500;
+/// Longest rest between two of these.
+const PURGE_REST_MAX: Duration = Duration::from_millis(100);
 
 /// Why a NameNode does not start.
 #[derive(Debug, thiserror::Error)]
@@ -414,10 +416,13 @@ async fn remove_garbage(node: Arc<NameNode>) {
         while node.cluster().safe_mode().is_starting() {
             tokio::time::sleep(TICK_MAX).await;
         }
+        let begun = Instant::now();
         match node.submit_own(Purge { limit: PURGE_LIMIT }).await {
             Ok(outcome) => {
                 node.settle(&outcome);
                 if matches!(outcome, Outcome::Removed { more: true, .. }) {
+                    // Half of the time is others'.
+                    tokio::time::sleep(begun.elapsed().min(PURGE_REST_MAX)).await;
                     continue;
                 }
             }
