@@ -82,7 +82,7 @@ impl Default for NamesystemOptions {
             snapshots: SnapshotSettings::default(),
             durability: Durability::Stable,
             cache_len: 64 << 20,
-            segment_len: 64 << 20,
+            segment_len: 8 << 20,
             checkpoint_entries: 20_000,
             checkpoint_interval: Duration::from_secs(10),
             group_max: 512,
