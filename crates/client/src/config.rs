@@ -82,6 +82,18 @@ pub struct ClientConfig {
     pub idle_connections: usize,
     /// How long they are kept. `dfs.client.socketcache.expiryMsec`.
     pub idle_connection_expiry: Duration,
+    /// Where DataNodes on this machine have a UNIX domain socket, with `_PORT` for the port of their data
+    /// transfer. `dfs.domain.socket.path`.
+    pub domain_socket: Option<String>,
+    /// Replicas on this machine are read through descriptors that DataNodes pass over that socket.
+    /// `dfs.client.read.shortcircuit`.
+    pub short_circuit: bool,
+    /// Replicas that are kept open for that. `dfs.client.read.shortcircuit.streams.cache.size`.
+    pub short_circuit_replicas: usize,
+    /// For how long. `dfs.client.read.shortcircuit.streams.cache.expiry.ms`.
+    pub short_circuit_expiry: Duration,
+    /// What else is read on this machine travels over that socket. `dfs.client.domain.socket.data.traffic`.
+    pub domain_socket_traffic: bool,
     /// How long safe mode, standby and connection errors are waited out before a call fails.
     pub retry_for: Duration,
     /// Permission bits cleared in new files and directories. `fs.permissions.umask-mode`.
@@ -117,6 +129,11 @@ impl Default for ClientConfig {
             stream_buffer_len: 24 * 1024 * 1024,
             idle_connections: 64,
             idle_connection_expiry: Duration::from_secs(3),
+            domain_socket: None,
+            short_circuit: false,
+            short_circuit_replicas: 256,
+            short_circuit_expiry: Duration::from_secs(300),
+            domain_socket_traffic: false,
             retry_for: Duration::from_secs(60),
             umask: 0o022,
         }

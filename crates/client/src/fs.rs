@@ -6,6 +6,7 @@ mod namespace;
 pub use namespace::Listing;
 
 use crate::config::ClientConfig;
+use crate::datanode::local::LocalReplicas;
 use crate::datanode::pace::Paces;
 use crate::datanode::pool::ConnectionPool;
 use crate::datanode::silent::SilentNodes;
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub client_name: String,
     pub leases: Leases,
     pub connections: ConnectionPool,
+    pub local: LocalReplicas,
     pub silent: SilentNodes,
     /// Of positional reads.
     pub paces: Paces,
@@ -75,6 +77,7 @@ impl FileSystem {
             client_name,
             leases,
             connections,
+            local: LocalReplicas::default(),
             silent,
             paces,
             cell_paces,

@@ -27,6 +27,7 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     failures(conf, &mut c)?;
     conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;
     conf.millis("dfs.client.socketcache.expiryMsec", &mut c.idle_connection_expiry)?;
+    local(conf, &mut c)?;
     conf.read("fs.permissions.umask-mode", octal, &mut c.umask)?;
     Ok(c)
 }
@@ -44,6 +45,16 @@ pub fn http_address(conf: &Configuration) -> Result<String> {
     let (named, port) = key.rsplit_once(':').unwrap_or((&key, "9870"));
     let host = if ["", "0.0.0.0", "[::]"].contains(&named) { host } else { named };
     Ok(format!("{host}:{port}"))
+}
+
+fn local(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
+    let path = |text: &str| Ok(Some(text.to_string()).filter(|path| !path.is_empty()));
+    conf.read("dfs.domain.socket.path", path, &mut c.domain_socket)?;
+    const READ: &str = "dfs.client.read.shortcircuit";
+    conf.boolean(READ, &mut c.short_circuit)?;
+    conf.number(&format!("{READ}.streams.cache.size"), &mut c.short_circuit_replicas)?;
+    conf.millis(&format!("{READ}.streams.cache.expiry.ms"), &mut c.short_circuit_expiry)?;
+    conf.boolean("dfs.client.domain.socket.data.traffic", &mut c.domain_socket_traffic)
 }
 
 fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {

@@ -17,8 +17,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
+/// How long clients may hold a replica in memory that is to leave it: the default of
+/// `dfs.datanode.cache.revocation.timeout.ms`, and of `dfs.datanode.cache.revocation.polling.ms`.
+const LONGEST_ANCHOR: Duration = Duration::from_secs(900);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Bytes checked at once.
 const STEP: u64 = 1 << 20;
 
@@ -27,7 +32,7 @@ enum Held {
     /// It is being taken in; `unwanted` when it is to be given up as soon as it is there.
     Coming { unwanted: bool },
     /// It is in memory.
-    There { _pages: Pages },
+    There { _pages: Pages, is_leaving: bool },
 }
 
 /// Locked pages and the memory that they count as; both are given back when this is dropped.
@@ -51,6 +56,11 @@ impl BlockCache {
         let held = self.lock();
         let there = held.iter().filter(|(_, held)| matches!(held, Held::There { .. }));
         there.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether a replica is in memory, and is to stay there.
+    pub(crate) fn contains(&self, id: BlockId) -> bool {
+        matches!(self.lock().get(&id), Some(Held::There { is_leaving: false, .. }))
     }
 
     /// Whether something has changed since the last time that this was asked.
@@ -83,8 +93,12 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
     for id in ids {
         match node.cache.lock().entry(id) {
             Entry::Occupied(mut held) => {
-                if let Held::Coming { unwanted } = held.get_mut() {
-                    *unwanted = false;
+                match held.get_mut() {
+                    Held::Coming { unwanted } => *unwanted = false,
+                    Held::There { is_leaving, .. } => {
+                        *is_leaving = false;
+                        node.short_circuit.allow_anchors(id);
+                    }
                 }
                 continue;
             }
@@ -96,7 +110,8 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
         match taken {
             Ok(_) if is_unwanted => _ = held.remove(&id),
             Ok(pages) => {
-                held.insert(id, Held::There { _pages: pages });
+                held.insert(id, Held::There { _pages: pages, is_leaving: false });
+                node.short_circuit.allow_anchors(id);
                 node.cache.note_change();
             }
             Err(error) => {
@@ -107,18 +122,43 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
     }
 }
 
-/// Gives replicas up.
-pub(crate) fn drain(node: &Node, ids: &[BlockId]) {
+/// Gives replicas up; those that clients read without checking, once they have done.
+pub(crate) fn drain(node: &Arc<Node>, ids: &[BlockId]) {
     let mut held = node.cache.lock();
     for id in ids {
         match held.get_mut(id) {
             Some(Held::Coming { unwanted }) => *unwanted = true,
-            Some(Held::There { .. }) => {
+            Some(Held::There { is_leaving, .. }) => {
+                if !node.short_circuit.refuse_anchors(*id) {
+                    if !std::mem::replace(is_leaving, true) {
+                        node.tasks.spawn(wait_for_readers(node.clone(), *id));
+                    }
+                    continue;
+                }
                 held.remove(id);
                 node.cache.note_change();
             }
             // The NameNode believes that it is here.
             None => node.cache.note_change(),
+        }
+    }
+}
+
+/// Gives a replica up when no client reads it without checking any more, or has done so for too long.
+///
+/// Source: Hadoop 3.5.0 `FsDatasetCache.UncachingTask`.
+async fn wait_for_readers(node: Arc<Node>, id: BlockId) {
+    let deadline = Instant::now() + LONGEST_ANCHOR;
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let mut held = node.cache.lock();
+        if !matches!(held.get(&id), Some(Held::There { is_leaving: true, .. })) {
+            return;
+        }
+        if node.short_circuit.refuse_anchors(id) || Instant::now() >= deadline {
+            held.remove(&id);
+            node.cache.note_change();
+            return;
         }
     }
 }

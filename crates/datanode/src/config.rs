@@ -43,6 +43,14 @@ pub struct DataNodeConfig {
     pub name_node: String,
     /// Data transfer listens here: `dfs.datanode.address`.
     pub xfer_addr: SocketAddr,
+    /// Clients on this machine find the data transfer here, too; `_PORT` in it stands for the port of `xfer_addr`:
+    /// `dfs.domain.socket.path`.
+    pub domain_socket: Option<String>,
+    /// Whether others could put their own socket in its place is looked at before it is bound. Only tests may do
+    /// without.
+    pub check_domain_socket: bool,
+    /// Whether clients on this machine may have the files of replicas: `dfs.client.read.shortcircuit`.
+    pub short_circuit: bool,
     /// RPC listens here: `dfs.datanode.ipc.address`.
     pub ipc_addr: SocketAddr,
     /// Pages are served here, if at all: `dfs.datanode.http.address`. Deviation: without the key there is no page.
@@ -145,6 +153,9 @@ impl Default for DataNodeConfig {
             data_dirs: Vec::new(),
             name_node: "127.0.0.1:8020".into(),
             xfer_addr: loopback(9866),
+            domain_socket: None,
+            check_domain_socket: true,
+            short_circuit: false,
             ipc_addr: loopback(9867),
             http_addr: None,
             hostname: None,

@@ -8,6 +8,7 @@ mod actor;
 mod cache;
 mod config;
 mod dataset;
+mod domain_socket;
 mod error;
 mod lazy_writer;
 mod memory;
@@ -19,6 +20,7 @@ mod recovery;
 mod run;
 mod scanner;
 mod server;
+mod short_circuit;
 mod tunables;
 mod volume;
 

@@ -11,6 +11,7 @@ use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
+use crate::short_circuit::ShortCircuitRegistry;
 use crate::tunables::Tunables;
 use crate::volume::Volume;
 use cairn_net::groups::Groups;
@@ -52,6 +53,8 @@ pub(crate) struct Node {
     pub(crate) reports: IncrementalReports,
     /// Replicas kept in memory.
     pub(crate) cache: BlockCache,
+    /// Replicas that clients on this machine read themselves.
+    pub(crate) short_circuit: ShortCircuitRegistry,
     /// What memory replicas may take.
     pub(crate) memory: LockedMemory,
     /// Bad replicas to tell the NameNode of.
@@ -118,6 +121,7 @@ impl Node {
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
             cache: BlockCache::default(),
+            short_circuit: ShortCircuitRegistry::default(),
             bad_blocks: BadBlocks::default(),
             failed_work: FailedWork::default(),
             orders: Orders::default(),

@@ -8,5 +8,6 @@ pub(crate) mod read_block;
 mod read_error;
 pub(crate) mod reconstruct;
 pub(crate) mod send;
+pub(crate) mod short_circuit;
 pub(crate) mod transfer;
 pub(crate) mod write_block;

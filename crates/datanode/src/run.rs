@@ -3,6 +3,7 @@
 use crate::actor;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, RamDiskStats, blocking};
+use crate::domain_socket;
 use crate::error::{Context, DataNodeError};
 use crate::lazy_writer;
 use crate::node::{INTER_DATANODE, Node};
@@ -34,6 +35,12 @@ impl DataNode {
             .await
             .context(|| format!("binding {}", config.xfer_addr))?;
         let xfer_addr = listener.local_addr().context(|| "data transfer port".into())?;
+        let domain = match &config.domain_socket {
+            Some(path) => {
+                Some(domain_socket::bind(path, xfer_addr.port(), config.check_domain_socket)?)
+            }
+            None => None,
+        };
         let ipc = RpcServer::bind(config.ipc_addr, RpcServerOptions::default())
             .await
             .context(|| format!("binding {}", config.ipc_addr))?;
@@ -52,6 +59,9 @@ impl DataNode {
         let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
         node.tasks.open();
         node.tasks.spawn(server::serve(node.clone(), listener));
+        if let Some(listener) = domain {
+            node.tasks.spawn(server::serve_domain(node.clone(), listener));
+        }
         let service = Arc::new(Ipc { node: node.clone() });
         node.tasks.spawn(ipc.serve(service, std::future::pending()));
         if let Some(listener) = http {

@@ -13,42 +13,66 @@ use cairn_wire::WireError;
 use cairn_wire::proto::hdfs::{BlockOpResponseProto, Status};
 use cairn_wire::transfer::Op;
 use prost::Message;
-use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 
 /// Accepts connections until the task is ended.
 pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let limit = node.tunables.max_connections.load(Ordering::Relaxed);
-                if node.connections.load(Ordering::Relaxed) >= limit {
-                    tracing::warn!(%peer, limit, "too many data connections");
-                    continue;
-                }
-                let served = node.clone();
-                node.tasks.spawn(async move {
-                    let _count = Connection::open(&served);
-                    if let Err(error) = serve_connection(&served, stream).await {
-                        log_end(peer, &error);
-                    }
-                });
+                let stream = TransferStream::from_tcp(stream, &node.transfer_options(0));
+                start(&node, stream, peer.to_string());
             }
-            Err(error) => {
-                // Out of descriptors, most likely: serve those who are here.
-                tracing::warn!(%error, "cannot accept data connections");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            Err(error) => rest(&error).await,
         }
     }
 }
 
+/// The same for clients on this machine.
+pub(crate) async fn serve_domain(node: Arc<Node>, listener: UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let stream = TransferStream::from_domain(stream, &node.transfer_options(0));
+                start(&node, stream, "a client on this machine".to_string());
+            }
+            Err(error) => rest(&error).await,
+        }
+    }
+}
+
+/// Serves a connection in a task of its own, if there is room for one more.
+fn start(node: &Arc<Node>, stream: io::Result<TransferStream>, peer: String) {
+    let limit = node.tunables.max_connections.load(Ordering::Relaxed);
+    if node.connections.load(Ordering::Relaxed) >= limit {
+        tracing::warn!(%peer, limit, "too many data connections");
+        return;
+    }
+    let served = node.clone();
+    node.tasks.spawn(async move {
+        let _count = Connection::open(&served);
+        let done = match stream {
+            Ok(stream) => serve_connection(&served, stream).await,
+            Err(error) => Err(TransferError::from(error).into()),
+        };
+        if let Err(error) = done {
+            log_end(&peer, &error);
+        }
+    });
+}
+
+/// Out of descriptors, most likely: serves those who are here.
+async fn rest(error: &io::Error) {
+    tracing::warn!(%error, "cannot accept data connections");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
 /// Says why a connection was closed: loudly if the peer sent what the protocol does not allow, quietly if it went away.
-fn log_end(peer: SocketAddr, error: &DataNodeError) {
+fn log_end(peer: &str, error: &DataNodeError) {
     let kind = match error {
         DataNodeError::Io { source, .. } => Some(source.kind()),
         _ => None,
@@ -81,9 +105,7 @@ impl Drop for Connection<'_> {
     }
 }
 
-async fn serve_connection(node: &Arc<Node>, stream: TcpStream) -> Result<()> {
-    let mut stream =
-        TransferStream::from_tcp(stream, &node.transfer_options(0)).map_err(TransferError::from)?;
+async fn serve_connection(node: &Arc<Node>, mut stream: TransferStream) -> Result<()> {
     let mut is_first = true;
     loop {
         let patience = if is_first { node.config.read_timeout } else { node.config.keepalive };
@@ -118,13 +140,16 @@ async fn serve_op(
         Op::BlockGroupChecksum => ops::group_checksum::serve(node, stream, decode(op, body)?).await,
         Op::CopyBlock => ops::balance::serve_copy(node, stream, decode(op, body)?).await,
         Op::ReplaceBlock => ops::balance::serve_replace(node, stream, decode(op, body)?).await,
-        Op::RequestShortCircuitFds | Op::RequestShortCircuitShm => {
-            // Also what Hadoop answers on a TCP connection: file descriptors need a UNIX domain socket.
-            let message = "Short-circuit reads need a UNIX domain socket";
-            refuse(stream, Status::ErrorUnsupported, message).await?;
-            Ok(true)
+        Op::RequestShortCircuitFds => {
+            ops::short_circuit::serve_fds(node, stream, decode(op, body)?).await
         }
-        Op::ReadMetadata | Op::ReleaseShortCircuitFds => {
+        Op::ReleaseShortCircuitFds => {
+            ops::short_circuit::serve_release(node, stream, decode(op, body)?).await
+        }
+        Op::RequestShortCircuitShm => {
+            ops::short_circuit::serve_shm(node, stream, decode(op, body)?).await
+        }
+        Op::ReadMetadata => {
             Err(WireError::Value { what: "operation", value: op.code().into() }.into())
         }
     }

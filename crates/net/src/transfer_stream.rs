@@ -7,19 +7,22 @@
 
 mod low_water;
 mod reader;
+mod socket;
 mod writer;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_wire::{WireError, transfer};
 use socket2::SockRef;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 pub use reader::{Packet, PlacedPacket, TransferReader};
+use socket::Socket;
 pub use writer::TransferWriter;
 
 /// Why a transfer failed. The connection is of no more use, except after [`TransferError::Wire`].
@@ -133,11 +136,39 @@ impl TransferStream {
             SendFile::Always => true,
             SendFile::Never => false,
         };
-        let stream = Arc::new(stream);
-        Ok(TransferStream {
-            reader: TransferReader::new(stream.clone(), options),
-            writer: TransferWriter::new(stream, send_file, options),
-        })
+        Ok(TransferStream::over(Socket::Tcp(stream), send_file, options))
+    }
+
+    /// Connects to the UNIX domain socket of a DataNode on this machine.
+    pub async fn connect_domain(
+        path: &Path,
+        options: &TransferOptions,
+    ) -> Result<TransferStream, TransferError> {
+        let after = options.connect_timeout;
+        let connecting = timeout(after, UnixStream::connect(path));
+        let what = "connecting";
+        let stream = connecting.await.map_err(|_| TransferError::Timeout { what, after })??;
+        Ok(TransferStream::from_domain(stream, options)?)
+    }
+
+    /// Takes a connected UNIX domain socket and sets the buffers' sizes.
+    pub fn from_domain(
+        stream: UnixStream,
+        options: &TransferOptions,
+    ) -> io::Result<TransferStream> {
+        if options.send_buffer > 0 {
+            SockRef::from(&stream).set_send_buffer_size(options.send_buffer)?;
+        }
+        let send_file = options.send_file == SendFile::Always;
+        Ok(TransferStream::over(Socket::Unix(stream), send_file, options))
+    }
+
+    fn over(socket: Socket, send_file: bool, options: &TransferOptions) -> TransferStream {
+        let socket = Arc::new(socket);
+        TransferStream {
+            reader: TransferReader::new(socket.clone(), options),
+            writer: TransferWriter::new(socket, send_file, options),
+        }
     }
 
     /// Reader and writer, for two tasks.
@@ -145,15 +176,23 @@ impl TransferStream {
         (self.reader, self.writer)
     }
 
-    /// The peer's address.
+    /// The peer's address. A domain socket has none, which is an `Unsupported` error.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.reader.peer_addr()
+    }
+
+    /// Whether this is a UNIX domain socket, over which descriptors can be passed.
+    pub fn is_domain(&self) -> bool {
+        self.reader.is_domain()
     }
 
     /// Whether the peer is on this machine.
     ///
     /// Source: Hadoop 3.5.0 `BasicInetPeer`, `NetUtils#isLocalAddress`.
     pub fn is_local(&self) -> bool {
+        if self.is_domain() {
+            return true;
+        }
         let (Ok(peer), Ok(local)) = (self.reader.peer_addr(), self.reader.local_addr()) else {
             return false;
         };

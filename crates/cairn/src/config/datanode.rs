@@ -22,6 +22,9 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
         conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;
     }
     conf.read("dfs.datanode.address", address, &mut c.xfer_addr)?;
+    let path = |text: &str| Ok(Some(text.to_string()).filter(|path| !path.is_empty()));
+    conf.read("dfs.domain.socket.path", path, &mut c.domain_socket)?;
+    conf.boolean("dfs.client.read.shortcircuit", &mut c.short_circuit)?;
     conf.read("dfs.datanode.ipc.address", address, &mut c.ipc_addr)?;
     conf.read("dfs.datanode.http.address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
     conf.read("dfs.datanode.hostname", |text| Ok(Some(text.to_string())), &mut c.hostname)?;

@@ -1,6 +1,7 @@
 //! One connection to a DataNode for one operation, and what it is asked.
 
 pub(crate) mod checksum;
+pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_block;
@@ -64,11 +65,12 @@ pub(crate) async fn response(
     stream: &mut TransferStream,
     addr: &DataNodeAddr,
 ) -> Result<BlockOpResponseProto> {
-    let response: BlockOpResponseProto = stream
-        .reader
-        .read_message("BlockOpResponseProto")
-        .await
-        .map_err(|error| failure(addr, error))?;
+    let answer = stream.reader.read_message("BlockOpResponseProto").await;
+    checked(answer.map_err(|error| failure(addr, error))?, addr)
+}
+
+/// The answer to an operation; anything but success is an error.
+fn checked(response: BlockOpResponseProto, addr: &DataNodeAddr) -> Result<BlockOpResponseProto> {
     if response.status == Status::Success as i32 {
         return Ok(response);
     }

@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockReaderRemote`.
 
+use super::local::LocalReplica;
 use super::{connect, failure, response};
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
@@ -15,12 +16,34 @@ use cairn_wire::transfer::Op;
 use std::sync::Arc;
 
 /// Longest chunk taken from a DataNode.
-const MAX_CHUNK_LEN: u32 = 1 << 20;
+pub(super) const MAX_CHUNK_LEN: u32 = 1 << 20;
+
+/// Bytes that are read at once on this machine.
+const LOCAL_STEP: u64 = 1 << 20;
 
 /// A read that is under way.
-pub(crate) struct BlockReader {
+pub(crate) enum BlockReader {
+    /// Through a DataNode.
+    Remote(Box<RemoteReader>),
+    /// Through descriptors.
+    Local(LocalReader),
+}
+
+/// A read of a replica's own files, which goes on through the DataNode when it fails.
+pub(crate) struct LocalReader {
     fs: Arc<Inner>,
     addr: DataNodeAddr,
+    replica: Arc<LocalReplica>,
+    /// What is still to be read.
+    rest: ReadRange,
+}
+
+/// A read through a DataNode.
+pub(crate) struct RemoteReader {
+    fs: Arc<Inner>,
+    addr: DataNodeAddr,
+    /// Under which the connection is kept.
+    peer: String,
     block: String,
     stream: TransferStream,
     checksum: ChecksumKind,
@@ -45,20 +68,80 @@ pub(crate) struct ReadRange {
 }
 
 impl BlockReader {
-    /// Asks a DataNode for a range of a block, over a kept connection if there is one that works.
+    /// Opens a replica on this machine, or asks its DataNode for a range of it.
     pub(crate) async fn open(
         fs: Arc<Inner>,
         addr: DataNodeAddr,
         range: &ReadRange,
     ) -> Result<BlockReader> {
-        if let Some(stream) = fs.connections.take(&addr.xfer_addr()) {
-            match BlockReader::start(fs.clone(), addr.clone(), range, stream).await {
-                Err(ClientError::DataNode { .. }) => {} // closed meanwhile
-                done => return done,
+        if let Some(replica) = fs.local.open(&fs, &addr, range).await {
+            return Ok(BlockReader::Local(LocalReader { fs, addr, replica, rest: range.clone() }));
+        }
+        RemoteReader::open(fs, addr, range)
+            .await
+            .map(|reader| BlockReader::Remote(Box::new(reader)))
+    }
+
+    /// The next bytes of the range, checked; `None` at its end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
+        let local = match self {
+            BlockReader::Remote(reader) => return reader.next().await,
+            BlockReader::Local(local) => local,
+        };
+        let LocalReader { fs, addr, replica, rest } = local;
+        if rest.len == 0 {
+            return Ok(None);
+        }
+        let len = rest.len.min(LOCAL_STEP);
+        match replica.read(rest.offset, len, rest.block.len) {
+            Ok(bytes) => {
+                (rest.offset, rest.len) = (rest.offset + len, rest.len - len);
+                Ok(Some(bytes.into()))
+            }
+            Err(error) => {
+                tracing::debug!(block = %rest.block, %error, "read on through its DataNode");
+                fs.local.forget(rest);
+                let remote = RemoteReader::open(fs.clone(), addr.clone(), rest).await?;
+                let remote = BlockReader::Remote(Box::new(remote));
+                *self = remote;
+                Box::pin(self.next()).await
             }
         }
+    }
+
+    /// Ends a read whose range was read whole, so that the connection can be used again.
+    pub(crate) async fn finish(self) {
+        if let BlockReader::Remote(reader) = self {
+            reader.finish().await;
+        }
+    }
+}
+
+impl RemoteReader {
+    /// Asks a DataNode for a range of a block, over a kept connection if there is one that works.
+    async fn open(fs: Arc<Inner>, addr: DataNodeAddr, range: &ReadRange) -> Result<RemoteReader> {
+        let socket = match fs.config.domain_socket_traffic {
+            true => fs.local.socket(&fs.config, &addr),
+            false => None,
+        };
+        let name = socket.as_ref().map(|path| path.to_string_lossy().into_owned());
+        for peer in name.into_iter().chain([addr.xfer_addr()]) {
+            if let Some(stream) = fs.connections.take(&peer) {
+                match RemoteReader::start(fs.clone(), addr.clone(), range, stream, peer).await {
+                    Err(ClientError::DataNode { .. }) => {} // closed meanwhile
+                    done => return done,
+                }
+            }
+        }
+        if let Some(path) = socket
+            && let Some(stream) = fs.local.connect(&fs.config, &path).await
+        {
+            let peer = path.to_string_lossy().into_owned();
+            return RemoteReader::start(fs, addr, range, stream, peer).await;
+        }
         let stream = connect(&fs.config, &addr, 1).await?;
-        BlockReader::start(fs, addr, range, stream).await
+        let peer = addr.xfer_addr();
+        RemoteReader::start(fs, addr, range, stream, peer).await
     }
 
     async fn start(
@@ -66,7 +149,8 @@ impl BlockReader {
         addr: DataNodeAddr,
         range: &ReadRange,
         mut stream: TransferStream,
-    ) -> Result<BlockReader> {
+        peer: String,
+    ) -> Result<RemoteReader> {
         let request = OpReadBlockProto {
             header: ClientOperationHeaderProto {
                 base_header: BaseHeaderProto {
@@ -85,9 +169,10 @@ impl BlockReader {
         sent.map_err(|error| failure(&addr, error))?;
         let answer = response(&mut stream, &addr).await?;
         let (checksum, chunk_len, first) = checksum_info(answer, range)?;
-        Ok(BlockReader {
+        Ok(RemoteReader {
             fs,
             addr,
+            peer,
             block: range.block.to_string(),
             stream,
             checksum,
@@ -100,7 +185,7 @@ impl BlockReader {
     }
 
     /// The next bytes of the range, checked; `None` at its end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
         while self.at < self.end {
             let packet = self.stream.reader.read_packet().await;
             let packet = packet.map_err(|error| failure(&self.addr, error))?;
@@ -134,7 +219,7 @@ impl BlockReader {
 
     /// Ends a read whose range was read whole, so that the connection can be used again. Failures
     /// are of no interest: the bytes are there.
-    pub(crate) async fn finish(mut self) {
+    async fn finish(mut self) {
         if self.at < self.end {
             return;
         }
@@ -144,7 +229,7 @@ impl BlockReader {
         }
         let status = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
         if self.stream.writer.send_message(&status).await.is_ok() {
-            self.fs.connections.put(self.addr.xfer_addr(), self.stream);
+            self.fs.connections.put(self.peer, self.stream);
         }
     }
 
@@ -173,12 +258,13 @@ pub(crate) async fn read_whole(
     range: ReadRange,
 ) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(range.len as usize);
-    let mut reader = BlockReader::open(fs, addr, &range).await?;
+    let mut reader = BlockReader::open(fs, addr.clone(), &range).await?;
     while let Some(chunk) = reader.next().await? {
         bytes.extend_from_slice(&chunk);
     }
     if bytes.len() as u64 != range.len {
-        return Err(reader.protocol_error(format!("{} bytes of {}", bytes.len(), range.len)));
+        let what = format!("{} from {addr}: {} bytes of {}", range.block, bytes.len(), range.len);
+        return Err(ClientError::Protocol(what));
     }
     reader.finish().await;
     Ok(bytes)

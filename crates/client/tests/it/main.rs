@@ -3,6 +3,7 @@
 mod cluster;
 mod integrity;
 mod leaving;
+mod local;
 mod lost_units;
 mod mending;
 mod ops;

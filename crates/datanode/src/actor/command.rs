@@ -105,7 +105,10 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
 fn tell_deletion(node: &Node, block: &Block, deletion: Deletion) {
     let id = block.id;
     match deletion {
-        Deletion::Done { storage_id } => node.reports.deleted(id, block.gs, &storage_id),
+        Deletion::Done { storage_id } => {
+            node.short_circuit.invalidate(id);
+            node.reports.deleted(id, block.gs, &storage_id);
+        }
         Deletion::Void => tracing::info!(block = %id, "kept: the order to delete it is void"),
         Deletion::Absent => {
             tracing::warn!(block = %id, gs = %block.gs, "to be deleted, and not here")

@@ -9,6 +9,7 @@ use cairn_replica::ReplicaState;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::meta_file::{self, MetaHeader};
 use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,6 +128,11 @@ impl ReadView {
             out[start..].copy_from_slice(&crc.to_be_bytes());
         }
         Ok(())
+    }
+
+    /// The data file and the meta file, for a client that reads them itself.
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.data.as_fd(), self.meta.as_fd()]
     }
 
     /// The error of a data file that cannot be read.

@@ -89,6 +89,12 @@ pub(crate) fn disk_space(path: &Path) -> Result<DiskSpace> {
     })
 }
 
+/// The user that this process acts as.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: takes no pointers and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Bytes of a page of memory.
 pub(crate) fn page_len() -> u64 {
     // SAFETY: takes no pointers.

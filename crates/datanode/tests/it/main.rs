@@ -15,5 +15,6 @@ mod recovery;
 mod refusal;
 mod restart;
 mod scanner;
+mod short_circuit;
 mod space;
 mod wire;

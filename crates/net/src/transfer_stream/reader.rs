@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use cairn_wire::transfer::{
 };
 use cairn_wire::{WireError, rpc};
 use prost::Message;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::socket::Socket;
 use super::{TransferError, TransferOptions, low_water};
 
 /// What is read at once where the length of the next thing is unknown.
@@ -55,7 +55,7 @@ pub struct PlacedPacket {
 /// Futures of its methods may be dropped and the method called again: nothing read is lost, except
 /// by [`TransferReader::read_packet_into`].
 pub struct TransferReader {
-    stream: Arc<TcpStream>,
+    stream: Arc<Socket>,
     buffer: BytesMut,
     /// Length of the last packet: what the next one is guessed to need.
     last_packet_len: usize,
@@ -70,7 +70,7 @@ pub struct TransferReader {
 }
 
 impl TransferReader {
-    pub(super) fn new(stream: Arc<TcpStream>, options: &TransferOptions) -> TransferReader {
+    pub(super) fn new(stream: Arc<Socket>, options: &TransferOptions) -> TransferReader {
         TransferReader {
             stream,
             buffer: BytesMut::new(),
@@ -95,6 +95,11 @@ impl TransferReader {
         self.stream.peer_addr()
     }
 
+    /// Whether this is a UNIX domain socket.
+    pub(super) fn is_domain(&self) -> bool {
+        self.stream.is_unix()
+    }
+
     /// Our end's address.
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.stream.local_addr()
@@ -112,7 +117,7 @@ impl TransferReader {
             Some(head) => decode_op_head(*head)?,
             None => return Err(eof()),
         };
-        let (start, len) = self.delimited(OP_HEAD_LEN, "operation message").await?;
+        let (start, len) = self.delimited(OP_HEAD_LEN, SMALL, "operation message").await?;
         self.buffer.advance(start);
         Ok(Some((op, self.buffer.split_to(len).freeze())))
     }
@@ -125,8 +130,41 @@ impl TransferReader {
         &mut self,
         what: &'static str,
     ) -> Result<M, TransferError> {
+        self.read_message_guessed(SMALL, what).await
+    }
+
+    /// The next length-delimited message, and no byte beyond it: descriptors may come with that.
+    pub async fn read_message_before_fds<M: Message + Default>(
+        &mut self,
+        what: &'static str,
+    ) -> Result<M, TransferError> {
+        self.read_message_guessed(1, what).await
+    }
+
+    /// The next byte, and the descriptors that come with it.
+    ///
+    /// The peer's closing before it is an `UnexpectedEof`.
+    pub async fn read_fds(
+        &mut self,
+        what: &'static str,
+    ) -> Result<(u8, Vec<OwnedFd>), TransferError> {
+        if !self.buffer.is_empty() {
+            // They are lost: their byte was read like any other.
+            return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+        }
+        let after = self.read_timeout;
+        let received = timeout(after, self.stream.receive_fds()).await;
+        received.map_err(|_| TransferError::Timeout { what, after })??.ok_or_else(eof)
+    }
+
+    /// The same as [`TransferReader::read_message`], reading `guess` bytes at once.
+    async fn read_message_guessed<M: Message + Default>(
+        &mut self,
+        guess: usize,
+        what: &'static str,
+    ) -> Result<M, TransferError> {
         self.wake_at(1)?;
-        let (start, len) = self.delimited(0, what).await?;
+        let (start, len) = self.delimited(0, guess, what).await?;
         self.buffer.advance(start);
         let body = self.buffer.split_to(len);
         M::decode(body).map_err(|source| WireError::Proto { what, source }.into())
@@ -222,11 +260,12 @@ impl TransferReader {
         self.buffer.capacity()
     }
 
-    /// Where the delimited message after `skip` buffered bytes starts, and its length, once all of
+    /// Reading `guess` bytes at once, where the delimited message after `skip` buffered bytes starts, and its length, once all of
     /// it is buffered.
     async fn delimited(
         &mut self,
         skip: usize,
+        guess: usize,
         what: &'static str,
     ) -> Result<(usize, usize), TransferError> {
         loop {
@@ -241,7 +280,7 @@ impl TransferReader {
                 self.fill(start + len, start + len, what).await?;
                 return Ok((start, len));
             }
-            if !self.fill(have + 1, have + SMALL, what).await? {
+            if !self.fill(have + 1, have + guess, what).await? {
                 return Err(eof());
             }
         }
@@ -277,7 +316,7 @@ impl TransferReader {
     /// their way.
     fn wake_at(&mut self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.clamp(1, self.most_awaited);
-        if bytes != self.low_water {
+        if bytes != self.low_water && !self.is_domain() {
             low_water::set(self.stream.as_fd(), bytes)?;
             self.low_water = bytes;
         }
@@ -315,7 +354,7 @@ fn eof() -> TransferError {
 }
 
 /// Appends up to `room` bytes to `buffer`; 0 at the end of the stream.
-async fn read_some(stream: &TcpStream, buffer: &mut BytesMut, room: usize) -> io::Result<usize> {
+async fn read_some(stream: &Socket, buffer: &mut BytesMut, room: usize) -> io::Result<usize> {
     loop {
         match stream.try_read_buf(&mut buffer.limit(room)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use prost::Message;
 use rustix::net::SendFlags;
 use socket2::SockRef;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::socket::Socket;
 use super::{TransferError, TransferOptions};
 use crate::file_read;
 
@@ -25,7 +25,7 @@ use crate::file_read;
 ///
 /// A future that is dropped half-way leaves a torn message behind: give the connection up then.
 pub struct TransferWriter {
-    stream: Arc<TcpStream>,
+    stream: Arc<Socket>,
     write_timeout: Duration,
     send_file: bool,
     /// What was last read from a file to be sent.
@@ -34,7 +34,7 @@ pub struct TransferWriter {
 
 impl TransferWriter {
     pub(super) fn new(
-        stream: Arc<TcpStream>,
+        stream: Arc<Socket>,
         send_file: bool,
         options: &TransferOptions,
     ) -> TransferWriter {
@@ -105,6 +105,15 @@ impl TransferWriter {
         let more = if len == 0 { SendFlags::empty() } else { SendFlags::MORE };
         self.send_flagged(&start, SendFlags::NOSIGNAL | more).await?;
         self.send_file(file, offset, len).await
+    }
+
+    /// Sends one byte, and up to two descriptors with it. Only over a UNIX domain socket.
+    pub async fn send_fds(
+        &mut self,
+        byte: u8,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(), TransferError> {
+        self.in_time(self.stream.send_fds(byte, fds)).await
     }
 
     /// Changes how many bytes the kernel keeps for the peer.
@@ -181,7 +190,7 @@ impl TransferWriter {
     /// Runs a system call once the socket has room, again when it had not.
     async fn when_writable(
         &self,
-        mut call: impl FnMut(&TcpStream) -> io::Result<usize>,
+        mut call: impl FnMut(&Socket) -> io::Result<usize>,
     ) -> Result<usize, TransferError> {
         let stream = &*self.stream;
         self.in_time(stream.async_io(Interest::WRITABLE, || call(stream))).await

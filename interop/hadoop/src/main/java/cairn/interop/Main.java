@@ -57,6 +57,7 @@ public final class Main {
               LazyPersistTests::run,
               TruncateTests::run,
               RoleTests::run,
+              ShortCircuitTests::run,
               RestartTests::run,
               MixedTests::run,
               BalanceTests::run));

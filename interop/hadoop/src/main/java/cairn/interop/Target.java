@@ -38,6 +38,9 @@ final class Target {
       command.add("-Dlog4j.configuration=log4j-stderr.properties");
       // Where metaSave writes.
       command.add("-Dhadoop.log.dir=" + log.getParent());
+      if (arguments.stream().anyMatch(a -> a.startsWith("dfs.domain.socket.path="))) {
+        command.add("-Djava.library.path=" + ShortCircuitTests.library());
+      }
       command.add(Daemons.class.getName());
     } else {
       command.add(cairn.getPath());
