@@ -26,7 +26,7 @@ pub(crate) enum BlockReader {
     /// Through a DataNode.
     Remote(Box<RemoteReader>),
     /// Through descriptors.
-    Local(LocalReader),
+    Local(Box<LocalReader>),
 }
 
 /// A read of a replica's own files, which goes on through the DataNode when it fails.
@@ -75,7 +75,8 @@ impl BlockReader {
         range: &ReadRange,
     ) -> Result<BlockReader> {
         if let Some(replica) = fs.local.open(&fs, &addr, range).await {
-            return Ok(BlockReader::Local(LocalReader { fs, addr, replica, rest: range.clone() }));
+            let rest = range.clone();
+            return Ok(BlockReader::Local(Box::new(LocalReader { fs, addr, replica, rest })));
         }
         RemoteReader::open(fs, addr, range)
             .await
@@ -88,7 +89,7 @@ impl BlockReader {
             BlockReader::Remote(reader) => return reader.next().await,
             BlockReader::Local(local) => local,
         };
-        let LocalReader { fs, addr, replica, rest } = local;
+        let LocalReader { fs, addr, replica, rest } = &mut **local;
         if rest.len == 0 {
             return Ok(None);
         }

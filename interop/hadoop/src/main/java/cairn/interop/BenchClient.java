@@ -7,12 +7,21 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -23,7 +32,9 @@ import org.apache.hadoop.fs.SafeModeAction;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicy;
+import org.apache.hadoop.hdfs.protocol.ErasureCodingPolicyInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+import org.apache.hadoop.io.erasurecode.ECSchema;
 
 /**
  * Hadoop's client for the benchmarks: one command a line on standard input, one line back: the seconds it took, where
@@ -37,7 +48,9 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
  * delete URI PATH
  * lost URI PATH            replicas and units that the files below a folder lack
  * live URI                 DataNodes that are live
- * preads URI PATH N LEN    reads at N random places: the median, 99th percentile and longest second
+ * preads URI PATH N LEN [AT_ONCE]   reads at N random places: the median, 99th percentile and longest second, and all
+ * write URI FOLDER N LEN AT_ONCE    writes N files of LEN bytes
+ * read URI FOLDER N AT_ONCE         reads them
  * </pre>
  */
 public final class BenchClient {
@@ -83,6 +96,7 @@ public final class BenchClient {
         DistributedFileSystem fs = system(w[1]);
         fs.mkdirs(new Path(w[2]));
         if (!w[3].equals("replicate")) {
+          addIfUnknown(fs, w[3]);
           fs.enableErasureCodingPolicy(w[3]);
           fs.setErasureCodingPolicy(new Path(w[2]), w[3]);
         }
@@ -107,8 +121,14 @@ public final class BenchClient {
         return Integer.toString(system(w[1]).getDataNodeStats(DatanodeReportType.LIVE).length);
       }
       case "preads" -> {
-        return preads(system(w[1]), new Path(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]));
+        int atOnce = w.length > 5 ? Integer.parseInt(w[5]) : 1;
+        return preads(system(w[1]), new Path(w[2]), Integer.parseInt(w[3]), Integer.parseInt(w[4]), atOnce);
       }
+      case "write" -> {
+        long length = Long.parseLong(w[4]);
+        all(system(w[1]), w[2], Integer.parseInt(w[3]), Integer.parseInt(w[5]), (fs, path) -> write(fs, path, length));
+      }
+      case "read" -> all(system(w[1]), w[2], Integer.parseInt(w[3]), Integer.parseInt(w[4]), BenchClient::read);
       default -> throw new IOException("unknown command " + w[0]);
     }
     return "";
@@ -129,21 +149,106 @@ public final class BenchClient {
     return lost;
   }
 
-  private static String preads(DistributedFileSystem fs, Path path, int count, int length)
-      throws IOException {
-    byte[] buffer = new byte[length];
-    double[] seconds = new double[count];
-    Random random = new Random(1);
-    try (FSDataInputStream in = fs.open(path)) {
-      long places = fs.getFileStatus(path).getLen() - length;
-      for (int i = 0; i < count; i++) {
-        long start = System.nanoTime();
-        in.readFully(random.nextLong(places), buffer);
-        seconds[i] = (System.nanoTime() - start) / 1e9;
+  private interface One {
+    void run(DistributedFileSystem fs, Path path) throws IOException;
+  }
+
+  /** Has {@code atOnce} threads do {@code one} with the files {@code folder/0} and so on. */
+  private static void all(DistributedFileSystem fs, String folder, int count, int atOnce, One one) throws IOException {
+    AtomicInteger next = new AtomicInteger();
+    threads(
+        atOnce,
+        thread -> {
+          for (int i = next.getAndIncrement(); i < count; i = next.getAndIncrement()) {
+            one.run(fs, new Path(folder + "/" + i));
+          }
+        });
+  }
+
+  private interface Work {
+    void run(int thread) throws IOException;
+  }
+
+  private static void threads(int count, Work work) throws IOException {
+    List<CompletableFuture<Void>> all = new ArrayList<>();
+    ExecutorService pool = Executors.newFixedThreadPool(count);
+    for (int i = 0; i < count; i++) {
+      int thread = i;
+      all.add(
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  work.run(thread);
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+              },
+              pool));
+    }
+    try {
+      for (CompletableFuture<Void> one : all) {
+        one.join();
+      }
+    } catch (CompletionException e) {
+      throw new IOException(e.getCause());
+    } finally {
+      pool.shutdown();
+    }
+  }
+
+  private static void write(DistributedFileSystem fs, Path path, long length) throws IOException {
+    byte[] piece = new byte[(int) Math.min(BUFFER, length)];
+    new Random(1).nextBytes(piece);
+    try (OutputStream out = fs.create(path, true)) {
+      for (long left = length; left > 0; left -= piece.length) {
+        out.write(piece, 0, (int) Math.min(left, piece.length));
       }
     }
+  }
+
+  private static void read(DistributedFileSystem fs, Path path) throws IOException {
+    byte[] buffer = new byte[BUFFER];
+    try (FSDataInputStream in = fs.open(path)) {
+      while (in.read(buffer) >= 0) {
+        // Only the time counts.
+      }
+    }
+  }
+
+  /** Policies with other cells than Hadoop's own have to be added: {@code RS-6-3-64k}. */
+  private static void addIfUnknown(DistributedFileSystem fs, String name) throws IOException {
+    for (ErasureCodingPolicyInfo known : fs.getAllErasureCodingPolicies()) {
+      if (known.getPolicy().getName().equals(name)) {
+        return;
+      }
+    }
+    String[] w = name.split("-");
+    ECSchema schema = new ECSchema(w[0].toLowerCase(Locale.ROOT), Integer.parseInt(w[1]), Integer.parseInt(w[2]));
+    int cell = Integer.parseInt(w[3].replace("k", "")) << 10;
+    fs.addErasureCodingPolicies(new ErasureCodingPolicy[] {new ErasureCodingPolicy(schema, cell)});
+  }
+
+  private static String preads(DistributedFileSystem fs, Path path, int count, int length, int atOnce)
+      throws IOException {
+    double[] seconds = new double[count];
+    long begin = System.nanoTime();
+    try (FSDataInputStream in = fs.open(path)) {
+      long places = fs.getFileStatus(path).getLen() - length;
+      threads(
+          atOnce,
+          thread -> {
+            byte[] buffer = new byte[length];
+            Random random = new Random(thread);
+            for (int i = thread; i < count; i += atOnce) {
+              long start = System.nanoTime();
+              in.readFully(random.nextLong(places), buffer);
+              seconds[i] = (System.nanoTime() - start) / 1e9;
+            }
+          });
+    }
+    double all = (System.nanoTime() - begin) / 1e9;
     Arrays.sort(seconds);
-    return "%.6f %.6f %.6f".formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1]);
+    return "%.6f %.6f %.6f %.6f".formatted(seconds[count / 2], seconds[count * 99 / 100], seconds[count - 1], all);
   }
 
   private static void copy(InputStream in, OutputStream out) throws IOException {
