@@ -12,7 +12,8 @@ use bytes::Bytes;
 use cairn_codec::crc::{ChecksumKind, verify_chunks};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::hdfs::*;
-use cairn_wire::transfer::Op;
+use cairn_wire::transfer::{Op, PacketHeader};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Longest chunk taken from a DataNode.
@@ -27,6 +28,14 @@ pub(crate) enum BlockReader {
     Remote(Box<RemoteReader>),
     /// Through descriptors.
     Local(Box<LocalReader>),
+}
+
+/// What came next of a block.
+pub(crate) enum Piece {
+    /// So many bytes, where the caller wants them.
+    Placed(usize),
+    /// Bytes apart from there.
+    Apart(Bytes),
 }
 
 /// A read of a replica's own files, which goes on through the DataNode when it fails.
@@ -51,6 +60,8 @@ pub(crate) struct RemoteReader {
     /// Offset in the block of the next packet.
     next_packet: u64,
     next_seqno: i64,
+    /// Data bytes of the last packet.
+    last_len: usize,
     /// Offset in the block of the next byte for the caller.
     at: u64,
     end: u64,
@@ -108,6 +119,17 @@ impl BlockReader {
                 Box::pin(self.next()).await
             }
         }
+    }
+
+    /// The next bytes of the range, checked; at the start of `into` if a whole packet of a DataNode fits there, so
+    /// that nobody has to copy them.
+    pub(crate) async fn next_into(&mut self, into: &mut [u8]) -> Result<Option<Piece>> {
+        if let BlockReader::Remote(reader) = self
+            && let Some(into) = reader.place(into)
+        {
+            return reader.next_into(into).await.map(Some);
+        }
+        Ok(self.next().await?.map(Piece::Apart))
     }
 
     /// Ends a read whose range was read whole, so that the connection can be used again.
@@ -180,6 +202,7 @@ impl RemoteReader {
             chunk_len,
             next_packet: first,
             next_seqno: 0,
+            last_len: 0,
             at: range.offset,
             end: range.offset + range.len,
         })
@@ -190,32 +213,67 @@ impl RemoteReader {
         while self.at < self.end {
             let packet = self.stream.reader.read_packet().await;
             let packet = packet.map_err(|error| failure(&self.addr, error))?;
-            let header = packet.header;
-            let in_order = header.seqno == self.next_seqno
-                && u64::try_from(header.offset_in_block).is_ok_and(|at| at == self.next_packet);
-            if !in_order || packet.data.is_empty() {
-                return Err(self.protocol_error(format!(
-                    "packet {} of {} bytes at {} where {} at {} was due",
-                    header.seqno,
-                    header.data_len,
-                    header.offset_in_block,
-                    self.next_seqno,
-                    self.next_packet
-                )));
+            let taken = self.take(packet.header, &packet.data, &packet.checksums)?;
+            if !taken.is_empty() {
+                return Ok(Some(packet.data.slice(taken)));
             }
-            self.verify(&packet.data, &packet.checksums)?;
-            let start = self.next_packet;
-            self.next_packet += packet.data.len() as u64;
-            self.next_seqno += 1;
-            if self.next_packet <= self.at {
-                continue;
-            }
-            let from = (self.at - start) as usize;
-            let to = (self.end.min(self.next_packet) - start) as usize;
-            self.at = start + to as u64;
-            return Ok(Some(packet.data.slice(from..to)));
         }
         Ok(None)
+    }
+
+    /// The part of `into` that the next packet may be read to; `None` where it would not be whole there.
+    fn place<'a>(&self, into: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        let wanted = into.len().min((self.end - self.at) as usize);
+        let fits = self.at == self.next_packet && wanted > 0 && wanted >= self.last_len;
+        fits.then_some(into)?.get_mut(..wanted)
+    }
+
+    async fn next_into(&mut self, into: &mut [u8]) -> Result<Piece> {
+        let packet = self.stream.reader.read_packet_into(into).await;
+        let packet = packet.map_err(|error| failure(&self.addr, error))?;
+        match packet.apart {
+            Some(data) => {
+                let taken = self.take(packet.header, &data, &packet.checksums)?;
+                Ok(Piece::Apart(data.slice(taken)))
+            }
+            None => {
+                let data = &into[..packet.header.data_len as usize];
+                Ok(Piece::Placed(self.take(packet.header, data, &packet.checksums)?.len()))
+            }
+        }
+    }
+
+    /// Checks the packet that came; returns which of its bytes are wanted.
+    fn take(
+        &mut self,
+        header: PacketHeader,
+        data: &[u8],
+        checksums: &[u8],
+    ) -> Result<Range<usize>> {
+        let in_order = header.seqno == self.next_seqno
+            && u64::try_from(header.offset_in_block).is_ok_and(|at| at == self.next_packet);
+        if !in_order || data.is_empty() {
+            return Err(self.protocol_error(format!(
+                "packet {} of {} bytes at {} where {} at {} was due",
+                header.seqno,
+                header.data_len,
+                header.offset_in_block,
+                self.next_seqno,
+                self.next_packet
+            )));
+        }
+        self.verify(data, checksums)?;
+        let start = self.next_packet;
+        self.next_packet += data.len() as u64;
+        self.next_seqno += 1;
+        self.last_len = data.len();
+        if self.next_packet <= self.at {
+            return Ok(0..0);
+        }
+        let from = (self.at - start) as usize;
+        let to = (self.end.min(self.next_packet) - start) as usize;
+        self.at = start + to as u64;
+        Ok(from..to)
     }
 
     /// Ends a read whose range was read whole, so that the connection can be used again. Failures

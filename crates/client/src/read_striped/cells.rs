@@ -1,6 +1,6 @@
 //! A unit's cells, read ahead by a task; and the memory that cells are read into.
 
-use crate::datanode::read_block::{BlockReader, ReadRange};
+use crate::datanode::read_block::{BlockReader, Piece, ReadRange};
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::types::DataNodeAddr;
@@ -130,8 +130,14 @@ async fn read_cells(
         let mut filled = 0;
         while filled < len {
             if packet.is_empty() {
-                let short = || ClientError::Protocol("the unit is too short".to_string());
-                packet = reader.next().await?.ok_or_else(short)?;
+                match reader.next_into(&mut cell[filled..]).await? {
+                    Some(Piece::Placed(count)) => {
+                        filled += count;
+                        continue;
+                    }
+                    Some(Piece::Apart(bytes)) => packet = bytes,
+                    None => return Err(ClientError::Protocol("the unit is too short".to_string())),
+                }
             }
             let count = packet.len().min(len - filled);
             packet.copy_to_slice(&mut cell[filled..filled + count]);
