@@ -6,7 +6,7 @@ use crate::boundary::Text;
 use crate::builder::{Connection, Fs, connection};
 use crate::failure::{Failure, Result, status};
 use crate::path::{join, name, same};
-use cairn_client::{ClientError, CreateOptions, FileStatus};
+use cairn_client::{CreateOptions, FileStatus};
 use libc::c_int;
 
 /// Permission bits of new directories, before the umask.
@@ -28,6 +28,8 @@ fn copy(
             return Err(Failure::io(format!("Cannot copy {source} to its subdirectory {target}")));
         }
     }
+    let options =
+        CreateOptions { overwrite: true, create_parents: true, ..CreateOptions::default() };
     let mut left = vec![(status, target)];
     while let Some((status, target)) = left.pop() {
         if status.is_dir() {
@@ -39,7 +41,7 @@ fn copy(
             };
             left.extend(entries.into_iter().map(below));
         } else {
-            to.wait(copy_file(from, &status.path, to, &target))?;
+            to.wait(from.client.copy_file(&status.path, &to.client, &target, &options))?;
         }
     }
     if delete_source {
@@ -61,38 +63,6 @@ fn place(to: &Connection, target: &str, name: &str) -> Result<String> {
         return Err(Failure::io(format!("Target {inside} is a directory")));
     }
     Ok(inside)
-}
-
-async fn copy_file(
-    from: &Connection,
-    source: &str,
-    to: &Connection,
-    target: &str,
-) -> Result<(), ClientError> {
-    let mut reader = from.client.open(source).await?;
-    let options =
-        CreateOptions { overwrite: true, create_parents: true, ..CreateOptions::default() };
-    let mut writer = to.client.create(target, &options).await?;
-    let mut copied = Ok(());
-    loop {
-        match reader.next_chunk().await {
-            Ok(Some(chunk)) => copied = writer.write(&chunk).await,
-            Ok(None) => break,
-            Err(error) => copied = Err(error),
-        }
-        if copied.is_err() {
-            break;
-        }
-    }
-    let done = match copied {
-        Ok(()) => writer.close().await,
-        failed => failed,
-    };
-    if done.is_err() {
-        // Half of a file would be taken for all of it. The first error is the one to tell.
-        let _ = to.client.delete(target, false).await;
-    }
-    done
 }
 
 /// Copies a file or tree; into `target` when that is a directory.

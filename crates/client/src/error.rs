@@ -1,6 +1,7 @@
 //! Why an operation of the client failed.
 
 use cairn_stripe::{PolicyError, UnitIndex};
+use cairn_wire::exception::class;
 use std::io;
 
 /// What went wrong, told apart by whose fault it is.
@@ -140,5 +141,56 @@ impl ClientError {
     /// Whether this is Hadoop's exception of that class.
     pub fn is_remote(&self, java_class: &str) -> bool {
         matches!(self, ClientError::Remote { class, .. } if class == java_class)
+    }
+
+    /// What kind of failure it is, as the standard library names kinds; `Other` for most.
+    pub fn kind(&self) -> io::ErrorKind {
+        use io::ErrorKind as Kind;
+        match self {
+            ClientError::Remote { class: name, .. } => match name.as_str() {
+                class::FILE_NOT_FOUND | class::PATH_NOT_FOUND => Kind::NotFound,
+                class::ACCESS_CONTROL | class::SNAPSHOT_ACCESS_CONTROL | class::AUTHORIZATION => {
+                    Kind::PermissionDenied
+                }
+                class::FILE_ALREADY_EXISTS | class::PATH_EXISTS => Kind::AlreadyExists,
+                class::PARENT_NOT_DIRECTORY | class::PATH_IS_NOT_DIRECTORY => Kind::NotADirectory,
+                class::PATH_IS_DIRECTORY => Kind::IsADirectory,
+                class::PATH_IS_NOT_EMPTY_DIRECTORY => Kind::DirectoryNotEmpty,
+                class::SAFE_MODE => Kind::ReadOnlyFilesystem,
+                class::DS_QUOTA_EXCEEDED
+                | class::NS_QUOTA_EXCEEDED
+                | class::QUOTA_BY_STORAGE_TYPE_EXCEEDED
+                | class::QUOTA_EXCEEDED => Kind::QuotaExceeded,
+                class::LEASE_EXPIRED => Kind::StaleNetworkFileHandle,
+                class::UNSUPPORTED_OPERATION => Kind::Unsupported,
+                class::ILLEGAL_ARGUMENT | class::HADOOP_ILLEGAL_ARGUMENT | class::INVALID_PATH => {
+                    Kind::InvalidInput
+                }
+                _ => Kind::Other,
+            },
+            ClientError::NotFound { .. } => Kind::NotFound,
+            ClientError::InvalidPath { .. } => Kind::Unsupported,
+            ClientError::Argument(_) => Kind::InvalidInput,
+            ClientError::NameNode { .. } => Kind::NotConnected,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_have_kinds() {
+        let kind = |class: &str| {
+            ClientError::Remote { class: class.to_string(), message: String::new() }.kind()
+        };
+        assert_eq!(kind("java.io.FileNotFoundException"), io::ErrorKind::NotFound);
+        assert_eq!(kind(class::ACCESS_CONTROL), io::ErrorKind::PermissionDenied);
+        assert_eq!(kind(class::SAFE_MODE), io::ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(kind("java.io.IOException"), io::ErrorKind::Other);
+        let missing = ClientError::NotFound { path: "/x".to_string() };
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -8,6 +8,7 @@ mod balance;
 mod blocking;
 mod checksum;
 mod config;
+mod copy;
 mod datanode;
 mod error;
 mod fs;
