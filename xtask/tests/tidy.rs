@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders whose paths the documents may name.
-const FOLDERS: [&str; 8] =
-    ["crates/", "docs/", "interop/", "bench/", "fuzz/", "xtask/", ".ci/", "sim/"];
+const FOLDERS: [&str; 9] =
+    ["crates/", "docs/", "interop/", "bench/", "fuzz/", "xtask/", ".ci/", "sim/", "python/"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -107,7 +107,7 @@ fn a_wrong_symbol_would_be_noticed() {
 #[test]
 fn every_rust_file_says_what_it_is_for() {
     let mut silent = Vec::new();
-    let mut folders = vec![root().join("crates"), root().join("xtask")];
+    let mut folders = vec![root().join("crates"), root().join("python"), root().join("xtask")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder can be listed") {
             let path = entry.expect("a folder can be listed").path();

@@ -48,7 +48,8 @@ public final class Main {
               DifferentialTests::run,
               FsckTests::run,
               FileTests::run,
-              LayoutTests::run),
+              LayoutTests::run,
+              PythonTests::run),
           List.of(
               OperateTests::run,
               BadInputTests::run,

@@ -1,0 +1,380 @@
+//! A file system: names, attributes, opening files, reading many ranges at a time.
+
+use crate::error::os_error;
+use crate::reader::Reader;
+use crate::writer::Writer;
+use cairn_client::{
+    Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Result,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// A connection to a file system, as one user. `uri` is `hdfs://HOST:PORT`, or `default` for the
+/// configuration of the environment; `options` sets keys of that configuration.
+#[pyclass(frozen, module = "cairn_fs._native")]
+pub struct Client {
+    fs: FileSystem,
+    blocking: Blocking,
+}
+
+fn wrong(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("{error:#}"))
+}
+
+impl Client {
+    /// Waits for a call, while other threads of Python run.
+    fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl Future<Output = Result<T>> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| self.blocking.wait(call)).map_err(os_error)
+    }
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    #[pyo3(signature = (uri="default", user=None, options=None))]
+    fn new(
+        py: Python<'_>,
+        uri: &str,
+        user: Option<String>,
+        options: Option<HashMap<String, String>>,
+    ) -> PyResult<Client> {
+        let mut conf = cairn_conf::of_library(|name| std::env::var_os(name)).map_err(wrong)?;
+        for (key, value) in options.unwrap_or_default() {
+            conf.set(&key, value);
+        }
+        if uri != "default" {
+            conf.set("fs.defaultFS", uri);
+        }
+        let mut config = cairn_conf::client::read(&conf).map_err(wrong)?;
+        if let Some(user) = user {
+            config.user = user;
+        }
+        py.detach(|| {
+            let blocking = Blocking::of_process()?;
+            let fs = blocking.wait(async { FileSystem::new(config) })?;
+            Ok(Client { fs, blocking })
+        })
+        .map_err(os_error)
+    }
+
+    /// `host:port` of the NameNode.
+    #[getter]
+    fn namenode(&self) -> &str {
+        &self.fs.config().namenode
+    }
+
+    /// The user who asks.
+    #[getter]
+    fn user(&self) -> &str {
+        &self.fs.config().user
+    }
+
+    /// What a path names, or None.
+    fn info<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let status = self.wait(py, self.fs.file_info(path))?;
+        status.map(|status| describe(py, &status)).transpose()
+    }
+
+    /// The entries of a directory, or the file itself.
+    fn list<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyList>> {
+        let entries = self.wait(py, self.fs.list(path).collect())?;
+        let entries = entries.iter().map(|status| describe(py, status));
+        PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Makes a directory; true also when it was there.
+    #[pyo3(signature = (path, parents=true, mode=0o777))]
+    fn mkdir(&self, py: Python<'_>, path: &str, parents: bool, mode: u16) -> PyResult<bool> {
+        match parents {
+            true => self.wait(py, self.fs.mkdirs(path, mode)),
+            false => self.wait(py, self.fs.mkdir(path, mode)),
+        }
+    }
+
+    /// Deletes a file or directory; false when nothing was there.
+    #[pyo3(signature = (path, recursive=false))]
+    fn delete(&self, py: Python<'_>, path: &str, recursive: bool) -> PyResult<bool> {
+        self.wait(py, self.fs.delete(path, recursive))
+    }
+
+    /// Moves a file or directory to exactly `target`, over a file or empty directory if `overwrite`.
+    #[pyo3(signature = (path, target, overwrite=false))]
+    fn rename(&self, py: Python<'_>, path: &str, target: &str, overwrite: bool) -> PyResult<()> {
+        self.wait(py, self.fs.rename_to(path, target, overwrite))
+    }
+
+    /// Copies a file over what is at `target`.
+    fn copy(&self, py: Python<'_>, path: &str, target: &str) -> PyResult<()> {
+        if path == target {
+            return Err(wrong(format!("{path} is copied to itself")));
+        }
+        let options =
+            CreateOptions { overwrite: true, create_parents: true, ..CreateOptions::default() };
+        self.wait(py, self.fs.copy_file(path, &self.fs, target, &options))
+    }
+
+    /// Opens a file for reading.
+    fn open(&self, py: Python<'_>, path: &str) -> PyResult<Reader> {
+        let reader = self.wait(py, self.fs.open(path))?;
+        Ok(Reader::new(self.blocking, reader))
+    }
+
+    /// Makes a file and opens it for writing. `policy` is the name of an erasure coding policy; without
+    /// one the directory's counts, unless `replicate`.
+    #[pyo3(signature = (
+        path, overwrite=false, parents=true, replication=None, block_size=None, policy=None,
+        replicate=false, mode=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    fn create(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        overwrite: bool,
+        parents: bool,
+        replication: Option<u16>,
+        block_size: Option<u64>,
+        policy: Option<String>,
+        replicate: bool,
+        mode: Option<u16>,
+    ) -> PyResult<Writer> {
+        let options = CreateOptions {
+            overwrite,
+            create_parents: parents,
+            replication,
+            block_size,
+            policy,
+            should_replicate: replicate,
+            permission: mode,
+        };
+        let writer = self.wait(py, self.fs.create(path, &options))?;
+        Ok(Writer::new(self.blocking, writer))
+    }
+
+    /// Opens a replicated file to write behind its end.
+    fn append(&self, py: Python<'_>, path: &str) -> PyResult<Writer> {
+        let writer = self.wait(py, self.fs.append(path))?;
+        Ok(Writer::new(self.blocking, writer))
+    }
+
+    /// Cuts a replicated file; false while its last block is still being cut.
+    fn truncate(&self, py: Python<'_>, path: &str, size: u64) -> PyResult<bool> {
+        self.wait(py, self.fs.truncate(path, size))
+    }
+
+    /// Reads ranges of files, `concurrency` at a time: a list of bytes, or of the exceptions for those
+    /// that failed. A negative bound counts from the end of the file, None is its begin or end.
+    #[pyo3(signature = (ranges, concurrency=32))]
+    fn read_ranges<'py>(
+        &self,
+        py: Python<'py>,
+        ranges: Vec<(String, Option<i64>, Option<i64>)>,
+        concurrency: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let read = self.wait(py, read_ranges(self.fs.clone(), ranges, concurrency.max(1)))?;
+        let answers = PyList::empty(py);
+        for answer in read {
+            match answer {
+                Ok(bytes) => answers.append(PyBytes::new(py, &bytes))?,
+                Err(error) => answers.append(os_error(error).value(py))?,
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The algorithm and the bytes of a file's checksum, as Hadoop has it; None for directories. With
+    /// `composite` it does not depend on how the file is stored.
+    #[pyo3(signature = (path, composite=false))]
+    fn checksum<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        composite: bool,
+    ) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
+        let mode = if composite { ChecksumMode::CompositeCrc } else { ChecksumMode::Md5Md5Crc };
+        let checksum = self.wait(py, self.fs.checksum(path, mode))?;
+        Ok(checksum.map(|sum| (sum.algorithm, PyBytes::new(py, &sum.bytes))))
+    }
+
+    /// Sets the permission bits.
+    fn chmod(&self, py: Python<'_>, path: &str, mode: u16) -> PyResult<()> {
+        self.wait(py, self.fs.set_permission(path, mode))
+    }
+
+    /// Sets owner, group or both.
+    #[pyo3(signature = (path, owner=None, group=None))]
+    fn chown(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        owner: Option<&str>,
+        group: Option<&str>,
+    ) -> PyResult<()> {
+        self.wait(py, self.fs.set_owner(path, owner, group))
+    }
+
+    /// Sets the times, milliseconds since 1970; None leaves one as it is.
+    #[pyo3(signature = (path, modified_ms=None, accessed_ms=None))]
+    fn utime(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        modified_ms: Option<u64>,
+        accessed_ms: Option<u64>,
+    ) -> PyResult<()> {
+        self.wait(py, self.fs.set_times(path, modified_ms, accessed_ms))
+    }
+
+    /// Sets how many copies a replicated file has; false for directories.
+    fn set_replication(&self, py: Python<'_>, path: &str, replication: u16) -> PyResult<bool> {
+        self.wait(py, self.fs.set_replication(path, replication))
+    }
+
+    /// The name of the erasure coding policy of a path, or None.
+    fn ec_policy(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        let policy = self.wait(py, self.fs.policy(path))?;
+        Ok(policy.map(|policy| policy.name.to_string()))
+    }
+
+    /// Sets the erasure coding policy of a directory; None takes it off.
+    #[pyo3(signature = (path, policy))]
+    fn set_ec_policy(&self, py: Python<'_>, path: &str, policy: Option<&str>) -> PyResult<()> {
+        match policy {
+            Some(name) => self.wait(py, self.fs.set_policy(path, Some(name))),
+            None => self.wait(py, self.fs.unset_policy(path)),
+        }
+    }
+
+    /// Lets directories have an erasure coding policy.
+    fn enable_ec_policy(&self, py: Python<'_>, policy: &str) -> PyResult<()> {
+        self.wait(py, self.fs.enable_policy(policy))
+    }
+
+    /// Bytes of all volumes, those that blocks take, and those that are free.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.wait(py, self.fs.stats())?;
+        let told = PyDict::new(py);
+        told.set_item("capacity", stats.capacity)?;
+        told.set_item("used", stats.used)?;
+        told.set_item("remaining", stats.remaining)?;
+        Ok(told)
+    }
+
+    /// The blocks of a range of bytes: offset, length, and the hosts that have them.
+    #[pyo3(signature = (path, offset=0, length=None))]
+    fn blocks<'py>(
+        &self,
+        py: Python<'py>,
+        path: &str,
+        offset: u64,
+        length: Option<u64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let length = length.unwrap_or(u64::MAX);
+        let blocks = self.wait(py, self.fs.block_locations(path, offset, length))?;
+        let told = PyList::empty(py);
+        for block in &blocks.blocks {
+            let one = PyDict::new(py);
+            one.set_item("offset", block.offset_in_file)?;
+            one.set_item("length", block.block.len)?;
+            let hosts = block.locations.iter().map(|location| location.addr.host.as_str());
+            one.set_item("hosts", hosts.collect::<Vec<_>>())?;
+            told.append(one)?;
+        }
+        Ok(told)
+    }
+}
+
+/// What fsspec calls the details of a path.
+fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, PyDict>> {
+    let kind = match status.file_type {
+        FileType::Directory => "directory",
+        FileType::File => "file",
+        FileType::Symlink => "link",
+    };
+    let told = PyDict::new(py);
+    told.set_item("name", &status.path)?;
+    told.set_item("size", status.len)?;
+    told.set_item("type", kind)?;
+    told.set_item("mode", status.permission)?;
+    told.set_item("owner", &status.owner)?;
+    told.set_item("group", &status.group)?;
+    told.set_item("mtime", status.modification_time_ms as f64 / 1000.0)?;
+    told.set_item("atime", status.access_time_ms as f64 / 1000.0)?;
+    told.set_item("replication", status.replication)?;
+    told.set_item("block_size", status.block_size)?;
+    told.set_item("file_id", status.file_id)?;
+    told.set_item("ec_policy", status.policy.as_ref().map(|policy| policy.name.to_string()))?;
+    Ok(told)
+}
+
+/// Each file is opened once, however many ranges are read of it.
+async fn read_ranges(
+    fs: FileSystem,
+    ranges: Vec<(String, Option<i64>, Option<i64>)>,
+    concurrency: usize,
+) -> Result<Vec<Result<Vec<u8>>>> {
+    let turns = Arc::new(Semaphore::new(concurrency));
+    let mut opening = HashMap::new();
+    for (path, _, _) in &ranges {
+        if !opening.contains_key(path) {
+            let (fs, turns, name) = (fs.clone(), turns.clone(), path.clone());
+            let task = tokio::spawn(async move {
+                let _turn = turns.acquire().await;
+                fs.open(&name).await
+            });
+            opening.insert(path.clone(), task);
+        }
+    }
+    let mut readers = HashMap::new();
+    for (path, task) in opening {
+        let opened = task.await.map_err(|panic| ClientError::Protocol(panic.to_string()))?;
+        readers.insert(path, opened.map(Arc::new).map_err(Arc::new));
+    }
+    let mut reads = Vec::new();
+    for (path, start, end) in ranges {
+        let (reader, turns) = (readers.get(&path).cloned(), turns.clone());
+        reads.push(tokio::spawn(async move {
+            let _turn = turns.acquire().await;
+            let reader = match reader {
+                Some(Ok(reader)) => reader,
+                Some(Err(error)) => return Err(again(&path, &error)),
+                None => return Err(ClientError::NotFound { path }),
+            };
+            let at = |bound: i64| match u64::try_from(bound) {
+                Ok(at) => at.min(reader.len()),
+                Err(_) => reader.len().saturating_sub(bound.unsigned_abs()),
+            };
+            let (start, end) = (start.map_or(0, at), end.map_or(reader.len(), at));
+            let len = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+            let mut bytes = vec![0; len];
+            let filled = reader.read_at(start, &mut bytes).await?;
+            bytes.truncate(filled);
+            Ok(bytes)
+        }));
+    }
+    let mut answers = Vec::new();
+    for read in reads {
+        let answer = read.await.unwrap_or_else(|e| Err(ClientError::Protocol(e.to_string())));
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+/// The error of a file that could not be opened, for each of its ranges.
+fn again(path: &str, error: &ClientError) -> ClientError {
+    match error {
+        ClientError::NotFound { path } => ClientError::NotFound { path: path.clone() },
+        ClientError::Remote { class, message } => {
+            ClientError::Remote { class: class.clone(), message: message.clone() }
+        }
+        other => ClientError::Protocol(format!("{path}: {other}")),
+    }
+}

@@ -1,0 +1,137 @@
+//! A file open for reading.
+
+use crate::error::{closed, os_error};
+use cairn_client::{Blocking, FileReader, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A file open for reading. Several threads may use it; `read` has one place,
+/// `read_at` has none.
+#[pyclass(frozen, module = "cairn_fs._native")]
+pub struct Reader {
+    blocking: Blocking,
+    size: u64,
+    positional: FileReader,
+    sequential: Mutex<Option<Sequential>>,
+}
+
+/// The place of the next read. A read that follows another one takes part in reading ahead; one after a
+/// jump asks for its own bytes only.
+struct Sequential {
+    reader: FileReader,
+    position: u64,
+    /// Where the last read ended.
+    expected: u64,
+}
+
+impl Sequential {
+    async fn fill(&mut self, buf: &mut [u8]) -> Result<usize> {
+        let follows = self.position == self.expected;
+        let mut filled = 0;
+        if follows {
+            if self.reader.position() != self.position {
+                self.reader.seek(self.position);
+            }
+            while filled < buf.len() {
+                match self.reader.read(&mut buf[filled..]).await? {
+                    0 => break,
+                    count => filled += count,
+                }
+            }
+        } else {
+            self.reader.unbuffer();
+            filled = self.reader.read_at(self.position, buf).await?;
+        }
+        self.position += filled as u64;
+        self.expected = self.position;
+        Ok(filled)
+    }
+}
+
+impl Reader {
+    /// Wraps an opened file.
+    pub fn new(blocking: Blocking, reader: FileReader) -> Reader {
+        let ahead = Sequential { reader: reader.another(), position: 0, expected: 0 };
+        let sequential = Mutex::new(Some(ahead));
+        Reader { blocking, size: reader.len(), positional: reader, sequential }
+    }
+
+    fn sequential(&self) -> MutexGuard<'_, Option<Sequential>> {
+        self.sequential.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fill(&self, buf: &mut [u8]) -> PyResult<usize> {
+        let mut sequential = self.sequential();
+        let sequential = sequential.as_mut().ok_or_else(closed)?;
+        self.blocking.wait(sequential.fill(buf)).map_err(os_error)
+    }
+
+    /// How many of `wanted` bytes there are from `position` on; all that are left for a negative number.
+    fn left(&self, position: u64, wanted: i64) -> usize {
+        let left = self.size.saturating_sub(position);
+        let count = u64::try_from(wanted).map_or(left, |wanted| wanted.min(left));
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+}
+
+#[pymethods]
+impl Reader {
+    /// Bytes of the file when it was opened.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads the next bytes, up to the end when `count` is negative.
+    #[pyo3(signature = (count=-1))]
+    fn read<'py>(&self, py: Python<'py>, count: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let position = py.detach(|| self.tell())?;
+        PyBytes::new_with(py, self.left(position, count), |buf| {
+            py.detach(|| self.fill(buf)).and_then(|filled| short(filled, buf.len()))
+        })
+    }
+
+    /// Reads bytes at a position, and leaves the place of the next read alone.
+    fn read_at<'py>(
+        &self,
+        py: Python<'py>,
+        position: u64,
+        count: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        PyBytes::new_with(py, self.left(position, count), |buf| {
+            let read = self.positional.read_at(position, buf);
+            let filled = py.detach(|| self.blocking.wait(read)).map_err(os_error)?;
+            short(filled, self.left(position, count))
+        })
+    }
+
+    /// Sets the place of the next read.
+    fn seek(&self, py: Python<'_>, position: u64) -> PyResult<u64> {
+        py.detach(|| {
+            self.sequential().as_mut().ok_or_else(closed)?.position = position;
+            Ok(position)
+        })
+    }
+
+    /// The place of the next read.
+    fn tell(&self) -> PyResult<u64> {
+        Ok(self.sequential().as_ref().ok_or_else(closed)?.position)
+    }
+
+    /// Gives up what was read ahead. What was closed cannot be read in order any more.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            let _on_runtime = self.blocking.enter();
+            *self.sequential() = None;
+        });
+    }
+}
+
+fn short(filled: usize, wanted: usize) -> PyResult<()> {
+    if filled == wanted {
+        Ok(())
+    } else {
+        Err(pyo3::exceptions::PyEOFError::new_err("the file is cut short"))
+    }
+}
