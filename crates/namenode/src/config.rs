@@ -68,6 +68,8 @@ pub struct NameNodeConfig {
     pub name_dir: PathBuf,
     /// Formats `name_dir` at start when it is empty or missing; otherwise that is an error.
     pub format_if_empty: bool,
+    /// Goes back to the rollback point of a rolling upgrade; without one that is an error.
+    pub roll_back: bool,
     /// Cluster id given when formatting; a random one when `None`.
     pub cluster_id: Option<String>,
     /// Where RPC listens; port 0 takes a free one. Key `dfs.namenode.rpc-address`.
@@ -261,6 +263,7 @@ impl Default for NameNodeConfig {
         NameNodeConfig {
             name_dir: PathBuf::from("/tmp/hadoop/dfs/name"),
             format_if_empty: false,
+            roll_back: false,
             cluster_id: None,
             rpc_addr: SocketAddr::new(loopback, 8020),
             http_addr: Some(SocketAddr::new(loopback, 9870)),

@@ -13,11 +13,13 @@ mod check;
 mod frame;
 mod log;
 mod recent;
+mod rollback;
 mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use log::LogError;
 pub use recent::{Batch, Since};
+pub use rollback::RollbackPoint;
 pub use writer::Fatal;
 
 use crate::store::Store;
@@ -36,7 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
-use writer::{Input, Request, Writer};
+use writer::{Input, Request, Work, Writer};
 
 /// When an answer is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct NamesystemOptions {
     pub cluster_id: Option<String>,
     /// The address in the block pool's name of a new file system.
     pub block_pool_host: String,
+    /// Goes back to the rollback point first; fails without one.
+    pub roll_back: bool,
 }
 
 impl Default for NamesystemOptions {
@@ -89,6 +93,7 @@ impl Default for NamesystemOptions {
             superuser: "root".to_string(),
             cluster_id: None,
             block_pool_host: "127.0.0.1".to_string(),
+            roll_back: false,
         }
     }
 }
@@ -138,6 +143,18 @@ pub enum OpenError {
     /// The first entry can't be made durable.
     #[error(transparent)]
     Write(#[from] Fatal),
+    /// The way back to a rollback point was begun and not ended.
+    #[error("{}: a rollback was begun and not ended; start with --rollback", path.display())]
+    RollbackBegun {
+        /// The point's folder.
+        path: PathBuf,
+    },
+    /// There is nothing to go back to.
+    #[error("{}: there is no rollback point", path.display())]
+    NoRollbackPoint {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// The settings were refused.
     #[error("settings: {0}")]
     Settings(NamespaceError),
@@ -149,6 +166,9 @@ pub enum SubmitError {
     /// The command was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] NamespaceError),
+    /// A rollback point cannot be made; nothing has changed.
+    #[error("the rollback point cannot be made: {0}")]
+    RollbackPoint(String),
     /// The log or the store failed, or the namespace was closed. Whether the entry is durable is not
     /// known; nothing can be submitted any more.
     #[error("the namespace takes no more changes: its log or store has failed or was closed")]
@@ -160,6 +180,9 @@ const WAITING_MAX: usize = 8192;
 
 /// The namespace of a NameNode.
 pub struct Namesystem {
+    dir: PathBuf,
+    /// The rollback point that is there.
+    point: Mutex<Option<RollbackPoint>>,
     identity: Identity,
     store: Arc<Store>,
     recent: Arc<Recent>,
@@ -180,12 +203,21 @@ impl Namesystem {
         std::fs::create_dir_all(dir).map_err(io)?;
         let version = dir.join("VERSION");
         let (identity, log) = match Identity::read(&version)? {
-            Some(identity) => (identity, None),
+            Some(identity) => {
+                if options.roll_back {
+                    rollback::go_back(dir, &identity, options.cache_len)?;
+                }
+                (identity, None)
+            }
+            None if options.roll_back => {
+                return Err(OpenError::NoRollbackPoint { path: dir.to_owned() });
+            }
             None => {
                 let (identity, log) = format(dir, &version, &options)?;
                 (identity, Some(log))
             }
         };
+        let point = rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
         let log = match log {
             Some(log) => log,
@@ -220,6 +252,8 @@ impl Namesystem {
             })
             .map_err(io)?;
         Ok(Arc::new(Namesystem {
+            dir: dir.to_owned(),
+            point: Mutex::new(point),
             identity,
             store,
             recent,
@@ -254,10 +288,56 @@ impl Namesystem {
         entry: Entry,
     ) -> Result<oneshot::Receiver<Result<Outcome, SubmitError>>, SubmitError> {
         let (reply, answer) = oneshot::channel();
+        self.tell(Input::Request(Request { entry, reply }))?;
+        Ok(answer)
+    }
+
+    fn tell(&self, input: Input) -> Result<(), SubmitError> {
         let requests = self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let sender = requests.as_ref().ok_or(SubmitError::Stopped)?;
-        sender.send(Input::Request(Request { entry, reply })).map_err(|_| SubmitError::Stopped)?;
-        Ok(answer)
+        sender.send(input).map_err(|_| SubmitError::Stopped)
+    }
+
+    /// Begins a new segment of the log; returns the number of its first entry.
+    pub async fn roll_log(&self) -> Result<u64, SubmitError> {
+        self.work(Work::Roll).await
+    }
+
+    /// Writes all that is in the log to the store, and closes the segment that had it.
+    pub async fn checkpoint(&self) -> Result<u64, SubmitError> {
+        self.work(Work::Checkpoint).await
+    }
+
+    /// Has something done between two entries, which others wait for.
+    async fn work(&self, work: Work) -> Result<u64, SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.tell(Input::Work(work, reply))?;
+        done.await.unwrap_or(Err(SubmitError::Stopped))
+    }
+
+    /// The rollback point, if there is one.
+    pub fn rollback_point(&self) -> Option<RollbackPoint> {
+        *self.point.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a rollback point of what is there now, or returns the one that is there.
+    pub async fn make_rollback_point(&self) -> Result<RollbackPoint, SubmitError> {
+        if let Some(point) = self.rollback_point() {
+            return Ok(point);
+        }
+        let start_ms = now_ms();
+        let sequence = self.work(Work::RollbackPoint { dir: self.dir.clone(), start_ms }).await?;
+        let point = RollbackPoint { start_ms, sequence };
+        *self.point.lock().unwrap_or_else(PoisonError::into_inner) = Some(point);
+        Ok(point)
+    }
+
+    /// Gives the rollback point up. Blocks.
+    pub fn remove_rollback_point(&self) -> std::io::Result<()> {
+        let mut point = self.point.lock().unwrap_or_else(PoisonError::into_inner);
+        rollback::remove(&self.dir)?;
+        *point = None;
+        Ok(())
     }
 
     /// Answers a question from the state after the last durable entry.
@@ -363,7 +443,7 @@ fn put_settings_in_force(
         match writer.apply_now(Entry { now_ms: now_ms(), caller, call: None, command })? {
             Ok(_) => {}
             Err(SubmitError::Refused(error)) => return Err(OpenError::Settings(error)),
-            Err(SubmitError::Stopped) => {
+            Err(SubmitError::Stopped | SubmitError::RollbackPoint(_)) => {
                 let reason = "the writer gave no answer".to_string();
                 return Err(StoreError::Backend(reason).into());
             }

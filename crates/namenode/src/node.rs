@@ -64,6 +64,10 @@ pub struct NameNode {
     pub(crate) is_stopping: AtomicBool,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
+    /// What `restoreFailedStorage` was told last.
+    pub(crate) restores_storage: AtomicBool,
+    /// When the store was written out on request, ms since the epoch, and the last entry in it then.
+    pub(crate) saved: Mutex<(u64, u64)>,
     /// The beginning of monotonic time.
     pub(crate) epoch: Instant,
 }

@@ -163,10 +163,13 @@ impl NameNode {
             garbage: Notify::new(),
             ordered: Notify::new(),
             is_stopping: AtomicBool::new(false),
+            restores_storage: AtomicBool::new(false),
+            saved: Mutex::new((wall_ms(), ns.last_sequence())),
             epoch: Instant::now(),
             ns,
             config,
         });
+        node.cluster().hold_deletions(node.ns.rollback_point().is_some());
         let complete = node.ns.read(|store| complete_blocks(store))?;
         node.cluster().start_safe_mode(complete, node.now());
         if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
@@ -246,6 +249,7 @@ async fn open_namespace(
         superuser: superuser.to_string(),
         cluster_id: config.cluster_id.clone(),
         block_pool_host: config.rpc_addr.ip().to_string(),
+        roll_back: config.roll_back,
         ..NamesystemOptions::default()
     };
     let open = tokio::task::spawn_blocking(move || Namesystem::open(&path, options));

@@ -13,7 +13,7 @@ use crate::ops::{counter, set_storage_policy};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
-use crate::store::StoreRead;
+use crate::store::{StoreRead, StoreTxn};
 use crate::{lease, policy_admin, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
 
@@ -329,6 +329,12 @@ pub fn check_readable(store: &dyn StoreRead, caller: &Caller, path: &str) -> Res
     let settings = settings::get(store)?;
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)
+}
+
+/// Leaves out numbers of inodes, blocks and stamps, for a store that goes back to an earlier state: those that it
+/// has given out since must not come again.
+pub fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
+    counter::skip_numbers(store)
 }
 
 /// The limits and switches in force.

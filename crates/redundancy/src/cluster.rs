@@ -41,6 +41,8 @@ pub struct Cluster {
     pub(crate) blocks: BlockMap,
     pub(crate) constructions: BTreeMap<BlockId, Construction>,
     pub(crate) safe_mode: SafeMode,
+    /// No deletion is ordered.
+    pub(crate) holds_deletions: bool,
     pub(crate) leases: ReportLeases,
     pub(crate) queues: Queues,
     pub(crate) mending: Mending,
@@ -77,6 +79,7 @@ impl Cluster {
     pub fn new(config: Config) -> Cluster {
         Cluster {
             safe_mode: SafeMode::new(&config),
+            holds_deletions: false,
             config,
             nodes: Vec::new(),
             node_by_uuid: BTreeMap::new(),
@@ -132,6 +135,13 @@ impl Cluster {
     /// Turns safe mode on for an administrator (`dfsadmin -safemode enter`).
     pub fn enter_safe_mode(&mut self) {
         self.safe_mode.enter();
+    }
+
+    /// Orders no deletion from now on, or those that have waited again: the tree may go back to where it was.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPoolSliceStorage#getTrashDirectory`, where DataNodes keep what is deleted.
+    pub fn hold_deletions(&mut self, hold: bool) {
+        self.holds_deletions = hold;
     }
 
     /// Turns it off for an administrator; see [`SafeMode::leave`]. The next ticks look for blocks

@@ -17,6 +17,9 @@ pub struct Args {
     /// Refuse to start on an empty folder instead of formatting it
     #[arg(long)]
     no_format: bool,
+    /// Go back to where a rolling upgrade was prepared; what was done since is gone
+    #[arg(long)]
+    rollback: bool,
 }
 
 /// Runs the NameNode; prints one JSON line when it serves.
@@ -29,6 +32,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         node.name_dir = folder;
     }
     node.format_if_empty = !args.no_format;
+    node.roll_back = args.rollback;
     let running = NameNode::start(node).await.context("the NameNode did not start")?;
     let line = json!({
         "role": "namenode",

@@ -38,6 +38,9 @@ const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
 /// The same where it is to be back soon.
 const RESTART_DELAY: Duration = Duration::from_millis(100);
 
+/// What Hadoop throws where the disk balancer is off.
+const DISK_BALANCER: &str = "org.apache.hadoop.hdfs.server.diskbalancer.DiskBalancerException";
+
 /// What only superusers may call.
 const FOR_SUPERUSERS: &[&str] = &[
     "refreshNamenodes",
@@ -46,6 +49,10 @@ const FOR_SUPERUSERS: &[&str] = &[
     "evictWriters",
     "triggerBlockReport",
     "getVolumeReport",
+    "submitDiskBalancerPlan",
+    "cancelDiskBalancerPlan",
+    "queryDiskBalancerPlan",
+    "getDiskBalancerSetting",
 ];
 
 /// Refuses whoever is neither the user of this DataNode nor in the superusers' group.
@@ -121,10 +128,9 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
         "submitDiskBalancerPlan"
         | "cancelDiskBalancerPlan"
         | "queryDiskBalancerPlan"
-        | "getDiskBalancerSetting" => Err(RemoteException::new(
-            class::UNSUPPORTED_OPERATION,
-            format!("{} is not supported", call.method),
-        )),
+        | "getDiskBalancerSetting" => {
+            Err(RemoteException::new(DISK_BALANCER, "Disk Balancer is not enabled."))
+        }
         _ => Err(call.unknown_method()),
     }
 }

@@ -7,8 +7,9 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{
     DeleteBlockPoolRequestProto, DeleteBlockPoolResponseProto, EvictWritersRequestProto,
     EvictWritersResponseProto, GetDatanodeInfoRequestProto, GetDatanodeInfoResponseProto,
-    GetVolumeReportRequestProto, GetVolumeReportResponseProto, ShutdownDatanodeRequestProto,
-    ShutdownDatanodeResponseProto, TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
+    GetVolumeReportRequestProto, GetVolumeReportResponseProto, QueryPlanStatusRequestProto,
+    QueryPlanStatusResponseProto, ShutdownDatanodeRequestProto, ShutdownDatanodeResponseProto,
+    TriggerBlockReportRequestProto, TriggerBlockReportResponseProto,
 };
 
 fn client(cluster: &Cluster, user: &str) -> RpcClient {
@@ -56,6 +57,12 @@ async fn only_superusers_manage_a_datanode() {
     refused!("triggerBlockReport", report, TriggerBlockReportResponseProto);
     refused!("getVolumeReport", GetVolumeReportRequestProto {}, GetVolumeReportResponseProto);
     refused!("shutdownDatanode", shutdown, ShutdownDatanodeResponseProto);
+    let query = QueryPlanStatusRequestProto {};
+    refused!("queryDiskBalancerPlan", query, QueryPlanStatusResponseProto);
+    let hdfs = client(&cluster, "hdfs");
+    let off = hdfs.call::<_, QueryPlanStatusResponseProto>("queryDiskBalancerPlan", &query).await;
+    let class = "org.apache.hadoop.hdfs.server.diskbalancer.DiskBalancerException";
+    assert!(off.unwrap_err().is_remote(class));
     let _: GetDatanodeInfoResponseProto =
         alice.call("getDatanodeInfo", &GetDatanodeInfoRequestProto {}).await.unwrap();
     let _: EvictWritersResponseProto =

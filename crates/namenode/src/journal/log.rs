@@ -227,6 +227,11 @@ impl Log {
     }
 }
 
+/// Removes all of a log.
+pub(super) fn remove_all_segments(dir: &Path) -> Result<(), LogError> {
+    list_segments(dir)?.into_iter().try_for_each(|first| remove_segment(dir, first))
+}
+
 fn create_segment(dir: &Path, namespace_id: u32, first: u64) -> Result<(File, u64), LogError> {
     let path = segment_path(dir, first);
     let create = || {

@@ -6,6 +6,7 @@
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
 use super::log::{Log, LogError};
 use super::recent::{self, Recent};
+use super::rollback::{self, RollbackPoint};
 use super::{Durability, NamesystemOptions, SubmitError};
 use crate::store::{Batch, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
@@ -14,6 +15,7 @@ use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -38,10 +40,30 @@ pub struct Request {
     pub reply: oneshot::Sender<Answer>,
 }
 
+/// Something that is done between two groups.
+pub enum Work {
+    /// A new segment of the log; answers with the number of its first entry.
+    Roll,
+    /// A checkpoint; answers with the number of the last entry in it.
+    Checkpoint,
+    /// A checkpoint, and a copy of it to go back to; answers as a checkpoint.
+    RollbackPoint {
+        /// The folder of log and store.
+        dir: PathBuf,
+        /// The time of the point, ms since the epoch.
+        start_ms: u64,
+    },
+}
+
+/// Who waits for work.
+type WorkReply = oneshot::Sender<Result<u64, SubmitError>>;
+
 /// What the first thread is told.
 pub enum Input {
     /// Something to apply.
     Request(Request),
+    /// Something to do when no group is open or under way.
+    Work(Work, WorkReply),
     /// The last group is durable, or will never be.
     Written(Result<(), Fatal>),
     /// Nothing comes any more.
@@ -147,6 +169,8 @@ pub struct Writer {
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
     /// A group is with the other thread.
     is_busy: bool,
+    /// What is done before anything else is applied.
+    works: VecDeque<(Work, WorkReply)>,
     /// Requests for which the open group has no room.
     backlog: VecDeque<Request>,
     /// Last entry that was applied.
@@ -186,6 +210,7 @@ impl Writer {
             watched: None,
             answers: Vec::new(),
             is_busy: false,
+            works: VecDeque::new(),
             backlog: VecDeque::new(),
             applied,
             checkpointed: applied,
@@ -231,6 +256,7 @@ impl Writer {
             while let Some(told) = event {
                 match told {
                     Input::Request(request) => self.backlog.push_back(request),
+                    Input::Work(work, reply) => self.works.push_back((work, reply)),
                     Input::Written(done) => {
                         done?;
                         self.is_busy = false;
@@ -245,7 +271,13 @@ impl Writer {
                     self.checkpoint()?;
                 }
             }
-            while !self.is_full() && !self.is_checkpoint_due() {
+            if !self.is_busy && self.answers.is_empty() {
+                while let Some((work, reply)) = self.works.pop_front() {
+                    // Who has asked may have gone away.
+                    let _ = reply.send(self.work(work)?);
+                }
+            }
+            while !self.is_full() && !self.is_checkpoint_due() && self.works.is_empty() {
                 let Some(request) = self.backlog.pop_front() else { break };
                 self.apply(request)?;
             }
@@ -314,6 +346,26 @@ impl Writer {
         self.batch = self.finisher.store.begin(self.number);
         self.checkpointed_at = Instant::now();
         Ok(())
+    }
+
+    /// Does what needs the log and the store at rest. An error is not the caller's.
+    fn work(&mut self, work: Work) -> Result<Result<u64, SubmitError>, Fatal> {
+        if let Work::Roll = work {
+            self.finisher.log().roll()?;
+            return Ok(Ok(self.applied + 1));
+        }
+        self.checkpoint()?;
+        let mut log = self.finisher.log();
+        log.roll()?;
+        log.truncate_front(self.checkpointed)?;
+        drop(log);
+        if let Work::RollbackPoint { dir, start_ms } = work {
+            let point = RollbackPoint { start_ms, sequence: self.applied };
+            if let Err(error) = rollback::make(&dir, point) {
+                return Ok(Err(SubmitError::RollbackPoint(error.to_string())));
+            }
+        }
+        Ok(Ok(self.applied))
     }
 
     /// Applies one entry to the open group; an error is not the caller's.

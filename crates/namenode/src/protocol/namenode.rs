@@ -1,6 +1,7 @@
 //! `NamenodeProtocol`: what a balancer asks of the NameNode.
 //!
-//! What it has for standby NameNodes (checkpoints, edit logs) is not served: there are none.
+//! What it has for standby NameNodes (checkpoints, edit logs) is refused: there are none. So is the external storage
+//! policy satisfier.
 //! Source: Hadoop 3.5.0 `NameNodeRpcServer`, `NamenodeProtocolServerSideTranslatorPB`.
 
 use cairn_namespace::query;
@@ -24,6 +25,11 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getBlockKeys" => get_block_keys(node, call).await,
         "isUpgradeFinalized" => is_upgrade_finalized(node, call).await,
         "isRollingUpgrade" => is_rolling_upgrade(node, call).await,
+        "getTransactionId" => get_transaction_id(node, call).await,
+        method if nn::NAMENODE_PROTOCOL_SERVICE_METHODS.contains(&method) => {
+            node.check_superuser(call).await?;
+            Err(Refusal::unsupported(format!("{method} is not supported")))
+        }
         _ => Err(call.unknown_method().into()),
     }
 }
@@ -104,6 +110,15 @@ fn located(
     }
 }
 
+/// The last entry of the log.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getTransactionID`.
+async fn get_transaction_id(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<nn::GetTransactionIdRequestProto>()?;
+    node.check_superuser_for(call, "getTransactionID").await?;
+    answer(&nn::GetTransactionIdResponseProto { tx_id: node.ns.last_sequence() })
+}
+
 /// That there are none: blocks are served without tokens.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#getBlockKeys`, `ExportedBlockKeys.DUMMY_KEYS`.
@@ -124,5 +139,7 @@ async fn is_upgrade_finalized(node: &NameNode, call: &Call) -> Answer {
 async fn is_rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
     call.decode::<nn::IsRollingUpgradeRequestProto>()?;
     node.check_superuser(call).await?;
-    answer(&nn::IsRollingUpgradeResponseProto { is_rolling_upgrade: false })
+    answer(&nn::IsRollingUpgradeResponseProto {
+        is_rolling_upgrade: node.ns.rollback_point().is_some(),
+    })
 }

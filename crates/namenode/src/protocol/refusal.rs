@@ -52,7 +52,7 @@ impl From<SubmitError> for Refusal {
     fn from(error: SubmitError) -> Refusal {
         match error {
             SubmitError::Refused(error) => error.into(),
-            SubmitError::Stopped => Refusal::io(error.to_string()),
+            SubmitError::Stopped | SubmitError::RollbackPoint(_) => Refusal::io(error.to_string()),
         }
     }
 }

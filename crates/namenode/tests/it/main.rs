@@ -1,6 +1,7 @@
 //! The NameNode as its clients and DataNodes meet it: over sockets, in this process.
 
 mod acls;
+mod bad_input;
 mod balancer;
 mod caching;
 mod cluster;
@@ -13,4 +14,5 @@ mod mending;
 mod refusals;
 mod safety;
 mod snapshots;
+mod upgrade;
 mod writing;

@@ -84,6 +84,25 @@ pub(crate) fn add(store: &mut dyn StoreTxn, counter: Counter, change: i64) -> Re
     set(store, counter, value)
 }
 
+/// More numbers than are ever given out between two states of a store.
+const SKIPPED: u64 = 1 << 32;
+
+/// Leaves out the numbers that may have been given out since the state of this store.
+pub(crate) fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
+    let group = BlockId(get(store, Counter::GroupId)? as i64);
+    let per_group = group.next_group().0.abs_diff(group.0);
+    for (counter, skipped) in [
+        (Counter::InodeId, SKIPPED),
+        (Counter::BlockId, SKIPPED),
+        (Counter::GroupId, SKIPPED * per_group),
+        (Counter::GenerationStamp, SKIPPED),
+    ] {
+        let value = get(store, counter)?.wrapping_add(skipped);
+        set(store, counter, value)?;
+    }
+    Ok(())
+}
+
 /// A new inode id.
 pub(crate) fn next_inode_id(store: &mut dyn StoreTxn) -> Result<InodeId> {
     let next = get(store, Counter::InodeId)? + 1;

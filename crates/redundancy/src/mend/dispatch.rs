@@ -102,7 +102,10 @@ impl Cluster {
                 self.check_redundancy(lookup, id);
             }
         }
-        let invalid = self.take_invalidations(handle, now);
+        let invalid = match self.holds_deletions {
+            true => Vec::new(),
+            false => self.take_invalidations(handle, now),
+        };
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
         }

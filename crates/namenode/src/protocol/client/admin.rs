@@ -1,4 +1,4 @@
-//! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode, upgrades.
+//! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode.
 
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{BlockCounts, GroupCounts, ReportKind};
@@ -178,20 +178,6 @@ pub async fn set_safe_mode(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::SetSafeModeResponseProto { result: cluster.safe_mode().is_on() })
 }
 
-/// Makes the store durable and the log short, under Hadoop's conditions.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#saveNamespace`.
-pub async fn save_namespace(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::SaveNamespaceRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    if node.safe_mode_tip().is_none() {
-        let message = "Safe mode should be turned ON in order to create namespace image.";
-        return Err(Refusal::io(message));
-    }
-    // Every acknowledged change is durable already: there is no image to write.
-    answer(&pb::SaveNamespaceResponseProto { saved: Some(true) })
-}
-
 /// Reads the files of racks and of allowed DataNodes again.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#refreshNodes`.
@@ -200,59 +186,6 @@ pub async fn refresh_nodes(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     node.refresh_nodes().await?;
     answer(&pb::RefreshNodesResponseProto {})
-}
-
-/// Nothing to finalize: there is no state of before an upgrade.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#finalizeUpgrade`.
-pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::FinalizeUpgradeRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    answer(&pb::FinalizeUpgradeResponseProto {})
-}
-
-/// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
-pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::UpgradeStatusRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
-}
-
-/// There is never one in progress: a new version reads what the old one has written, and the old one
-/// must not go on where the new one was.
-///
-/// Source: Hadoop 3.5.0 `NameNodeRpcServer#rollingUpgrade`.
-pub async fn rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
-    use pb::RollingUpgradeActionProto as Action;
-    let request: pb::RollingUpgradeRequestProto = call.decode()?;
-    let action = Action::try_from(request.action).map_err(|_| {
-        let message = format!("Unexpected rolling upgrade action {}", request.action);
-        Refusal::new(class::ILLEGAL_ARGUMENT, message)
-    })?;
-    let operation = match action {
-        Action::Query => "queryRollingUpgrade",
-        Action::Start => "startRollingUpgrade",
-        Action::Finalize => "finalizeRollingUpgrade",
-    };
-    node.check_superuser_for(call, operation).await?;
-    match action {
-        Action::Query | Action::Finalize => {
-            answer(&pb::RollingUpgradeResponseProto { rolling_upgrade_info: None })
-        }
-        Action::Start => Err(Refusal::unsupported("Rolling upgrade is not supported")),
-    }
-}
-
-/// There is one folder for names, and none that failed comes back.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#restoreFailedStorage`.
-pub async fn restore_failed_storage(node: &NameNode, call: &Call) -> Answer {
-    let request: pb::RestoreFailedStorageRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    match request.arg.as_str() {
-        "true" => Err(Refusal::unsupported("restoreFailedStorage is not supported")),
-        _ => answer(&pb::RestoreFailedStorageResponseProto { result: false }),
-    }
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#setBalancerBandwidth`.

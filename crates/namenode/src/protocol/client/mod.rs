@@ -18,6 +18,7 @@ mod refused;
 mod scan;
 mod snapshot;
 mod tree;
+mod upgrade;
 pub(super) mod write;
 
 use cairn_net::rpc_server::Call;
@@ -107,12 +108,13 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getDatanodeStorageReport" => admin::get_datanode_storage_report(node, call).await,
         "getSlowDatanodeReport" => admin::get_slow_datanode_report(node, call).await,
         "setSafeMode" => admin::set_safe_mode(node, call).await,
-        "saveNamespace" => admin::save_namespace(node, call).await,
+        "saveNamespace" => upgrade::save_namespace(node, call).await,
         "refreshNodes" => admin::refresh_nodes(node, call).await,
-        "finalizeUpgrade" => admin::finalize_upgrade(node, call).await,
-        "upgradeStatus" => admin::upgrade_status(node, call).await,
-        "rollingUpgrade" => admin::rolling_upgrade(node, call).await,
-        "restoreFailedStorage" => admin::restore_failed_storage(node, call).await,
+        "finalizeUpgrade" => upgrade::finalize_upgrade(node, call).await,
+        "upgradeStatus" => upgrade::upgrade_status(node, call).await,
+        "rollingUpgrade" => upgrade::rolling_upgrade(node, call).await,
+        "restoreFailedStorage" => upgrade::restore_failed_storage(node, call).await,
+        "rollEdits" => upgrade::roll_edits(node, call).await,
         "setBalancerBandwidth" => admin::set_balancer_bandwidth(node, call).await,
         "getHAServiceState" => admin::get_ha_service_state(node, call).await,
         "msync" => admin::msync(node, call).await,

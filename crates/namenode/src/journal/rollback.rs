@@ -1,0 +1,160 @@
+//! The rollback point of a rolling upgrade: the store as it was when the upgrade was prepared.
+//!
+//! It lies in the folder `rollback` until the upgrade is finalized. A start that is told to goes back to it: the store
+//! is replaced by the copy, and the log begins behind it. Numbers of inodes, blocks and stamps are never given out
+//! twice, so that what was written since cannot be taken for something newer.
+//!
+//! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
+
+use super::OpenError;
+use super::log::{Log, remove_all_segments};
+use crate::store::{Identity, Store, sync_dir};
+use cairn_namespace::query;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder of the point.
+const FOLDER: &str = "rollback";
+/// It is being made, or has gone.
+const UNFINISHED: &str = "rollback.tmp";
+/// Its facts; written last.
+const POINT: &str = "point";
+/// What becomes of `POINT` when the way back has begun.
+const BEGUN: &str = "begun";
+/// What the names of the store's files begin with.
+const STORE: &str = "namespace.";
+
+/// A rolling upgrade that was prepared and is not finalized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollbackPoint {
+    /// When it was prepared, ms since the epoch.
+    pub start_ms: u64,
+    /// The last entry of the log before.
+    pub sequence: u64,
+}
+
+impl RollbackPoint {
+    fn to_text(self) -> String {
+        format!("startTime={}\nsequence={}\n", self.start_ms, self.sequence)
+    }
+
+    fn from_text(text: &str) -> Option<RollbackPoint> {
+        let value = |key: &str| {
+            let of = |line: &str| line.strip_prefix(key)?.strip_prefix('=')?.parse().ok();
+            text.lines().find_map(of)
+        };
+        Some(RollbackPoint { start_ms: value("startTime")?, sequence: value("sequence")? })
+    }
+}
+
+fn error(path: &Path) -> impl FnOnce(io::Error) -> OpenError + '_ {
+    move |source| OpenError::Io { path: path.to_owned(), source }
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn read_facts(path: &Path) -> io::Result<RollbackPoint> {
+    let text = fs::read_to_string(path)?;
+    let broken = || io::Error::new(io::ErrorKind::InvalidData, "it does not tell a rollback point");
+    RollbackPoint::from_text(&text).ok_or_else(broken)
+}
+
+fn store_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(STORE)) {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// Copies a file to a new one, durably.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    File::open(to)?.sync_all()
+}
+
+/// The point that is there, if any. Fails where the way back to it was begun and not ended.
+pub(super) fn find(dir: &Path) -> Result<Option<RollbackPoint>, OpenError> {
+    let folder = dir.join(FOLDER);
+    if exists(&folder.join(BEGUN)) {
+        return Err(OpenError::RollbackBegun { path: folder });
+    }
+    let facts = folder.join(POINT);
+    if !exists(&facts) {
+        return Ok(None);
+    }
+    read_facts(&facts).map(Some).map_err(error(&facts))
+}
+
+/// Makes a point of the store in `dir`, to which nobody may write meanwhile and which has everything up to
+/// `point.sequence`.
+pub(super) fn make(dir: &Path, point: RollbackPoint) -> io::Result<()> {
+    let (unfinished, folder) = (dir.join(UNFINISHED), dir.join(FOLDER));
+    remove_folder(&unfinished)?;
+    fs::create_dir(&unfinished)?;
+    for file in store_files(dir)? {
+        if let Some(name) = file.file_name() {
+            copy(&file, &unfinished.join(name))?;
+        }
+    }
+    let facts = unfinished.join(POINT);
+    fs::write(&facts, point.to_text())?;
+    File::open(&facts)?.sync_all()?;
+    sync_dir(&unfinished)?;
+    fs::rename(&unfinished, &folder)?;
+    sync_dir(dir)
+}
+
+/// Gives the point up.
+pub(super) fn remove(dir: &Path) -> io::Result<()> {
+    let (unfinished, folder) = (dir.join(UNFINISHED), dir.join(FOLDER));
+    remove_folder(&unfinished)?;
+    fs::rename(&folder, &unfinished)?;
+    sync_dir(dir)?;
+    remove_folder(&unfinished)
+}
+
+/// Goes back to the point in `dir`, which nobody has open. One that was interrupted is begun anew.
+pub(super) fn go_back(dir: &Path, identity: &Identity, cache_len: usize) -> Result<(), OpenError> {
+    let folder = dir.join(FOLDER);
+    let (facts, begun) = (folder.join(POINT), folder.join(BEGUN));
+    if exists(&facts) {
+        fs::rename(&facts, &begun).map_err(error(&facts))?;
+        sync_dir(&folder).map_err(error(&folder))?;
+    } else if !exists(&begun) {
+        return Err(OpenError::NoRollbackPoint { path: folder });
+    }
+    let point = read_facts(&begun).map_err(error(&begun))?;
+    for file in store_files(dir).map_err(error(dir))? {
+        fs::remove_file(&file).map_err(error(&file))?;
+    }
+    for file in store_files(&folder).map_err(error(&folder))? {
+        if let Some(name) = file.file_name() {
+            copy(&file, &dir.join(name)).map_err(error(&file))?;
+        }
+    }
+    remove_all_segments(dir)?;
+    Log::create(dir, identity.namespace_id, point.sequence + 1)?;
+    let store = Store::open(&dir.join("namespace.redb"), cache_len)?;
+    let group = store.group() + 1;
+    let mut batch = store.begin(group);
+    query::skip_numbers(&mut batch).map_err(OpenError::Settings)?;
+    store.commit(group, point.sequence);
+    store.write_out()?;
+    drop(store);
+    sync_dir(dir).map_err(error(dir))?;
+    remove(dir).map_err(error(&folder))
+}

@@ -1,0 +1,152 @@
+//! Upgrades and their way back, and what operators have done to log and store.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
+use cairn_wire::proto::hdfs as pb;
+
+use super::super::refusal::{Answer, Refusal, answer};
+use crate::NameNode;
+use crate::journal::RollbackPoint;
+use crate::node::wall_ms;
+
+/// What needs safe mode says without it.
+const NO_SAFE_MODE: &str = "Safe mode should be turned ON in order to create namespace image.";
+
+/// Nothing to finalize: what a new version writes, it writes beside what the old one reads; for a rolling upgrade
+/// there is [`rolling_upgrade`].
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#finalizeUpgrade`.
+pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::FinalizeUpgradeRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::FinalizeUpgradeResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
+pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::UpgradeStatusRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
+}
+
+/// A rolling upgrade has a point to go back to from its preparation until it is finalized; so long no deletion is
+/// ordered, so that what the tree had then can be read again.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#startRollingUpgrade`, `#queryRollingUpgrade`, `#finalizeRollingUpgrade`.
+pub async fn rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
+    use pb::RollingUpgradeActionProto as Action;
+    let request: pb::RollingUpgradeRequestProto = call.decode()?;
+    let action = Action::try_from(request.action).map_err(|_| {
+        let message = format!("Unexpected rolling upgrade action {}", request.action);
+        Refusal::new(class::ILLEGAL_ARGUMENT, message)
+    })?;
+    let operation = match action {
+        Action::Query => "queryRollingUpgrade",
+        Action::Start => "startRollingUpgrade",
+        Action::Finalize => "finalizeRollingUpgrade",
+    };
+    node.check_superuser_for(call, operation).await?;
+    let prepared = node.ns.rollback_point();
+    let told = match (action, prepared) {
+        (Action::Query, point) => point.map(|point| info(node, &point, 0)),
+        (Action::Start, Some(point)) => Some(info(node, &point, 0)),
+        (Action::Start, None) => Some(prepare(node).await?),
+        (Action::Finalize, None) => None,
+        (Action::Finalize, Some(point)) => Some(finalize(node, &point).await?),
+    };
+    answer(&pb::RollingUpgradeResponseProto { rolling_upgrade_info: told })
+}
+
+async fn prepare(node: &NameNode) -> Result<pb::RollingUpgradeInfoProto, Refusal> {
+    if node.safe_mode_tip().is_none() {
+        return Err(Refusal::io(NO_SAFE_MODE));
+    }
+    let point = node.ns.make_rollback_point().await?;
+    let mut cluster = node.cluster();
+    cluster.hold_deletions(true);
+    cluster.leave_safe_mode(false);
+    drop(cluster);
+    tracing::info!(sequence = point.sequence, "a rolling upgrade is prepared");
+    Ok(info(node, &point, 0))
+}
+
+async fn finalize(
+    node: &NameNode,
+    point: &RollbackPoint,
+) -> Result<pb::RollingUpgradeInfoProto, Refusal> {
+    node.check_safe_mode(|| "Failed to finalize rolling upgrade".to_string())?;
+    let ns = node.ns.clone();
+    let removed = tokio::task::spawn_blocking(move || ns.remove_rollback_point()).await;
+    let removed = removed.map_err(|_| Refusal::io("finalizing was interrupted"))?;
+    removed.map_err(|error| Refusal::io(format!("the rollback point stays: {error}")))?;
+    node.cluster().hold_deletions(false);
+    tracing::info!("the rolling upgrade is finalized");
+    Ok(info(node, point, wall_ms()))
+}
+
+fn info(node: &NameNode, point: &RollbackPoint, finalize_time: u64) -> pb::RollingUpgradeInfoProto {
+    pb::RollingUpgradeInfoProto {
+        status: pb::RollingUpgradeStatusProto {
+            block_pool_id: node.ns.identity().block_pool_id.clone(),
+            finalized: Some(finalize_time > 0),
+        },
+        start_time: point.start_ms,
+        finalize_time,
+        created_rollback_images: true,
+    }
+}
+
+/// Writes what the log has to the store, under Hadoop's conditions. Nothing depends on it: every answered change is
+/// durable.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#saveNamespace`, `FSImage#saveNamespace`.
+pub async fn save_namespace(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SaveNamespaceRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    if node.safe_mode_tip().is_none() {
+        return Err(Refusal::io(NO_SAFE_MODE));
+    }
+    let (window_s, gap) = (request.time_window(), request.tx_gap());
+    if window_s > 0 || gap > 0 {
+        let (at_ms, sequence) = *node.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let age_ms = wall_ms().saturating_sub(at_ms);
+        let newer = node.ns.last_sequence().saturating_sub(sequence);
+        if age_ms <= window_s.saturating_mul(1000) && newer <= gap {
+            return answer(&pb::SaveNamespaceResponseProto { saved: Some(false) });
+        }
+    }
+    let sequence = node.ns.checkpoint().await?;
+    *node.saved.lock().unwrap_or_else(PoisonError::into_inner) = (wall_ms(), sequence);
+    answer(&pb::SaveNamespaceResponseProto { saved: Some(true) })
+}
+
+/// Begins a new segment of the log.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#rollEditLog`.
+pub async fn roll_edits(node: &NameNode, call: &Call) -> Answer {
+    let _: pb::RollEditsRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    node.check_safe_mode(|| "Log not rolled".to_string())?;
+    let new_segment_tx_id = node.ns.roll_log().await?;
+    answer(&pb::RollEditsResponseProto { new_segment_tx_id })
+}
+
+/// Keeps what it is told and tells it again. There is one folder for names, which is never given up while the NameNode
+/// runs, so that nothing has to be restored.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#restoreFailedStorage`.
+pub async fn restore_failed_storage(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::RestoreFailedStorageRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let result = match request.arg.as_str() {
+        "check" => node.restores_storage.load(Ordering::Relaxed),
+        arg => {
+            node.restores_storage.store(arg == "true", Ordering::Relaxed);
+            arg == "true"
+        }
+    };
+    answer(&pb::RestoreFailedStorageResponseProto { result })
+}
