@@ -374,30 +374,28 @@ impl Writer {
             self.watched = Some(Watched { first: self.applied + 1, batches: Vec::new() });
         }
         let bytes = entry.to_bytes();
-        let answer = if bytes.len() > ENTRY_LEN_MAX {
-            let text =
-                format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
-            Err(SubmitError::Refused(NamespaceError::Io(text)))
-        } else {
-            match evaluate(&self.batch, &entry) {
-                Ok((outcome, changes)) => {
-                    // What changes nothing need not be replayed.
-                    if !changes.is_empty() {
-                        let sequence = self.frame.push(&bytes);
-                        if let Some(watched) = &mut self.watched {
-                            let events = happened(&self.batch, &changes, &entry, &outcome)?;
-                            if !events.is_empty() {
-                                watched.batches.push(recent::Batch { sequence, events });
-                            }
-                        }
-                        changes.write_to(&mut self.batch)?;
-                        self.applied = sequence;
-                    }
-                    Ok(outcome)
-                }
-                Err(NamespaceError::Store(error)) => return Err(error.into()),
-                Err(refused) => Err(SubmitError::Refused(refused)),
+        let answer = match evaluate(&self.batch, &entry) {
+            // What changes nothing need not be replayed.
+            Ok((outcome, changes)) if changes.is_empty() => Ok(outcome),
+            Ok(_) if bytes.len() > ENTRY_LEN_MAX => {
+                let text =
+                    format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
+                Err(SubmitError::Refused(NamespaceError::Io(text)))
             }
+            Ok((outcome, changes)) => {
+                let sequence = self.frame.push(&bytes);
+                if let Some(watched) = &mut self.watched {
+                    let events = happened(&self.batch, &changes, &entry, &outcome)?;
+                    if !events.is_empty() {
+                        watched.batches.push(recent::Batch { sequence, events });
+                    }
+                }
+                changes.write_to(&mut self.batch)?;
+                self.applied = sequence;
+                Ok(outcome)
+            }
+            Err(NamespaceError::Store(error)) => return Err(error.into()),
+            Err(refused) => Err(SubmitError::Refused(refused)),
         };
         self.answers.push((reply, answer));
         Ok(())

@@ -48,7 +48,7 @@ async fn lists_without_end_and_numbers_too_great_change_nothing() {
     let request = pb::SetAclRequestProto { src: "/d".into(), acl_spec };
     let (got, _) = client.refused("setAcl", &request).await;
     assert_eq!(got, "org.apache.hadoop.hdfs.protocol.AclException");
-    for (names, space) in [(u64::MAX - 7, 1), (1, 1 << 63), (0, 0)] {
+    for (names, space) in [(u64::MAX - 7, 1), (1, 1 << 63)] {
         let request = pb::SetQuotaRequestProto {
             path: "/d".into(),
             namespace_quota: names,

@@ -8,6 +8,7 @@ use cairn_namenode::journal::{
 };
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, query};
 use std::fs;
@@ -307,7 +308,9 @@ fn settings_change_at_a_start_and_long_calls_are_refused() {
     let strict = NamesystemOptions { settings, ..options() };
     let namesystem = Namesystem::open(dir.path(), strict).unwrap();
     assert!(matches!(namesystem.submit_blocking(mkdir(0)), Err(SubmitError::Refused(_))));
-    let long = entry(Delete { path: format!("/{}", "x".repeat(2 << 20)), recursive: true });
+    let nobody = entry(Delete { path: format!("/{}", "x".repeat(2 << 20)), recursive: true });
+    assert!(namesystem.submit_blocking(nobody).is_ok(), "nothing is there, and nothing is logged");
+    let long = entry(SetOwner { path: "/".into(), owner: Some("x".repeat(2 << 20)), group: None });
     assert!(matches!(namesystem.submit_blocking(long), Err(SubmitError::Refused(_))));
     let unknown = Settings { default_policy: "none".into(), ..Settings::default() };
     drop(namesystem);

@@ -137,7 +137,7 @@ async fn the_log_is_rolled_and_the_store_saved_on_request() {
     assert_eq!(roll().await, first + 1);
     let segment = format!("log-{:020}", first + 1);
     let segments = walk(dir.path());
-    assert!(segments.iter().any(|name| *name == segment), "{segments:?}");
+    assert!(segments.contains(&segment), "{segments:?}");
     let save = async |time_window, tx_gap| -> bool {
         let request = pb::SaveNamespaceRequestProto { time_window, tx_gap };
         let answer: pb::SaveNamespaceResponseProto =
