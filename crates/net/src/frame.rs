@@ -3,13 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use cairn_wire::{WireError, rpc};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
 /// What is reserved for a read when little is known of what comes.
 const READ_CHUNK: usize = 8 << 10;
+/// Frames up to this are copied out of the read buffer.
+const COPY_MAX: usize = 1 << 10;
 /// A read buffer above this is given back once its frame is handed out.
 const KEEP_BUFFER: usize = 256 << 10;
 
@@ -71,11 +73,29 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         prefix.copy_from_slice(&self.buffer[..4]);
         let total = 4 + rpc::frame_len(prefix, limit)?;
         self.fill(total, idle).await?;
+        Ok(Some(self.take(total)))
+    }
+
+    /// As [`FrameReader::read_frame`], if all of the frame has been read already.
+    pub(crate) fn buffered_frame(&mut self, limit: u32) -> Result<Option<Bytes>, FrameError> {
+        let Some(prefix) = self.buffer.first_chunk::<4>() else { return Ok(None) };
+        let total = 4 + rpc::frame_len(*prefix, limit)?;
+        Ok((self.buffer.len() >= total).then(|| self.take(total)))
+    }
+
+    /// Takes a frame of `total` bytes, its length counted, out of the buffer.
+    fn take(&mut self, total: usize) -> Bytes {
+        if total <= COPY_MAX {
+            // The buffer can be read into again while somebody still holds the frame.
+            let frame = Bytes::copy_from_slice(&self.buffer[4..total]);
+            self.buffer.advance(total);
+            return frame;
+        }
         let frame = self.buffer.split_to(total).freeze().slice(4..);
         if self.buffer.is_empty() && total > KEEP_BUFFER {
             self.buffer = BytesMut::new();
         }
-        Ok(Some(frame))
+        frame
     }
 
     /// Reads until `wanted` bytes are buffered; false when the stream ended with none buffered.

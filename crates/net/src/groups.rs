@@ -29,10 +29,7 @@ impl Groups {
 
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
     pub async fn of(&self, user: &str) -> Vec<String> {
-        if let Some(groups) = self.fixed.get(user) {
-            return groups.clone();
-        }
-        if let Some(groups) = self.cached(user) {
+        if let Some(groups) = self.known(user) {
             return groups;
         }
         let name = user.to_owned();
@@ -44,6 +41,11 @@ impl Groups {
         }
         cache.insert(user.to_owned(), (Instant::now(), groups.clone()));
         groups
+    }
+
+    /// The groups of `user` if the system needs not be asked.
+    pub fn known(&self, user: &str) -> Option<Vec<String>> {
+        self.fixed.get(user).cloned().or_else(|| self.cached(user))
     }
 
     /// Forgets what was looked up. Source: `RefreshUserMappingsProtocol`.

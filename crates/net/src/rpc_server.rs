@@ -32,6 +32,13 @@ pub trait Service: Send + Sync + 'static {
     /// the server stops.
     fn call(&self, call: Call) -> impl Future<Output = Result<Vec<u8>, RemoteException>> + Send;
 
+    /// As [`Service::call`], where the answer is there without a wait; `None` where that is not known. Called first, by
+    /// the task that reads the connection.
+    fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
+        let _ = call;
+        None
+    }
+
     /// Whether a connection from `peer` may speak for `user`; an error closes it, told to the
     /// client. The default lets every user in as itself and nobody as another: a service that
     /// knows `hadoop.proxyuser.*` settings overrides it.

@@ -5,6 +5,8 @@
 //! message, a response frame `RpcResponseHeaderProto` and the response message; each message is
 //! preceded by its length as a varint. Which bytes go where is drawn in `docs/wire.md`.
 
+use std::ops::Range;
+
 use bytes::{Buf, Bytes};
 use prost::Message;
 
@@ -127,6 +129,26 @@ pub fn put_delimited(message: &impl Message, out: &mut Vec<u8>) {
 ///
 /// `what` names the message in errors.
 pub fn take_delimited_bytes(bytes: &mut Bytes, what: &'static str) -> Result<Bytes, WireError> {
+    let body = delimited(bytes, what)?;
+    bytes.advance(body.start);
+    Ok(bytes.split_to(body.len()))
+}
+
+/// Takes one length-delimited message off the front of `bytes`.
+///
+/// `what` names the message in errors.
+pub fn take_delimited<M: Message + Default>(
+    bytes: &mut Bytes,
+    what: &'static str,
+) -> Result<M, WireError> {
+    let body = delimited(bytes, what)?;
+    let message = M::decode(&bytes[body.clone()]);
+    bytes.advance(body.end);
+    message.map_err(|source| WireError::Proto { what, source })
+}
+
+/// Where in `bytes` the length-delimited message at their front lies.
+fn delimited(bytes: &[u8], what: &'static str) -> Result<Range<usize>, WireError> {
     let (len, used) = match varint(bytes, what)? {
         Some(found) => found,
         None => {
@@ -137,19 +159,7 @@ pub fn take_delimited_bytes(bytes: &mut Bytes, what: &'static str) -> Result<Byt
     if len > have as u64 {
         return Err(WireError::Length { what, len: len as i64, limit: have as u64 });
     }
-    bytes.advance(used);
-    Ok(bytes.split_to(len as usize))
-}
-
-/// Takes one length-delimited message off the front of `bytes`.
-///
-/// `what` names the message in errors.
-pub fn take_delimited<M: Message + Default>(
-    bytes: &mut Bytes,
-    what: &'static str,
-) -> Result<M, WireError> {
-    let body = take_delimited_bytes(bytes, what)?;
-    M::decode(body).map_err(|source| WireError::Proto { what, source })
+    Ok(used..used + len as usize)
 }
 
 /// The varint at the front of `bytes` and how many bytes it takes; `None` when it is cut off.

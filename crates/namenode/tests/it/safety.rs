@@ -25,7 +25,7 @@ fn call_without_identity() -> Call {
         protocol: CLIENT.to_string(),
         method: "delete".to_string(),
         version: 1,
-        user: UserInfo { effective: SUPERUSER.to_string(), real: None },
+        user: UserInfo { effective: SUPERUSER.to_string(), real: None }.into(),
         client_id: [0; 16],
         call_id: 3,
         retry_count: -1,

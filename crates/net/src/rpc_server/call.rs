@@ -38,7 +38,7 @@ pub struct Call {
     /// The version of `protocol` that the client wants; 1 in all of HDFS.
     pub version: u64,
     /// The connection's user.
-    pub user: UserInfo,
+    pub user: Arc<UserInfo>,
     /// The client's identity: with `call_id` it names a call and its retries.
     pub client_id: [u8; 16],
     /// The call's number, 0 or more.
@@ -60,7 +60,7 @@ impl Call {
     ///
     /// The error is ready to be returned from [`super::Service::call`].
     pub fn decode<M: Message + Default>(&self) -> Result<M, RemoteException> {
-        M::decode(self.body.clone()).map_err(|error| {
+        M::decode(&self.body[..]).map_err(|error| {
             RemoteException::new(
                 class::INVALID_PROTOCOL_BUFFER,
                 format!("Cannot decode the request of {}: {error}", self.method),

@@ -95,7 +95,7 @@ pub(super) async fn serve<S: Service>(
 
 /// Who a connection speaks for, once its context has been read.
 struct Context {
-    user: UserInfo,
+    user: Arc<UserInfo>,
     protocol: Arc<str>,
 }
 
@@ -119,8 +119,24 @@ impl<S: Service> Connection<S> {
         }
         let mut stopped = self.shared.stopped.clone();
         loop {
-            let acquire = self.in_flight.clone().acquire_owned();
-            let Ok(permit) = acquire.await else { return Ok(()) };
+            let permit = match Arc::clone(&self.in_flight).try_acquire_owned() {
+                Ok(permit) => permit,
+                Err(_) => match Arc::clone(&self.in_flight).acquire_owned().await {
+                    Ok(permit) => permit,
+                    Err(_) => return Ok(()),
+                },
+            };
+            // What has come with the frame before needs no wait.
+            if self.context.is_some()
+                && let Some(frame) =
+                    self.reader.buffered_frame(self.shared.options.max_frame_len)?
+            {
+                if *stopped.borrow() == State::Draining {
+                    return Ok(());
+                }
+                self.take_frame(frame, permit)?;
+                continue;
+            }
             let frame = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|state| *state == State::Draining) => return Ok(()),
@@ -238,7 +254,7 @@ impl<S: Service> Connection<S> {
         let authorized = self.shared.service.authorize(&user, self.peer);
         authorized.map_err(|error| RemoteException { code: Code::FatalUnauthorized, ..error })?;
         let protocol = context.protocol.unwrap_or_default().into();
-        self.context = Some(Context { user, protocol });
+        self.context = Some(Context { user: Arc::new(user), protocol });
         Ok(())
     }
 
@@ -285,7 +301,7 @@ impl<S: Service> Connection<S> {
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
     fn take_call(
         &mut self,
-        request: Request,
+        mut request: Request,
         permit: OwnedSemaphorePermit,
     ) -> Result<(), RemoteException> {
         let Some(context) = &self.context else {
@@ -300,8 +316,10 @@ impl<S: Service> Connection<S> {
                 return Err(invalid("Unknown rpc kind in rpc headerRPC_WRITABLE"));
             }
         }
-        let header = request.header.clone();
-        let id = (header.call_id, header.retry_count(), header.client_id.clone());
+        let mut header = std::mem::take(&mut request.header);
+        // Identities that are not 16 bytes long belong to clients without retries.
+        let client_id = header.client_id.as_slice().try_into().unwrap_or_default();
+        let id = (header.call_id, header.retry_count(), std::mem::take(&mut header.client_id));
         let responder = Responder::new(self.queue.clone(), id, Some(permit));
         let (method, body) = match request.split_call() {
             Ok(split) => split,
@@ -315,9 +333,8 @@ impl<S: Service> Connection<S> {
             protocol: method.declaring_class_protocol_name,
             method: method.method_name,
             version: method.client_protocol_version,
-            user: context.user.clone(),
-            // Identities that are not 16 bytes long belong to clients without retries.
-            client_id: header.client_id.as_slice().try_into().unwrap_or_default(),
+            user: Arc::clone(&context.user),
+            client_id,
             call_id: header.call_id,
             retry_count: header.retry_count(),
             peer: self.peer,
@@ -325,7 +342,16 @@ impl<S: Service> Connection<S> {
             connection_protocol: context.protocol.clone(),
             caller_context: header.caller_context.map(|context| context.context),
         };
-        let service = self.shared.service.clone();
+        let service = Arc::clone(&self.shared.service);
+        match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
+            Ok(Some(result)) => {
+                responder.answer(result);
+                return Ok(());
+            }
+            Ok(None) => {}
+            // The responder tells the caller.
+            Err(_) => return Ok(()),
+        }
         let mut call = Box::pin(async move { service.call(call).await });
         // Most calls wait for nothing: they need no task of their own.
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -336,7 +362,6 @@ impl<S: Service> Connection<S> {
                 responder.answer(result);
                 return Ok(());
             }
-            // The responder tells the caller.
             Err(_) => return Ok(()),
         }
         let mut stopped = self.shared.stopped.clone();

@@ -21,7 +21,8 @@ use super::*;
 
 const PROTOCOL: &str = "org.example.Echo";
 
-/// Methods: `echo` answers its user and path; `wait` waits for `release`; `fail`, `panic`, `big`.
+/// Methods: `echo` answers its user and path; `now` the same without a wait, and panics if asked; `wait` waits for
+/// `release`; `fail`, `panic`, `big`.
 #[derive(Default)]
 struct Echo {
     release: Notify,
@@ -50,6 +51,15 @@ impl Service for Echo {
             "big" => Ok(vec![0; 3 << 20]),
             _ => Err(call.unknown_method()),
         }
+    }
+
+    fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
+        if call.method != "now" {
+            return None;
+        }
+        let request = call.decode::<GetFileInfoRequestProto>();
+        assert!(!request.as_ref().is_ok_and(|request| request.src == "/panic"));
+        Some(request.and_then(|request| respond(&request)))
     }
 
     fn authorize(&self, user: &UserInfo, peer: SocketAddr) -> Result<(), RemoteException> {
@@ -201,6 +211,30 @@ async fn bytes_may_come_one_by_one() {
         raw.send(&[byte]).await;
     }
     assert_eq!(echoed(raw.answer().await), "alice/-/slow");
+}
+
+#[tokio::test]
+async fn calls_that_come_together_are_all_answered() {
+    let server = start(RpcServerOptions { max_in_flight: 3, ..RpcServerOptions::default() }).await;
+    let mut raw = Raw::hello(&server).await;
+    // More than may be under way, some longer than what is copied, and the last in two pieces.
+    let paths: Vec<String> = (0..9).map(|n| format!("/{}", "x".repeat(n * 300))).collect();
+    let mut bytes = call(99, "now", "/panic");
+    for (id, path) in (0..).zip(&paths) {
+        bytes.extend(call(id, if id % 2 == 0 { "now" } else { "echo" }, path));
+    }
+    let (first, last) = bytes.split_at(bytes.len() - 7);
+    raw.send(first).await;
+    let (header, _) = raw.answer().await;
+    assert_eq!((header.call_id, header.exception_class_name()), (99, class::RPC_SERVER));
+    for (id, path) in (0..).zip(&paths) {
+        if id as usize == paths.len() - 1 {
+            raw.send(last).await;
+        }
+        let answer = raw.answer().await;
+        assert_eq!(answer.0.call_id, id);
+        assert!(echoed(answer).ends_with(path.as_str()));
+    }
 }
 
 #[tokio::test]
