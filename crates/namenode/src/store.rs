@@ -9,19 +9,25 @@ mod checked_file;
 mod crc_table;
 mod gaps;
 mod identity;
+mod kept;
 mod layer;
+mod view;
 
 pub use identity::{Identity, IdentityError};
+pub(crate) use view::Spent;
 
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
+use cairn_namespace::{Inode, InodeId, Settings};
 use checked_file::CheckedFile;
 use gaps::WORTH;
+use kept::Kept;
 use layer::Layer;
-use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
 use std::cell::Cell;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use view::{Aside, FileState, View, scan_in};
 
 type Bytes = &'static [u8];
 
@@ -51,16 +57,6 @@ pub(crate) struct Store {
     is_unread: bool,
 }
 
-/// The store after a group of entries.
-struct View {
-    /// The group, whose changes and those before it count.
-    group: u64,
-    /// Sequence number of the last entry.
-    applied: u64,
-    recent: Arc<Layer>,
-    file: Arc<[ReadOnlyTable<Bytes, Bytes>]>,
-}
-
 impl Store {
     /// Opens or creates the file. `cache_len` bounds redb's cache, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
@@ -81,7 +77,8 @@ impl Store {
             group: 0,
             applied: applied_in(&database)?,
             recent: Arc::default(),
-            file: open_tables(&database)?,
+            aside: None,
+            file: Arc::new(FileState { tables: open_tables(&database)?, kept: Kept::default() }),
         };
         Ok(Store { database, current: RwLock::new(Arc::new(view)), is_unread: is_known })
     }
@@ -90,8 +87,13 @@ impl Store {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn publish(&self, view: View) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    fn update(&self, change: impl FnOnce(&View) -> View) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let new = Arc::new(change(&current));
+        let old = std::mem::replace(&mut *current, new);
+        // It may be large, and readers wait for the lock.
+        drop(current);
+        drop(old);
     }
 
     /// Begins the changes of a group, with a number above all before; only one can be open. They can't be undone: when
@@ -103,9 +105,13 @@ impl Store {
     /// Shows the changes of a group, and of those before it, to readers; `applied` is its last entry. They are in
     /// memory only.
     pub fn commit(&self, group: u64, applied: u64) {
-        let view = self.view();
-        let (recent, file) = (view.recent.clone(), view.file.clone());
-        self.publish(View { group, applied, recent, file });
+        self.update(|view| View {
+            group,
+            applied,
+            recent: view.recent.clone(),
+            aside: view.aside.clone(),
+            file: view.file.clone(),
+        });
     }
 
     /// The last group that readers see.
@@ -123,7 +129,7 @@ impl Store {
         self.view().applied
     }
 
-    /// Records that wait to be written to the file.
+    /// Records that wait to be set aside for the file.
     pub fn waiting(&self) -> usize {
         self.view().recent.len()
     }
@@ -143,7 +149,7 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let view = self.view();
         let (mut next, mut count) = (None, 0);
-        scan_in(&view.file[table as usize], from, &[], &mut |key, _| {
+        scan_in(&view.file.tables[table as usize], from, &[], &mut |key, _| {
             if count == limit {
                 next = Some(key.to_vec());
                 return ControlFlow::Break(());
@@ -154,17 +160,39 @@ impl Store {
         Ok(next)
     }
 
+    /// Sets aside what is to be written to the file by [`Store::write_aside`]. No group may be open, or wait to be
+    /// shown. Does nothing while something is set aside already.
+    pub fn set_aside(&self) {
+        self.update(|view| {
+            let (mut recent, mut aside) = (view.recent.clone(), view.aside.clone());
+            if aside.is_none() {
+                aside = Some(Aside { layer: recent, applied: view.applied });
+                let fresh = Layer::default();
+                fresh.inherit_gaps(&view.recent);
+                recent = Arc::new(fresh);
+            }
+            View { recent, aside, file: view.file.clone(), ..*view }
+        });
+    }
+
+    /// Brings the file up to date with what was set aside, durably. Groups may go on meanwhile.
+    pub fn write_aside(&self) -> Result<Option<Spent>, StoreError> {
+        let view = self.view();
+        let Some(Aside { layer, applied }) = &view.aside else { return Ok(None) };
+        write_file(&self.database, Some(*applied), layer)?;
+        let file = Arc::new(FileState {
+            tables: open_tables(&self.database)?,
+            kept: view.file.kept.after(layer),
+        });
+        self.update(|view| View { recent: view.recent.clone(), aside: None, file, ..*view });
+        Ok(Some(Spent(Arc::clone(layer))))
+    }
+
     /// Brings the file up to date, durably. No group may be open, or wait to be shown.
     pub fn write_out(&self) -> Result<(), StoreError> {
-        let view = self.view();
-        write_file(&self.database, Some(view.applied), &view.recent)?;
-        self.publish(View {
-            group: view.group,
-            applied: view.applied,
-            recent: Arc::default(),
-            file: open_tables(&self.database)?,
-        });
-        Ok(())
+        self.write_aside()?;
+        self.set_aside();
+        self.write_aside().map(|_| ())
     }
 }
 
@@ -192,7 +220,7 @@ fn write_file(database: &Database, applied: Option<u64>, layer: &Layer) -> Resul
     txn.commit().map_err(backend)
 }
 
-fn open_tables(database: &Database) -> Result<Arc<[ReadOnlyTable<Bytes, Bytes>]>, StoreError> {
+fn open_tables(database: &Database) -> Result<Box<[ReadOnlyTable<Bytes, Bytes>]>, StoreError> {
     let txn = database.begin_read().map_err(backend)?;
     Table::ALL.iter().map(|table| txn.open_table(definition(*table)).map_err(backend)).collect()
 }
@@ -208,98 +236,36 @@ fn applied_in(database: &Database) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-impl View {
-    fn get(&self, table: Table, key: &[u8], group: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.recent.get(table, key, group) {
-            Some(value) => Ok(value),
-            None => get_from(&self.file[table as usize], key),
-        }
-    }
-
-    /// `deleted` counts the deleted records that were passed.
-    fn scan(
-        &self,
-        table: Table,
-        (from, to): (&[u8], &[u8]),
-        group: u64,
-        deleted: &Cell<usize>,
-        visit: Visit<'_>,
-    ) -> Result<(), StoreError> {
-        let mut recent = self.recent.range(table, from, to, group).peekable();
-        let mut stopped = false;
-        scan_in(&self.file[table as usize], from, to, &mut |key, value| {
-            while let Some((new, value)) = recent.next_if(|(new, _)| new.as_slice() < key) {
-                let Some(value) = value else {
-                    deleted.update(|count| count + 1);
-                    continue;
-                };
-                if visit(&new, &value).is_break() {
-                    stopped = true;
-                    return ControlFlow::Break(());
-                }
-            }
-            let flow = match recent.next_if(|(new, _)| new == key) {
-                Some((_, Some(value))) => visit(key, &value),
-                Some((_, None)) => {
-                    deleted.update(|count| count + 1);
-                    ControlFlow::Continue(())
-                }
-                None => visit(key, value),
-            };
-            stopped = flow.is_break();
-            flow
-        })?;
-        if !stopped {
-            for (key, value) in recent {
-                let Some(value) = value else {
-                    deleted.update(|count| count + 1);
-                    continue;
-                };
-                if visit(&key, &value).is_break() {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A group of changes that are being made, and the store as it is with them.
 pub(crate) struct Batch {
     view: Arc<View>,
     group: u64,
 }
 
-fn get_from(
-    table: &impl ReadableTable<Bytes, Bytes>,
-    key: &[u8],
-) -> Result<Option<Vec<u8>>, StoreError> {
-    Ok(table.get(key).map_err(backend)?.map(|value| value.value().to_vec()))
-}
-
-fn scan_in(
-    table: &impl ReadableTable<Bytes, Bytes>,
-    from: &[u8],
-    to: &[u8],
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    if !to.is_empty() && from >= to {
-        return Ok(());
-    }
-    let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
-    let range = table.range::<&[u8]>((Bound::Included(from), end)).map_err(backend)?;
-    for entry in range {
-        let (key, value) = entry.map_err(backend)?;
-        if visit(key.value(), value.value()).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
 impl StoreRead for Batch {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.view.get(table, key, self.group)
+    }
+
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        self.view.peek(table, key, self.group, look)
+    }
+
+    fn inode(&self, id: InodeId) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        self.view.inode(id, self.group)
+    }
+
+    fn child(&self, parent: InodeId, name: &str) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        self.view.child(parent, name, self.group)
+    }
+
+    fn settings(&self) -> cairn_namespace::Result<Arc<Settings>> {
+        self.view.settings(self.group)
     }
 
     fn scan(
@@ -352,6 +318,27 @@ impl StoreRead for Snapshot {
         self.0.get(table, key, self.0.group)
     }
 
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        self.0.peek(table, key, self.0.group, look)
+    }
+
+    fn inode(&self, id: InodeId) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        self.0.inode(id, self.0.group)
+    }
+
+    fn child(&self, parent: InodeId, name: &str) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        self.0.child(parent, name, self.0.group)
+    }
+
+    fn settings(&self) -> cairn_namespace::Result<Arc<Settings>> {
+        self.0.settings(self.0.group)
+    }
+
     fn scan(
         &self,
         table: Table,
@@ -364,125 +351,4 @@ impl StoreRead for Snapshot {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use cairn_namespace::store::conformance;
-    use cairn_namespace::store::memory::MemoryStore;
-
-    #[test]
-    fn conforms() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
-        conformance::check(&mut store.begin(1));
-    }
-
-    #[test]
-    fn snapshots_see_commits_only() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("db");
-        let store = Store::open(&path, 1 << 20).unwrap();
-        let before = store.snapshot();
-        store.begin(1).put(Table::Meta, b"k", b"v").unwrap();
-        assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap(), None);
-        // The next group sees what is not shown yet.
-        assert_eq!(store.begin(2).get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
-        store.commit(1, 7);
-        assert_eq!(before.get(Table::Meta, b"k").unwrap(), None);
-        let between = store.snapshot();
-        assert_eq!(between.get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
-        assert_eq!(store.applied(), 7);
-        assert_eq!(store.waiting(), 1);
-        store.begin(2).put(Table::Meta, b"k", b"w").unwrap();
-        assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
-        store.commit(2, 7);
-        store.write_out().unwrap();
-        assert_eq!(store.waiting(), 0);
-        assert_eq!(before.get(Table::Meta, b"k").unwrap(), None);
-        assert_eq!(between.get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
-        drop((before, between, store));
-        let store = Store::open(&path, 1 << 20).unwrap();
-        assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"w"[..]));
-        assert_eq!(store.applied(), 7);
-    }
-
-    fn scanned(
-        store: &dyn StoreRead,
-        from: &[u8],
-        to: &[u8],
-        count: usize,
-    ) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut found = Vec::new();
-        let mut visit = |key: &[u8], value: &[u8]| {
-            found.push((key.to_vec(), value.to_vec()));
-            if found.len() == count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        store.scan(Table::Child, from, to, &mut visit).unwrap();
-        found
-    }
-
-    /// Changes, commits, snapshots and checkpoints in any order: everybody sees what a plain map would show.
-    #[test]
-    fn layer_and_file_are_one_store() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
-        let mut model = MemoryStore::new();
-        let mut seen: Vec<(Snapshot, MemoryStore)> = Vec::new();
-        let mut state = 5_u64;
-        let mut dice = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        for round in 0..300_u64 {
-            let mut batch = store.begin(round + 1);
-            for _ in 0..dice(40) {
-                let key = (dice(300) as u16).to_be_bytes();
-                if dice(3) == 0 {
-                    batch.delete(Table::Child, &key).unwrap();
-                    model.delete(Table::Child, &key).unwrap();
-                } else {
-                    batch.put(Table::Child, &key, &round.to_be_bytes()).unwrap();
-                    model.put(Table::Child, &key, &round.to_be_bytes()).unwrap();
-                }
-            }
-            assert_eq!(scanned(&batch, b"", b"", 0), scanned(&model, b"", b"", 0));
-            // Most of a range goes, as from the front of a queue, and some comes back.
-            if dice(4) == 0 {
-                let (from, len) = (dice(300) as u16, dice(200) as u16);
-                for key in from..from + len {
-                    batch.delete(Table::Child, &key.to_be_bytes()).unwrap();
-                    model.delete(Table::Child, &key.to_be_bytes()).unwrap();
-                }
-            }
-            for _ in 0..4 {
-                let (from, to) =
-                    ((dice(300) as u16).to_be_bytes(), (dice(300) as u16).to_be_bytes());
-                assert_eq!(scanned(&batch, &from, &to, 1), scanned(&model, &from, &to, 1));
-                let key = (dice(300) as u16).to_be_bytes();
-                batch.put(Table::Child, &key, b"back").unwrap();
-                model.put(Table::Child, &key, b"back").unwrap();
-                assert_eq!(scanned(&batch, &from, b"", 2), scanned(&model, &from, b"", 2));
-                batch.delete(Table::Child, &key).unwrap();
-                model.delete(Table::Child, &key).unwrap();
-            }
-            store.commit(round + 1, round);
-            if dice(20) == 0 {
-                store.write_out().unwrap();
-            }
-            seen.push((store.snapshot(), model.clone()));
-            if seen.len() > 8 {
-                seen.remove(dice(8) as usize);
-            }
-            for (snapshot, model) in &seen {
-                let (a, b) = (dice(300) as u16, dice(300) as u16);
-                let (from, to, count) = (a.to_be_bytes(), b.to_be_bytes(), dice(30) as usize);
-                assert_eq!(scanned(snapshot, &from, &to, count), scanned(model, &from, &to, count));
-                assert_eq!(scanned(snapshot, &from, b"", count), scanned(model, &from, b"", count));
-                let (found, known) =
-                    (snapshot.get(Table::Child, &from), model.get(Table::Child, &from));
-                assert_eq!(found.unwrap(), known.unwrap());
-            }
-        }
-    }
-}
+mod tests;

@@ -167,7 +167,7 @@ pub fn check_pool(
 
 /// Whether a caller sees a pool and what is in it.
 pub fn is_visible(store: &dyn StoreRead, caller: &Caller, pool: &CachePool) -> Result<bool> {
-    Ok(check_pool(&settings::get(store)?, caller, pool, Access::READ).is_ok())
+    Ok(check_pool(&*settings::get(store)?, caller, pool, Access::READ).is_ok())
 }
 
 /// Calls `visit` for the files that a directive names: the file, or those right in the directory.

@@ -156,6 +156,11 @@ impl<'a> Decoder<'a> {
         }
         self.raw(len as usize)
     }
+
+    /// A length of at most `STRING_LEN_MAX` and that many bytes of text.
+    pub fn text(&mut self) -> Result<&'a str, DecodeError> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError::NotUtf8)
+    }
 }
 
 /// A value with an encoding.
@@ -258,8 +263,7 @@ impl Encode for String {
 
 impl Decode for String {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let bytes = input.bytes()?;
-        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| DecodeError::NotUtf8)
+        input.text().map(str::to_owned)
     }
 }
 

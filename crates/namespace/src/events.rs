@@ -193,7 +193,7 @@ impl Told<'_> {
                 metadata(self.real(&command.path)?, change)
             }
             (Command::SetEcPolicy(command), _) => {
-                let default = || settings::get(self.before).map(|set| set.default_policy);
+                let default = || settings::get(self.before).map(|set| set.default_policy.clone());
                 let policy = command.policy.clone().map_or_else(default, Ok)?;
                 metadata(self.real(&command.path)?, policy_attribute(&policy, false))
             }

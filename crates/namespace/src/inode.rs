@@ -12,6 +12,7 @@ use crate::usage::ByType;
 use cairn_stripe::{PolicyId, StorageType};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Version byte of inode records.
 const VERSION: u8 = 1;
@@ -306,25 +307,101 @@ impl Inode {
     }
 }
 
-/// The inode with that id.
-pub fn get(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inode>> {
-    match store.get(Table::Inode, &id.key())? {
-        Some(bytes) => Ok(Some(crate::encoding::from_record(VERSION, &bytes)?)),
-        None => Ok(None),
+/// A record as it lies in the store, with nothing copied that a listing shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InodeRef<'a> {
+    /// Its number.
+    pub id: InodeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Owning user.
+    pub owner: &'a str,
+    /// Owning group.
+    pub group: &'a str,
+    /// Permission bits, see [`Inode::mode`].
+    pub mode: u16,
+    /// Whether it has an access control list.
+    pub has_acl: bool,
+    /// Modification time, ms since the epoch.
+    pub mtime: u64,
+    /// Access time, ms since the epoch; 0 for directories.
+    pub atime: u64,
+    /// Storage policy id set here; 0 means inherited.
+    pub storage_policy: u8,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl<'a> InodeRef<'a> {
+    /// Reads a record.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<InodeRef<'a>> {
+        let mut input = Decoder::new(bytes);
+        let version = input.byte()?;
+        if version != VERSION {
+            return Err(DecodeError::Version { version }.into());
+        }
+        let id = InodeId::decode(&mut input)?;
+        InodeId::decode(&mut input)?;
+        let [name, owner, group] = [input.text()?, input.text()?, input.text()?];
+        let mode = u16::decode(&mut input)?;
+        let has_acl = mode & HAS_ACL != 0;
+        let found = InodeRef {
+            id,
+            name,
+            owner,
+            group,
+            mode: mode & !HAS_ACL,
+            has_acl,
+            mtime: Decode::decode(&mut input)?,
+            atime: Decode::decode(&mut input)?,
+            storage_policy: Decode::decode(&mut input)?,
+            kind: Decode::decode(&mut input)?,
+        };
+        if has_acl {
+            Vec::<AclEntry>::decode(&mut input)?;
+        }
+        input.finish()?;
+        Ok(found)
     }
 }
 
+/// The inode with that id.
+pub fn get(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inode>> {
+    Ok(store.inode(id)?.map(Arc::unwrap_or_clone))
+}
+
+/// The inode with that id as it is recorded.
+pub(crate) fn read(store: &(impl StoreRead + ?Sized), id: InodeId) -> Result<Option<Arc<Inode>>> {
+    let mut found = None;
+    store.peek(Table::Inode, &id.key(), &mut |bytes| found = Some(from_bytes(bytes)))?;
+    Ok(found.transpose()?.map(Arc::new))
+}
+
+/// The inode of that name in a directory, as it is recorded.
+pub(crate) fn read_child(
+    store: &(impl StoreRead + ?Sized),
+    parent: InodeId,
+    name: &str,
+) -> Result<Option<Arc<Inode>>> {
+    let mut id = None;
+    store.peek(Table::Child, &child_key(parent, name), &mut |value| id = Some(child_id(value)))?;
+    let Some(id) = id.transpose()? else { return Ok(None) };
+    let found = store.inode(id)?;
+    Ok(Some(found.ok_or_else(|| dangling(id))?))
+}
+
+fn dangling(id: InodeId) -> StoreError {
+    StoreError::Corrupt { what: "reference", reason: format!("there is no inode {id}") }
+}
+
 /// Reads an inode's record.
-pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Inode> {
+pub fn from_bytes(bytes: &[u8]) -> Result<Inode> {
     Ok(crate::encoding::from_record(VERSION, bytes)?)
 }
 
 /// The inode with that id, to which another record refers.
 pub fn expect(store: &dyn StoreRead, id: InodeId) -> Result<Inode> {
-    Ok(get(store, id)?.ok_or_else(|| StoreError::Corrupt {
-        what: "reference",
-        reason: format!("there is no inode {id}"),
-    })?)
+    Ok(get(store, id)?.ok_or_else(|| dangling(id))?)
 }
 
 /// Writes an inode.
@@ -337,11 +414,13 @@ pub fn delete(store: &mut dyn StoreTxn, id: InodeId) -> Result<()> {
     Ok(store.delete(Table::Inode, &id.key())?)
 }
 
-fn child_key(parent: InodeId, name: &str) -> Vec<u8> {
+/// Where the child of a name is found.
+pub fn child_key(parent: InodeId, name: &str) -> Vec<u8> {
     [&parent.key()[..], name.as_bytes()].concat()
 }
 
-fn child_id(value: &[u8]) -> Result<InodeId> {
+/// The child that is found there.
+pub fn child_id(value: &[u8]) -> Result<InodeId> {
     let bytes = value.try_into().map_err(|_| StoreError::Corrupt {
         what: "child",
         reason: format!("an id of {} bytes", value.len()),
@@ -351,7 +430,10 @@ fn child_id(value: &[u8]) -> Result<InodeId> {
 
 /// The child of that name.
 pub fn child(store: &dyn StoreRead, parent: InodeId, name: &str) -> Result<Option<InodeId>> {
-    store.get(Table::Child, &child_key(parent, name))?.map(|value| child_id(&value)).transpose()
+    let mut found = None;
+    store
+        .peek(Table::Child, &child_key(parent, name), &mut |value| found = Some(child_id(value)))?;
+    found.transpose()
 }
 
 /// At most `limit` ids of children whose names follow `after`, in byte order of their names.

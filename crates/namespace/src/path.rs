@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::snapshot::view::View;
 use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
 use crate::store::StoreRead;
+use std::sync::Arc;
 
 /// What a path is resolved for; decides which exception a bad ancestor gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,9 +279,13 @@ fn resolve_for(
     Ok(resolved)
 }
 
+/// Most paths have no more names.
+const USUAL_DEPTH: usize = 16;
+
 /// Follows names from the root without any check, into a snapshot if they lead there.
 pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
-    let mut chain = vec![inode::expect(store, InodeId::ROOT)?];
+    let mut chain = Vec::with_capacity(names.len().min(USUAL_DEPTH) + 1);
+    chain.push(inode::expect(store, InodeId::ROOT)?);
     for (place, name) in names.iter().enumerate() {
         let at = &chain[chain.len() - 1];
         if !at.is_directory() {
@@ -291,8 +296,8 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
             let snapshot = enter(store, &names[place + 1..], &mut chain)?;
             return Ok(Resolved { snapshot: Some(snapshot), path, names, chain });
         }
-        match inode::child(store, at.id, name)? {
-            Some(id) => chain.push(inode::expect(store, id)?),
+        match store.child(at.id, name)? {
+            Some(inode) => chain.push(Arc::unwrap_or_clone(inode)),
             None => break,
         }
     }

@@ -3,6 +3,7 @@
 //! Where a path is asked for, the caller's permissions are checked as Hadoop does.
 
 mod blocks;
+mod page;
 mod summary;
 
 use crate::command::Caller;
@@ -16,6 +17,7 @@ use crate::settings::{self, Settings};
 use crate::store::{StoreRead, StoreTxn};
 use crate::{lease, policy_admin, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
+use std::sync::Arc;
 
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
@@ -27,6 +29,7 @@ pub use blocks::{
     file_of_block, get_block, get_blocks, incomplete_blocks, plan_add_block,
     storage_policy_of_block,
 };
+pub use page::{Entry, Page, visit_listing};
 pub use summary::{ContentSummary, content_summary, quota_usage};
 
 /// What clients see of a file or directory (`HdfsFileStatusProto`).
@@ -124,7 +127,7 @@ impl FileStatus {
 }
 
 fn resolve(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<Resolved> {
-    path::resolve(store, &settings::get(store)?, caller, path, Purpose::Use)
+    path::resolve(store, &*settings::get(store)?, caller, path, Purpose::Use)
 }
 
 /// The status of a path; `None` if nothing is there.
@@ -155,6 +158,49 @@ pub struct Listing {
     pub remaining: u64,
 }
 
+/// What a listing finds at a path.
+enum Listed {
+    /// Nothing is there, or all that there is to list.
+    Whole(Option<Listing>),
+    /// A directory, and the name after which its listing goes on; empty for the start.
+    Directory(Resolved, Vec<u8>),
+}
+
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListingInt`.
+fn open_listing(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    start_after: &[u8],
+    limit: usize,
+) -> Result<Listed> {
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    if let Some(InSnapshot::Names(root)) = at.snapshot {
+        let names = snapshot::listing::list_names(store, &at, root, start_after, limit)?;
+        return Ok(Listed::Whole(Some(names)));
+    }
+    if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
+        let above = at.above();
+        crate::ops::snapshot::directory(&above, &above.path)?;
+        return Err(snapshot::listing::not_snapshottable(&above.path));
+    }
+    let view = at.view(store);
+    let Some(target) = at.target() else { return Ok(Listed::Whole(None)) };
+    if !target.is_directory() {
+        let mut status = FileStatus::of(&view, &at)?;
+        if let Some(status) = &mut status {
+            status.inode.name.clear();
+        }
+        return Ok(Listed::Whole(
+            status.map(|status| Listing { entries: vec![status], remaining: 0 }),
+        ));
+    }
+    perm::check_access(&settings, caller, &at, Access::READ_EXECUTE)?;
+    let resumed = start_of(&view, start_after)?;
+    Ok(Listed::Directory(at, resumed))
+}
+
 /// At most `limit` entries of a directory whose names follow `start_after` (empty for the first
 /// page); a file lists itself with an empty name. `None` if nothing is there.
 ///
@@ -166,29 +212,14 @@ pub fn get_listing(
     start_after: &[u8],
     limit: usize,
 ) -> Result<Option<Listing>> {
-    let settings = settings::get(store)?;
-    let mut at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
-    if let Some(InSnapshot::Names(root)) = at.snapshot {
-        return snapshot::listing::list_names(store, &at, root, start_after, limit).map(Some);
-    }
-    if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
-        let above = at.above();
-        crate::ops::snapshot::directory(&above, &above.path)?;
-        return Err(snapshot::listing::not_snapshottable(&above.path));
-    }
+    let (mut at, resumed) = match open_listing(store, caller, path, start_after, limit)? {
+        Listed::Whole(listing) => return Ok(listing),
+        Listed::Directory(at, resumed) => (at, resumed),
+    };
     let view = at.view(store);
     let store = &view;
     let Some(target) = at.target() else { return Ok(None) };
-    if !target.is_directory() {
-        let mut status = FileStatus::of(store, &at)?;
-        if let Some(status) = &mut status {
-            status.inode.name.clear();
-        }
-        return Ok(status.map(|status| Listing { entries: vec![status], remaining: 0 }));
-    }
-    perm::check_access(&settings, caller, &at, Access::READ_EXECUTE)?;
     let total = target.directory().map_or(0, |directory| directory.children);
-    let resumed = start_of(store, start_after)?;
     let after = (!resumed.is_empty()).then_some(resumed.as_slice());
     // One more than asked for tells whether this page is the last.
     let ids = inode::children(store, target.id, after, limit.saturating_add(1))?;
@@ -255,7 +286,7 @@ pub fn expired_leases(
     now_ms: u64,
     limit: usize,
 ) -> Result<Vec<ExpiredLease>> {
-    lease::expired(store, &settings::get(store)?, now_ms, limit)
+    lease::expired(store, &*settings::get(store)?, now_ms, limit)
 }
 
 /// Every policy with its state, by id.
@@ -339,7 +370,7 @@ pub fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
 
 /// The limits and switches in force.
 pub fn settings(store: &dyn StoreRead) -> Result<Settings> {
-    settings::get(store)
+    settings::get(store).map(Arc::unwrap_or_clone)
 }
 
 /// A path as Hadoop's exceptions have it: without reserved names, doubled and trailing slashes.
@@ -349,7 +380,7 @@ pub fn real_path(store: &dyn StoreRead, path: &str) -> Result<String> {
 
 /// Fails unless the caller is a superuser.
 pub fn check_superuser(store: &dyn StoreRead, caller: &Caller) -> Result<()> {
-    perm::check_superuser(&settings::get(store)?, caller)
+    perm::check_superuser(&*settings::get(store)?, caller)
 }
 
 /// Numbers for pages and metrics.

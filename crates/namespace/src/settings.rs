@@ -6,8 +6,10 @@
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, from_record, to_record};
 use crate::error::Result;
 use crate::store::{StoreRead, StoreTxn, Table};
+use std::sync::Arc;
 
-const KEY: &[u8] = b"settings";
+/// Where they are in [`Table::Meta`].
+pub const KEY: &[u8] = b"settings";
 const VERSION: u8 = 1;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.
@@ -183,11 +185,20 @@ impl Default for Settings {
 }
 
 /// The settings in force.
-pub fn get(store: &dyn StoreRead) -> Result<Settings> {
-    match store.get(Table::Meta, KEY)? {
-        Some(bytes) => Ok(from_record(VERSION, &bytes)?),
-        None => Ok(Settings::default()),
-    }
+pub fn get(store: &dyn StoreRead) -> Result<Arc<Settings>> {
+    store.settings()
+}
+
+/// The settings as they are recorded.
+pub(crate) fn read(store: &(impl StoreRead + ?Sized)) -> Result<Arc<Settings>> {
+    let mut found = None;
+    store.peek(Table::Meta, KEY, &mut |bytes| found = Some(from_bytes(Some(bytes))))?;
+    Ok(Arc::new(found.unwrap_or_else(|| from_bytes(None))?))
+}
+
+/// The settings of a record; the defaults if there is none.
+pub fn from_bytes(bytes: Option<&[u8]>) -> Result<Settings> {
+    Ok(bytes.map_or_else(|| Ok(Settings::default()), |bytes| from_record(VERSION, bytes))?)
 }
 
 /// Puts other settings in force.

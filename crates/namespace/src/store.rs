@@ -8,8 +8,12 @@ pub mod conformance;
 pub mod memory;
 mod overlay;
 
+use crate::error::Result as Found;
+use crate::inode::{self, Inode, InodeId};
+use crate::settings::{self, Settings};
 pub use overlay::{Changes, Overlay};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -104,6 +108,20 @@ pub trait StoreRead {
     /// The value at `key`.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Hands the value at `key` to `look`, if there is one, and says whether there is.
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        let value = self.get(table, key)?;
+        if let Some(value) = &value {
+            look(value);
+        }
+        Ok(value.is_some())
+    }
+
     /// Calls `visit` for the keys in `from..to` in ascending byte order; an empty `to` means no end.
     fn scan(
         &self,
@@ -112,6 +130,21 @@ pub trait StoreRead {
         to: &[u8],
         visit: Visit<'_>,
     ) -> Result<(), StoreError>;
+
+    /// The inode with that id. A backend may keep directories decoded: each path leads through some.
+    fn inode(&self, id: InodeId) -> Found<Option<Arc<Inode>>> {
+        inode::read(self, id)
+    }
+
+    /// The inode of that name in a directory. A backend may know the way to directories.
+    fn child(&self, parent: InodeId, name: &str) -> Found<Option<Arc<Inode>>> {
+        inode::read_child(self, parent, name)
+    }
+
+    /// The settings in force, which each call asks for.
+    fn settings(&self) -> Found<Arc<Settings>> {
+        settings::read(self)
+    }
 }
 
 /// A state that can be changed.

@@ -8,7 +8,7 @@ use super::log::{Log, LogError};
 use super::recent::{self, Recent};
 use super::rollback::{self, RollbackPoint};
 use super::{Durability, NamesystemOptions, SubmitError};
-use crate::store::{Batch, Store};
+use crate::store::{Batch, Spent, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event};
 use cairn_namespace::store::{Changes, StoreError};
@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -27,8 +28,13 @@ const FRAME_LEN_GOAL: usize = PAYLOAD_LEN_MAX / 8;
 /// Longest entry, so that each of its strings can be read back.
 const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
 
-/// Records in memory from which on they are written to the store's file.
+/// Records in memory from which on they are written to the store's file. If as many again come before they are there,
+/// callers wait.
 const WAITING_MAX: usize = 400_000;
+
+/// How often, and how long each time, a checkpoint waits until nobody reads any more what it has written.
+const LET_GO_TRIES: usize = 20;
+const LET_GO: Duration = Duration::from_millis(5);
 
 type Answer = Result<Outcome, SubmitError>;
 
@@ -66,6 +72,8 @@ pub enum Input {
     Work(Work, WorkReply),
     /// The last group is durable, or will never be.
     Written(Result<(), Fatal>),
+    /// What was set aside is in the store's file, or will never be.
+    Checkpointed(Result<(), Fatal>),
     /// Nothing comes any more.
     Close,
 }
@@ -134,6 +142,20 @@ impl Finisher {
         Ok(())
     }
 
+    /// Brings the store's file up to date with what was set aside, which ends with the entry `upto`, and drops the
+    /// log that it no longer needs.
+    fn checkpoint(&self, upto: u64, segment_len: u64) -> Result<Option<Spent>, Fatal> {
+        let mut log = self.log();
+        log.sync().map_err(Fatal::Append)?;
+        if log.segment_len() > segment_len {
+            log.roll()?;
+        }
+        drop(log);
+        let spent = self.store.write_aside()?;
+        self.log().truncate_front(upto)?;
+        Ok(spent)
+    }
+
     /// Finishes groups as they come, until there are no more or one fails.
     fn run(self, groups: Receiver<Group>, events: Sender<Input>) {
         for group in groups {
@@ -171,11 +193,15 @@ pub struct Writer {
     is_busy: bool,
     /// What is done before anything else is applied.
     works: VecDeque<(Work, WorkReply)>,
+    /// The thread that writes to the store's file, or has last done so.
+    checkpoint: Option<JoinHandle<()>>,
+    /// It has not told yet that it is done.
+    is_writing: bool,
     /// Requests for which the open group has no room.
     backlog: VecDeque<Request>,
     /// Last entry that was applied.
     applied: u64,
-    /// Last entry in the store's file.
+    /// Last entry in the store's file, or on its way there.
     checkpointed: u64,
     checkpointed_at: Instant,
 }
@@ -211,6 +237,8 @@ impl Writer {
             answers: Vec::new(),
             is_busy: false,
             works: VecDeque::new(),
+            checkpoint: None,
+            is_writing: false,
             backlog: VecDeque::new(),
             applied,
             checkpointed: applied,
@@ -229,8 +257,9 @@ impl Writer {
             .map_err(Fatal::Append)?;
         let served = self.serve(&groups);
         drop(groups);
-        if thread.join().is_err() {
-            tracing::error!("the namespace's log thread has panicked");
+        let threads = [Some(thread), self.checkpoint.take()];
+        if threads.into_iter().flatten().any(|thread| thread.join().is_err()) {
+            tracing::error!("a thread of the namespace has panicked");
         }
         served
     }
@@ -248,7 +277,7 @@ impl Writer {
         let mut is_closing = false;
         loop {
             let is_idle = !self.is_busy && self.answers.is_empty() && self.backlog.is_empty();
-            if is_closing && is_idle {
+            if is_closing && is_idle && !self.is_writing {
                 return self.checkpoint();
             }
             // One event is waited for, then all that are there are taken.
@@ -261,23 +290,28 @@ impl Writer {
                         done?;
                         self.is_busy = false;
                     }
+                    Input::Checkpointed(done) => {
+                        done?;
+                        self.is_writing = false;
+                        if self.answers.is_empty() {
+                            self.batch = self.finisher.store.begin(self.number);
+                        }
+                    }
                     Input::Close => is_closing = true,
                 }
                 event = self.events.try_recv().ok();
             }
-            if self.is_checkpoint_due() {
-                // The open group and the one under way come first; others wait.
-                if !self.is_busy && self.answers.is_empty() {
-                    self.checkpoint()?;
-                }
-            }
-            if !self.is_busy && self.answers.is_empty() {
+            if !self.is_busy && !self.is_writing && self.answers.is_empty() {
                 while let Some((work, reply)) = self.works.pop_front() {
                     // Who has asked may have gone away.
                     let _ = reply.send(self.work(work)?);
                 }
             }
-            while !self.is_full() && !self.is_checkpoint_due() && self.works.is_empty() {
+            // The open group and the one under way come first; others wait that long.
+            if self.is_due() && !self.is_busy && self.answers.is_empty() {
+                self.begin_checkpoint()?;
+            }
+            while !self.is_full() && !self.is_held_up() {
                 let Some(request) = self.backlog.pop_front() else { break };
                 self.apply(request)?;
             }
@@ -295,11 +329,12 @@ impl Writer {
     /// The next event; none if the time of a checkpoint has come.
     fn wait(&self) -> Result<Option<Input>, Fatal> {
         // What is left over from before needs no event.
-        if !self.is_busy && !self.backlog.is_empty() {
+        if !self.is_busy && !self.backlog.is_empty() && !self.is_held_up() {
             return Ok(self.events.try_recv().ok());
         }
         let ended = || Fatal::from(StoreError::Backend("nobody is left to ask".to_string()));
-        if self.applied == self.checkpointed || self.is_busy {
+        let is_under_way = self.is_busy || self.is_writing;
+        if self.applied == self.checkpointed || is_under_way {
             return self.events.recv().map(Some).map_err(|_| ended());
         }
         let idle = self.checkpoint_interval.saturating_sub(self.checkpointed_at.elapsed());
@@ -314,11 +349,19 @@ impl Writer {
         self.answers.len() >= self.group_max || self.frame.len() >= FRAME_LEN_GOAL
     }
 
-    fn is_checkpoint_due(&self) -> bool {
+    /// Whether a checkpoint is to be made now.
+    fn is_due(&self) -> bool {
         let entries = self.applied - self.checkpointed;
-        entries >= self.checkpoint_entries
+        let waits = entries >= self.checkpoint_entries
             || self.finisher.store.waiting() >= WAITING_MAX
-            || entries > 0 && self.checkpointed_at.elapsed() >= self.checkpoint_interval
+            || entries > 0 && self.checkpointed_at.elapsed() >= self.checkpoint_interval;
+        waits && !self.is_writing
+    }
+
+    /// Whether nothing can be applied before a checkpoint has begun, or ended, or what needs the store at rest is done.
+    fn is_held_up(&self) -> bool {
+        let is_asked = self.is_due() || !self.works.is_empty();
+        is_asked || self.is_writing && self.finisher.store.waiting() >= WAITING_MAX
     }
 
     /// Closes the open group and begins the next.
@@ -331,20 +374,52 @@ impl Writer {
         Group { number, applied: self.applied, frame, watched, answers }
     }
 
-    /// Makes the store durable up to here and drops the log that it no longer needs. No group is open or under way.
-    fn checkpoint(&mut self) -> Result<(), Fatal> {
-        if self.applied > self.checkpointed {
-            let mut log = self.finisher.log();
-            log.sync().map_err(Fatal::Append)?;
-            self.finisher.store.write_out()?;
-            self.checkpointed = self.applied;
-            if log.segment_len() > self.segment_len {
-                log.roll()?;
-            }
-            log.truncate_front(self.checkpointed)?;
+    /// Sets what was applied aside, and has a thread write it to the store's file. No group is open or under way.
+    fn begin_checkpoint(&mut self) -> Result<(), Fatal> {
+        if self.checkpoint.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("a checkpoint of the namespace has panicked");
         }
+        self.finisher.store.set_aside();
+        self.checkpointed = self.applied;
         self.batch = self.finisher.store.begin(self.number);
         self.checkpointed_at = Instant::now();
+        let (finisher, told) = (self.finisher.clone(), self.told.clone());
+        let (upto, segment_len) = (self.checkpointed, self.segment_len);
+        let thread = std::thread::Builder::new().name("namespace-checkpoint".to_string());
+        let thread = thread.spawn(move || {
+            let work = AssertUnwindSafe(|| finisher.checkpoint(upto, segment_len));
+            let done = catch_unwind(work).unwrap_or_else(|_| {
+                let reason = "a checkpoint has panicked".to_string();
+                Err(StoreError::Backend(reason).into())
+            });
+            let (done, spent) = match done {
+                Ok(spent) => (Ok(()), spent),
+                Err(error) => (Err(error), None),
+            };
+            // Nobody listens when the writer has failed.
+            let _ = told.send(Input::Checkpointed(done));
+            // Whoever lets go last frees it all, which takes a while: that should be this thread.
+            for _ in 0..LET_GO_TRIES {
+                if spent.as_ref().is_none_or(Spent::is_last) {
+                    break;
+                }
+                std::thread::sleep(LET_GO);
+            }
+        });
+        self.is_writing = true;
+        self.checkpoint = Some(thread.map_err(Fatal::Append)?);
+        Ok(())
+    }
+
+    /// Makes the store durable up to here. Nothing is under way.
+    fn checkpoint(&mut self) -> Result<(), Fatal> {
+        if self.applied > self.checkpointed {
+            self.finisher.store.set_aside();
+            self.finisher.checkpoint(self.applied, self.segment_len)?;
+            self.checkpointed = self.applied;
+            self.batch = self.finisher.store.begin(self.number);
+            self.checkpointed_at = Instant::now();
+        }
         Ok(())
     }
 

@@ -63,11 +63,38 @@ impl Layer {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// The value at `key` as of `group`; the outer `None` if nothing is known here.
-    pub(super) fn get(&self, table: Table, key: &[u8], group: u64) -> Option<Option<Vec<u8>>> {
+    /// Whether nothing was ever written here.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is anything about `key`.
+    pub(super) fn has(&self, table: Table, key: &[u8]) -> bool {
+        self.records(table).contains_key(key)
+    }
+
+    /// What `look` makes of the value at `key` as of `group`; none if nothing is known here.
+    pub(super) fn with<R>(
+        &self,
+        table: Table,
+        key: &[u8],
+        group: u64,
+        look: impl FnOnce(Option<&[u8]>) -> R,
+    ) -> Option<R> {
+        if self.is_empty() {
+            return None;
+        }
         let records = self.records(table);
         let value = records.get(key)?.at(group)?;
-        Some(value.as_deref().map(<[u8]>::to_vec))
+        Some(look(value.as_deref()))
+    }
+
+    /// Takes over what another layer's writer knows to be empty.
+    pub(super) fn inherit_gaps(&self, from: &Layer) {
+        for (new, old) in self.gaps.iter().zip(&from.gaps) {
+            let mut old = old.lock().unwrap_or_else(PoisonError::into_inner);
+            *new.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut *old);
+        }
     }
 
     /// Gives `key` a value from `group` on, which is the newest.

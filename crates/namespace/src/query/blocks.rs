@@ -262,7 +262,7 @@ pub enum AddBlockPlan {
 ///
 /// Source: Hadoop 3.5.0 `FSDirWriteFileOp#validateAddBlock`.
 pub fn plan_add_block(store: &dyn StoreRead, command: &AddBlock) -> Result<AddBlockPlan> {
-    command.plan(store, &settings::get(store)?)
+    command.plan(store, &*settings::get(store)?)
 }
 
 /// Blocks of an open file that do not have their minimum of replicas for sure, oldest first: the ones

@@ -138,6 +138,6 @@ pub(crate) fn list_names(
 /// Whether a path ends at the `.snapshot` of a snapshottable directory. Those who ask for its status get
 /// one that says nothing but that it is a directory.
 pub fn is_dot_snapshot(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<bool> {
-    let at = path::resolve(store, &settings::get(store)?, caller, path, Purpose::Use)?;
+    let at = path::resolve(store, &*settings::get(store)?, caller, path, Purpose::Use)?;
     Ok(matches!(at.snapshot, Some(InSnapshot::Names(_))))
 }

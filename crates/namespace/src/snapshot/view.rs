@@ -1,11 +1,13 @@
 //! The store as a snapshot sees it.
 
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, InodeId};
+use crate::inode::{self, Inode, InodeId};
+use crate::settings::Settings;
 use crate::snapshot::SnapshotId;
 use crate::snapshot::version::{self, Kind};
 use crate::store::{StoreError, StoreRead, Table, Visit};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Records that are merged at a time.
 const PAGE: usize = 256;
@@ -56,6 +58,37 @@ impl StoreRead for View<'_> {
             return Ok(kept);
         }
         self.base.get(table, key)
+    }
+
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        if self.at.is_none() {
+            return self.base.peek(table, key, look);
+        }
+        let value = self.get(table, key)?;
+        if let Some(value) = &value {
+            look(value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn inode(&self, id: InodeId) -> Result<Option<Arc<Inode>>, NamespaceError> {
+        if self.at.is_none() { self.base.inode(id) } else { inode::read(self, id) }
+    }
+
+    fn child(&self, parent: InodeId, name: &str) -> Result<Option<Arc<Inode>>, NamespaceError> {
+        match self.at {
+            None => self.base.child(parent, name),
+            Some(_) => inode::read_child(self, parent, name),
+        }
+    }
+
+    fn settings(&self) -> Result<Arc<Settings>, NamespaceError> {
+        self.base.settings()
     }
 
     fn scan(

@@ -1,8 +1,12 @@
 //! Changes of one command, kept apart until it has succeeded.
 
 use super::{StoreError, StoreRead, StoreTxn, Table, Visit};
+use crate::error::Result as Found;
+use crate::inode::{self, Inode, InodeId};
+use crate::settings::{self, Settings};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 /// Changed records of each table; `None` is a deleted one.
 type Tables = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; Table::ALL.len()];
@@ -58,30 +62,97 @@ impl<'a> Overlay<'a> {
         self.changes[table as usize].keys().cloned().collect()
     }
 
-    /// The changes that differ from the store below.
+    /// What changes the store below; of records that are set, either all or none.
     pub fn into_changes(mut self) -> Result<Changes, StoreError> {
+        let mut differs = false;
         for (table, changes) in Table::ALL.iter().zip(&mut self.changes) {
             let mut failed = None;
-            changes.retain(|key, value| match self.base.get(*table, key) {
-                Ok(was) => was != *value,
-                Err(error) => {
-                    failed = Some(error);
-                    true
-                }
+            changes.retain(|key, value| {
+                let is_there = || self.base.peek(*table, key, &mut |_| {});
+                let keep = value.is_some()
+                    || is_there().unwrap_or_else(|error| {
+                        failed = Some(error);
+                        true
+                    });
+                differs |= keep && value.is_none();
+                keep
             });
             if let Some(error) = failed {
                 return Err(error);
             }
         }
-        Ok(Changes(self.changes))
+        if differs || self.sets_anything()? {
+            return Ok(Changes(self.changes));
+        }
+        Ok(Changes::default())
+    }
+
+    /// Whether a record is set to what it was not.
+    fn sets_anything(&self) -> Result<bool, StoreError> {
+        // The last tables first: what is kept of calls is always new.
+        for (table, changes) in Table::ALL.iter().zip(&self.changes).rev() {
+            for (key, value) in changes {
+                let mut same = false;
+                self.base.peek(*table, key, &mut |was| same = value.as_deref() == Some(was))?;
+                if !same {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn changed_to(&self, table: Table, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        self.changes[table as usize].get(key)
     }
 }
 
 impl StoreRead for Overlay<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        match self.changes[table as usize].get(key) {
+        match self.changed_to(table, key) {
             Some(value) => Ok(value.clone()),
             None => self.base.get(table, key),
+        }
+    }
+
+    fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        match self.changed_to(table, key) {
+            Some(Some(value)) => {
+                look(value);
+                Ok(true)
+            }
+            Some(None) => Ok(false),
+            None => self.base.peek(table, key, look),
+        }
+    }
+
+    fn inode(&self, id: InodeId) -> Found<Option<Arc<Inode>>> {
+        match self.changed_to(Table::Inode, &id.key()) {
+            Some(value) => Ok(value.as_deref().map(inode::from_bytes).transpose()?.map(Arc::new)),
+            None => self.base.inode(id),
+        }
+    }
+
+    fn child(&self, parent: InodeId, name: &str) -> Found<Option<Arc<Inode>>> {
+        if self.changes[Table::Child as usize].contains_key(&inode::child_key(parent, name)[..]) {
+            return inode::read_child(self, parent, name);
+        }
+        let Some(found) = self.base.child(parent, name)? else { return Ok(None) };
+        match self.changed_to(Table::Inode, &found.id.key()) {
+            Some(_) => self.inode(found.id),
+            None => Ok(Some(found)),
+        }
+    }
+
+    fn settings(&self) -> Found<Arc<Settings>> {
+        match self.changed_to(Table::Meta, settings::KEY) {
+            Some(_) => settings::read(self),
+            None => self.base.settings(),
         }
     }
 

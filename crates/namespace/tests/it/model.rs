@@ -1,6 +1,6 @@
 //! Random commands against the simplest model that has the same meaning: a map from path to node.
 
-use crate::support::{Fs, create, root};
+use crate::support::{Fs, create, page, root};
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::{SetEcPolicy, UnsetEcPolicy};
@@ -266,7 +266,7 @@ fn dump(fs: &Fs) -> BTreeMap<String, Node> {
     while let Some(path) = open.pop() {
         let mut after = Vec::new();
         loop {
-            let page = query::get_listing(&fs.store, &root(), &path, &after, 2).unwrap().unwrap();
+            let page = page(&fs.store, &path, &after, 2);
             for entry in &page.entries {
                 let child = format!("{}/{}", path.trim_end_matches('/'), entry.inode.name);
                 nodes.insert(child.clone(), node_of(entry));

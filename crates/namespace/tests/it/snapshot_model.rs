@@ -1,6 +1,6 @@
 //! Random commands on two snapshottable trees, against full copies that are taken with each snapshot.
 
-use crate::support::{Fs, create, root};
+use crate::support::{Fs, create, page, root};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
@@ -130,8 +130,7 @@ fn look(fs: &Fs, top: &str) -> Copy {
             let mut after = Vec::new();
             let mut count = 0;
             loop {
-                let page = query::get_listing(&fs.store, &root(), &path, &after, 2).unwrap();
-                let page = page.unwrap();
+                let page = page(&fs.store, &path, &after, 2);
                 for entry in &page.entries {
                     open.push(format!("{relative}/{}", entry.inode.name));
                     after = entry.inode.name.clone().into_bytes();

@@ -1,6 +1,6 @@
 //! A namespace in memory with short forms of the common commands.
 
-use cairn_namespace::inode::InodeId;
+use cairn_namespace::inode::{Inode, InodeId, InodeRef};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::configure::Configure;
@@ -8,10 +8,10 @@ use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
 use cairn_namespace::ops::mkdirs::Mkdirs;
-use cairn_namespace::query::{self, FileStatus};
+use cairn_namespace::query::{self, Entry, FileStatus, Listing, Page};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, Entry, NamespaceError, Outcome, Settings, apply,
+    Block, BlockRef, CallId, Caller, Command, NamespaceError, Outcome, Settings, apply,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub fn user(name: &str) -> Caller {
 pub struct Fs {
     pub store: MemoryStore,
     pub now_ms: u64,
-    pub log: Vec<Entry>,
+    pub log: Vec<cairn_namespace::Entry>,
 }
 
 impl Fs {
@@ -50,7 +50,7 @@ impl Fs {
         command: Command,
     ) -> Result<Outcome, NamespaceError> {
         self.now_ms += 1;
-        let entry = Entry { now_ms: self.now_ms, caller, call, command };
+        let entry = cairn_namespace::Entry { now_ms: self.now_ms, caller, call, command };
         let before = self.store.clone();
         let result = apply(&mut self.store, &entry);
         match &result {
@@ -127,6 +127,41 @@ impl Fs {
         let listing = query::get_listing(&self.store, &root(), path, b"", 1000).unwrap().unwrap();
         listing.entries.into_iter().map(|entry| entry.inode.name).collect()
     }
+}
+
+/// A page of a directory, after a check that records read where they lie say the same.
+pub fn page(store: &MemoryStore, path: &str, after: &[u8], limit: usize) -> Listing {
+    for limit in [limit, 1000] {
+        let copied = query::get_listing(store, &root(), path, after, limit).unwrap().unwrap();
+        let mut seen = Vec::new();
+        let visit = &mut |entry: &Entry<'_>| seen.push((entry.place, shown(entry)));
+        match query::visit_listing(store, &root(), path, after, limit, visit).unwrap() {
+            Page::Visited(count, remaining) => {
+                seen.sort();
+                let whole = copied.entries.iter().map(shown_status).enumerate().collect::<Vec<_>>();
+                assert_eq!(
+                    (seen, count, remaining),
+                    (whole, copied.entries.len(), copied.remaining)
+                );
+            }
+            Page::Whole(whole) => assert_eq!(whole.as_ref(), Some(&copied)),
+        }
+    }
+    query::get_listing(store, &root(), path, after, limit).unwrap().unwrap()
+}
+
+fn shown(entry: &Entry<'_>) -> String {
+    let InodeRef { id, name, owner, group, mode, has_acl, mtime, atime, kind, .. } = &entry.inode;
+    let (policy, set) = (entry.policy.map(|policy| &policy.name), entry.storage_policy);
+    let about = (name, owner, group, mode, has_acl, mtime, atime, kind);
+    format!("{id} {about:?} {policy:?} {set} {}", entry.snapshottable)
+}
+
+fn shown_status(status: &FileStatus) -> String {
+    let Inode { id, name, owner, group, mode, acl, mtime, atime, kind, .. } = &status.inode;
+    let (policy, set) = (status.policy.as_ref().map(|policy| &policy.name), status.storage_policy);
+    let about = (name, owner, group, mode, !acl.is_empty(), mtime, atime, kind);
+    format!("{id} {about:?} {policy:?} {set} {}", status.snapshottable)
 }
 
 pub fn create(path: &str) -> Create {

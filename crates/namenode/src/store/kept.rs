@@ -1,0 +1,90 @@
+//! Directories of the store's file as they are decoded, and the way to them.
+//!
+//! Each path leads through some directories, so that they are asked for all the time. What is kept belongs to one
+//! state of the file and is never wrong; the next state takes over what has not changed.
+
+use super::layer::Layer;
+use cairn_namespace::store::Table;
+use cairn_namespace::{Inode, InodeId, Settings};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// Parts with a lock of their own.
+const PARTS: usize = 16;
+/// Directories of a part; one that is full is emptied.
+const PART_MAX: usize = 2048;
+
+#[derive(Debug, Default)]
+struct Part {
+    inodes: HashMap<InodeId, Arc<Inode>>,
+    /// By their keys in the table.
+    children: HashMap<Box<[u8]>, InodeId>,
+}
+
+/// What is kept of one state of the file.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    parts: [RwLock<Part>; PARTS],
+    settings: OnceLock<Arc<Settings>>,
+}
+
+impl Kept {
+    fn part(&self, id: InodeId) -> &RwLock<Part> {
+        &self.parts[id.0 as usize % PARTS]
+    }
+
+    /// What is still right when `layer` has been written to the file.
+    pub(super) fn after(&self, layer: &Layer) -> Kept {
+        let kept = Kept::default();
+        for (old, new) in self.parts.iter().zip(&kept.parts) {
+            let old = old.read().unwrap_or_else(PoisonError::into_inner);
+            let mut new = new.write().unwrap_or_else(PoisonError::into_inner);
+            let inodes = old.inodes.iter().filter(|(id, _)| !layer.has(Table::Inode, &id.key()));
+            new.inodes = inodes.map(|(id, inode)| (*id, Arc::clone(inode))).collect();
+            let children = old.children.iter().filter(|(key, _)| !layer.has(Table::Child, key));
+            new.children = children.map(|(key, id)| (key.clone(), *id)).collect();
+        }
+        kept
+    }
+
+    pub(super) fn inode(&self, id: InodeId) -> Option<Arc<Inode>> {
+        let part = self.part(id).read().unwrap_or_else(PoisonError::into_inner);
+        part.inodes.get(&id).cloned()
+    }
+
+    /// Keeps it if it is a directory.
+    pub(super) fn add_inode(&self, inode: &Arc<Inode>) {
+        if !inode.is_directory() {
+            return;
+        }
+        let mut part = self.part(inode.id).write().unwrap_or_else(PoisonError::into_inner);
+        if part.inodes.len() >= PART_MAX {
+            part.inodes.clear();
+        }
+        part.inodes.insert(inode.id, Arc::clone(inode));
+    }
+
+    /// The child at `key`, which begins with the parent's id.
+    pub(super) fn child(&self, parent: InodeId, key: &[u8]) -> Option<InodeId> {
+        let part = self.part(parent).read().unwrap_or_else(PoisonError::into_inner);
+        part.children.get(key).copied()
+    }
+
+    /// Keeps the way to a directory.
+    pub(super) fn add_child(&self, parent: InodeId, key: Vec<u8>, child: InodeId) {
+        let mut part = self.part(parent).write().unwrap_or_else(PoisonError::into_inner);
+        if part.children.len() >= PART_MAX {
+            part.children.clear();
+        }
+        part.children.insert(key.into(), child);
+    }
+
+    pub(super) fn settings(&self) -> Option<Arc<Settings>> {
+        self.settings.get().cloned()
+    }
+
+    pub(super) fn add_settings(&self, settings: &Arc<Settings>) {
+        // Another reader may have come first, with the same.
+        let _ = self.settings.set(Arc::clone(settings));
+    }
+}

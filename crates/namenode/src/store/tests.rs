@@ -1,0 +1,173 @@
+use super::*;
+use cairn_namespace::inode;
+use cairn_namespace::store::conformance;
+use cairn_namespace::store::memory::MemoryStore;
+
+#[test]
+fn conforms() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    conformance::check(&mut store.begin(1));
+}
+
+#[test]
+fn snapshots_see_commits_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let store = Store::open(&path, 1 << 20).unwrap();
+    let before = store.snapshot();
+    store.begin(1).put(Table::Meta, b"k", b"v").unwrap();
+    assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap(), None);
+    // The next group sees what is not shown yet.
+    assert_eq!(store.begin(2).get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    store.commit(1, 7);
+    assert_eq!(before.get(Table::Meta, b"k").unwrap(), None);
+    let between = store.snapshot();
+    assert_eq!(between.get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(store.applied(), 7);
+    assert_eq!(store.waiting(), 1);
+    store.begin(2).put(Table::Meta, b"k", b"w").unwrap();
+    assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    store.commit(2, 7);
+    store.write_out().unwrap();
+    assert_eq!(store.waiting(), 0);
+    assert_eq!(before.get(Table::Meta, b"k").unwrap(), None);
+    assert_eq!(between.get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    drop((before, between, store));
+    let store = Store::open(&path, 1 << 20).unwrap();
+    assert_eq!(store.snapshot().get(Table::Meta, b"k").unwrap().as_deref(), Some(&b"w"[..]));
+    assert_eq!(store.applied(), 7);
+}
+
+/// Directories that are kept decoded are those of the state that is read.
+#[test]
+fn kept_directories_are_never_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let make = |group: u64, id: u64, name: &str, mtime: u64| {
+        let directory = Inode {
+            id: InodeId(id),
+            parent: InodeId::ROOT,
+            name: name.to_string(),
+            owner: String::new(),
+            group: String::new(),
+            mode: 0o755,
+            acl: Vec::new(),
+            mtime,
+            atime: 0,
+            storage_policy: 0,
+            kind: inode::Kind::Directory(inode::Directory::default()),
+        };
+        let mut batch = store.begin(group);
+        inode::put(&mut batch, &directory).unwrap();
+        inode::link(&mut batch, &directory).unwrap();
+        store.commit(group, group);
+    };
+    let mtime = |at: &Snapshot, name: &str| {
+        // Once to look it up, once as it is kept.
+        let found = [(); 2].map(|()| at.child(InodeId::ROOT, name).unwrap().map(|i| i.mtime));
+        assert_eq!(found[0], found[1]);
+        found[0]
+    };
+    make(1, 20, "a", 1);
+    store.write_out().unwrap();
+    let first = store.snapshot();
+    assert_eq!(mtime(&first, "a"), Some(1));
+    make(2, 20, "a", 2);
+    let second = store.snapshot();
+    assert_eq!((mtime(&first, "a"), mtime(&second, "a")), (Some(1), Some(2)));
+    store.set_aside();
+    make(3, 21, "b", 3);
+    let third = store.snapshot();
+    assert_eq!((mtime(&third, "a"), mtime(&third, "b")), (Some(2), Some(3)));
+    assert_eq!(mtime(&second, "b"), None);
+    assert!(store.write_aside().unwrap().is_some());
+    let fourth = store.snapshot();
+    assert_eq!((mtime(&fourth, "a"), mtime(&fourth, "b")), (Some(2), Some(3)));
+    store.write_out().unwrap();
+    inode::unlink(&mut store.begin(4), InodeId::ROOT, "a").unwrap();
+    make(4, 22, "b", 4);
+    let last = store.snapshot();
+    assert_eq!((mtime(&last, "a"), mtime(&last, "b")), (None, Some(4)));
+    store.write_out().unwrap();
+    assert_eq!((mtime(&store.snapshot(), "a"), mtime(&fourth, "a")), (None, Some(2)));
+    let all = [&first, &second, &third, &fourth, &last].map(|at| mtime(at, "b"));
+    assert_eq!(all, [None, None, Some(3), Some(3), Some(4)]);
+}
+
+fn scanned(store: &dyn StoreRead, from: &[u8], to: &[u8], count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        found.push((key.to_vec(), value.to_vec()));
+        if found.len() == count { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    store.scan(Table::Child, from, to, &mut visit).unwrap();
+    found
+}
+
+/// Changes, commits, snapshots and checkpoints in any order: everybody sees what a plain map would show.
+#[test]
+fn layer_and_file_are_one_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let mut model = MemoryStore::new();
+    let mut seen: Vec<(Snapshot, MemoryStore)> = Vec::new();
+    let mut state = 5_u64;
+    let mut dice = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for round in 0..300_u64 {
+        let mut batch = store.begin(round + 1);
+        for _ in 0..dice(40) {
+            let key = (dice(300) as u16).to_be_bytes();
+            if dice(3) == 0 {
+                batch.delete(Table::Child, &key).unwrap();
+                model.delete(Table::Child, &key).unwrap();
+            } else {
+                batch.put(Table::Child, &key, &round.to_be_bytes()).unwrap();
+                model.put(Table::Child, &key, &round.to_be_bytes()).unwrap();
+            }
+        }
+        assert_eq!(scanned(&batch, b"", b"", 0), scanned(&model, b"", b"", 0));
+        // Most of a range goes, as from the front of a queue, and some comes back.
+        if dice(4) == 0 {
+            let (from, len) = (dice(300) as u16, dice(200) as u16);
+            for key in from..from + len {
+                batch.delete(Table::Child, &key.to_be_bytes()).unwrap();
+                model.delete(Table::Child, &key.to_be_bytes()).unwrap();
+            }
+        }
+        for _ in 0..4 {
+            let (from, to) = ((dice(300) as u16).to_be_bytes(), (dice(300) as u16).to_be_bytes());
+            assert_eq!(scanned(&batch, &from, &to, 1), scanned(&model, &from, &to, 1));
+            let key = (dice(300) as u16).to_be_bytes();
+            batch.put(Table::Child, &key, b"back").unwrap();
+            model.put(Table::Child, &key, b"back").unwrap();
+            assert_eq!(scanned(&batch, &from, b"", 2), scanned(&model, &from, b"", 2));
+            batch.delete(Table::Child, &key).unwrap();
+            model.delete(Table::Child, &key).unwrap();
+        }
+        store.commit(round + 1, round);
+        match dice(40) {
+            0 => store.write_out().unwrap(),
+            1 | 2 => store.set_aside(),
+            3 => assert!(store.write_aside().is_ok()),
+            _ => {}
+        }
+        seen.push((store.snapshot(), model.clone()));
+        if seen.len() > 8 {
+            seen.remove(dice(8) as usize);
+        }
+        for (snapshot, model) in &seen {
+            let (a, b) = (dice(300) as u16, dice(300) as u16);
+            let (from, to, count) = (a.to_be_bytes(), b.to_be_bytes(), dice(30) as usize);
+            assert_eq!(scanned(snapshot, &from, &to, count), scanned(model, &from, &to, count));
+            assert_eq!(scanned(snapshot, &from, b"", count), scanned(model, &from, b"", count));
+            let (found, known) =
+                (snapshot.get(Table::Child, &from), model.get(Table::Child, &from));
+            assert_eq!(found.unwrap(), known.unwrap());
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The store as of one group: recent changes, those that are on their way to the file, and the file.
+
+use super::kept::Kept;
+use super::layer::Layer;
+use super::{Bytes, backend};
+use cairn_namespace::settings::{self, Settings};
+use cairn_namespace::store::{StoreError, Table, Visit};
+use cairn_namespace::{Inode, InodeId, inode};
+use redb::{ReadOnlyTable, ReadableTable};
+use std::cell::Cell;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// The store after a group of entries.
+pub(super) struct View {
+    /// The group, whose changes and those before it count.
+    pub(super) group: u64,
+    /// Sequence number of the last entry.
+    pub(super) applied: u64,
+    pub(super) recent: Arc<Layer>,
+    /// What is being written to the file.
+    pub(super) aside: Option<Aside>,
+    pub(super) file: Arc<FileState>,
+}
+
+/// Changes that were set aside for a checkpoint.
+#[derive(Clone)]
+pub(super) struct Aside {
+    pub(super) layer: Arc<Layer>,
+    /// Sequence number of the last entry in it.
+    pub(super) applied: u64,
+}
+
+/// Changes that are in the file now, and that somebody may still read here.
+pub(crate) struct Spent(pub(super) Arc<Layer>);
+
+impl Spent {
+    /// Whether nobody does.
+    pub fn is_last(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}
+
+/// The file after a checkpoint.
+pub(super) struct FileState {
+    pub(super) tables: Box<[ReadOnlyTable<Bytes, Bytes>]>,
+    pub(super) kept: Kept,
+}
+
+impl View {
+    /// What `look` makes of a record that was changed since the file was written; none if it was not.
+    fn with_changed<R>(
+        &self,
+        table: Table,
+        key: &[u8],
+        group: u64,
+        mut look: impl FnMut(Option<&[u8]>) -> R,
+    ) -> Option<R> {
+        let recent = self.recent.with(table, key, group, &mut look);
+        recent.or_else(|| self.aside.as_ref()?.layer.with(table, key, group, look))
+    }
+
+    pub(super) fn get(
+        &self,
+        table: Table,
+        key: &[u8],
+        group: u64,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.with_changed(table, key, group, |value| value.map(<[u8]>::to_vec)) {
+            Some(value) => Ok(value),
+            None => self.file.get(table, key, <[u8]>::to_vec),
+        }
+    }
+
+    pub(super) fn peek(
+        &self,
+        table: Table,
+        key: &[u8],
+        group: u64,
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, StoreError> {
+        let changed = self.with_changed(table, key, group, |value| value.map(&mut *look).is_some());
+        match changed {
+            Some(found) => Ok(found),
+            None => Ok(self.file.get(table, key, look)?.is_some()),
+        }
+    }
+
+    pub(super) fn inode(
+        &self,
+        id: InodeId,
+        group: u64,
+    ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        let changed = self.with_changed(Table::Inode, &id.key(), group, |value| {
+            value.map(inode::from_bytes).transpose()
+        });
+        match changed {
+            Some(found) => Ok(found?.map(Arc::new)),
+            None => self.file.inode(id),
+        }
+    }
+
+    pub(super) fn child(
+        &self,
+        parent: InodeId,
+        name: &str,
+        group: u64,
+    ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        let key = inode::child_key(parent, name);
+        let changed = self.with_changed(Table::Child, &key, group, |value| {
+            value.map(inode::child_id).transpose()
+        });
+        let mut is_new = false;
+        let id = match changed {
+            Some(found) => found?,
+            None => match self.file.kept.child(parent, &key) {
+                Some(id) => Some(id),
+                None => {
+                    is_new = true;
+                    self.file.get(Table::Child, &key, inode::child_id)?.transpose()?
+                }
+            },
+        };
+        let Some(id) = id else { return Ok(None) };
+        let found = self.inode(id, group)?.ok_or_else(|| StoreError::Corrupt {
+            what: "reference",
+            reason: format!("there is no inode {id}"),
+        })?;
+        if is_new && found.is_directory() {
+            self.file.kept.add_child(parent, key, id);
+        }
+        Ok(Some(found))
+    }
+
+    pub(super) fn settings(&self, group: u64) -> cairn_namespace::Result<Arc<Settings>> {
+        let changed = self.with_changed(Table::Meta, settings::KEY, group, settings::from_bytes);
+        match changed {
+            Some(found) => Ok(Arc::new(found?)),
+            None => self.file.settings(),
+        }
+    }
+
+    /// `deleted` counts the deleted records that were passed.
+    pub(super) fn scan(
+        &self,
+        table: Table,
+        range: (&[u8], &[u8]),
+        group: u64,
+        deleted: &Cell<usize>,
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let file =
+            |visit: Visit<'_>| scan_in(&self.file.tables[table as usize], range.0, range.1, visit);
+        let merge = Merge { table, range, group, deleted };
+        match &self.aside {
+            None => merge.over(&self.recent, file, visit),
+            Some(aside) => {
+                let below = |visit: Visit<'_>| merge.over(&aside.layer, file, visit);
+                merge.over(&self.recent, below, visit)
+            }
+        }
+    }
+}
+
+/// A scan of a layer together with what is below it.
+struct Merge<'a> {
+    table: Table,
+    range: (&'a [u8], &'a [u8]),
+    group: u64,
+    deleted: &'a Cell<usize>,
+}
+
+impl Merge<'_> {
+    fn over(
+        &self,
+        layer: &Layer,
+        below: impl FnOnce(Visit<'_>) -> Result<(), StoreError>,
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError> {
+        if layer.is_empty() {
+            return below(visit);
+        }
+        let (from, to) = self.range;
+        let deleted = || self.deleted.update(|count| count + 1);
+        let mut recent = layer.range(self.table, from, to, self.group).peekable();
+        let mut stopped = false;
+        below(&mut |key, value| {
+            while let Some((new, value)) = recent.next_if(|(new, _)| new.as_slice() < key) {
+                let Some(value) = value else {
+                    deleted();
+                    continue;
+                };
+                if visit(&new, &value).is_break() {
+                    stopped = true;
+                    return ControlFlow::Break(());
+                }
+            }
+            let flow = match recent.next_if(|(new, _)| new == key) {
+                Some((_, Some(value))) => visit(key, &value),
+                Some((_, None)) => {
+                    deleted();
+                    ControlFlow::Continue(())
+                }
+                None => visit(key, value),
+            };
+            stopped = flow.is_break();
+            flow
+        })?;
+        if stopped {
+            return Ok(());
+        }
+        for (key, value) in recent {
+            match value {
+                None => deleted(),
+                Some(value) if visit(&key, &value).is_break() => break,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileState {
+    pub(super) fn get<R>(
+        &self,
+        table: Table,
+        key: &[u8],
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let found = self.tables[table as usize].get(key).map_err(backend)?;
+        Ok(found.map(|value| look(value.value())))
+    }
+
+    pub(super) fn inode(&self, id: InodeId) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        if let Some(kept) = self.kept.inode(id) {
+            return Ok(Some(kept));
+        }
+        let found = self.get(Table::Inode, &id.key(), inode::from_bytes)?.transpose()?;
+        let found = found.map(Arc::new);
+        if let Some(found) = &found {
+            self.kept.add_inode(found);
+        }
+        Ok(found)
+    }
+
+    pub(super) fn settings(&self) -> cairn_namespace::Result<Arc<Settings>> {
+        if let Some(kept) = self.kept.settings() {
+            return Ok(kept);
+        }
+        let found =
+            self.get(Table::Meta, settings::KEY, |value| settings::from_bytes(Some(value)))?;
+        let found = Arc::new(found.unwrap_or_else(|| settings::from_bytes(None))?);
+        self.kept.add_settings(&found);
+        Ok(found)
+    }
+}
+
+/// Calls `visit` for the records of a table in `from..to`; an empty `to` means no end.
+pub(super) fn scan_in(
+    table: &impl ReadableTable<Bytes, Bytes>,
+    from: &[u8],
+    to: &[u8],
+    visit: Visit<'_>,
+) -> Result<(), StoreError> {
+    if !to.is_empty() && from >= to {
+        return Ok(());
+    }
+    let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
+    let range = table.range::<&[u8]>((Bound::Included(from), end)).map_err(backend)?;
+    for entry in range {
+        let (key, value) = entry.map_err(backend)?;
+        if visit(key.value(), value.value()).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! A page of a directory read where it lies, without a copy of each record.
+
+use super::{Listed, Listing, open_listing};
+use crate::command::Caller;
+use crate::error::Result;
+use crate::inode::{self, FileRedundancy, InodeId, InodeRef, Kind};
+use crate::ops::set_storage_policy;
+use crate::store::{StoreError, StoreRead, Table};
+use crate::{policy_admin, snapshot};
+use cairn_stripe::{Policy, PolicyId};
+use std::ops::ControlFlow;
+
+/// Ids that are no child's and are read over rather than looked for behind them.
+const READ_OVER: u64 = 8;
+/// Children in a row from which on they are read in one go.
+const IN_A_ROW: usize = 4;
+
+/// An entry of a directory, see [`super::FileStatus`].
+pub struct Entry<'a> {
+    /// Its place on the page, by name.
+    pub place: usize,
+    /// Its record.
+    pub inode: InodeRef<'a>,
+    /// A file's policy, or the one in force on a directory.
+    pub policy: Option<&'a Policy>,
+    /// Storage policy in force; 0 if none is set on it or above.
+    pub storage_policy: u8,
+    /// Whether snapshots may be taken of it.
+    pub snapshottable: bool,
+}
+
+/// What [`visit_listing`] has found.
+pub enum Page {
+    /// So many entries were visited, and that many are left, see [`Listing::remaining`].
+    Visited(usize, u64),
+    /// Not a directory of the tree, or nothing: there is nothing to visit.
+    Whole(Option<Listing>),
+}
+
+/// As [`super::get_listing`]; calls `visit` for the entries of a directory, in any order.
+pub fn visit_listing(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    start_after: &[u8],
+    limit: usize,
+    visit: &mut dyn FnMut(&Entry<'_>),
+) -> Result<Page> {
+    let (at, resumed) = match open_listing(store, caller, path, start_after, limit)? {
+        Listed::Whole(listing) => return Ok(Page::Whole(listing)),
+        Listed::Directory(at, resumed) => (at, resumed),
+    };
+    let view = at.view(store);
+    let Some(target) = at.target() else { return Ok(Page::Whole(None)) };
+    let total = target.directory().map_or(0, |directory| directory.children);
+    let after = (!resumed.is_empty()).then_some(resumed.as_slice());
+    // One more than asked for tells whether this page is the last.
+    let mut ids = inode::children(&view, target.id, after, limit.saturating_add(1))?;
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let mut reader = Reader {
+        store: &view,
+        inherited: policy_admin::effective_id(&at),
+        storage_policy: set_storage_policy::set_above(&at.chain),
+        policies: Vec::new(),
+        visit,
+    };
+    let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
+    wanted.sort_unstable();
+    let near = |one: &(InodeId, usize), next: &(InodeId, usize)| next.0.0 - one.0.0 <= READ_OVER;
+    for run in wanted.chunk_by(near) {
+        if run.len() >= IN_A_ROW {
+            reader.read_run(run)?;
+        } else {
+            run.iter().try_for_each(|(id, place)| reader.read_one(*id, *place))?;
+        }
+    }
+    let remaining = if more { total.saturating_sub(ids.len() as u64).max(1) } else { 0 };
+    Ok(Page::Visited(ids.len(), remaining))
+}
+
+struct Reader<'a> {
+    store: &'a dyn StoreRead,
+    /// The erasure coding policy that directories inherit.
+    inherited: Option<PolicyId>,
+    /// The storage policy that is inherited.
+    storage_policy: u8,
+    /// Those that were looked up.
+    policies: Vec<Policy>,
+    visit: &'a mut dyn FnMut(&Entry<'_>),
+}
+
+fn missing(id: InodeId) -> StoreError {
+    StoreError::Corrupt { what: "reference", reason: format!("there is no inode {id}") }
+}
+
+impl Reader<'_> {
+    /// Reads records whose ids are near each other, in ascending order.
+    fn read_run(&mut self, run: &[(InodeId, usize)]) -> Result<()> {
+        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { return Ok(()) };
+        let store = self.store;
+        let mut ahead = run.iter();
+        let mut next = ahead.next();
+        let mut failed = Ok(());
+        let end = InodeId(last.0.saturating_add(1));
+        store.scan(Table::Inode, &first.key(), &end.key(), &mut |key, record| {
+            let Some((id, place)) = next else { return ControlFlow::Break(()) };
+            if key < &id.key()[..] {
+                return ControlFlow::Continue(());
+            }
+            failed =
+                if key == id.key() { self.show(record, *place) } else { Err(missing(*id).into()) };
+            next = ahead.next();
+            if failed.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        failed?;
+        match next {
+            Some((id, _)) => Err(missing(*id).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn read_one(&mut self, id: InodeId, place: usize) -> Result<()> {
+        let store = self.store;
+        let mut shown = Ok(());
+        let look = &mut |record: &[u8]| shown = self.show(record, place);
+        if !store.peek(Table::Inode, &id.key(), look)? {
+            return Err(missing(id).into());
+        }
+        shown
+    }
+
+    fn show(&mut self, record: &[u8], place: usize) -> Result<()> {
+        let inode = InodeRef::from_bytes(record)?;
+        let set =
+            if inode.storage_policy == 0 { self.storage_policy } else { inode.storage_policy };
+        let (policy, storage_policy, snapshottable) = match &inode.kind {
+            Kind::File(file) => {
+                let policy = match file.redundancy {
+                    FileRedundancy::Striped(id) => Some(id),
+                    FileRedundancy::Replicated(_) => None,
+                };
+                (policy, set_storage_policy::for_file(set, file.redundancy), false)
+            }
+            Kind::Directory(directory) => {
+                let snapshottable = snapshot::is_snapshottable(self.store, inode.id)?;
+                (directory.policy.or(self.inherited), set, snapshottable)
+            }
+        };
+        let policy = match policy.filter(|id| *id != PolicyId::REPLICATION) {
+            Some(id) => Some(self.policy(id)?),
+            None => None,
+        };
+        let policy = policy.map(|index| &self.policies[index]);
+        (self.visit)(&Entry { place, inode, policy, storage_policy, snapshottable });
+        Ok(())
+    }
+
+    /// Where a policy is among those that were looked up.
+    fn policy(&mut self, id: PolicyId) -> Result<usize> {
+        if let Some(index) = self.policies.iter().position(|known| known.id == id) {
+            return Ok(index);
+        }
+        self.policies.push(policy_admin::by_id(self.store, id)?);
+        Ok(self.policies.len() - 1)
+    }
+}
