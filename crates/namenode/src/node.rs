@@ -117,9 +117,19 @@ impl NameNode {
         self.caller_named(call.user.effective.clone()).await
     }
 
+    /// As [`NameNode::caller`], if the user's groups are known.
+    pub fn caller_now(&self, call: &Call) -> Option<Caller> {
+        let user = &call.user.effective;
+        Some(self.caller_in(user.clone(), self.groups.known(user)?))
+    }
+
     /// A user with the groups and rights that it has here.
     pub async fn caller_named(&self, user: String) -> Caller {
         let groups = self.groups.of(&user).await;
+        self.caller_in(user, groups)
+    }
+
+    fn caller_in(&self, user: String, groups: Vec<String>) -> Caller {
         let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
         Caller { user, groups, superuser }
     }

@@ -21,7 +21,7 @@ use cairn_net::rpc_server::{Call, Service, UserInfo};
 use cairn_wire::RemoteException;
 
 use crate::NameNode;
-use refusal::Answer;
+use refusal::{Answer, Refusal};
 
 /// The Java names of the protocols. All have version 1.
 const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
@@ -54,6 +54,11 @@ const SERVED: &[(&str, u64)] = &[
 /// Answers the calls of all protocols.
 pub struct Protocols(pub Arc<NameNode>);
 
+fn log(call: &Call, refusal: &Refusal) {
+    let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
+    tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
+}
+
 impl Service for Protocols {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let node = &*self.0;
@@ -74,10 +79,21 @@ impl Service for Protocols {
             _ => Err(call.unknown_protocol().into()),
         };
         if let Err(refusal) = &answer {
-            let (method, user, peer) = (&call.method, &call.user.effective, call.peer);
-            tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
+            log(&call, refusal);
         }
         answer.map_err(|refusal| refusal.0)
+    }
+
+    fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
+        let is_read = call.protocol == CLIENT && call.version == 1 && client::is_read(&call.method);
+        if !is_read || call.user.real.is_some() {
+            return None;
+        }
+        let answer = client::handle_now(&self.0, call, &self.0.caller_now(call)?)?;
+        if let Err(refusal) = &answer {
+            log(call, refusal);
+        }
+        Some(answer.map_err(|refusal| refusal.0))
     }
 
     /// Whether one user may act for another is looked up with each call: it takes the users' groups.

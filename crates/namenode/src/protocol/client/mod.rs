@@ -10,6 +10,7 @@ mod batched;
 mod cache;
 mod ec;
 mod inotify;
+mod listing;
 mod locate;
 mod meta_save;
 mod pipeline;
@@ -21,6 +22,7 @@ mod tree;
 mod upgrade;
 pub(super) mod write;
 
+use cairn_namespace::Caller;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
 
@@ -29,14 +31,33 @@ pub(crate) use scan::is_below;
 use super::refusal::Answer;
 use crate::NameNode;
 
+/// Answers the calls that clients make most, if it is known who `caller` is. They read only and wait for nothing.
+pub fn handle_now(node: &NameNode, call: &Call, caller: &Caller) -> Option<Answer> {
+    Some(match call.method.as_str() {
+        "getBlockLocations" => read::get_block_locations(node, call, caller),
+        "getFileInfo" => read::get_file_info(node, call, caller),
+        "getFileLinkInfo" => read::get_file_link_info(node, call, caller),
+        "getLocatedFileInfo" => read::get_located_file_info(node, call, caller),
+        "getListing" => read::get_listing(node, call, caller),
+        _ => return None,
+    })
+}
+
+/// Whether [`handle_now`] has the method.
+pub fn is_read(method: &str) -> bool {
+    const READS: [&str; 5] =
+        ["getBlockLocations", "getFileInfo", "getFileLinkInfo", "getLocatedFileInfo", "getListing"];
+    READS.contains(&method)
+}
+
 /// Handles a call of this protocol.
 pub async fn handle(node: &NameNode, call: &Call) -> Answer {
+    if is_read(&call.method)
+        && let Some(answer) = handle_now(node, call, &node.caller(call).await)
+    {
+        return answer;
+    }
     match call.method.as_str() {
-        "getBlockLocations" => read::get_block_locations(node, call).await,
-        "getFileInfo" => read::get_file_info(node, call).await,
-        "getFileLinkInfo" => read::get_file_link_info(node, call).await,
-        "getLocatedFileInfo" => read::get_located_file_info(node, call).await,
-        "getListing" => read::get_listing(node, call).await,
         "getBatchedListing" => batched::get_batched_listing(node, call).await,
         "isFileClosed" => read::is_file_closed(node, call).await,
         "getContentSummary" => read::get_content_summary(node, call).await,

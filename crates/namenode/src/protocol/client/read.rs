@@ -35,7 +35,7 @@ pub async fn check_path(node: &NameNode, call: &Call, path: &str) -> Result<(), 
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.
-pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
+pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetBlockLocationsRequestProto = call.decode()?;
     let (path, offset, len) = (&request.src, request.offset, request.length);
     for (what, bytes) in [("offset", offset), ("length", len)] {
@@ -45,9 +45,8 @@ pub async fn get_block_locations(node: &NameNode, call: &Call) -> Answer {
         }
     }
     let now_ms = node.now().wall_ms;
-    let found = node
-        .query(call, |store, caller| query::get_blocks(store, caller, path, offset, len, now_ms))
-        .await?;
+    let found =
+        node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
     let mut located = with_locator(node, call, |locator| locator.located_blocks(&found));
     if request.with_unit_crcs() {
         for (proto, (_, block)) in located.blocks.iter_mut().zip(&found.blocks) {
@@ -80,13 +79,8 @@ fn unit_crcs(block: &Block) -> (Option<Vec<u8>>, Vec<u32>) {
 
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`: a superuser who asks below a file is told
 /// that nothing is there.
-async fn file_info(
-    node: &NameNode,
-    call: &Call,
-    path: &str,
-) -> Result<Option<FileStatus>, Refusal> {
-    let caller = node.caller(call).await;
-    let found = node.ns.read(|store| query::get_file_info(store, &caller, path));
+fn file_info(node: &NameNode, caller: &Caller, path: &str) -> Result<Option<FileStatus>, Refusal> {
+    let found = node.ns.read(|store| query::get_file_info(store, caller, path));
     match found.map_err(Refusal::from) {
         Err(refusal) if caller.superuser && is_access_refusal(&refusal) => Ok(None),
         other => other,
@@ -98,55 +92,54 @@ fn is_access_refusal(refusal: &Refusal) -> bool {
 }
 
 /// The status of a path as clients get it.
-async fn file_status(
+fn file_status(
     node: &NameNode,
-    call: &Call,
+    caller: &Caller,
     path: &str,
 ) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
-    match file_info(node, call, path).await? {
+    match file_info(node, caller, path)? {
         Some(status) => Ok(Some(locate::file_status(&status, ""))),
-        None => shown(node, call, path).await,
+        None => shown(node, caller, path),
     }
 }
 
 /// The status of what is shown although there is no inode: `/.reserved` and `.snapshot`.
-async fn shown(
+fn shown(
     node: &NameNode,
-    call: &Call,
+    caller: &Caller,
     path: &str,
 ) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
-    let caller = node.caller(call).await;
-    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, &caller, path));
+    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path));
     match is_reserved {
         Ok(true) => Ok(Some(locate::reserved_status())),
-        _ => snapshot::file_info(node, call, path).await,
+        _ => snapshot::file_info(node, caller, path),
     }
 }
 
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileInfo`.
-pub async fn get_file_info(node: &NameNode, call: &Call) -> Answer {
+pub fn get_file_info(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetFileInfoRequestProto = call.decode()?;
-    let fs = file_status(node, call, &request.src).await?;
+    let fs = file_status(node, caller, &request.src)?;
     answer(&pb::GetFileInfoResponseProto { fs })
 }
 
 /// The same as `getFileInfo`, since there are no symbolic links.
 ///
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileLinkInfo`.
-pub async fn get_file_link_info(node: &NameNode, call: &Call) -> Answer {
+pub fn get_file_link_info(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetFileLinkInfoRequestProto = call.decode()?;
-    let fs = file_status(node, call, &request.src).await?;
+    let fs = file_status(node, caller, &request.src)?;
     answer(&pb::GetFileLinkInfoResponseProto { fs })
 }
 
 /// The status of a path, with the locations of a file.
 ///
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getLocatedFileInfo`.
-pub async fn get_located_file_info(node: &NameNode, call: &Call) -> Answer {
+pub fn get_located_file_info(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetLocatedFileInfoRequestProto = call.decode()?;
     let path = request.src.unwrap_or_default();
-    let Some(status) = file_info(node, call, &path).await? else {
-        let fs = shown(node, call, &path).await?;
+    let Some(status) = file_info(node, caller, &path)? else {
+        let fs = shown(node, caller, &path)?;
         return answer(&pb::GetLocatedFileInfoResponseProto { fs });
     };
     let mut fs = locate::file_status(&status, "");
@@ -166,11 +159,14 @@ fn locations_of(
 }
 
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`.
-pub async fn get_listing(node: &NameNode, call: &Call) -> Answer {
+pub fn get_listing(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetListingRequestProto = call.decode()?;
-    let caller = node.caller(call).await;
     let (path, after) = (&request.src, &request.start_after);
-    let dir_list = listing(node, call, &caller, path, after, request.need_location)?;
+    let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path))?;
+    if !request.need_location && !is_reserved {
+        return super::listing::encoded(node, caller, path, after);
+    }
+    let dir_list = listing(node, call, caller, path, after, request.need_location)?;
     answer(&pb::GetListingResponseProto { dir_list })
 }
 
@@ -342,7 +338,7 @@ pub async fn get_enclosing_root(node: &NameNode, call: &Call) -> Answer {
 pub async fn get_link_target(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetLinkTargetRequestProto = call.decode()?;
     let path = &request.path;
-    Err(match file_status(node, call, path).await? {
+    Err(match file_status(node, &node.caller(call).await, path)? {
         None => Refusal::new(class::FILE_NOT_FOUND, format!("File does not exist: {path}")),
         Some(_) => Refusal::io(format!("Path {path} is not a symbolic link")),
     })

@@ -6,7 +6,7 @@ use cairn_namespace::ops::snapshot::{
 };
 use cairn_namespace::snapshot::diff::{self, Change, Cursor, PageEntry};
 use cairn_namespace::snapshot::{QUOTA, listing};
-use cairn_namespace::{Outcome, query};
+use cairn_namespace::{Caller, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 
@@ -123,16 +123,15 @@ fn dot_snapshot() -> pb::HdfsFileStatusProto {
 /// The status of a path where no file or directory is, if it is a `.snapshot`.
 ///
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`.
-pub async fn file_info(
+pub fn file_info(
     node: &NameNode,
-    call: &Call,
+    caller: &Caller,
     path: &str,
 ) -> Result<Option<pb::HdfsFileStatusProto>, Refusal> {
     if !path.trim_end_matches('/').ends_with("/.snapshot") {
         return Ok(None);
     }
-    let is_one =
-        node.query(call, |store, caller| listing::is_dot_snapshot(store, caller, path)).await?;
+    let is_one = node.ns.read(|store| listing::is_dot_snapshot(store, caller, path))?;
     Ok(is_one.then(dot_snapshot))
 }
 

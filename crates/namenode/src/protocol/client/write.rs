@@ -232,10 +232,12 @@ pub async fn complete(node: &NameNode, call: &Call) -> Answer {
         min_replicated: open.ready,
     };
     let outcome = node.submit(call, command).await?;
-    let late = node.with_cluster(|cluster, lookup| {
-        open.ids.into_iter().flat_map(|id| cluster.block_completed(lookup, id)).collect()
-    });
-    node.record_late(late);
+    if !open.ids.is_empty() {
+        let late = node.with_cluster(|cluster, lookup| {
+            open.ids.into_iter().flat_map(|id| cluster.block_completed(lookup, id)).collect()
+        });
+        node.record_late(late);
+    }
     match outcome {
         Outcome::Flag(result) => answer(&pb::CompleteResponseProto { result }),
         other => Err(unexpected(&other)),
