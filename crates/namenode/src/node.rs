@@ -213,6 +213,19 @@ impl NameNode {
         Err(Refusal::new(class::SAFE_MODE, message))
     }
 
+    /// As [`NameNode::check_safe_mode`], for a call that is carried out once: one that comes again because its answer
+    /// was lost in a restart gets that answer, though the NameNode is in safe mode then.
+    ///
+    /// Source: Hadoop 3.5.0 `NameNodeRpcServer`, which looks into its `RetryCache` first.
+    pub fn check_change(&self, call: &Call, what: impl FnOnce() -> String) -> Result<(), Refusal> {
+        let refused = self.check_safe_mode(what);
+        let Some(call) = call_id(call).filter(|_| refused.is_err()) else { return refused };
+        match self.ns.read(|store| query::is_answered(store, call, wall_ms()))? {
+            true => Ok(()),
+            false => refused,
+        }
+    }
+
     /// Has a client's command logged and applied.
     pub async fn submit(
         &self,

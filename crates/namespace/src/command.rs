@@ -76,6 +76,9 @@ macro_rules! commands {
         }
 
         impl Command {
+            /// The names of all commands.
+            pub const NAMES: &[&str] = &[$(stringify!($name),)*];
+
             /// Whether a repeated call must get the first call's outcome and change nothing.
             ///
             /// Source: Hadoop 3.5.0 `ClientProtocol`, the methods that are `@AtMostOnce`.

@@ -32,7 +32,7 @@ fn mkdir(number: usize) -> Entry {
 }
 
 /// Nothing but the log is durable between checkpoints, which are far apart.
-fn options() -> NamesystemOptions {
+pub fn options() -> NamesystemOptions {
     NamesystemOptions {
         cache_len: 1 << 20,
         checkpoint_interval: Duration::from_secs(3600),
@@ -41,7 +41,11 @@ fn options() -> NamesystemOptions {
 }
 
 fn open(dir: &Path) -> Arc<Namesystem> {
-    Namesystem::open(dir, options()).unwrap()
+    open_with(dir, options())
+}
+
+pub fn open_with(dir: &Path, options: NamesystemOptions) -> Arc<Namesystem> {
+    Namesystem::open(dir, options).unwrap()
 }
 
 fn open_error(dir: &Path) -> OpenError {
@@ -60,7 +64,7 @@ fn numbered(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{number:04}")).collect()
 }
 
-fn copy(from: &Path) -> tempfile::TempDir {
+pub fn copy(from: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
     for file in fs::read_dir(from).unwrap() {
         let file = file.unwrap();
@@ -69,7 +73,7 @@ fn copy(from: &Path) -> tempfile::TempDir {
     to
 }
 
-fn segments(dir: &Path) -> Vec<PathBuf> {
+pub fn segments(dir: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(dir)
         .unwrap()
         .map(|file| file.unwrap().path())
@@ -80,20 +84,22 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Keys and values of all tables.
-type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
+pub type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
 
 /// All tables, for comparing stores.
 fn dump(namesystem: &Namesystem) -> Records {
+    namesystem.read(|now| dump_store(now))
+}
+
+pub fn dump_store(store: &dyn StoreRead) -> Records {
     let mut all = Vec::new();
-    namesystem.read(|now| {
-        for table in Table::ALL {
-            now.scan(*table, &[], &[], &mut |key, value| {
-                all.push((*table, key.to_vec(), value.to_vec()));
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        }
-    });
+    for table in Table::ALL {
+        let mut visit = |key: &[u8], value: &[u8]| {
+            all.push((*table, key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        store.scan(*table, &[], &[], &mut visit).unwrap();
+    }
     all
 }
 

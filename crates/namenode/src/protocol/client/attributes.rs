@@ -85,7 +85,7 @@ fn required(xattr: Option<pb::XAttrProto>) -> Result<pb::XAttrProto, Refusal> {
 /// Source: Hadoop 3.5.0 `FSNamesystem#setXAttr`.
 pub async fn set_xattr(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetXAttrRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot set XAttr on {}", request.src))?;
+    node.check_change(call, || format!("Cannot set XAttr on {}", request.src))?;
     let xattr = required(request.x_attr)?;
     let flags = request.flag.unwrap_or(0);
     let command = SetXAttr {
@@ -102,7 +102,7 @@ pub async fn set_xattr(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#removeXAttr`.
 pub async fn remove_xattr(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RemoveXAttrRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", request.src))?;
+    node.check_change(call, || format!("Cannot remove XAttr entry on {}", request.src))?;
     let attribute = required(request.x_attr)?;
     let (name, path) = (xattr_name(&attribute), request.src.as_str());
     node.query(call, |_, caller| {

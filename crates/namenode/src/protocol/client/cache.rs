@@ -29,7 +29,7 @@ pub async fn add_pool(node: &NameNode, call: &Call) -> Answer {
     let request: pb::AddCachePoolRequestProto = call.decode()?;
     let pool = pool_spec(request.info)?;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot add cache pool{}", pool.name))?;
+    node.check_change(call, || format!("Cannot add cache pool{}", pool.name))?;
     node.submit(call, AddCachePool { pool }).await?;
     node.caching.note_change();
     answer(&pb::AddCachePoolResponseProto {})
@@ -40,7 +40,7 @@ pub async fn modify_pool(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ModifyCachePoolRequestProto = call.decode()?;
     let pool = pool_spec(request.info)?;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot modify cache pool{}", pool.name))?;
+    node.check_change(call, || format!("Cannot modify cache pool{}", pool.name))?;
     node.submit(call, ModifyCachePool { pool }).await?;
     node.caching.note_change();
     answer(&pb::ModifyCachePoolResponseProto {})
@@ -51,7 +51,7 @@ pub async fn remove_pool(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RemoveCachePoolRequestProto = call.decode()?;
     let name = request.pool_name;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot modify cache pool{name}"))?;
+    node.check_change(call, || format!("Cannot modify cache pool{name}"))?;
     node.submit(call, RemoveCachePool { name }).await?;
     node.caching.note_change();
     answer(&pb::RemoveCachePoolResponseProto {})
@@ -99,7 +99,7 @@ pub async fn add_directive(node: &NameNode, call: &Call) -> Answer {
     let request: pb::AddCacheDirectiveRequestProto = call.decode()?;
     let id = request.info.id;
     let directive = directive_spec(request.info, request.cache_flags)?;
-    node.check_safe_mode(|| "Cannot add cache directive".to_string())?;
+    node.check_change(call, || "Cannot add cache directive".to_string())?;
     if id.is_some() {
         return Err(Refusal::io("addDirective: you cannot specify an ID for this operation."));
     }
@@ -117,7 +117,7 @@ pub async fn modify_directive(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ModifyCacheDirectiveRequestProto = call.decode()?;
     let id = request.info.id;
     let directive = directive_spec(request.info, request.cache_flags)?;
-    node.check_safe_mode(|| "Cannot add cache directive".to_string())?;
+    node.check_change(call, || "Cannot add cache directive".to_string())?;
     node.submit(call, ModifyCacheDirective { id, directive }).await?;
     node.caching.note_change();
     answer(&pb::ModifyCacheDirectiveResponseProto {})
@@ -126,7 +126,7 @@ pub async fn modify_directive(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#removeCacheDirective`.
 pub async fn remove_directive(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RemoveCacheDirectiveRequestProto = call.decode()?;
-    node.check_safe_mode(|| "Cannot remove cache directives".to_string())?;
+    node.check_change(call, || "Cannot remove cache directives".to_string())?;
     node.submit(call, RemoveCacheDirective { id: request.id }).await?;
     node.caching.note_change();
     answer(&pb::RemoveCacheDirectiveResponseProto {})

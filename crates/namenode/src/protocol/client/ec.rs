@@ -19,7 +19,7 @@ use crate::NameNode;
 /// Source: Hadoop 3.5.0 `FSNamesystem#setErasureCodingPolicy`.
 pub async fn set_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetErasureCodingPolicyRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot set erasure coding policy on {}", request.src))?;
+    node.check_change(call, || format!("Cannot set erasure coding policy on {}", request.src))?;
     let policy = request.ec_policy_name;
     node.submit(call, SetEcPolicy { path: request.src, policy }).await?;
     answer(&pb::SetErasureCodingPolicyResponseProto {})
@@ -28,7 +28,7 @@ pub async fn set_policy(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#unsetErasureCodingPolicy`.
 pub async fn unset_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::UnsetErasureCodingPolicyRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot unset erasure coding policy on {}", request.src))?;
+    node.check_change(call, || format!("Cannot unset erasure coding policy on {}", request.src))?;
     node.submit(call, UnsetEcPolicy { path: request.src }).await?;
     answer(&pb::UnsetErasureCodingPolicyResponseProto {})
 }
@@ -74,7 +74,7 @@ pub async fn get_codecs(_node: &NameNode, call: &Call) -> Answer {
 pub async fn add_policies(node: &NameNode, call: &Call) -> Answer {
     let request: pb::AddErasureCodingPoliciesRequestProto = call.decode()?;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| "Cannot add erasure coding policy".to_string())?;
+    node.check_change(call, || "Cannot add erasure coding policy".to_string())?;
     let spec = |proto: &pb::ErasureCodingPolicyProto| {
         let schema = proto.schema.clone().unwrap_or_default();
         let (k, m) = (schema.data_units, schema.parity_units);
@@ -96,7 +96,7 @@ pub async fn remove_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RemoveErasureCodingPolicyRequestProto = call.decode()?;
     let name = request.ec_policy_name;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot remove erasure coding policy {name}"))?;
+    node.check_change(call, || format!("Cannot remove erasure coding policy {name}"))?;
     node.submit(call, RemoveEcPolicy { name }).await?;
     answer(&pb::RemoveErasureCodingPolicyResponseProto {})
 }
@@ -106,7 +106,7 @@ pub async fn enable_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::EnableErasureCodingPolicyRequestProto = call.decode()?;
     let name = request.ec_policy_name;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot enable erasure coding policy {name}"))?;
+    node.check_change(call, || format!("Cannot enable erasure coding policy {name}"))?;
     node.submit(call, EnableEcPolicy { name }).await?;
     answer(&pb::EnableErasureCodingPolicyResponseProto {})
 }
@@ -116,7 +116,7 @@ pub async fn disable_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::DisableErasureCodingPolicyRequestProto = call.decode()?;
     let name = request.ec_policy_name;
     node.check_superuser(call).await?;
-    node.check_safe_mode(|| format!("Cannot disable erasure coding policy {name}"))?;
+    node.check_change(call, || format!("Cannot disable erasure coding policy {name}"))?;
     node.submit(call, DisableEcPolicy { name }).await?;
     answer(&pb::DisableErasureCodingPolicyResponseProto {})
 }

@@ -333,7 +333,7 @@ pub async fn update_pipeline(node: &NameNode, call: &Call) -> Answer {
     let request: pb::UpdatePipelineRequestProto = call.decode()?;
     let old = block_ref(node, &request.old_block)?;
     let new = block_ref(node, &request.new_block)?;
-    node.check_safe_mode(|| "Pipeline not updated".to_string())?;
+    node.check_change(call, || "Pipeline not updated".to_string())?;
     let command = UpdatePipeline { holder: request.client_name, old, new };
     node.submit(call, command).await?;
     let id = new.id.group();

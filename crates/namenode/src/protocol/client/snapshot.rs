@@ -42,7 +42,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
     let request: pb::CreateSnapshotRequestProto = call.decode()?;
     let path = request.snapshot_root;
     check_path_len("createSnapshot", &path)?;
-    node.check_safe_mode(|| format!("Cannot create snapshot for {path}"))?;
+    node.check_change(call, || format!("Cannot create snapshot for {path}"))?;
     let name = request.snapshot_name.filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("s{}", text::compact_date(node.now().wall_ms)));
     match node.submit(call, CreateSnapshot { path, name }).await? {
@@ -60,7 +60,7 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
     if name.is_empty() {
         return Err(Refusal::io("The snapshot name is null or empty."));
     }
-    node.check_safe_mode(|| format!("Cannot delete snapshot for {path}"))?;
+    node.check_change(call, || format!("Cannot delete snapshot for {path}"))?;
     let outcome = node.submit(call, DeleteSnapshot { path, name }).await?;
     node.settle(&outcome);
     answer(&pb::DeleteSnapshotResponseProto {})
@@ -74,7 +74,7 @@ pub async fn rename(node: &NameNode, call: &Call) -> Answer {
     if to.is_empty() {
         return Err(Refusal::io("The new snapshot name is null or empty."));
     }
-    node.check_safe_mode(|| format!("Cannot rename snapshot for {path}"))?;
+    node.check_change(call, || format!("Cannot rename snapshot for {path}"))?;
     node.submit(call, RenameSnapshot { path, from, to }).await?;
     answer(&pb::RenameSnapshotResponseProto {})
 }

@@ -81,7 +81,7 @@ fn flag(outcome: Outcome) -> Result<bool, Refusal> {
 pub async fn rename(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RenameRequestProto = call.decode()?;
     check_path_len("rename", &request.dst)?;
-    node.check_safe_mode(|| format!("Cannot rename {}", request.src))?;
+    node.check_change(call, || format!("Cannot rename {}", request.src))?;
     let outcome = node.submit(call, Rename { src: request.src, dst: request.dst }).await?;
     answer(&pb::RenameResponseProto { result: flag(outcome)? })
 }
@@ -92,7 +92,7 @@ pub async fn rename(node: &NameNode, call: &Call) -> Answer {
 pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
     let request: pb::Rename2RequestProto = call.decode()?;
     check_path_len("rename", &request.dst)?;
-    node.check_safe_mode(|| format!("Cannot rename {}", request.src))?;
+    node.check_change(call, || format!("Cannot rename {}", request.src))?;
     let (overwrite, to_trash) = (request.overwrite_dest, request.move_to_trash.unwrap_or_default());
     let command = RenameTo { src: request.src, dst: request.dst, overwrite, to_trash };
     let outcome = node.submit(call, command).await?;
@@ -103,7 +103,7 @@ pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#delete`.
 pub async fn delete(node: &NameNode, call: &Call) -> Answer {
     let request: pb::DeleteRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot delete {}", request.src))?;
+    node.check_change(call, || format!("Cannot delete {}", request.src))?;
     let command = Delete { path: request.src, recursive: request.recursive };
     let outcome = node.submit(call, command).await?;
     node.settle(&outcome);
@@ -116,7 +116,7 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#concat`.
 pub async fn concat(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ConcatRequestProto = call.decode()?;
-    node.check_safe_mode(|| format!("Cannot concat {}", request.trg))?;
+    node.check_change(call, || format!("Cannot concat {}", request.trg))?;
     let target = request.trg.clone();
     node.submit(call, Concat { target: request.trg, sources: request.srcs }).await?;
     // Blocks that came may want another number of copies now.

@@ -68,7 +68,7 @@ fn has(flags: u32, flag: pb::CreateFlagProto) -> bool {
 pub async fn create(node: &NameNode, call: &Call) -> Answer {
     let request: pb::CreateRequestProto = call.decode()?;
     check_path_len("create", &request.src)?;
-    node.check_safe_mode(|| format!("Cannot create file{}", request.src))?;
+    node.check_change(call, || format!("Cannot create file{}", request.src))?;
     let flags = request.create_flag;
     let command = Create {
         mode: create_mode(&request.masked, request.unmasked.as_ref()),
@@ -104,7 +104,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
 pub async fn append(node: &NameNode, call: &Call) -> Answer {
     let request: pb::AppendRequestProto = call.decode()?;
     let path = request.src;
-    node.check_safe_mode(|| format!("Cannot append to file{path}"))?;
+    node.check_change(call, || format!("Cannot append to file{path}"))?;
     let new_block = has(request.flag.unwrap_or(0), pb::CreateFlagProto::NewBlock);
     let holder = request.client_name;
     let command = Append {
