@@ -11,6 +11,7 @@ use crate::policy_admin;
 use crate::snapshot::{capture, held};
 use crate::store::{StoreRead, StoreTxn};
 use crate::tree::{self, Siblings};
+use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{StoragePolicy, StorageType};
 use std::ops::{Index, IndexMut};
 
@@ -56,18 +57,11 @@ fn types_of(policy: u8) -> Option<(StorageType, StorageType)> {
 const SPACE_MAX: u64 = i64::MAX as u64;
 
 /// Bytes on disk of a block with all copies or parity.
-///
-/// Source: Hadoop 3.5.0 `BlockInfoStriped#spaceConsumed`.
 fn block_space(store: &dyn StoreRead, of: FileRedundancy, len: u64) -> Result<u64> {
     let space = match of {
         FileRedundancy::Replicated(copies) => len.saturating_mul(u64::from(copies)),
         FileRedundancy::Striped(id) => {
-            let policy = policy_admin::by_id(store, id)?;
-            let cell = u64::from(policy.cell_len);
-            let stripes = len / policy.stripe_len();
-            let tail = (len % policy.stripe_len()).min(cell);
-            let parity_unit = stripes.saturating_mul(cell).saturating_add(tail);
-            len.saturating_add(parity_unit.saturating_mul(u64::from(policy.schema.m)))
+            Geometry::from(&policy_admin::by_id(store, id)?).raw_len(len)
         }
     };
     Ok(space.min(SPACE_MAX))

@@ -122,11 +122,13 @@ impl Geometry {
         full_stripes * self.cell_len + last
     }
 
-    /// Bytes that all units of a group of `group_len` data bytes take, parity included.
+    /// Bytes that all units of a group of `group_len` data bytes take, parity included; `u64::MAX` at most, for
+    /// lengths come from outside.
     ///
     /// Source: Hadoop 3.5.0 `StripedBlockUtil#spaceConsumedByStripedBlock`.
     pub fn raw_len(&self, group_len: u64) -> u64 {
-        group_len + self.internal_block_len(group_len, UnitIndex(0)) * self.m as u64
+        let parity_unit = self.internal_block_len(group_len, UnitIndex(0));
+        group_len.saturating_add(parity_unit.saturating_mul(self.m as u64))
     }
 
     /// Stripes of a group of `group_len` data bytes, a short last one counted.
