@@ -76,9 +76,9 @@ pub(crate) struct Lookup<'a> {
 pub(crate) fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
     let state = match block.state {
         Written::UnderConstruction => BlockState::UnderConstruction,
-        Written::UnderRecovery { .. } | Written::UnderTruncation { .. } => {
-            BlockState::UnderRecovery
-        }
+        Written::UnderRecovery { .. }
+        | Written::UnderTruncation { .. }
+        | Written::UnderCopy { .. } => BlockState::UnderRecovery,
         Written::Committed => BlockState::Committed,
         Written::Complete => BlockState::Complete,
     };
@@ -364,7 +364,7 @@ impl NameNode {
     /// Has DataNodes delete what a command took out. Follows `crates/namenode/src/node.rs`.
     pub(crate) fn settle(&mut self, outcome: &Outcome) {
         let removed = match outcome {
-            Outcome::Removed { blocks, .. } => blocks,
+            Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => blocks,
             Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed,
             _ => return,
         };

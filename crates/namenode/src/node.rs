@@ -238,12 +238,20 @@ impl NameNode {
             call: call_id(call),
             command: command.into(),
         };
-        Ok(self.ns.submit(entry).await?)
+        self.submit_entry(entry).await
+    }
+
+    async fn submit_entry(&self, entry: Entry) -> Result<Outcome, Refusal> {
+        let (outcome, fewer_copies) = self.ns.submit(entry).await?.without_fewer_copies();
+        for file in fewer_copies {
+            self.replication_changed(file)?;
+        }
+        Ok(outcome)
     }
 
     /// Has a command of the NameNode's own logged and applied.
     pub async fn submit_own(&self, command: impl Into<Command>) -> Result<Outcome, Refusal> {
-        Ok(self.ns.submit(self.own_entry(command)).await?)
+        self.submit_entry(self.own_entry(command)).await
     }
 
     /// A log entry of the NameNode's own.
@@ -346,9 +354,8 @@ impl NameNode {
     /// Tells the cluster that a file wants another number of copies.
     pub fn replication_changed(&self, file: InodeId) -> Result<(), Refusal> {
         self.with_cluster(|cluster, lookup| {
-            let Some(found) = query::file_blocks(lookup.0, file)? else { return Ok(()) };
-            for (_, block) in &found.blocks {
-                cluster.block_changed(lookup, block.id);
+            for block in query::blocks_of_file(lookup.0, file)? {
+                cluster.block_changed(lookup, block);
             }
             Ok(())
         })

@@ -54,6 +54,17 @@ pub enum Outcome {
         /// Whether [`crate::ops::delete::Purge`] has more to do.
         more: bool,
     },
+    /// As `Removed`, and snapshots had kept files with more copies than are wanted now.
+    Reclaimed {
+        /// As in `Removed`.
+        done: bool,
+        /// As in `Removed`.
+        blocks: Vec<RemovedBlock>,
+        /// As in `Removed`.
+        more: bool,
+        /// Those files, which may be in snapshots only.
+        fewer_copies: Vec<InodeId>,
+    },
     /// `UpdateBlockForPipeline`: the stamp that was given out.
     Stamp(GenerationStamp),
     /// `RecoverLease` and `ReleaseLease`.
@@ -126,6 +137,7 @@ encode_enum!(Outcome {
     10 => PoliciesAdded(value),
     16 => SnapshotCreated(value),
     24 => CacheDirective(value),
+    32 => Reclaimed { done, blocks, more, fewer_copies },
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
@@ -138,14 +150,42 @@ impl Outcome {
             Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => {
                 removed.retain(keep);
             }
-            Outcome::Removed { blocks, .. } => blocks.retain(keep),
+            Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => {
+                blocks.retain(keep);
+            }
             _ => {}
         }
     }
 
+    /// Adds files of which fewer copies are wanted now.
+    pub(crate) fn note_fewer_copies(&mut self, mut files: Vec<InodeId>) {
+        if files.is_empty() {
+            return;
+        }
+        match self {
+            Outcome::Removed { done, blocks, more } => {
+                let (done, blocks, more) = (*done, std::mem::take(blocks), *more);
+                *self = Outcome::Reclaimed { done, blocks, more, fewer_copies: files };
+            }
+            Outcome::Reclaimed { fewer_copies, .. } => fewer_copies.append(&mut files),
+            _ => {}
+        }
+    }
+
+    /// Without the files of which fewer copies are wanted, and with those.
+    pub fn without_fewer_copies(self) -> (Outcome, Vec<InodeId>) {
+        match self {
+            Outcome::Reclaimed { done, blocks, more, fewer_copies } => {
+                (Outcome::Removed { done, blocks, more }, fewer_copies)
+            }
+            other => (other, Vec::new()),
+        }
+    }
+
     /// The outcome for a call that comes again: what had to be done about blocks was done then.
-    pub(crate) fn for_retry(mut self) -> Outcome {
-        match &mut self {
+    pub(crate) fn for_retry(self) -> Outcome {
+        let (mut outcome, _) = self.without_fewer_copies();
+        match &mut outcome {
             Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed.clear(),
             Outcome::Removed { blocks, more, .. } => {
                 blocks.clear();
@@ -153,7 +193,7 @@ impl Outcome {
             }
             _ => {}
         }
-        self
+        outcome
     }
 }
 

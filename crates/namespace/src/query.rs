@@ -25,8 +25,8 @@ pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;
 pub use blocks::{
-    AddBlockPlan, BlockInfo, FileBlocks, blocks_after, copy_of, file_blocks, file_blocks_at,
-    file_of_block, get_block, get_blocks, incomplete_blocks, plan_add_block,
+    AddBlockPlan, BlockInfo, FileBlocks, blocks_after, blocks_of_file, copy_of, file_blocks,
+    file_blocks_at, file_of_block, get_block, get_blocks, incomplete_blocks, plan_add_block,
     storage_policy_of_block,
 };
 pub use page::{Entry, Page, visit_listing};

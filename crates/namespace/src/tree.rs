@@ -8,7 +8,7 @@ use crate::lease;
 use crate::ops::counter::{self, Counter};
 use crate::ops::set_storage_policy;
 use crate::path::Resolved;
-use crate::snapshot::reclaim;
+use crate::snapshot::reclaim::{self, Removed};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::usage::{self, Usage};
 
@@ -181,12 +181,12 @@ pub(crate) fn purge(
     store: &mut dyn StoreTxn,
     first: Option<InodeId>,
     limit: u64,
-) -> Result<(Vec<RemovedBlock>, bool)> {
-    let mut removed = Vec::new();
+) -> Result<(Removed, bool)> {
+    let mut removed = Removed::default();
     let mut budget = limit.max(1);
     if let Some(first) = first {
         let root = inode::expect(store, first)?;
-        purge_tree(store, root, &mut budget, &mut removed)?;
+        purge_tree(store, root, &mut budget, &mut removed.blocks)?;
     }
     loop {
         let mut root = None;
@@ -202,7 +202,7 @@ pub(crate) fn purge(
             return Ok((removed, true));
         }
         let root = inode::expect(store, root)?;
-        purge_tree(store, root, &mut budget, &mut removed)?;
+        purge_tree(store, root, &mut budget, &mut removed.blocks)?;
     }
 }
 

@@ -3,7 +3,7 @@
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
-use crate::cluster::{CLIENT, Client, SUPERUSER, config, finish, start};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, start};
 
 const HOLDER: &str = "writer";
 
@@ -182,15 +182,46 @@ async fn a_block_that_a_snapshot_has_is_copied_when_its_file_is_cut_off() {
         snapshot_name: "s".to_string(),
     };
     let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    assert_eq!(deletions(&datanodes).await, [last.block_id; 3]);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_that_only_a_snapshot_wanted_go_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    client.create("/d/f", HOLDER).await;
+    let located = client.add_block("/d/f", HOLDER, None).await;
+    let last = finish(&datanodes, &located, 7, None).await;
+    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
+    take(&client, "/d", Some("s")).await;
+    let request = pb::SetReplicationRequestProto { src: "/d/f".to_string(), replication: 1 };
+    let answer: pb::SetReplicationResponseProto =
+        client.call("setReplication", &request).await.unwrap();
+    assert!(answer.result);
+    assert_eq!(deletions(&datanodes).await, Vec::<u64>::new());
+    let request = pb::DeleteSnapshotRequestProto {
+        snapshot_root: "/d".to_string(),
+        snapshot_name: "s".to_string(),
+    };
+    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    assert_eq!(deletions(&datanodes).await, [last.block_id; 2]);
+    node.shutdown().await;
+}
+
+/// The ids of the blocks that DataNodes are told to delete.
+async fn deletions(datanodes: &[FakeDataNode]) -> Vec<u64> {
     let mut deleted = Vec::new();
-    for datanode in &datanodes {
+    for datanode in datanodes {
         let commands = datanode.heartbeat().await.into_iter().filter_map(|c| c.blk_cmd);
         let invalidate =
             commands.filter(|c| c.action == dn::BlockCommandProtoAction::Invalidate as i32);
         deleted.extend(invalidate.flat_map(|c| c.blocks).map(|block| block.block_id));
     }
-    assert_eq!(deleted, [last.block_id; 3]);
-    node.shutdown().await;
+    deleted
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -207,6 +207,6 @@ impl Create {
         let (id, blocks) = (target.id, target.file().map_or(0, |file| file.block_count));
         tree::discard(cx.store, at, cx.now_ms)?;
         at.chain.pop();
-        Ok(tree::purge(cx.store, Some(id), blocks + 1)?.0)
+        Ok(tree::purge(cx.store, Some(id), blocks + 1)?.0.blocks)
     }
 }

@@ -51,8 +51,8 @@ impl Delete {
             snapshot::delete_root(cx.store, directory)?;
         }
         tree::discard(cx.store, &at, cx.now_ms)?;
-        let (blocks, more) = tree::purge(cx.store, Some(id), AT_ONCE)?;
-        Ok(Outcome::Removed { done: true, blocks, more })
+        let (removed, more) = tree::purge(cx.store, Some(id), AT_ONCE)?;
+        Ok(removed.into_outcome(more))
     }
 }
 
@@ -70,7 +70,7 @@ encode_struct!(Purge { limit });
 impl Purge {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let (blocks, more) = tree::purge(cx.store, None, self.limit)?;
-        Ok(Outcome::Removed { done: true, blocks, more })
+        let (removed, more) = tree::purge(cx.store, None, self.limit)?;
+        Ok(removed.into_outcome(more))
     }
 }

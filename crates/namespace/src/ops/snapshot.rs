@@ -267,8 +267,8 @@ impl DeleteSnapshot {
         snapshot::put_root(cx.store, inode.id, &root)?;
         counter::add(cx.store, Counter::Snapshots, -1)?;
         reclaim::discard(cx.store, inode.id, found.id)?;
-        let (blocks, more) = tree::purge(cx.store, None, AT_ONCE)?;
-        Ok(Outcome::Removed { done: true, blocks, more })
+        let (removed, more) = tree::purge(cx.store, None, AT_ONCE)?;
+        Ok(removed.into_outcome(more))
     }
 }
 

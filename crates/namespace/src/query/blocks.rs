@@ -223,6 +223,11 @@ pub fn blocks_after(
     Ok(infos)
 }
 
+/// All blocks of a file, those too that only snapshots have; the file may be in snapshots only. Checks no permissions.
+pub fn blocks_of_file(store: &dyn StoreRead, file: InodeId) -> Result<Vec<BlockId>> {
+    held::all_blocks(store, file)
+}
+
 /// The block that is becoming a copy of the first bytes of `block`, at the end of the same file.
 pub fn copy_of(store: &dyn StoreRead, block: &Block) -> Result<Option<BlockId>> {
     let Some(inode) = inode::get(store, block.file)? else { return Ok(None) };

@@ -206,6 +206,7 @@ pub(crate) fn capture(
     }
     let before = Standing::of(&mut watchers, overlay)?;
     capture_inodes(&mut watchers, overlay, &settings)?;
+    outcome.note_fewer_copies(fewer_copies(base, overlay)?);
     for kind in [Kind::Child, Kind::XAttr] {
         for key in overlay.changed(kind.table()) {
             let owner = version::owner(&key);
@@ -360,6 +361,21 @@ fn capture_inodes(
         }
     }
     Ok(())
+}
+
+/// The files that were removed, and that snapshots saw with fewer copies.
+fn fewer_copies(base: &dyn StoreRead, overlay: &Overlay<'_>) -> Result<Vec<InodeId>> {
+    let mut found = Vec::new();
+    for key in overlay.changed(Table::Inode) {
+        if overlay.get(Table::Inode, &key)?.is_none() {
+            let id = version::owner(&key);
+            let before = held::redundancy_of(base, id)?;
+            if held::has_fallen(before, held::redundancy_of(overlay, id)?) {
+                found.push(id);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Goes on counting an inode that was taken away while snapshots hold it.

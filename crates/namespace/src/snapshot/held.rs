@@ -15,6 +15,7 @@ use crate::snapshot::{self, capture, reclaim};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::tree::{self, Siblings};
 use crate::usage::{self, ByType, Usage};
+use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -88,6 +89,34 @@ pub(crate) fn redundancy(
         };
     }
     Ok(found)
+}
+
+/// Whether fewer copies of a file's blocks are wanted than before.
+pub(crate) fn has_fallen(before: Option<FileRedundancy>, after: Option<FileRedundancy>) -> bool {
+    use FileRedundancy::Replicated;
+    matches!((before, after), (Some(Replicated(one)), Some(Replicated(other))) if one > other)
+}
+
+/// How the blocks of a file, which may be in snapshots only, are to be kept.
+pub(crate) fn redundancy_of(
+    store: &dyn StoreRead,
+    file: InodeId,
+) -> Result<Option<FileRedundancy>> {
+    let now = inode::get(store, file)?;
+    redundancy(store, file, now.and_then(|inode| Some(inode.file()?.redundancy)))
+}
+
+/// The blocks of a file: those that it has and those that snapshots have of it.
+pub(crate) fn all_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<BlockId>> {
+    let mut found = BTreeSet::new();
+    let now = inode::get(store, file)?;
+    for index in 0..now.and_then(|inode| Some(inode.file()?.block_count)).unwrap_or(0) {
+        found.insert(block::position(store, file, index as u32)?.id.0);
+    }
+    for (_, record) in version::below(store, Kind::FileBlock, file)? {
+        found.insert(block::position_from(&record)?.id.0);
+    }
+    Ok(found.into_iter().map(BlockId).collect())
 }
 
 /// Bytes of each block that snapshots hold of a file and that is not at its place any more.

@@ -1,6 +1,6 @@
 //! Giving up what only a deleted snapshot held, in steps.
 
-use crate::apply::RemovedBlock;
+use crate::apply::{Outcome, RemovedBlock};
 use crate::block;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
@@ -39,11 +39,29 @@ pub(crate) fn first_garbage(store: &dyn StoreRead) -> Result<Option<(InodeId, Sn
         .map_or_else(|| Err(damaged("snapshot garbage", "a short key")), |key| Ok(Some(key)))
 }
 
+/// What is not held any more.
+#[derive(Default)]
+pub(crate) struct Removed {
+    /// Blocks that nobody has.
+    pub blocks: Vec<RemovedBlock>,
+    /// Files of which fewer copies are wanted.
+    pub fewer_copies: Vec<InodeId>,
+}
+
+impl Removed {
+    /// The outcome of a command that removes.
+    pub fn into_outcome(self, more: bool) -> Outcome {
+        let mut outcome = Outcome::Removed { done: true, blocks: self.blocks, more };
+        outcome.note_fewer_copies(self.fewer_copies);
+        outcome
+    }
+}
+
 /// Works on at most about `budget` versions of deleted snapshots. Says whether there is more.
 pub(crate) fn reclaim(
     store: &mut dyn StoreTxn,
     budget: &mut u64,
-    removed: &mut Vec<RemovedBlock>,
+    removed: &mut Removed,
 ) -> Result<bool> {
     while let Some((root, id)) = first_garbage(store)? {
         if *budget == 0 {
@@ -76,7 +94,7 @@ fn give_up(
     store: &mut dyn StoreTxn,
     versions: &[Version],
     prior: Option<&Snapshot>,
-    removed: &mut Vec<RemovedBlock>,
+    removed: &mut Removed,
 ) -> Result<()> {
     let Some(version) = versions.first() else { return Ok(()) };
     let owner = version::owner(&version.key);
@@ -87,8 +105,15 @@ fn give_up(
         _ => Vec::new(),
     };
     let behind_before = Accounts::of(store, &behind)?;
+    let kept = match version.kind {
+        Kind::Inode => held::redundancy_of(store, owner)?,
+        _ => None,
+    };
     for version in versions {
-        hand_over(store, version, prior, removed)?;
+        hand_over(store, version, prior, &mut removed.blocks)?;
+    }
+    if kept.is_some() && held::has_fallen(kept, held::redundancy_of(store, owner)?) {
+        removed.fewer_copies.push(owner);
     }
     behind_before.uncharge(store)?;
     Accounts::of(store, &behind)?.charge(store)?;

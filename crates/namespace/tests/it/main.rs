@@ -5,6 +5,7 @@ mod caching;
 mod events;
 mod files;
 mod golden;
+mod held_copies;
 mod leases;
 mod model;
 mod permissions;

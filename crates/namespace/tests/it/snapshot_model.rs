@@ -182,7 +182,7 @@ impl World {
     }
 
     fn run(&mut self, command: impl Into<Command>) -> Option<Outcome> {
-        let outcome = self.fs.run(root(), command).ok()?;
+        let (outcome, _) = self.fs.run(root(), command).ok()?.without_fewer_copies();
         let removed = match &outcome {
             Outcome::Removed { blocks, .. } | Outcome::Recovery { removed: blocks, .. } => {
                 blocks.clone()

@@ -52,7 +52,7 @@ fn drop_snapshot(fs: &mut Fs, path: &str, name: &str) -> Vec<i64> {
 }
 
 fn removed(outcome: Outcome) -> Vec<i64> {
-    match outcome {
+    match outcome.without_fewer_copies().0 {
         Outcome::Removed { blocks, .. } => blocks.iter().map(|block| block.block.id.0).collect(),
         other => panic!("{other:?}"),
     }
