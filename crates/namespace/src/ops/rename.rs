@@ -4,11 +4,13 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
+use crate::ops::counter::{self, Counter};
 use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::snapshot;
+use crate::tree::{self, Siblings};
 use crate::usage::{self, Usage};
-use crate::{snapshot, tree};
 
 /// The old rename: into a directory that is there, never over anything.
 ///
@@ -124,7 +126,7 @@ impl RenameTo {
         let mut blocks = Vec::new();
         if let Some(replaced) = replaced {
             let limit = replaced.file().map_or(0, |file| file.block_count) + 1;
-            blocks = tree::purge(cx.store, Some(replaced.id), limit)?.0;
+            blocks = tree::purge(cx.store, Some(replaced.id), limit)?.0.blocks;
         }
         Ok(Outcome::Removed { done: true, blocks, more: false })
     }
@@ -242,5 +244,32 @@ fn carry(
     moved.parent = parent.id;
     moved.name = to.name().to_string();
     inode::put(cx.store, &moved)?;
-    tree::attach(cx.store, &moved, cx.now_ms)
+    tree::attach(cx.store, &moved, cx.now_ms)?;
+    let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
+    if old == new || counter::get(cx.store, Counter::QuotasSet)? == 0 {
+        return Ok(());
+    }
+    recount_types(cx, &moved, old, new)
+}
+
+/// Counts on the right types of storage what is below directories with quotas that have come below another storage
+/// policy.
+fn recount_types(cx: &mut Context<'_, '_>, moved: &Inode, old: u8, new: u8) -> Result<()> {
+    let mut limited = [Vec::new(), Vec::new()];
+    for (above, limited) in [old, new].into_iter().zip(&mut limited) {
+        let visit = &mut |inode: &Inode, policy| {
+            if usage::has_quota(std::slice::from_ref(inode)) {
+                limited.push((inode.clone(), policy));
+            }
+            Ok(())
+        };
+        tree::descend_with_policy(cx.store, moved, above, Siblings::FirstFirst, visit)?;
+    }
+    let [before, after] = limited;
+    for ((inode, old), (_, new)) in before.into_iter().zip(after) {
+        let before = usage::below(cx.store, &inode, old)?;
+        let after = usage::below(cx.store, &inode, new)?;
+        usage::charge(cx.store, &[inode], after.minus(before))?;
+    }
+    Ok(())
 }

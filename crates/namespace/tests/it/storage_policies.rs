@@ -4,10 +4,12 @@ use crate::support::{Fs, create, said};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, StorageType};
 
 fn set(path: &str, policy: &str) -> SetStoragePolicy {
     SetStoragePolicy { path: path.into(), policy: Some(policy.into()) }
@@ -91,4 +93,27 @@ fn lazy_persist_counts_at_creation_only() {
     let cannot = |what: &str| (class.clone(), format!("Cannot {what} lazy persist file /d/f"));
     assert_eq!(said(&fs.err(append)), cannot("append to"));
     assert_eq!(said(&fs.err(cut)), cannot("truncate"));
+}
+
+#[test]
+fn a_directory_that_moves_below_another_policy_counts_anew() {
+    let mut fs = Fs::new();
+    for path in ["/plain/d/sub", "/cold"] {
+        fs.mkdirs(path);
+    }
+    fs.ok(SetStoragePolicy { path: "/cold".into(), policy: Some("COLD".into()) });
+    fs.write("/plain/d/sub/f", &[5]);
+    let (names_max, space_max) = (QuotaChange::Set { max: 100 }, QuotaChange::Keep);
+    for path in ["/plain/d", "/plain/d/sub"] {
+        fs.ok(SetQuota { path: path.into(), names_max, space_max });
+    }
+    let rename = |src: &str, dst: &str| Rename { src: src.into(), dst: dst.into() };
+    for (src, dst, archived) in [("/plain/d", "/cold", 15), ("/cold/d", "/plain", 0)] {
+        fs.ok(rename(src, dst));
+        for path in [format!("{dst}/d"), format!("{dst}/d/sub")] {
+            let inode = fs.status(&path).unwrap().inode;
+            let quota = inode.directory().unwrap().quota.clone().unwrap();
+            assert_eq!((quota.space, quota.types[StorageType::Archive]), (15, archived), "{path}");
+        }
+    }
 }
