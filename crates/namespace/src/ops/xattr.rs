@@ -191,6 +191,16 @@ impl XAttrSpace {
 }
 
 /// Inode, space, name.
+/// Whether an inode has any extended attribute.
+pub(crate) fn has_any(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
+    let mut found = false;
+    store.scan(Table::XAttr, &id.key(), &prefix_end(&id.key()), &mut |_, _| {
+        found = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(found)
+}
+
 fn key(id: InodeId, name: &XAttrName) -> Vec<u8> {
     [&id.key()[..], &[name.space.byte()], name.name.as_bytes()].concat()
 }

@@ -2,9 +2,9 @@
 
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{Inode, InodeId};
-use crate::ops::set_storage_policy;
-use crate::path::{self, Purpose};
+use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
+use crate::ops::{set_storage_policy, xattr};
+use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
 use crate::snapshot::held::{self, Held};
@@ -97,14 +97,7 @@ pub fn content_summary(
         return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
     };
     let mut sum = limits(&target);
-    sum.policy = match policy_admin::effective(store, &at)? {
-        Some(policy) => policy.name,
-        None if policy_admin::effective_id(&at) == Some(PolicyId::REPLICATION) => {
-            "replication".to_string()
-        }
-        None if target.is_directory() => String::new(),
-        None => "Replicated".to_string(),
-    };
+    sum.policy = policy_name(store, &at, &target)?;
     let is_now = at.snapshot.is_none();
     if is_now && target.is_directory() {
         let held = held::sum_below(store, &target)?;
@@ -139,4 +132,45 @@ pub fn content_summary(
         },
     )?;
     Ok(sum)
+}
+
+/// The name of the policy that a summary tells. As in Hadoop, a directory says for itself, and names none, once it has
+/// any extended attribute, which a storage policy is there too; and of what a snapshot has, but the snapshot's own
+/// directory, the present state counts.
+///
+/// Source: Hadoop 3.5.0 `ContentSummaryComputationContext#getErasureCodingPolicyName`.
+fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<String> {
+    let name = |id| match id {
+        PolicyId::REPLICATION => Ok("replication".to_string()),
+        id => policy_admin::by_id(store, id).map(|policy| policy.name),
+    };
+    let view = at.view(store);
+    let is_root = matches!(at.snapshot, Some(InSnapshot::Of(root, _)) if root == target.id);
+    let mut inode = target.clone();
+    let mut has_attributes = xattr::has_any(if is_root { &view } else { store }, target.id)?;
+    if !is_root && let Some(now) = inode::get(store, target.id)? {
+        inode = now;
+    }
+    loop {
+        let directory = match &inode.kind {
+            Kind::File(File { redundancy: FileRedundancy::Striped(id), .. }) => return name(*id),
+            Kind::File(_) => return Ok("Replicated".to_string()),
+            Kind::Directory(directory) => directory,
+        };
+        if let Some(id) = directory.policy {
+            return name(id);
+        }
+        if has_attributes || inode.storage_policy != 0 {
+            return Ok(String::new());
+        }
+        let above = inode.parent;
+        inode = match inode::get(store, above)? {
+            Some(now) => now,
+            None => match inode::get(&view, above)? {
+                Some(was) => was,
+                None => return Ok(String::new()),
+            },
+        };
+        has_attributes = xattr::has_any(store, above)?;
+    }
 }

@@ -173,3 +173,62 @@ fn policies_are_administered_by_superusers() {
         "System erasure coding policy XOR-2-1-1024k cannot be removed"
     );
 }
+
+#[test]
+fn sums_of_content_name_the_policy_as_hadoop_does() {
+    use cairn_namespace::ops::ec::UnsetEcPolicy;
+    use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+    use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot};
+    use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
+    use cairn_namespace::query::content_summary;
+    const RS: &str = "RS-3-2-1024k";
+    let name = |fs: &Fs, path: &str| content_summary(&fs.store, &root(), path).unwrap().policy;
+    let mut fs = Fs::new();
+    fs.mkdirs("/e/d/sub");
+    assert_eq!(name(&fs, "/e/d"), "");
+    fs.set_policy("/e", RS);
+    fs.write("/e/d/f", &[5]);
+    for path in ["/e", "/e/d", "/e/d/sub", "/e/d/f"] {
+        assert_eq!(name(&fs, path), RS, "{path}");
+    }
+    // Whoever has attributes of its own is not asked further up.
+    let note = || XAttrName { space: XAttrSpace::User, name: "note".into() };
+    let set = SetXAttr {
+        path: "/e/d".into(),
+        name: note(),
+        value: vec![1],
+        create: true,
+        replace: false,
+    };
+    fs.ok(set);
+    for path in ["/e/d", "/e/d/sub"] {
+        assert_eq!(name(&fs, path), "", "{path}");
+    }
+    assert_eq!(name(&fs, "/e/d/f"), RS);
+    fs.ok(AllowSnapshot { path: "/e".into() });
+    fs.ok(CreateSnapshot { path: "/e".into(), name: "s".into() });
+    fs.ok(RemoveXAttr { path: "/e/d".into(), name: note() });
+    assert_eq!(name(&fs, "/e/d/sub"), RS);
+    let policy = |policy: Option<&str>| SetStoragePolicy {
+        path: "/e/d".into(),
+        policy: policy.map(str::to_string),
+    };
+    fs.ok(policy(Some("HOT")));
+    assert_eq!(name(&fs, "/e/d/sub"), "");
+    fs.ok(policy(None));
+    assert_eq!(name(&fs, "/e/d/sub"), RS);
+    // A snapshot has its own directory as it was, and the rest as it is.
+    fs.ok(UnsetEcPolicy { path: "/e".into() });
+    for (path, wanted) in
+        [("/e", ""), ("/e/.snapshot/s", RS), ("/e/.snapshot/s/d", ""), ("/e/d/f", RS)]
+    {
+        assert_eq!(name(&fs, path), wanted, "{path}");
+    }
+    fs.ok(cairn_namespace::ops::ec::SetEcPolicy {
+        path: "/e".into(),
+        policy: Some("replication".into()),
+    });
+    assert_eq!(name(&fs, "/e/d"), "replication");
+    fs.write("/e/g", &[5]);
+    assert_eq!(name(&fs, "/e/g"), "Replicated");
+}
