@@ -6,6 +6,7 @@
 
 pub mod caching;
 pub mod config;
+mod diff_listings;
 pub mod fsck;
 pub mod hosts;
 pub mod journal;

@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 
 use crate::caching::Caching;
 use crate::config::NameNodeConfig;
+use crate::diff_listings::DiffListings;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
@@ -66,6 +67,8 @@ pub struct NameNode {
     pub(crate) garbage: Notify,
     /// What `restoreFailedStorage` was told last.
     pub(crate) restores_storage: AtomicBool,
+    /// Snapshot diffs that are given out page by page.
+    pub(crate) diff_listings: DiffListings,
     /// When the store was written out on request, ms since the epoch, and the last entry in it then.
     pub(crate) saved: Mutex<(u64, u64)>,
     /// The beginning of monotonic time.

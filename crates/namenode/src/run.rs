@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::caching::{self, Caching};
 use crate::config::{self, NameNodeConfig};
+use crate::diff_listings::DiffListings;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
@@ -164,6 +165,7 @@ impl NameNode {
             ordered: Notify::new(),
             is_stopping: AtomicBool::new(false),
             restores_storage: AtomicBool::new(false),
+            diff_listings: DiffListings::default(),
             saved: Mutex::new((wall_ms(), ns.last_sequence())),
             epoch: Instant::now(),
             ns,

@@ -266,3 +266,59 @@ async fn both_calls_tell_what_changed() {
     assert_eq!((moved.is_reference, moved.target_path.as_deref()), (true, Some(&b"c"[..])));
     node.shutdown().await;
 }
+
+/// One page; the paths in it, and where the next begins.
+async fn page_of(
+    client: &Client,
+    cursor: Option<pb::SnapshotDiffReportCursorProto>,
+) -> (Vec<String>, Option<pb::SnapshotDiffReportCursorProto>) {
+    let request = pb::GetSnapshotDiffReportListingRequestProto {
+        snapshot_root: "/d".to_string(),
+        from_snapshot: "s".to_string(),
+        to_snapshot: String::new(),
+        cursor,
+    };
+    let page: pb::GetSnapshotDiffReportListingResponseProto =
+        client.call("getSnapshotDiffReportListing", &request).await.unwrap();
+    let page = page.diff_report;
+    let path =
+        |entry: pb::SnapshotDiffReportListingEntryProto| String::from_utf8(entry.fullpath).unwrap();
+    let entries = page.modified_entries.into_iter().chain(page.created_entries);
+    let next = page.cursor.filter(|cursor| cursor.index >= 0 || !cursor.start_path.is_empty());
+    (entries.chain(page.deleted_entries).map(path).collect(), next)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_come_from_what_the_first_was_cut_out_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path());
+    config.snapshots.diff_page = 2;
+    let node = cairn_namenode::NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    take(&client, "/d", Some("s")).await;
+    for name in ["a", "b", "c"] {
+        client.mkdirs(&format!("/d/{name}")).await;
+    }
+    let (first, next) = page_of(&client, None).await;
+    assert_eq!(first, ["", "a"]);
+    // It is not in pages that go on, and in those that begin.
+    client.mkdirs("/d/aa").await;
+    let (second, end) = page_of(&client, next.clone()).await;
+    assert_eq!((second, end), (vec!["b".to_string(), "c".to_string()], None));
+    let (first, next) = page_of(&client, None).await;
+    assert_eq!(first, ["", "a"]);
+    let (second, _) = page_of(&client, next.clone()).await;
+    assert_eq!(second, ["aa", "b"]);
+
+    // Another snapshot of that name has nothing to do with them.
+    let request = pb::DeleteSnapshotRequestProto {
+        snapshot_root: "/d".to_string(),
+        snapshot_name: "s".to_string(),
+    };
+    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    take(&client, "/d", Some("s")).await;
+    assert_eq!(page_of(&client, next).await, (vec![], None));
+    node.shutdown().await;
+}

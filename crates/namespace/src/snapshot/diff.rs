@@ -3,8 +3,7 @@
 //! Found from the versions that were kept since the earlier snapshot, so that the cost is that of what
 //! changed, not of the tree.
 //!
-//! Source: Hadoop 3.5.0 `DirectorySnapshottableFeature#computeDiff`, `SnapshotDiffInfo`,
-//! `SnapshotDiffListingInfo`.
+//! Source: Hadoop 3.5.0 `DirectorySnapshottableFeature#computeDiff`, `SnapshotDiffInfo`.
 
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
@@ -19,6 +18,10 @@ use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
 use crate::store::{StoreRead, Table};
 use crate::tree::{self, Siblings};
 use std::collections::{BTreeMap, BTreeSet};
+
+mod pages;
+
+pub use pages::{Cursor, DiffListing, DiffPage, PageEntry};
 
 /// What happened to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,46 +56,8 @@ pub struct DiffReport {
     pub entries: Vec<DiffEntry>,
 }
 
-/// One entry of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageEntry {
-    /// The directory in which it is, or the modified inode itself.
-    pub directory: InodeId,
-    /// The inode.
-    pub file: InodeId,
-    /// Its path.
-    pub path: String,
-    /// Whether it may be one side of a move.
-    pub is_reference: bool,
-    /// Where it was moved to.
-    pub target: Option<String>,
-}
-
-/// Where the next page begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor {
-    /// The directory or file to go on with.
-    pub path: String,
-    /// How many of its created and deleted entries were sent; -1 if not even itself.
-    pub index: i32,
-}
-
-/// One page of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffPage {
-    /// Modified files and directories.
-    pub modified: Vec<PageEntry>,
-    /// What is there only later.
-    pub created: Vec<PageEntry>,
-    /// What was there only earlier.
-    pub deleted: Vec<PageEntry>,
-    /// Whether the first snapshot that was named is the earlier one.
-    pub from_earlier: bool,
-    /// Where the next page begins; `None` after the last.
-    pub next: Option<Cursor>,
-}
-
 /// A file or directory that is in both states and differs.
+#[derive(Debug)]
 struct Differing {
     id: InodeId,
     /// Where it was.
@@ -101,6 +66,16 @@ struct Differing {
     created: Vec<(String, InodeId)>,
     deleted: Vec<(String, InodeId)>,
 }
+
+impl Differing {
+    /// Entries of a listing: itself, and the names in it that differ.
+    fn len(&self) -> usize {
+        1 + self.created.len() + self.deleted.len()
+    }
+}
+
+/// The earlier and the later state; `None` is the present one.
+type Span = (SnapshotId, Option<SnapshotId>);
 
 /// The two states and what is known of them.
 struct Comparison<'a> {
@@ -127,7 +102,21 @@ fn path_below(view: &View<'_>, scope: InodeId, id: InodeId) -> Result<Option<Vec
     Ok(Some(names))
 }
 
-impl Comparison<'_> {
+impl<'a> Comparison<'a> {
+    fn new(
+        store: &'a dyn StoreRead,
+        root: InodeId,
+        scope: InodeId,
+        (earlier, later): Span,
+    ) -> Comparison<'a> {
+        Comparison {
+            earlier: View::new(store, Some((root, earlier))),
+            later: View::new(store, later.map(|id| (root, id))),
+            scope,
+            survives: BTreeMap::new(),
+        }
+    }
+
     /// Whether an inode that was in the scope is there still, and every directory above it too.
     fn survives(&mut self, id: InodeId) -> Result<bool> {
         if id == self.scope {
@@ -181,18 +170,13 @@ fn compare(
     store: &dyn StoreRead,
     root: InodeId,
     scope: InodeId,
-    (earlier, later): (SnapshotId, Option<SnapshotId>),
+    span: Span,
 ) -> Result<(Comparison<'_>, Vec<Differing>)> {
-    let mut comparison = Comparison {
-        earlier: View::new(store, Some((root, earlier))),
-        later: View::new(store, later.map(|id| (root, id))),
-        scope,
-        survives: BTreeMap::new(),
-    };
+    let mut comparison = Comparison::new(store, root, scope, span);
     let mut touched: BTreeSet<InodeId> = BTreeSet::new();
     let mut marked: BTreeSet<InodeId> = BTreeSet::new();
     let mut names: BTreeMap<InodeId, BTreeSet<String>> = BTreeMap::new();
-    version::between(store, root, (earlier, later), &mut |kind, key| {
+    version::between(store, root, span, &mut |kind, key| {
         let owner = version::owner(key);
         match kind {
             Kind::Inode => {
@@ -246,12 +230,13 @@ fn compare(
 }
 
 /// What a caller asked to compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Request {
     root: InodeId,
     root_path: String,
     scope: InodeId,
-    /// The earlier and the later state; `None` if they are the same.
-    span: Option<(SnapshotId, Option<SnapshotId>)>,
+    /// `None` if the states are the same.
+    span: Option<Span>,
     from_earlier: bool,
 }
 
@@ -269,8 +254,19 @@ fn request(
     for name in [from, to] {
         check_readable(store, &limits, caller, path, name)?;
     }
-    let root = root_of(store, &at)?;
-    let scope = crate::ops::snapshot::directory(&at, path)?.id;
+    states(store, &at, path, from, to)
+}
+
+/// What the names stand for.
+fn states(
+    store: &dyn StoreRead,
+    at: &Resolved,
+    path: &str,
+    from: &str,
+    to: &str,
+) -> Result<Request> {
+    let root = root_of(store, at)?;
+    let scope = crate::ops::snapshot::directory(at, path)?.id;
     let root_at = path::of_inode(store, root)?;
     let root_path = root_at.map_or_else(String::new, |at| at.path);
     let named = |name: &str| match name {
@@ -390,74 +386,4 @@ pub fn report(
         }
     }
     Ok(DiffReport { root: request.root_path, entries })
-}
-
-/// A page of the same, from `start` on. The client pairs what was moved.
-///
-/// Source: Hadoop 3.5.0 `SnapshotDiffListingInfo`.
-pub fn page(
-    store: &dyn StoreRead,
-    caller: &Caller,
-    path: &str,
-    (from, to): (&str, &str),
-    start: &Cursor,
-) -> Result<DiffPage> {
-    let request = request(store, caller, path, from, to)?;
-    let mut page = DiffPage {
-        modified: Vec::new(),
-        created: Vec::new(),
-        deleted: Vec::new(),
-        from_earlier: request.from_earlier,
-        next: None,
-    };
-    let Some(span) = request.span else { return Ok(page) };
-    let limit = snapshot::settings(store)?.diff_page.max(1) as usize;
-    let (comparison, mut differing) = compare(store, request.root, request.scope, span)?;
-    differing.sort_by(|one, other| one.path.cmp(&other.path));
-    let first: Vec<String> =
-        start.path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let mut sent = 0;
-    for at in differing.into_iter().filter(|at| at.path >= first) {
-        let path = at.path.join("/");
-        let below = |name: &String| [&at.path[..], std::slice::from_ref(name)].concat().join("/");
-        let skip = if at.path == first { start.index } else { -1 };
-        let stop = |index: usize| {
-            Some(Cursor { path: path.clone(), index: i32::try_from(index).unwrap_or(i32::MAX) })
-        };
-        if skip < 0 {
-            if sent == limit {
-                page.next = Some(Cursor { path, index: -1 });
-                return Ok(page);
-            }
-            sent += 1;
-            page.modified.push(PageEntry {
-                directory: at.id,
-                file: at.id,
-                path: path.clone(),
-                is_reference: at.is_directory,
-                target: None,
-            });
-        }
-        let skip = usize::try_from(skip).unwrap_or(0);
-        let created = at.created.iter().map(|entry| (true, entry));
-        let deleted = at.deleted.iter().map(|entry| (false, entry));
-        for (index, (is_new, (name, id))) in created.chain(deleted).enumerate().skip(skip) {
-            if sent == limit {
-                page.next = stop(index);
-                return Ok(page);
-            }
-            sent += 1;
-            let (directory, file, path) = (at.id, *id, below(name));
-            if is_new {
-                let was = path_below(&comparison.earlier, comparison.scope, file)?;
-                let is_reference = was.is_some();
-                page.created.push(PageEntry { directory, file, path, is_reference, target: None });
-            } else {
-                let target = comparison.moved_to(file)?.map(|names| names.join("/"));
-                let is_reference = target.is_some();
-                page.deleted.push(PageEntry { directory, file, path, is_reference, target });
-            }
-        }
-    }
-    Ok(page)
 }

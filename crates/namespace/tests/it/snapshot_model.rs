@@ -21,7 +21,7 @@ use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::query::{self, FileStatus};
 use cairn_namespace::snapshot::SnapshotSettings;
-use cairn_namespace::snapshot::diff::{self, Change, Cursor, DiffEntry};
+use cairn_namespace::snapshot::diff::{self, Change, Cursor, DiffEntry, DiffListing};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{BlockRef, Command, InodeId, Outcome, apply};
@@ -428,8 +428,11 @@ impl World {
     fn check_pages(&self, of: &str, from: &str, to: &str, told: &[DiffEntry]) {
         let mut start = Cursor { path: String::new(), index: -1 };
         let mut paths = BTreeSet::new();
+        let listing = DiffListing::new(&self.fs.store, &root(), of, (from, to)).unwrap();
+        assert!(listing.is_of(&self.fs.store, &root(), of, (from, to)).unwrap());
+        assert!(from == to || !listing.is_of(&self.fs.store, &root(), of, (to, from)).unwrap());
         loop {
-            let page = diff::page(&self.fs.store, &root(), of, (from, to), &start).unwrap();
+            let page = listing.page(&self.fs.store, &start).unwrap();
             let lists = [&page.modified, &page.created, &page.deleted];
             assert!(lists.iter().map(|list| list.len()).sum::<usize>() <= 3);
             for (which, list) in lists.into_iter().enumerate() {
@@ -442,6 +445,7 @@ impl World {
                 None => break,
             }
         }
+        assert_eq!(paths.len(), listing.len());
         for entry in told {
             assert!(paths.iter().any(|(path, _)| *path == entry.path), "{entry:?}");
         }

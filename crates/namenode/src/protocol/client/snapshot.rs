@@ -4,15 +4,17 @@ use cairn_namespace::inode::Inode;
 use cairn_namespace::ops::snapshot::{
     AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot,
 };
-use cairn_namespace::snapshot::diff::{self, Change, Cursor, PageEntry};
+use cairn_namespace::snapshot::diff::{self, Change, Cursor, DiffListing, PageEntry};
 use cairn_namespace::snapshot::{QUOTA, listing};
 use cairn_namespace::{Caller, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
+use std::sync::Arc;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::tree::check_path_len;
 use crate::NameNode;
+use crate::diff_listings::Question;
 use crate::fsck::text;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#allowSnapshot`.
@@ -201,6 +203,8 @@ pub async fn diff_report(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::GetSnapshotDiffReportResponseProto { diff_report })
 }
 
+/// A page after the first comes from what the first was cut out of.
+///
 /// Source: Hadoop 3.5.0 `FSNamesystem#getSnapshotDiffReportListing`.
 pub async fn diff_page(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetSnapshotDiffReportListingRequestProto = call.decode()?;
@@ -208,9 +212,23 @@ pub async fn diff_page(node: &NameNode, call: &Call) -> Answer {
     let cursor = request.cursor.map(|cursor| (cursor.start_path, cursor.index));
     let (start, index) = cursor.unwrap_or_else(|| (Vec::new(), -1));
     let start = Cursor { path: String::from_utf8_lossy(&start).into_owned(), index };
-    let page = node
-        .query(call, |store, caller| diff::page(store, caller, path, (&from, &to), &start))
+    let user = call.user.effective.clone();
+    let question = Question { user, path: path.clone(), from: from.clone(), to: to.clone() };
+    let known = node.diff_listings.get(&question).filter(|_| !start.is_first());
+    let (page, listing) = node
+        .query(call, |store, caller| {
+            let names = (from.as_str(), to.as_str());
+            let listing = match known {
+                Some(known) if known.is_of(store, caller, path, names)? => known,
+                _ => Arc::new(DiffListing::new(store, caller, path, names)?),
+            };
+            Ok((listing.page(store, &start)?, listing))
+        })
         .await?;
+    match page.next {
+        Some(_) => node.diff_listings.keep(question, listing),
+        None => node.diff_listings.forget(&question),
+    }
     let entries = |entries: Vec<PageEntry>| {
         let entry = |entry: PageEntry| pb::SnapshotDiffReportListingEntryProto {
             fullpath: entry.path.into_bytes(),
