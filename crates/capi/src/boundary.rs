@@ -123,20 +123,6 @@ pub fn pointers<'a, T>(start: *const *mut T) -> &'a [*mut T] {
     items(start, len)
 }
 
-/// Sets the `errno` of this thread.
-pub fn set_errno(errno: i32) {
-    #[cfg(target_os = "macos")]
-    // SAFETY: the place belongs to this thread.
-    unsafe {
-        *libc::__error() = errno;
-    }
-    #[cfg(not(target_os = "macos"))]
-    // SAFETY: the place belongs to this thread.
-    unsafe {
-        *libc::__errno_location() = errno;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

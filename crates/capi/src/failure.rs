@@ -2,8 +2,8 @@
 //!
 //! Source: Hadoop 3.5.0 libhdfs, `exception.c`.
 
-use crate::boundary::set_errno;
 use cairn_client::ClientError;
+use errno::{Errno, set_errno};
 use libc::c_char;
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -90,7 +90,7 @@ impl Failure {
         let root = format!("{short}: {}", self.message);
         let trace = format!("{}: {}\n", self.class, self.message);
         LAST.set(Some(Exception { root: owned(&root), trace: owned(&trace) }));
-        set_errno(self.errno);
+        set_errno(Errno(self.errno));
     }
 }
 

@@ -5,6 +5,7 @@ use crate::boundary::{Text, buffer, buffer_mut};
 use crate::builder::{Connection, Fs, connection};
 use crate::failure::{Failure, Result, call, status};
 use cairn_client::{Blocking, CreateOptions, FileReader, FileWriter};
+use errno::{Errno, set_errno};
 use libc::{c_int, c_short, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -342,7 +343,7 @@ extern "C" fn hdfsUnbufferFile(file: Option<&File>) -> c_int {
         unbuffered.inspect_err(|failure| errno = failure.errno)
     });
     if errno == 0 {
-        crate::boundary::set_errno(0);
+        set_errno(Errno(0));
     }
     errno
 }

@@ -5,6 +5,7 @@ use crate::boundary::{Text, array, free, items, pointers, put, string};
 use crate::builder::{Connection, Fs, connection};
 use crate::failure::{Failure, Result, call};
 use cairn_client::FileStatus;
+use errno::{Errno, set_errno};
 use libc::{c_char, c_int, c_short, time_t};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -91,7 +92,7 @@ extern "C" fn hdfsListDirectory(
         let len = c_int::try_from(entries.len());
         put(count, len.map_err(|_| Failure::argument("more entries than a number can count"))?)?;
         let list = if entries.is_empty() { ptr::null_mut() } else { infos(fs, &entries)? };
-        crate::boundary::set_errno(0);
+        set_errno(Errno(0));
         Ok(list)
     })
 }

@@ -3,10 +3,11 @@
 //! libhdfs maps files of the same machine, and with a pool of buffers it copies where it cannot. Here a
 //! read always succeeds without a copy, so pools are taken and not used, and checksums are always checked.
 
-use crate::boundary::{Text, null, set_errno};
+use crate::boundary::{Text, null};
 use crate::failure::{Failure, Result, call, status};
 use crate::file::{File, opened};
 use bytes::Bytes;
+use errno::{Errno, set_errno};
 use libc::{c_int, c_void};
 use std::ptr;
 
@@ -76,7 +77,7 @@ extern "C" fn hadoopReadZero(
             max => file.blocking.wait(input.sequential().next_chunk_up_to(max))?,
         };
         input.count(bytes.as_ref().map_or(0, Bytes::len));
-        set_errno(0);
+        set_errno(Errno(0));
         Ok(Some(Box::new(Buffer { bytes })))
     })
 }
