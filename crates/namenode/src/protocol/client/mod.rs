@@ -13,6 +13,7 @@ mod inotify;
 mod listing;
 mod locate;
 mod meta_save;
+mod paths;
 mod pipeline;
 mod read;
 mod refused;

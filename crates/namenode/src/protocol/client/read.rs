@@ -28,12 +28,6 @@ fn with_locator<R>(node: &NameNode, call: &Call, work: impl FnOnce(&Locator<'_>)
     work(&Locator { cluster, block_pool, reader, now: node.now() })
 }
 
-/// Checks that the caller may reach `path`, whatever is there.
-pub async fn check_path(node: &NameNode, call: &Call, path: &str) -> Result<(), Refusal> {
-    node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
-    Ok(())
-}
-
 /// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.
 pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetBlockLocationsRequestProto = call.decode()?;

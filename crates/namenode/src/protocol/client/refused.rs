@@ -6,7 +6,7 @@ use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
-use super::tree::check_path_len;
+use super::paths::{check_path, check_path_len};
 use crate::NameNode;
 
 /// What Hadoop throws for services of a NameNode that do not run.
@@ -69,7 +69,7 @@ fn unknown_token(token: &common::TokenProto) -> Refusal {
 /// No path is in an encryption zone.
 pub async fn get_ez_for_path(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetEZForPathRequestProto = call.decode()?;
-    super::read::check_path(node, call, &request.src).await?;
+    check_path(node, call, &request.src).await?;
     answer(&pb::GetEZForPathResponseProto { zone: None })
 }
 

@@ -12,7 +12,7 @@ use cairn_wire::proto::hdfs as pb;
 use std::sync::Arc;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::tree::check_path_len;
+use super::paths::check_path_len;
 use crate::NameNode;
 use crate::diff_listings::Question;
 use crate::fsck::text;

@@ -17,13 +17,9 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::read::check_path;
+use super::paths::{check_path, check_path_len};
 use crate::NameNode;
 
-/// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
-const MAX_PATH_LEN: usize = 8000;
-/// Most components of a path (`HdfsServerConstants.MAX_PATH_DEPTH`).
-const MAX_PATH_DEPTH: usize = 1000;
 /// `HdfsConstants.QUOTA_DONT_SET`: leave the limit as it is.
 const QUOTA_DONT_SET: u64 = i64::MAX as u64;
 /// `HdfsConstants.QUOTA_RESET` (-1): no limit any more.
@@ -42,21 +38,6 @@ pub(super) fn create_mode(
     unmasked: Option<&pb::FsPermissionProto>,
 ) -> CreateMode {
     CreateMode { masked: mode(masked), unmasked: unmasked.map(mode) }
-}
-
-/// Refuses paths beyond all measure. Source: Hadoop 3.5.0 `NameNodeRpcServer#checkPathLength`.
-pub(super) fn check_path_len(operation: &str, path: &str) -> Result<(), Refusal> {
-    if path.is_empty() {
-        let message = "Can not create a Path from an empty string";
-        return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
-    }
-    let depth = path.split('/').filter(|name| !name.is_empty()).count();
-    if path.encode_utf16().count() <= MAX_PATH_LEN && depth <= MAX_PATH_DEPTH {
-        return Ok(());
-    }
-    Err(Refusal::io(format!(
-        "{operation}: Pathname too long.  Limit {MAX_PATH_LEN} characters, {MAX_PATH_DEPTH} levels."
-    )))
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#mkdirs`.

@@ -21,7 +21,8 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::locate::{self, Locator, Places};
-use super::tree::{check_path_len, create_mode};
+use super::paths::check_path_len;
+use super::tree::create_mode;
 use crate::NameNode;
 use crate::lookup;
 
