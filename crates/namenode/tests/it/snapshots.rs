@@ -28,6 +28,26 @@ async fn delete(client: &Client, path: &str) {
     assert!(answer.result);
 }
 
+/// `/d/f` with a block of 7 bytes, which is returned, and the snapshot `s` of `/d`.
+async fn file_in_a_snapshot(client: &Client, datanodes: &[FakeDataNode]) -> pb::ExtendedBlockProto {
+    client.mkdirs("/d").await;
+    allow(client, "/d").await;
+    client.create("/d/f", HOLDER).await;
+    let located = client.add_block("/d/f", HOLDER, None).await;
+    let last = finish(datanodes, &located, 7, None).await;
+    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
+    take(client, "/d", Some("s")).await;
+    last
+}
+
+async fn delete_snapshot(client: &Client) {
+    let request = pb::DeleteSnapshotRequestProto {
+        snapshot_root: "/d".to_string(),
+        snapshot_name: "s".to_string(),
+    };
+    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn snapshots_are_taken_listed_renamed_and_deleted() {
     let dir = tempfile::tempdir().unwrap();
@@ -141,13 +161,7 @@ async fn a_block_that_a_snapshot_has_is_copied_when_its_file_is_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let (node, datanodes) = start(dir.path(), 3).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    client.mkdirs("/d").await;
-    allow(&client, "/d").await;
-    client.create("/d/f", HOLDER).await;
-    let located = client.add_block("/d/f", HOLDER, None).await;
-    let last = finish(&datanodes, &located, 7, None).await;
-    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
-    take(&client, "/d", Some("s")).await;
+    let last = file_in_a_snapshot(&client, &datanodes).await;
     let request = pb::TruncateRequestProto {
         src: "/d/f".to_string(),
         new_length: 3,
@@ -177,11 +191,7 @@ async fn a_block_that_a_snapshot_has_is_copied_when_its_file_is_cut_off() {
         assert_eq!((found.b.block_id, found.b.num_bytes()), (block, len), "{path}");
         assert_eq!(found.locs.len(), count, "{path}");
     }
-    let request = pb::DeleteSnapshotRequestProto {
-        snapshot_root: "/d".to_string(),
-        snapshot_name: "s".to_string(),
-    };
-    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    delete_snapshot(&client).await;
     assert_eq!(deletions(&datanodes).await, [last.block_id; 3]);
     node.shutdown().await;
 }
@@ -191,23 +201,13 @@ async fn copies_that_only_a_snapshot_wanted_go_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let (node, datanodes) = start(dir.path(), 3).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    client.mkdirs("/d").await;
-    allow(&client, "/d").await;
-    client.create("/d/f", HOLDER).await;
-    let located = client.add_block("/d/f", HOLDER, None).await;
-    let last = finish(&datanodes, &located, 7, None).await;
-    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
-    take(&client, "/d", Some("s")).await;
+    let last = file_in_a_snapshot(&client, &datanodes).await;
     let request = pb::SetReplicationRequestProto { src: "/d/f".to_string(), replication: 1 };
     let answer: pb::SetReplicationResponseProto =
         client.call("setReplication", &request).await.unwrap();
     assert!(answer.result);
     assert_eq!(deletions(&datanodes).await, Vec::<u64>::new());
-    let request = pb::DeleteSnapshotRequestProto {
-        snapshot_root: "/d".to_string(),
-        snapshot_name: "s".to_string(),
-    };
-    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    delete_snapshot(&client).await;
     assert_eq!(deletions(&datanodes).await, [last.block_id; 2]);
     node.shutdown().await;
 }
@@ -313,11 +313,7 @@ async fn pages_come_from_what_the_first_was_cut_out_of() {
     assert_eq!(second, ["aa", "b"]);
 
     // Another snapshot of that name has nothing to do with them.
-    let request = pb::DeleteSnapshotRequestProto {
-        snapshot_root: "/d".to_string(),
-        snapshot_name: "s".to_string(),
-    };
-    let _: pb::DeleteSnapshotResponseProto = client.call("deleteSnapshot", &request).await.unwrap();
+    delete_snapshot(&client).await;
     take(&client, "/d", Some("s")).await;
     assert_eq!(page_of(&client, next).await, (vec![], None));
     node.shutdown().await;
