@@ -53,6 +53,9 @@ import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
 final class FsckTests implements Transcript.Tools {
   private static final Pattern LIST = Pattern.compile("\\[((?:BLK|Datanode|/).*)\\]");
 
+  /** What the cases put into directories; only Hadoop's default policy is enabled from the start. */
+  private static final String POLICY = "RS-3-2-1024k";
+
   /** The least that a heartbeat of a second allows. */
   private static final long STALE_MS = 3000;
 
@@ -111,6 +114,8 @@ final class FsckTests implements Transcript.Tools {
         new ClusterProcess(
             x.target(), new File(x.work(), file.getName()), racks ? 6 : 7, racks ? 3 : 1, keys)) {
       FsckTests tools = new FsckTests(x, cluster, hosts);
+      // Each case may be the only one that is run.
+      tools.fs().enableErasureCodingPolicy(POLICY);
       for (Transcript.Case c : t.cases) {
         File local = new File(x.work(), "local/" + name(file, c).replace(' ', '-'));
         x.runner()
