@@ -3,7 +3,8 @@
 //! Source: Hadoop 3.5.0 `DFSInputStream`.
 
 use crate::datanode::pace::Expected;
-use crate::datanode::read_block::{BlockReader, ReadRange, read_whole};
+use crate::datanode::read_block::{BlockReader, read_whole};
+use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert::Located;
 use crate::read::{OpenedFile, REFRESHES};

@@ -12,7 +12,7 @@ pub(crate) use positional::read_at;
 pub(crate) use sequential::stream;
 
 use crate::datanode::pace::{Expected, Paces};
-use crate::datanode::read_block::ReadRange;
+use crate::datanode::read_range::ReadRange;
 use crate::error::ClientError;
 use crate::protocol::convert::Located;
 use crate::read::OpenedFile;

@@ -6,10 +6,9 @@
 //!
 //! Source: Hadoop 3.5.0 `ShortCircuitCache`, `BlockReaderLocal`, `DomainSocketFactory`.
 
-use super::read_block::MAX_CHUNK_LEN;
+use super::read_range::{MAX_CHUNK_LEN, ReadRange};
 use super::{checked, failure};
 use crate::config::ClientConfig;
-use crate::datanode::read_block::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::protocol::convert;

@@ -5,6 +5,7 @@ pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_block;
+pub(crate) mod read_range;
 pub(crate) mod silent;
 pub(crate) mod write_block;
 

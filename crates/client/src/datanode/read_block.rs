@@ -3,11 +3,12 @@
 //! Source: Hadoop 3.5.0 `BlockReaderRemote`.
 
 use super::local::LocalReplica;
+use super::read_range::{MAX_CHUNK_LEN, ReadRange};
 use super::{connect, failure, response};
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
-use crate::protocol::convert::{self, Token};
-use crate::types::{Block, DataNodeAddr};
+use crate::protocol::convert;
+use crate::types::DataNodeAddr;
 use bytes::Bytes;
 use cairn_codec::crc::{ChecksumKind, verify_chunks};
 use cairn_net::transfer_stream::TransferStream;
@@ -15,9 +16,6 @@ use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::{Op, PacketHeader};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Longest chunk taken from a DataNode.
-pub(super) const MAX_CHUNK_LEN: u32 = 1 << 20;
 
 /// Bytes that are read at once on this machine.
 const LOCAL_STEP: u64 = 1 << 20;
@@ -65,17 +63,6 @@ pub(crate) struct RemoteReader {
     /// Offset in the block of the next byte for the caller.
     at: u64,
     end: u64,
-}
-
-/// What to read.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadRange {
-    pub block: Block,
-    pub token: Token,
-    /// First byte, from the start of the block.
-    pub offset: u64,
-    /// Bytes, at least 1.
-    pub len: u64,
 }
 
 impl BlockReader {
@@ -142,7 +129,11 @@ impl BlockReader {
 
 impl RemoteReader {
     /// Asks a DataNode for a range of a block, over a kept connection if there is one that works.
-    async fn open(fs: Arc<Inner>, addr: DataNodeAddr, range: &ReadRange) -> Result<RemoteReader> {
+    pub(crate) async fn open(
+        fs: Arc<Inner>,
+        addr: DataNodeAddr,
+        range: &ReadRange,
+    ) -> Result<RemoteReader> {
         let socket = match fs.config.domain_socket_traffic {
             true => fs.local.socket(&fs.config, &addr),
             false => None,
@@ -209,7 +200,7 @@ impl RemoteReader {
     }
 
     /// The next bytes of the range, checked; `None` at its end.
-    async fn next(&mut self) -> Result<Option<Bytes>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         while self.at < self.end {
             let packet = self.stream.reader.read_packet().await;
             let packet = packet.map_err(|error| failure(&self.addr, error))?;
@@ -278,7 +269,7 @@ impl RemoteReader {
 
     /// Ends a read whose range was read whole, so that the connection can be used again. Failures
     /// are of no interest: the bytes are there.
-    async fn finish(mut self) {
+    pub(crate) async fn finish(mut self) {
         if self.at < self.end {
             return;
         }

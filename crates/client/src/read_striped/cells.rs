@@ -1,6 +1,7 @@
 //! A unit's cells, read ahead by a task; and the memory that cells are read into.
 
-use crate::datanode::read_block::{BlockReader, Piece, ReadRange};
+use crate::datanode::read_block::{BlockReader, Piece};
+use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::types::DataNodeAddr;

@@ -1,7 +1,8 @@
 //! Scrubbing a replicated block: all replicas have the same bytes.
 
 use super::{FaultKind, Found, Scrub, read_fault};
-use crate::datanode::read_block::{BlockReader, ReadRange};
+use crate::datanode::read_block::BlockReader;
+use crate::datanode::read_range::ReadRange;
 use crate::error::Result;
 use crate::protocol::convert::Located;
 use cairn_codec::crc::crc32c;

@@ -1,7 +1,8 @@
 //! Scrubbing a block group: units are as written, and parity is what encoding the data gives.
 
 use super::{FaultKind, Found, Scrub, read_fault};
-use crate::datanode::read_block::{BlockReader, ReadRange};
+use crate::datanode::read_block::BlockReader;
+use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::protocol::convert::Located;
