@@ -3,7 +3,8 @@
 //! Each is checked chunk by chunk, against the CRC recorded when it was written, and against the others: parity
 //! must be what encoding the data gives, replicas must be equal. `scrub/group.rs` compares units and has
 //! [`cairn_codec::agree`] find the one that does not fit the others, `scrub/copies.rs` compares replicas. Nothing is changed here but that
-//! bad ones are reported, for the NameNode to have them rebuilt.
+//! bad ones are reported, for the NameNode to have them rebuilt. All is read through DataNodes, never through
+//! descriptors: what each of them has now is the question.
 //!
 //! Not covered: a file's last block while it is being written; of two places of one unit, the second.
 

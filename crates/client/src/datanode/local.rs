@@ -44,8 +44,11 @@ pub(crate) struct LocalReplica {
     chunk_len: u64,
 }
 
+/// A replica: the socket of the DataNode that has it, and the block.
+type Key = (PathBuf, BlockId, GenerationStamp);
+
 struct Kept {
-    key: (BlockId, GenerationStamp),
+    key: Key,
     since: Instant,
     replica: Arc<LocalReplica>,
 }
@@ -113,7 +116,7 @@ impl LocalReplicas {
             return None;
         }
         let path = self.socket(&fs.config, addr)?;
-        let key = (range.block.id, range.block.stamp);
+        let key = (path.clone(), range.block.id, range.block.stamp);
         {
             let mut state = self.lock();
             if is_left_alone(&mut state.no_descriptors, &path) {
@@ -150,9 +153,8 @@ impl LocalReplicas {
     }
 
     /// Forgets a replica that could not be read.
-    pub(crate) fn forget(&self, range: &ReadRange) {
-        let key = (range.block.id, range.block.stamp);
-        self.lock().kept.retain(|kept| kept.key != key);
+    pub(crate) fn forget(&self, replica: &Arc<LocalReplica>) {
+        self.lock().kept.retain(|kept| !Arc::ptr_eq(&kept.replica, replica));
     }
 
     /// Asks for descriptors, over a kept connection if there is one that works; `None` without a connection.

@@ -99,7 +99,7 @@ impl BlockReader {
             }
             Err(error) => {
                 tracing::debug!(block = %rest.block, %error, "read on through its DataNode");
-                fs.local.forget(rest);
+                fs.local.forget(replica);
                 let remote = RemoteReader::open(fs.clone(), addr.clone(), rest).await?;
                 let remote = BlockReader::Remote(Box::new(remote));
                 *self = remote;

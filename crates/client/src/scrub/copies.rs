@@ -1,7 +1,7 @@
 //! Scrubbing a replicated block: all replicas have the same bytes.
 
 use super::{FaultKind, Found, Scrub, read_fault};
-use crate::datanode::read_block::BlockReader;
+use crate::datanode::read_block::RemoteReader;
 use crate::datanode::read_range::ReadRange;
 use crate::error::Result;
 use crate::protocol::convert::Located;
@@ -43,7 +43,7 @@ impl Scrub<'_> {
         let (len, token) = (block.len, located.token(index));
         let addr = located.block.locations[index].addr.clone();
         let range = ReadRange { block, token, offset: 0, len };
-        let mut reader = BlockReader::open(self.fs.inner.clone(), addr, &range).await?;
+        let mut reader = RemoteReader::open(self.fs.inner.clone(), addr, &range).await?;
         let mut sum = 0;
         while let Some(bytes) = reader.next().await? {
             sum = crc32c(sum, &bytes);

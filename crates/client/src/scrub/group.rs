@@ -1,7 +1,7 @@
 //! Scrubbing a block group: units are as written, and parity is what encoding the data gives.
 
 use super::{FaultKind, Found, Scrub, read_fault};
-use crate::datanode::read_block::BlockReader;
+use crate::datanode::read_block::RemoteReader;
 use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::fs::Inner;
@@ -185,7 +185,7 @@ async fn read_slices(
     range: ReadRange,
     sink: &mpsc::Sender<Result<Vec<u8>>>,
 ) -> Result<()> {
-    let mut reader = BlockReader::open(fs, addr, &range).await?;
+    let mut reader = RemoteReader::open(fs, addr, &range).await?;
     let mut left = range.len;
     let mut slice = Vec::new();
     while let Some(bytes) = reader.next().await? {

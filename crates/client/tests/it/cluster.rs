@@ -1,11 +1,11 @@
 //! A NameNode and DataNodes in this process, and files with known bytes.
 
-use cairn_client::{ClientConfig, CreateOptions, DataNodeFilter, FileSystem, Result};
+use cairn_client::{ClientConfig, CreateOptions, DataNodeFilter, FileBlock, FileSystem, Result};
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::config::Durability as LogDurability;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -135,11 +135,8 @@ impl Cluster {
                     .and_then(|id| id.parse().ok())
                     .is_some_and(&wanted)
                 {
-                    let mut bytes = std::fs::read(&path).unwrap();
-                    let middle = bytes.len() / 2;
-                    bytes[middle] ^= 1;
-                    std::fs::write(&path, bytes).unwrap();
-                    return;
+                    let len = path.metadata().unwrap().len();
+                    return flip(&path, len / 2 * 8);
                 }
             }
         }
@@ -239,4 +236,17 @@ pub fn assert_same(got: &[u8], want: &[u8], what: &str) {
         got.len(),
         want.len()
     );
+}
+
+/// Flips a bit of a file, counted modulo its length.
+pub fn flip(path: &Path, bit: u64) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let bit = (bit % (bytes.len() as u64 * 8)) as usize;
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The first block of a file.
+pub async fn first_block(fs: &FileSystem, path: &str) -> FileBlock {
+    fs.block_locations(path, 0, 1).await.unwrap().blocks.swap_remove(0)
 }

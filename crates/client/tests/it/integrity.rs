@@ -2,7 +2,7 @@
 
 use crate::cluster::*;
 use cairn_client::{
-    ChecksumKind, ClientConfig, CreateOptions, FaultKind, FileBlock, FileSystem, ScrubOptions,
+    ChecksumKind, ClientConfig, CreateOptions, FaultKind, FileSystem, ScrubOptions,
 };
 use cairn_codec::crc::chunk_crcs;
 use cairn_datanode::DataNodeConfig;
@@ -39,13 +39,6 @@ fn copies(count: u16) -> CreateOptions {
     CreateOptions { overwrite: true, replication: Some(count), ..CreateOptions::default() }
 }
 
-fn flip(path: &Path, bit: u64) {
-    let mut bytes = std::fs::read(path).unwrap();
-    let bit = (bit % (bytes.len() as u64 * 8)) as usize;
-    bytes[bit / 8] ^= 1 << (bit % 8);
-    std::fs::write(path, bytes).unwrap();
-}
-
 /// Changes a byte of a block file, and its CRC to fit.
 fn forge((data, meta): &(std::path::PathBuf, std::path::PathBuf), at: usize) {
     let (mut bytes, mut crcs) = (std::fs::read(data).unwrap(), std::fs::read(meta).unwrap());
@@ -54,10 +47,6 @@ fn forge((data, meta): &(std::path::PathBuf, std::path::PathBuf), at: usize) {
     chunk_crcs(kind, 512, &bytes, &mut crcs[7..]);
     std::fs::write(data, bytes).unwrap();
     std::fs::write(meta, crcs).unwrap();
-}
-
-async fn first_block(fs: &FileSystem, path: &str) -> FileBlock {
-    fs.block_locations(path, 0, 1).await.unwrap().blocks.swap_remove(0)
 }
 
 /// Storages that hold a unit (unit 0: a replica) of a file's first block.

@@ -1,7 +1,7 @@
 //! Reads on the machine of the DataNodes.
 
 use crate::cluster::*;
-use cairn_client::{ClientConfig, CreateOptions};
+use cairn_client::{ClientConfig, CreateOptions, FaultKind, ScrubOptions};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -91,6 +91,29 @@ async fn a_flipped_bit_is_noticed_and_another_replica_read() {
         reader.read_at(LEN as u64 / 2 - 500, &mut middle).await.unwrap();
         assert_eq!(middle, bytes[LEN / 2 - 500..LEN / 2 + 500]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scrub_reads_what_each_datanode_has_now() {
+    let folder = TempDir::new().unwrap();
+    let cluster = start(folder.path(), 2, |_| {}).await;
+    let bytes = write(&cluster, "/file", replicated(2)).await;
+    let mut part = vec![0; 1000];
+    for _ in 0..20 {
+        // The order of the replicas is drawn anew for each.
+        let reader = cluster.fs.open("/file").await.unwrap();
+        assert_eq!(reader.read_at(0, &mut part).await.unwrap(), part.len());
+    }
+    let files = cluster.block_files(first_block(&cluster.fs, "/file").await.block.id.0);
+    for (number, (data, _)) in files.iter().enumerate() {
+        flip(data, 8_000_000);
+        let scrub = cluster.fs.scrub("/file", &ScrubOptions::default(), &|_| ()).await.unwrap();
+        let bad =
+            scrub.faults.iter().filter(|fault| matches!(fault.kind, FaultKind::BadChunk { .. }));
+        assert_eq!(bad.count(), 1, "replica {number}");
+        flip(data, 8_000_000);
+    }
+    assert_eq!(part, bytes[..1000]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
