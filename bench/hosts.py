@@ -8,6 +8,8 @@ import asyncio
 import subprocess
 import sys
 
+from sides import spawn
+
 PREFIX = "cairn-bench"
 PORT = 9866
 
@@ -78,7 +80,7 @@ class Hosts:
     def proxy(self, index, delay_ms):
         """Starts a proxy in front of a DataNode that holds every packet of its answers back."""
         command = [sys.executable, __file__, self.address(index), str(delay_ms)]
-        return subprocess.Popen(self.on(index) + command)
+        return spawn(self.on(index) + command)
 
 
 async def forward(source, sink, delay):

@@ -1,9 +1,11 @@
 """What the benchmarks share: a system under test as processes, and Hadoop's client in a long-lived JVM."""
 
+import ctypes
 import os
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -46,9 +48,48 @@ def site(path, keys):
 
 
 # Seconds in which a system must be ready to serve.
-START_TIMEOUT = 120
+START_TIMEOUT = 300
 # Seconds in which DataNodes must have deleted what they were told to delete.
 DELETION_TIMEOUT = 60
+
+
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def spawn(command, **options):
+    """Starts a process that the kernel kills when this one ends, however it ends."""
+    us = os.getpid()
+
+    def die_with_us():
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != us:
+            os._exit(1)
+
+    return subprocess.Popen(command, preexec_fn=die_with_us, **options)
+
+
+def end_in_order():
+    """Has a benchmark that is told to end stop its systems and keep its figures, as Ctrl-C has."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit("told to end"))
+
+
+def cpu_seconds(pid):
+    """User and system time so far of a process, of all its threads."""
+    # The clock of another process's processor time, as `clock_getcpuclockid` makes it.
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def peak_mib(pid):
+    """Peak resident memory of a process, since `forget_peak`."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+
+
+def forget_peak(pid):
+    """Has the peak of a process's memory count from now."""
+    pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 class Loopback:
@@ -96,7 +137,7 @@ class System:
         for k, v in keys.items():
             command += ["-D", f"{k}={v}"]
         log = open(self.work / f"{folder}.log", "ab")
-        self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+        self.processes.append(spawn(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
 
     def start(self):
         self.processes = []
@@ -125,18 +166,17 @@ class System:
 
     def peak_mib(self, index):
         """Peak resident memory of one process: 0 is the NameNode, others are DataNodes."""
-        status = pathlib.Path(f"/proc/{self.processes[index].pid}/status").read_text()
-        return next(int(l.split()[1]) for l in status.splitlines() if l.startswith("VmHWM")) / 1024
+        return peak_mib(self.processes[index].pid)
+
+    def cpu_by_role(self):
+        """User and system time so far of the NameNode, and of all DataNodes that run."""
+        running = [(i, p.pid) for i, p in enumerate(self.processes) if p.poll() is None]
+        return {"NameNode": sum(cpu_seconds(pid) for i, pid in running if i == 0),
+                "DataNodes": sum(cpu_seconds(pid) for i, pid in running if i > 0)}
 
     def cpu_seconds(self):
         """User and system time so far of all its processes that run."""
-        total = 0
-        for p in self.processes:
-            if p.poll() is not None:
-                continue
-            fields = pathlib.Path(f"/proc/{p.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / os.sysconf("SC_CLK_TCK")
+        return sum(self.cpu_by_role().values())
 
     def holds_blocks(self):
         """Whether any DataNode has a block file."""
@@ -168,8 +208,8 @@ class HadoopClient:
     """Hadoop's client library in one long-lived JVM."""
 
     def __init__(self, log, prefix=()):
-        self.p = subprocess.Popen([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient")], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, stderr=log, text=True)
+        self.p = spawn([*prefix, *java(CLIENT_HEAP, "cairn.interop.BenchClient")], stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE, stderr=log, text=True)
 
     def ask(self, *words):
         """The answer of one command as text, which is an error if it begins so."""
@@ -208,6 +248,7 @@ def started(make, hadoop):
 
 def prepare():
     """Fetches Hadoop's jars and compiles the launcher where that has not happened yet."""
+    end_in_order()
     subprocess.run([ROOT / "interop" / "run", "-m", "cairn.interop.BenchClient"], check=True, stdin=subprocess.DEVNULL)
 
 
@@ -216,6 +257,11 @@ def scratch(size):
     shm = pathlib.Path("/dev/shm")
     room = shm.is_dir() and shutil.disk_usage(shm).free > 2.5 * size
     return pathlib.Path(tempfile.mkdtemp(prefix="cairn-bench-", dir=shm if room else None))
+
+
+def units(policy):
+    """How many DataNodes a policy needs."""
+    return 3 if policy == "3x" else sum(map(int, policy.split("-")[1:3]))
 
 
 def same(a, b):
