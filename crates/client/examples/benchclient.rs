@@ -5,7 +5,8 @@
 //! preads PATH N LEN AT_ONCE     reads at N random places: median, 99th percentile, longest, all together
 //! write FOLDER N LEN AT_ONCE    writes N files of LEN bytes: all together
 //! read FOLDER N AT_ONCE         reads them: all together
-//! limits FOLDER                 bytes a second of a copy in memory, of loopback TCP, of the page cache, of the disk
+//! limits FOLDER                 bytes a second of a copy in memory, of loopback TCP, of the page cache, of the disk;
+//!                               seconds until 4 KiB, and 64 KiB, are there that were asked for over loopback TCP
 //! ```
 //!
 //! Run as `benchclient HOST:PORT USER`.
@@ -23,6 +24,8 @@ type Answer = Result<Vec<f64>, Box<dyn std::error::Error + Send + Sync>>;
 const PIECE: usize = 1 << 20;
 /// Bytes moved to measure a limit.
 const LIMIT_LEN: usize = 1 << 30;
+/// Round trips of which the median is taken.
+const ROUND_TRIPS: usize = 2001;
 
 #[tokio::main]
 async fn main() -> Result<(), ClientError> {
@@ -36,7 +39,7 @@ async fn main() -> Result<(), ClientError> {
         let line = line.map_err(|error| ClientError::Argument(error.to_string()))?;
         match command(&fs, &line).await {
             Ok(numbers) => {
-                let words: Vec<String> = numbers.iter().map(|n| format!("{n:.6}")).collect();
+                let words: Vec<String> = numbers.iter().map(|n| format!("{n:.9}")).collect();
                 println!("{}", words.join(" "));
             }
             Err(error) => println!("error {}", error.to_string().replace('\n', " ")),
@@ -153,7 +156,34 @@ async fn preads(fs: &FileSystem, path: &str, count: u64, len: usize, at_once: u6
     Ok([at(50), at(99), longest, together].iter().map(Duration::as_secs_f64).collect())
 }
 
-/// What nothing here can be faster than, in bytes a second.
+/// Seconds between asking for `len` bytes over loopback TCP and having them: the median.
+fn round_trip(len: usize) -> std::io::Result<f64> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let mut near = std::net::TcpStream::connect(listener.local_addr()?)?;
+    let (mut far, _) = listener.accept()?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let server = std::thread::spawn(move || -> std::io::Result<()> {
+        let (mut asked, answer) = ([0; 1], vec![4; len]);
+        while far.read(&mut asked)? > 0 {
+            far.write_all(&answer)?;
+        }
+        Ok(())
+    });
+    let (mut answer, mut times) = (vec![0; len], Vec::new());
+    for _ in 0..ROUND_TRIPS {
+        let begin = Instant::now();
+        near.write_all(&[1])?;
+        near.read_exact(&mut answer)?;
+        times.push(begin.elapsed());
+    }
+    drop(near);
+    server.join().map_err(|_| std::io::Error::other("the server failed"))??;
+    times.sort_unstable();
+    Ok(times[ROUND_TRIPS / 2].as_secs_f64())
+}
+
+/// What nothing here can be faster than: in bytes a second, and in seconds.
 fn limits(folder: &str) -> Answer {
     let rate = |begin: Instant| LIMIT_LEN as f64 / begin.elapsed().as_secs_f64();
     let from = vec![1_u8; LIMIT_LEN / 4];
@@ -188,5 +218,5 @@ fn limits(folder: &str) -> Answer {
     file.sync_data()?;
     let disk = rate(begin);
     std::fs::remove_file(&path)?;
-    Ok(vec![copy, loopback, pages, disk])
+    Ok(vec![copy, loopback, pages, disk, round_trip(4 << 10)?, round_trip(64 << 10)?])
 }
