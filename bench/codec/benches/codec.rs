@@ -12,10 +12,11 @@ fn codes(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(row.name());
         group.throughput(Throughput::BytesDecimal(row.data_len() as u64));
         let mut stripes = Stripes::new(row, Alignment::Page);
-        for (name, contender) in [
+        for (name, mut contender) in [
             ("cairn", Contender::cairn(row, Engine::best())),
             ("isa-l", Contender::isal(row)),
             ("reed-solomon-erasure", Contender::erasure(row)),
+            ("reed-solomon-simd", Contender::simd(row)),
         ] {
             group.bench_function(name, |bencher| bencher.iter(|| contender.run(&mut stripes)));
         }
@@ -23,12 +24,14 @@ fn codes(criterion: &mut Criterion) {
     }
 }
 
+type Crc = fn(&[u8]) -> u32;
+
 fn crcs(criterion: &mut Criterion) {
     for len in [512, 64 << 10, 1 << 20] {
         let data = vec![0x5a; len];
         let mut group = criterion.benchmark_group(format!("crc/{len}"));
         group.throughput(Throughput::BytesDecimal(len as u64));
-        let contenders: [(&str, fn(&[u8]) -> u32); 4] = [
+        let contenders: [(&str, Crc); 4] = [
             ("crc32c/cairn", |data| crc::crc32c(0, data)),
             ("crc32c/isa-l", isal::crc32c),
             ("crc32/cairn", |data| crc::crc32(0, data)),

@@ -2,7 +2,10 @@
 //! processor time of this thread counts.
 //!
 //! Arguments: words that rows' names must contain; `malloc` for buffers as malloc aligns them;
-//! `engines` for every engine instead of the other implementations.
+//! `engines` for every engine instead of the other implementations; `serve` for turns that a program asks for, see
+//! `serve`.
+
+mod serve;
 
 use cairn_bench_codec::isal;
 use cairn_bench_codec::row::{Alignment, Contender, Row, Stripes};
@@ -17,6 +20,13 @@ const TURN: f64 = 0.004;
 
 fn main() {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if words == ["serve"] {
+        if let Err(error) = serve::serve() {
+            eprintln!("{error}");
+            std::process::exit(1);
+        }
+        return;
+    }
     let mut flag = |name: &str| {
         let before = words.len();
         words.retain(|word| word != name);
@@ -30,6 +40,7 @@ fn main() {
             ("cairn", Contender::cairn(row, Engine::best())),
             ("isa-l", Contender::isal(row)),
             ("erasure", Contender::erasure(row)),
+            ("simd", Contender::simd(row)),
         ];
         if engines {
             contenders = Engine::available()

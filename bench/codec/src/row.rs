@@ -3,6 +3,7 @@
 use crate::isal;
 use cairn_codec::{Codec, CodecKind, Engine};
 use reed_solomon_erasure::galois_8::ReedSolomon;
+use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
 /// Bytes of all cells together for rows "from memory": far more than the last cache level.
 const MEMORY_LEN: usize = 1 << 30;
@@ -17,7 +18,7 @@ pub enum Alignment {
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Whether the first m data units are rebuilt, or parity is computed.
     pub decode: bool,
@@ -68,8 +69,13 @@ pub struct Stripes {
 impl Stripes {
     /// Stripes with random data: one for a row in cache, a gibibyte of them otherwise.
     pub fn new(row: Row, alignment: Alignment) -> Stripes {
+        Stripes::of(row, alignment, if row.from_memory { MEMORY_LEN } else { 0 })
+    }
+
+    /// So many stripes with random data as fit into `memory_len` bytes, but at least one.
+    pub fn of(row: Row, alignment: Alignment, memory_len: usize) -> Stripes {
         let stripe_len = (row.k + row.m) * Stripes::stride(row.cell_len);
-        let stripe_count = if row.from_memory { MEMORY_LEN / stripe_len } else { 1 };
+        let stripe_count = 1.max(memory_len / stripe_len);
         let mut memory = vec![0u8; stripe_count * stripe_len + 8192];
         let mut state = 1u64;
         for word in memory.chunks_exact_mut(8) {
@@ -106,6 +112,8 @@ pub enum Contender {
     Isal(isal::Tables),
     /// The `reed-solomon-erasure` crate; it knows another matrix, at the same cost.
     Erasure(Box<ReedSolomon>),
+    /// The `reed-solomon-simd` crate: another code, whose time grows less with m; it copies all that it is given.
+    Simd(Box<(ReedSolomonEncoder, ReedSolomonDecoder)>),
 }
 
 impl Contender {
@@ -128,8 +136,18 @@ impl Contender {
         Contender::Erasure(Box::new(ReedSolomon::new(row.k, row.m).expect("the schema exists")))
     }
 
+    /// The `reed-solomon-simd` crate.
+    pub fn simd(row: Row) -> Contender {
+        let encoder = ReedSolomonEncoder::new(row.k, row.m, row.cell_len);
+        let decoder = ReedSolomonDecoder::new(row.k, row.m, row.cell_len);
+        Contender::Simd(Box::new((
+            encoder.expect("the schema exists"),
+            decoder.expect("the schema exists"),
+        )))
+    }
+
     /// Encodes or rebuilds the next stripe.
-    pub fn run(&self, stripes: &mut Stripes) {
+    pub fn run(&mut self, stripes: &mut Stripes) {
         let row = stripes.row;
         let mut cells = stripes.next();
         match self {
@@ -144,6 +162,23 @@ impl Contender {
             Contender::Erasure(code) => {
                 let (data, parity) = cells.split_at_mut(row.k);
                 code.encode_sep(data, parity).expect("the buffers fit");
+            }
+            // What is computed stays where the crate keeps it: reading it there is free.
+            Contender::Simd(code) if row.decode => {
+                for (unit, cell) in cells.iter().enumerate().skip(row.m) {
+                    let added = match unit.checked_sub(row.k) {
+                        None => code.1.add_original_shard(unit, cell),
+                        Some(parity) => code.1.add_recovery_shard(parity, cell),
+                    };
+                    added.expect("the buffers fit");
+                }
+                code.1.decode().expect("m lost units can be rebuilt");
+            }
+            Contender::Simd(code) => {
+                for cell in &cells[..row.k] {
+                    code.0.add_original_shard(cell).expect("the buffers fit");
+                }
+                code.0.encode().expect("the buffers fit");
             }
             // Decoding: the first m units are the outputs, the other k the sources.
             Contender::Isal(tables) => {
