@@ -133,7 +133,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "saveNamespace" => upgrade::save_namespace(node, call).await,
         "refreshNodes" => admin::refresh_nodes(node, call).await,
         "finalizeUpgrade" => upgrade::finalize_upgrade(node, call).await,
-        "upgradeStatus" => upgrade::upgrade_status(node, call).await,
+        "upgradeStatus" => upgrade::upgrade_status(call).await,
         "rollingUpgrade" => upgrade::rolling_upgrade(node, call).await,
         "restoreFailedStorage" => upgrade::restore_failed_storage(node, call).await,
         "rollEdits" => upgrade::roll_edits(node, call).await,

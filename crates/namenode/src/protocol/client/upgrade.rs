@@ -25,10 +25,11 @@ pub async fn finalize_upgrade(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::FinalizeUpgradeResponseProto {})
 }
 
+/// Anybody may ask.
+///
 /// Source: Hadoop 3.5.0 `FSNamesystem#isUpgradeFinalized`.
-pub async fn upgrade_status(node: &NameNode, call: &Call) -> Answer {
+pub async fn upgrade_status(call: &Call) -> Answer {
     let _: pb::UpgradeStatusRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
     answer(&pb::UpgradeStatusResponseProto { upgrade_finalized: true })
 }
 
@@ -140,7 +141,12 @@ pub async fn roll_edits(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#restoreFailedStorage`.
 pub async fn restore_failed_storage(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RestoreFailedStorageRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
+    let operation = match request.arg.as_str() {
+        "check" => "checkRestoreFailedStorage",
+        "true" => "enableRestoreFailedStorage",
+        _ => "disableRestoreFailedStorage",
+    };
+    node.check_superuser_for(call, operation).await?;
     let result = match request.arg.as_str() {
         "check" => node.restores_storage.load(Ordering::Relaxed),
         arg => {

@@ -15,6 +15,7 @@ import org.apache.hadoop.hdfs.tools.DFSAdmin;
 import org.apache.hadoop.hdfs.tools.DFSck;
 import org.apache.hadoop.hdfs.tools.DebugAdmin;
 import org.apache.hadoop.hdfs.tools.ECAdmin;
+import org.apache.hadoop.hdfs.tools.GetConf;
 import org.apache.hadoop.hdfs.tools.GetGroups;
 import org.apache.hadoop.hdfs.tools.StoragePolicyAdmin;
 import org.apache.hadoop.hdfs.tools.snapshot.LsSnapshot;
@@ -24,7 +25,7 @@ import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
-/** Runs {@code hdfs dfs}, {@code ec}, {@code dfsadmin}, {@code fsck}, {@code storagepolicies} and {@code debug} in this JVM and captures what they print. */
+/** Runs {@code hdfs dfs}, {@code ec}, {@code dfsadmin}, {@code fsck}, {@code getconf} and their like in this JVM and captures what they print. */
 final class Shell {
   /** What one command left behind. */
   record Result(int code, byte[] out, String err) {
@@ -80,11 +81,23 @@ final class Shell {
       case "debug" -> new DebugAdmin(conf);
       case "cacheadmin" -> new CacheAdmin(conf);
       case "crypto" -> new CryptoAdmin(conf);
+      case "getconf" -> getConf(conf);
       case "groups" -> new GetGroups(conf, System.out);
       case "lsSnapshottableDir" -> new LsSnapshottableDir();
       case "lsSnapshot" -> new LsSnapshot();
       case "snapshotDiff" -> new SnapshotDiff(conf);
       default -> throw new IllegalArgumentException("unknown tool " + name);
     };
+  }
+
+  /** The constructor is for Hadoop's own main method only, which ends the process. */
+  private static Tool getConf(Configuration conf) throws IOException {
+    try {
+      var made = GetConf.class.getDeclaredConstructor(Configuration.class);
+      made.setAccessible(true);
+      return made.newInstance(conf);
+    } catch (ReflectiveOperationException e) {
+      throw new IOException(e);
+    }
   }
 }

@@ -286,7 +286,7 @@ final class Transcript {
     {"\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d(:\\d\\d)?", "DATE"},
     {"[A-Z][a-z]{2} [A-Z][a-z]{2} \\d\\d \\d\\d:\\d\\d:\\d\\d [A-Z]+ \\d{4}", "DATE"},
     {"\\b1[6-9]\\d{11}\\b", "MILLIS"},
-    {"BP-\\d+-[0-9.]+-\\d+", "POOL"},
+    {"BP-\\d+-[0-9.]+-(\\d+|MILLIS)", "POOL"},
     {"blk_-?\\d+(_\\d+)?", "BLK"},
     {"(localhost|127\\.0\\.0\\.1):\\d+", "HOST:PORT"},
     {"\\b" + Pattern.quote(System.getProperty("user.name")) + "\\b", "USER"},
