@@ -27,6 +27,7 @@ import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
+import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.inotify.Event;
 import org.apache.hadoop.hdfs.inotify.EventBatch;
@@ -34,6 +35,7 @@ import org.apache.hadoop.hdfs.protocol.CacheDirectiveEntry;
 import org.apache.hadoop.hdfs.protocol.CacheDirectiveInfo;
 import org.apache.hadoop.hdfs.protocol.CacheDirectiveStats;
 import org.apache.hadoop.hdfs.protocol.CachePoolInfo;
+import org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol;
 import org.apache.hadoop.hdfs.protocol.ClientProtocol;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.ECTopologyVerifierResult;
@@ -42,6 +44,7 @@ import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.OpenFileEntry;
 import org.apache.hadoop.hdfs.protocol.OpenFilesIterator.OpenFilesType;
 import org.apache.hadoop.io.Text;
+import org.apache.hadoop.net.NetUtils;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.security.token.Token;
 
@@ -236,6 +239,18 @@ final class ClientCalls {
                 (PrivilegedExceptionAction<FileStatus>)
                     () -> FileSystem.newInstance(fs.getConf()).getFileStatus(new Path(args[3])));
         out.append(seen.getPath().toUri().getPath());
+      }
+      case "proxyAtDataNode" -> {
+        // What anybody may ask, and what only the superuser may.
+        UserGroupInformation real = UserGroupInformation.createRemoteUser(args[1]);
+        ClientDatanodeProtocol node =
+            DFSUtilClient.createClientDatanodeProtocolProxy(
+                NetUtils.createSocketAddr(args[3]),
+                UserGroupInformation.createProxyUser(args[2], real),
+                fs.getConf(),
+                NetUtils.getDefaultSocketFactory(fs.getConf()));
+        out.append("version ").append(node.getDatanodeInfo().getSoftwareVersion()).append('\n');
+        node.evictWriters();
       }
       case "watch" -> watched = fs.getInotifyEventStream();
       case "watched" -> {

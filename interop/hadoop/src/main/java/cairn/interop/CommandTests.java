@@ -77,6 +77,7 @@ final class CommandTests {
       Map<String, String> words = new HashMap<>();
       words.put("HOSTS", keys.getOrDefault("dfs.hosts", ""));
       for (JsonNode node : cluster.describe().path("datanodes")) {
+        words.put("IPC" + node.path("index").asInt(), node.path("ipc").asText());
         words.put("PORT" + node.path("index").asInt(), node.path("xfer").asText().split(":")[1]);
       }
       for (File file : files) {
