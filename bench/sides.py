@@ -121,13 +121,14 @@ class System:
         self.conf.mkdir(parents=True)
         rpc = free_port()
         self.uri = f"hdfs://{self.net.name_address}:{rpc}"
+        self.http = f"{self.net.name_address}:{free_port()}"
         site(self.conf / "core-site.xml", {"fs.defaultFS": self.uri})
         site(
             self.conf / "hdfs-site.xml",
             {
                 **keys,
                 "dfs.namenode.rpc-address": f"{self.net.name_address}:{rpc}",
-                "dfs.namenode.http-address": f"{self.net.name_address}:{free_port()}",
+                "dfs.namenode.http-address": self.http,
             },
         )
         self.processes = []

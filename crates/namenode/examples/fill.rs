@@ -2,11 +2,12 @@
 //! without clients: so that one with ten million files can be measured within an hour.
 //!
 //! Each file is a `create`, an `addBlock` and a `complete`, in folders of 1,000 as `nameload` has them
-//! (`/load/r0/d<folder>/f<number>`). Blocks have the ids and stamps that a new file system gives out, in order, and
-//! 1 MiB a replica or unit, which is what `nameload hold` tells of. Nothing is synced until the end.
+//! (`/load/r<round>/d<folder>/f<number>`). Blocks have the ids and stamps that a new file system gives out, in order,
+//! and 1 MiB a replica or unit, which is what `nameload hold` tells of. Nothing is synced until the end. The same for
+//! Hadoop is `FillNamespace` in `interop/hadoop`.
 //!
-//! Usage: `fill DIR FILES COPIES|POLICY`, such as `fill /data/name 10000000 RS-6-3-1024k`; prints one line
-//! of JSON.
+//! Usage: `fill DIR COPIES|POLICY ROUND FILES [ROUND FILES]...`, such as `fill /data/name RS-6-3-1024k 0 10000000`;
+//! with 0 copies files are empty. Prints one line of JSON.
 
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::ops::add_block::AddBlock;
@@ -29,13 +30,16 @@ const FOLDER: u64 = 1000;
 const WRITERS: u64 = 1024;
 /// Bytes of a replica or unit.
 const UNIT_LEN: u64 = 1 << 20;
-const BASE: &str = "/load/r0";
+/// Entries between checkpoints: few pages of the store are then written again and again.
+const CHECKPOINT_ENTRIES: u64 = 1 << 20;
 
 /// What files are made of.
 #[derive(Clone)]
 struct Shape {
     policy: Option<String>,
     copies: u16,
+    /// Files without a block.
+    is_empty: bool,
     /// Data units of a group; 1 for replicas.
     data_units: u64,
     /// Replicas or units with a CRC on record.
@@ -45,14 +49,17 @@ struct Shape {
 impl Shape {
     fn parse(word: &str) -> Done<Shape> {
         if let Ok(copies) = word.parse() {
-            return Ok(Shape { policy: None, copies, data_units: 1, crcs: 1 });
+            let is_empty = copies == 0;
+            let copies = if is_empty { 3 } else { copies };
+            return Ok(Shape { policy: None, copies, is_empty, data_units: 1, crcs: 1 });
         }
         let mut numbers = word.split('-').filter_map(|part| part.parse::<u64>().ok());
         let (Some(k), Some(m)) = (numbers.next(), numbers.next()) else {
             return Err(format!("{word} is neither a number nor a policy").into());
         };
         let policy = Some(word.to_string());
-        Ok(Shape { policy, copies: 3, data_units: k, crcs: (k + m) as usize })
+        let crcs = (k + m) as usize;
+        Ok(Shape { policy, copies: 3, is_empty: false, data_units: k, crcs })
     }
 }
 
@@ -64,8 +71,8 @@ async fn submit(ns: &Namesystem, command: impl Into<Command>) -> Done<Outcome> {
     Ok(ns.submit(Entry { now_ms: since.as_millis() as u64, caller, call: None, command }).await?)
 }
 
-async fn make(ns: &Namesystem, shape: &Shape, number: u64) -> Done {
-    let path = format!("{BASE}/d{}/f{number}", number / FOLDER);
+async fn make(ns: &Namesystem, shape: &Shape, base: &str, number: u64) -> Done {
+    let path = format!("{base}/d{}/f{number}", number / FOLDER);
     let holder = format!("NONMAPREDUCE_{}", number % WRITERS);
     let created = submit(
         ns,
@@ -86,48 +93,66 @@ async fn make(ns: &Namesystem, shape: &Shape, number: u64) -> Done {
     );
     let Outcome::Created { status, .. } = created.await? else { return Err("no file".into()) };
     let file = Some(status.inode.id);
-    let added = submit(
-        ns,
-        AddBlock {
-            path: path.clone(),
-            file,
-            holder: holder.clone(),
-            previous: None,
-            previous_crcs: Vec::new(),
-            previous_min_replicated: true,
-        },
-    );
-    let Outcome::BlockAdded { block, .. } = added.await? else { return Err("no block".into()) };
-    let whole = BlockRef { len: shape.data_units * UNIT_LEN, ..block.reference() };
-    // No two bytes strings have a CRC in common, here neither.
-    let last_crcs = (0..shape.crcs)
-        .map(|unit| Some((number as u32).wrapping_mul(0x9e37_79b9) ^ unit as u32))
-        .collect();
-    let last = Some(whole);
-    submit(ns, Complete { path, file, holder, last, last_crcs, min_replicated: true }).await?;
+    let mut complete = Complete {
+        path: path.clone(),
+        file,
+        holder: holder.clone(),
+        last: None,
+        last_crcs: Vec::new(),
+        min_replicated: true,
+    };
+    if !shape.is_empty {
+        let added = submit(
+            ns,
+            AddBlock {
+                path,
+                file,
+                holder,
+                previous: None,
+                previous_crcs: Vec::new(),
+                previous_min_replicated: true,
+            },
+        );
+        let Outcome::BlockAdded { block, .. } = added.await? else { return Err("no block".into()) };
+        complete.last = Some(BlockRef { len: shape.data_units * UNIT_LEN, ..block.reference() });
+        // No two bytes strings have a CRC in common, here neither.
+        complete.last_crcs = (0..shape.crcs)
+            .map(|unit| Some((number as u32).wrapping_mul(0x9e37_79b9) ^ unit as u32))
+            .collect();
+    }
+    submit(ns, complete).await?;
     Ok(())
 }
 
-async fn fill(ns: Arc<Namesystem>, files: u64, shape: Shape) -> Done {
-    let mode = 0o777.into();
-    submit(&ns, Mkdirs { path: BASE.to_string(), mode, create_parent: true }).await?;
+async fn mkdir(ns: &Namesystem, path: String) -> Done {
+    submit(ns, Mkdirs { path, mode: 0o777.into(), create_parent: true }).await?;
+    Ok(())
+}
+
+async fn fill(ns: &Arc<Namesystem>, base: String, files: u64, shape: &Shape) -> Done {
+    mkdir(ns, "/load".to_string()).await?;
+    mkdir(ns, base.clone()).await?;
     if let Some(name) = &shape.policy {
-        submit(&ns, EnableEcPolicy { name: name.clone() }).await?;
-        submit(&ns, SetEcPolicy { path: BASE.to_string(), policy: Some(name.clone()) }).await?;
+        submit(ns, EnableEcPolicy { name: name.clone() }).await?;
+        submit(ns, SetEcPolicy { path: base.clone(), policy: Some(name.clone()) }).await?;
+    }
+    for folder in 0..files.div_ceil(FOLDER) {
+        mkdir(ns, format!("{base}/d{folder}")).await?;
     }
     let next = Arc::new(AtomicU64::new(0));
     let mut writers = tokio::task::JoinSet::new();
     for _ in 0..WRITERS.min(files) {
-        let (ns, next, shape) = (Arc::clone(&ns), Arc::clone(&next), shape.clone());
+        let (ns, next, shape) = (Arc::clone(ns), Arc::clone(&next), shape.clone());
+        let base = base.clone();
         writers.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= files {
                     return Done::Ok(());
                 }
-                make(&ns, &shape, number).await?;
+                make(&ns, &shape, &base, number).await?;
                 if number % 1_000_000 == 999_999 {
-                    eprintln!("{} files", number + 1);
+                    eprintln!("{base}: {} files", number + 1);
                 }
             }
         });
@@ -140,21 +165,30 @@ async fn fill(ns: Arc<Namesystem>, files: u64, shape: Shape) -> Done {
 
 fn main() -> Done {
     let args: Vec<String> = std::env::args().collect();
-    let [_, dir, files, shape] = args.as_slice() else {
-        return Err("usage: fill DIR FILES COPIES|POLICY".into());
-    };
-    let (files, shape) = (files.parse()?, Shape::parse(shape)?);
+    let usage = "usage: fill DIR COPIES|POLICY ROUND FILES [ROUND FILES]...";
+    let [_, dir, shape, rounds @ ..] = args.as_slice() else { return Err(usage.into()) };
+    let (rounds, rest) = rounds.as_chunks::<2>();
+    if rounds.is_empty() || !rest.is_empty() {
+        return Err(usage.into());
+    }
+    let shape = Shape::parse(shape)?;
     let options = NamesystemOptions {
         durability: Durability::PageCache,
         cache_len: 1 << 30,
+        checkpoint_entries: CHECKPOINT_ENTRIES,
         superuser: std::env::var("USER").unwrap_or_else(|_| "root".to_string()),
         ..NamesystemOptions::default()
     };
     let begin = Instant::now();
     let ns = Namesystem::open(Path::new(dir), options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(fill(Arc::clone(&ns), files, shape))?;
+    let mut made = 0;
+    for [round, files] in rounds {
+        let files = files.parse()?;
+        runtime.block_on(fill(&ns, format!("/load/r{round}"), files, &shape))?;
+        made += files;
+    }
     ns.close();
-    println!("{{\"files\":{files},\"seconds\":{:.1}}}", begin.elapsed().as_secs_f64());
+    println!("{{\"files\":{made},\"seconds\":{:.1}}}", begin.elapsed().as_secs_f64());
     Ok(())
 }

@@ -22,6 +22,7 @@ enum Kind {
     Rename,
     Delete,
     DeleteTree,
+    DeleteTreeAsUser,
     Summary,
     AllowSnapshot,
     Snapshot,
@@ -81,6 +82,8 @@ impl Op {
             "delete" => Kind::Delete,
             // Of the round.
             "deleteTree" => Kind::DeleteTree,
+            // The same by one of the users, whose rights are checked below.
+            "deleteTreeAsUser" => Kind::DeleteTreeAsUser,
             "contentSummary" => Kind::Summary,
             "allowSnapshot" => Kind::AllowSnapshot,
             "createSnapshot" => Kind::Snapshot,
@@ -170,7 +173,7 @@ impl Op {
                 let src = self.path('g', number);
                 put("delete", &pb::DeleteRequestProto { src, recursive: false });
             }
-            Kind::DeleteTree => {
+            Kind::DeleteTree | Kind::DeleteTreeAsUser => {
                 put("delete", &pb::DeleteRequestProto { src: self.base(), recursive: true });
             }
             Kind::Summary => {
@@ -224,7 +227,14 @@ impl Op {
                 }
                 Ok(answer.result)
             }
-            (Kind::Rename | Kind::Delete | Kind::DeleteTree | Kind::Mkdirs, _) => {
+            (
+                Kind::Rename
+                | Kind::Delete
+                | Kind::DeleteTree
+                | Kind::DeleteTreeAsUser
+                | Kind::Mkdirs,
+                _,
+            ) => {
                 // All of these have one field, a flag.
                 let answer: pb::DeleteResponseProto =
                     rpc::take_delimited(&mut message, "flag").map_err(wrong)?;
