@@ -278,7 +278,7 @@ fn in_binary_units(bytes: u64) -> String {
     format!("{text} {}B", UNITS[unit])
 }
 
-/// Counts `usage` in the quotas of the directories in `chain`.
+/// Counts `usage` in the quotas of the directories in `chain`, as far as they are still there.
 pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Inode], usage: Usage) -> Result<()> {
     if usage == Usage::default() {
         return Ok(());
@@ -287,7 +287,7 @@ pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Inode], usage: Usage) ->
         if old.directory().is_none_or(|directory| directory.quota.is_none()) {
             continue;
         }
-        let mut inode = inode::expect(store, old.id)?;
+        let Some(mut inode) = inode::get(store, old.id)? else { continue };
         if let Some(quota) = inode.directory_mut().and_then(|d| d.quota.as_mut()) {
             quota.names = quota.names.saturating_add_signed(usage.names);
             quota.space = quota.space.saturating_add_signed(usage.space);

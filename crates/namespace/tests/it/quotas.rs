@@ -3,11 +3,13 @@
 use crate::support::{Fs, MIB, add_block, create, root, said};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
+use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
 use cairn_namespace::{BlockRef, Outcome, Settings};
@@ -220,4 +222,28 @@ fn files_that_grow_shrink_and_join_stay_counted() {
     };
     fs.ok(inside);
     fs.add_block("/q/cold", None);
+}
+
+#[test]
+fn a_limited_directory_goes_though_snapshots_hold_what_was_removed_in_it() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/r/a");
+    let names_max = QuotaChange::Set { max: 10 };
+    let space_max = QuotaChange::Keep;
+    for path in ["/r", "/r/a"] {
+        fs.ok(SetQuota { path: path.into(), names_max, space_max });
+    }
+    fs.write("/r/a/f", &[5]);
+    fs.ok(AllowSnapshot { path: "/r".into() });
+    fs.ok(CreateSnapshot { path: "/r".into(), name: "s".into() });
+    let names = |fs: &Fs| {
+        let status = fs.status("/r").unwrap();
+        status.inode.directory().unwrap().quota.as_ref().map(|quota| (quota.names, quota.space))
+    };
+    for path in ["/r/a/f", "/r/a"] {
+        fs.ok(Delete { path: path.into(), recursive: true });
+        assert_eq!(names(&fs), Some((3, 15)), "{path}");
+    }
+    fs.ok(DeleteSnapshot { path: "/r".into(), name: "s".into() });
+    assert_eq!(names(&fs), Some((1, 0)));
 }
