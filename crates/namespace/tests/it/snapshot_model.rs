@@ -11,9 +11,7 @@ use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_permission::SetPermission;
-use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
-use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::snapshot::{
     AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, RenameSnapshot,
 };
@@ -46,8 +44,6 @@ enum Step {
     Take(&'static str),
     Drop { of: &'static str, which: usize },
     Name { of: &'static str, which: usize },
-    Limit(String),
-    Storage { path: String, policy: Option<&'static str> },
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -94,16 +90,6 @@ fn step() -> impl Strategy<Value = Step> {
         5 => tree().prop_map(Step::Take),
         3 => (tree(), 0usize..4).prop_map(|(of, which)| Step::Drop { of, which }),
         1 => (tree(), 0usize..4).prop_map(|(of, which)| Step::Name { of, which }),
-    ]
-}
-
-/// With quotas, and with storage policies that say on which types files count.
-fn counted_step() -> impl Strategy<Value = Step> {
-    let policy = prop::option::of(prop::sample::select(vec!["ONE_SSD", "COLD", "WARM", "HOT"]));
-    prop_oneof![
-        8 => step(),
-        1 => path().prop_map(Step::Limit),
-        1 => (path(), policy).prop_map(|(path, policy)| Step::Storage { path, policy }),
     ]
 }
 
@@ -306,14 +292,6 @@ impl World {
                     self.run(DeleteSnapshot { path: of.into(), name }).unwrap();
                 }
             }
-            Step::Limit(path) => {
-                let (names_max, space_max) = (QuotaChange::Set { max: 1 << 40 }, QuotaChange::Keep);
-                self.run(SetQuota { path: path.clone(), names_max, space_max });
-            }
-            Step::Storage { path, policy } => {
-                let policy = policy.map(str::to_string);
-                self.run(SetStoragePolicy { path: path.clone(), policy });
-            }
             Step::Name { of, which } => {
                 if let Some(at) = self.nth(of, *which) {
                     let name = format!("t{}", self.next);
@@ -354,20 +332,6 @@ impl World {
                 delete_block: false,
             })
             .unwrap();
-        }
-    }
-
-    /// Every quota counts what a count from scratch finds.
-    fn check_quotas(&self, limited: &BTreeSet<u64>) {
-        for id in limited {
-            let info = |fs: &Fs| query::get_inode_info(&fs.store, InodeId(*id)).unwrap();
-            let quota = |fs: &Fs| info(fs)?.1.inode.directory()?.quota.clone();
-            let Some((path, _)) = info(&self.fs) else { continue };
-            let Some(counted) = quota(&self.fs) else { continue };
-            let mut copy = Fs { store: self.fs.store.clone(), now_ms: 0, log: Vec::new() };
-            let (names_max, space_max) = (QuotaChange::Keep, QuotaChange::Keep);
-            copy.ok(SetQuota { path: path.clone(), names_max, space_max });
-            assert_eq!(Some(counted), quota(&copy), "{path}");
         }
     }
 
@@ -575,31 +539,5 @@ proptest! {
             prop_assert_eq!(rows(&world.fs.store, table), 0, "{:?}", table);
         }
         prop_assert_eq!(rows(&world.fs.store, Table::Inode), 1);
-    }
-
-    #[test]
-    fn quotas_are_what_a_count_from_scratch_says(
-        steps in prop::collection::vec(counted_step(), 1..60),
-    ) {
-        let mut world = World::new();
-        let mut limited = BTreeSet::new();
-        for path in ["/", "/r", "/s", "/r/a"] {
-            world.run(Mkdirs { path: path.into(), mode: 0o755.into(), create_parent: true });
-            world.step(&Step::Limit(path.into()));
-            limited.insert(world.fs.status(path).unwrap().inode.id.0);
-        }
-        for step in &steps {
-            if let Step::Limit(path) = step {
-                let found = query::get_file_info(&world.fs.store, &root(), path).ok().flatten();
-                limited.extend(found.map(|status| status.inode.id.0));
-            }
-            world.step(step);
-            world.check_quotas(&limited);
-        }
-        while !world.taken.is_empty() {
-            let (of, name, _) = world.taken.remove(world.taken.len() / 2);
-            world.run(DeleteSnapshot { path: of.into(), name }).unwrap();
-            world.check_quotas(&limited);
-        }
     }
 }

@@ -117,3 +117,19 @@ fn a_directory_that_moves_below_another_policy_counts_anew() {
         }
     }
 }
+
+#[test]
+fn listings_tell_the_policy_in_force() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d/sub");
+    fs.set_policy("/d", "RS-3-2-1024k");
+    fs.create("/d/striped");
+    fs.ok(Create { should_replicate: true, ..create("/d/whole") });
+    fs.mkdirs("/d/own");
+    fs.ok(set("/d", "WARM"));
+    fs.ok(set("/d/own", "COLD"));
+    let page = crate::support::page(&fs.store, "/d", b"", 10);
+    let told = page.entries.iter().map(|e| (e.inode.name.as_str(), e.storage_policy));
+    let wanted = [("own", 2), ("striped", 0), ("sub", 5), ("whole", 5)];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
+}

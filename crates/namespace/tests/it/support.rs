@@ -55,6 +55,8 @@ impl Fs {
         let result = apply(&mut self.store, &entry);
         match &result {
             Ok(_) => self.log.push(entry),
+            // It would stop the NameNode.
+            Err(NamespaceError::Store(error)) => panic!("{error}"),
             Err(_) => assert!(self.store == before, "a refused command changed the store"),
         }
         result
