@@ -365,7 +365,9 @@ impl NameNode {
     pub(crate) fn settle(&mut self, outcome: &Outcome) {
         let removed = match outcome {
             Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => blocks,
-            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed,
+            Outcome::Created { removed, .. }
+            | Outcome::Replaced { removed, .. }
+            | Outcome::Recovery { removed, .. } => removed,
             _ => return,
         };
         for removed in removed {

@@ -244,7 +244,8 @@ impl NameNode {
         self.submit_entry(entry).await
     }
 
-    async fn submit_entry(&self, entry: Entry) -> Result<Outcome, Refusal> {
+    /// Has an entry logged and applied, and copies deleted that only what it took away had wanted.
+    pub(crate) async fn submit_entry(&self, entry: Entry) -> Result<Outcome, Refusal> {
         let (outcome, fewer_copies) = self.ns.submit(entry).await?.without_fewer_copies();
         for file in fewer_copies {
             self.replication_changed(file)?;

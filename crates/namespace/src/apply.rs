@@ -65,6 +65,15 @@ pub enum Outcome {
         /// Those files, which may be in snapshots only.
         fewer_copies: Vec<InodeId>,
     },
+    /// As `Created`, and snapshots keep the file that it replaced with fewer copies.
+    Replaced {
+        /// As in `Created`.
+        status: Box<FileStatus>,
+        /// As in `Created`.
+        removed: Vec<RemovedBlock>,
+        /// As in `Reclaimed`.
+        fewer_copies: Vec<InodeId>,
+    },
     /// `UpdateBlockForPipeline`: the stamp that was given out.
     Stamp(GenerationStamp),
     /// `RecoverLease` and `ReleaseLease`.
@@ -138,6 +147,7 @@ encode_enum!(Outcome {
     16 => SnapshotCreated(value),
     24 => CacheDirective(value),
     32 => Reclaimed { done, blocks, more, fewer_copies },
+    33 => Replaced { status, removed, fewer_copies },
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
@@ -147,9 +157,9 @@ impl Outcome {
     /// Keeps of the blocks to delete those that `keep` says.
     pub(crate) fn retain_removed(&mut self, keep: impl FnMut(&RemovedBlock) -> bool) {
         match self {
-            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => {
-                removed.retain(keep);
-            }
+            Outcome::Created { removed, .. }
+            | Outcome::Replaced { removed, .. }
+            | Outcome::Recovery { removed, .. } => removed.retain(keep),
             Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => {
                 blocks.retain(keep);
             }
@@ -162,14 +172,22 @@ impl Outcome {
         if files.is_empty() {
             return;
         }
-        match self {
+        *self = match std::mem::replace(self, Outcome::Done) {
             Outcome::Removed { done, blocks, more } => {
-                let (done, blocks, more) = (*done, std::mem::take(blocks), *more);
-                *self = Outcome::Reclaimed { done, blocks, more, fewer_copies: files };
+                Outcome::Reclaimed { done, blocks, more, fewer_copies: files }
             }
-            Outcome::Reclaimed { fewer_copies, .. } => fewer_copies.append(&mut files),
-            _ => {}
-        }
+            Outcome::Created { status, removed } => {
+                Outcome::Replaced { status, removed, fewer_copies: files }
+            }
+            mut other => {
+                if let Outcome::Reclaimed { fewer_copies, .. }
+                | Outcome::Replaced { fewer_copies, .. } = &mut other
+                {
+                    fewer_copies.append(&mut files);
+                }
+                other
+            }
+        };
     }
 
     /// Without the files of which fewer copies are wanted, and with those.
@@ -177,6 +195,9 @@ impl Outcome {
         match self {
             Outcome::Reclaimed { done, blocks, more, fewer_copies } => {
                 (Outcome::Removed { done, blocks, more }, fewer_copies)
+            }
+            Outcome::Replaced { status, removed, fewer_copies } => {
+                (Outcome::Created { status, removed }, fewer_copies)
             }
             other => (other, Vec::new()),
         }

@@ -132,7 +132,9 @@ pub fn of(
     let after = Overlay::over(before, changes);
     let told = Told { before, after: &after, entry };
     let mut events = told.new_directories(changes)?;
-    events.extend(told.of_command(outcome)?);
+    // Copies of what snapshots hold are nothing to tell.
+    let (outcome, _) = outcome.clone().without_fewer_copies();
+    events.extend(told.of_command(&outcome)?);
     events.extend(told.closed(changes)?);
     Ok(events)
 }

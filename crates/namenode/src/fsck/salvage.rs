@@ -50,7 +50,7 @@ impl NameNode {
     /// Has a command of a user logged and applied that came by HTTP.
     async fn submit_for(&self, caller: &Caller, command: Command) -> Result<Outcome, Refusal> {
         let entry = cairn_namespace::Entry { caller: caller.clone(), ..self.own_entry(command) };
-        let outcome = self.ns.submit(entry).await?;
+        let outcome = self.submit_entry(entry).await?;
         self.settle(&outcome);
         Ok(outcome)
     }

@@ -3,7 +3,9 @@
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, start};
+use crate::cluster::{
+    CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish, start,
+};
 
 const HOLDER: &str = "writer";
 
@@ -208,6 +210,37 @@ async fn copies_that_only_a_snapshot_wanted_go_with_it() {
     assert!(answer.result);
     assert_eq!(deletions(&datanodes).await, Vec::<u64>::new());
     delete_snapshot(&client).await;
+    assert_eq!(deletions(&datanodes).await, [last.block_id; 2]);
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_that_only_the_file_wanted_go_when_it_is_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    let request = pb::CreateRequestProto { replication: 1, ..create_request("/d/f", HOLDER) };
+    let _: pb::CreateResponseProto = client.call("create", &request).await.unwrap();
+    let located = client.add_block("/d/f", HOLDER, None).await;
+    let last = finish(&datanodes, &located, 7, None).await;
+    assert!(client.complete("/d/f", HOLDER, Some(last.clone())).await);
+    take(&client, "/d", Some("s")).await;
+    let request = pb::SetReplicationRequestProto { src: "/d/f".to_string(), replication: 3 };
+    let _: pb::SetReplicationResponseProto = client.call("setReplication", &request).await.unwrap();
+    for datanode in &datanodes {
+        let replica = pb::BlockProto {
+            block_id: last.block_id,
+            gen_stamp: last.generation_stamp,
+            num_bytes: last.num_bytes,
+        };
+        datanode.received(replica, Some(7)).await;
+    }
+    assert_eq!(deletions(&datanodes).await, Vec::<u64>::new());
+    let create_flag = pb::CreateFlagProto::Create as u32 | pb::CreateFlagProto::Overwrite as u32;
+    let request = pb::CreateRequestProto { create_flag, ..create_request("/d/f", HOLDER) };
+    let _: pb::CreateResponseProto = client.call("create", &request).await.unwrap();
     assert_eq!(deletions(&datanodes).await, [last.block_id; 2]);
     node.shutdown().await;
 }

@@ -10,6 +10,8 @@ use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_owner::SetOwner;
+use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot};
 use cairn_namespace::store::StoreTxn;
 use cairn_namespace::{Caller, Command, Entry, evaluate};
 
@@ -99,4 +101,21 @@ fn files_are_told_to_open_and_close() {
     assert_eq!(told(&mut fs, root(), complete), ["close /f Some(10)"]);
     let concat = Concat { target: "/f".into(), sources: vec!["/g".into()] };
     assert_eq!(told(&mut fs, root(), concat), ["append /f false", "unlink /g", "close /f None"]);
+}
+
+#[test]
+fn what_snapshots_keep_with_fewer_copies_is_told_like_anything_else() {
+    let mut fs = Fs::new();
+    for path in ["/d/f", "/d/g"] {
+        fs.write(path, &[5]);
+    }
+    fs.ok(AllowSnapshot { path: "/d".into() });
+    fs.ok(CreateSnapshot { path: "/d".into(), name: "s".into() });
+    for path in ["/d/f", "/d/g"] {
+        fs.ok(SetReplication { path: path.into(), replication: 5 });
+    }
+    let delete = Delete { path: "/d/f".into(), recursive: false };
+    assert_eq!(told(&mut fs, root(), delete), ["unlink /d/f"]);
+    let over = Create { overwrite: true, ..create("/d/g") };
+    assert_eq!(told(&mut fs, root(), over), ["create file /d/g root overwrite true"]);
 }

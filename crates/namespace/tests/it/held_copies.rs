@@ -1,7 +1,9 @@
 //! How many copies are wanted of what snapshots hold.
 
-use crate::support::Fs;
+use crate::support::{Fs, create};
+use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
 use cairn_namespace::{InodeId, Outcome, query};
@@ -27,7 +29,7 @@ fn give_up(fs: &mut Fs, name: &str) -> Vec<InodeId> {
 
 fn fewer(outcome: Outcome) -> Vec<InodeId> {
     let (outcome, files) = outcome.without_fewer_copies();
-    assert!(matches!(outcome, Outcome::Removed { done: true, .. }));
+    assert!(matches!(outcome, Outcome::Removed { done: true, .. } | Outcome::Created { .. }));
     files
 }
 
@@ -73,4 +75,30 @@ fn what_only_snapshots_have_needs_what_they_saw() {
     assert_eq!(wanted(&fs, block), 3);
     assert_eq!(give_up(&mut fs, "s"), []);
     assert_eq!(query::get_block(&fs.store, block).unwrap(), None);
+}
+
+/// Source: Hadoop 3.5.0 `FSDirDeleteOp#delete`, by which a file that is overwritten goes too.
+#[test]
+fn a_file_that_is_overwritten_wants_what_snapshots_saw() {
+    let over = || Create { overwrite: true, ..create("/d/f") };
+    let (mut fs, file, block) = taken();
+    set(&mut fs, 5);
+    assert_eq!(fewer(fs.ok(over())), [file]);
+    assert_eq!(wanted(&fs, block), 3);
+    let (mut fs, _, _) = taken();
+    set(&mut fs, 1);
+    assert_eq!(fewer(fs.ok(over())), []);
+    assert_eq!(fewer(fs.ok(over())), [], "no snapshot has it");
+}
+
+/// Source: Hadoop 3.5.0 `FSDirRenameOp.RenameOperation#cleanDst`.
+#[test]
+fn a_file_that_another_is_moved_over_wants_what_snapshots_saw() {
+    let (mut fs, file, block) = taken();
+    set(&mut fs, 5);
+    fs.write("/d/g", &[1]);
+    let rename =
+        RenameTo { src: "/d/g".into(), dst: "/d/f".into(), overwrite: true, to_trash: false };
+    assert_eq!(fewer(fs.ok(rename)), [file]);
+    assert_eq!(wanted(&fs, block), 3);
 }
