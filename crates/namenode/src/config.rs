@@ -249,6 +249,8 @@ pub struct NameNodeConfig {
     pub lazy_persist_scrub_interval: Duration,
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
+    /// How many of them are kept; 0 for any number. Key `cairn.namenode.retrycache.max-entries`.
+    pub retry_cache_max: u64,
 
     /// What reads blocks for `fsck -move`, which fails without. No Hadoop key.
     pub salvager: Option<Arc<dyn Salvager>>,
@@ -341,6 +343,7 @@ impl Default for NameNodeConfig {
             lease_recheck_interval: Duration::from_secs(2),
             lazy_persist_scrub_interval: Duration::from_secs(300),
             retry_cache_expiry: Duration::from_secs(600),
+            retry_cache_max: 1 << 20,
             salvager: None,
             properties: Vec::new(),
         }

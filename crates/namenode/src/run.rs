@@ -272,6 +272,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         replication_max: config.max_replication,
         access_time_precision_ms: ms(config.access_time_precision),
         retry_expiry_ms: ms(config.retry_cache_expiry),
+        retry_entries_max: config.retry_cache_max,
         lease_soft_limit_ms: ms(config.lease_soft_limit),
         lease_hard_limit_ms: ms(config.lease_hard_limit),
         default_policy: config.ec_default_policy.clone(),

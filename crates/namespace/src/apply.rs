@@ -246,7 +246,7 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Change
     })?;
     snapshot::capture::capture(store, &mut overlay, &mut outcome)?;
     if let Some(call) = call {
-        retry::remember(&mut overlay, call, entry.now_ms, settings.retry_expiry_ms, &outcome)?;
+        retry::remember(&mut overlay, call, entry.now_ms, &settings, &outcome)?;
     }
     Ok((outcome, overlay.into_changes()?))
 }

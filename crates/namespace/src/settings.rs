@@ -36,6 +36,8 @@ pub struct Settings {
     pub access_time_precision_ms: u64,
     /// How long the outcome of a call is kept (`dfs.namenode.retrycache.expirytime.millis`).
     pub retry_expiry_ms: u64,
+    /// How many of them are kept; 0 for any number (`cairn.namenode.retrycache.max-entries`).
+    pub retry_entries_max: u64,
     /// After this a lease can be taken over by another writer, in ms.
     pub lease_soft_limit_ms: u64,
     /// After this the NameNode closes the holder's files, in ms
@@ -127,6 +129,12 @@ trait FromNumber: Sized {
     fn from_number(number: u64) -> Option<Self>;
 }
 
+impl FromNumber for u64 {
+    fn from_number(number: u64) -> Option<u64> {
+        Some(number)
+    }
+}
+
 impl FromNumber for bool {
     fn from_number(number: u64) -> Option<bool> {
         (number <= 1).then_some(number == 1)
@@ -154,6 +162,7 @@ encode_settings! {
     2 posix_acl_inheritance: bool = true,
     3 xattrs_enabled: bool = true,
     4 type_quotas_enabled: bool = true,
+    5 retry_entries_max: u64 = 0,
 }
 
 impl Default for Settings {
@@ -169,6 +178,7 @@ impl Default for Settings {
             replication_max: 512,
             access_time_precision_ms: 3_600_000,
             retry_expiry_ms: 600_000,
+            retry_entries_max: 1 << 20,
             lease_soft_limit_ms: 60_000,
             lease_hard_limit_ms: 20 * 60_000,
             default_policy: "RS-6-3-1024k".to_string(),

@@ -29,6 +29,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     let lazy = "dfs.namenode.lazypersist.file.scrub.interval.sec";
     conf.seconds(lazy, &mut c.lazy_persist_scrub_interval)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
+    conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Ok(c)

@@ -274,6 +274,33 @@ fn a_repeated_call_gets_its_first_outcome_after_a_restart() {
     assert_eq!(names(&again), numbered(1));
 }
 
+#[test]
+fn the_same_calls_are_forgotten_before_and_after_a_restart() {
+    let settings = || Settings { retry_entries_max: 3, ..Settings::default() };
+    let few = || NamesystemOptions { settings: settings(), ..options() };
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open_with(dir.path(), few());
+    let remove = |namesystem: &Namesystem, number: i32| {
+        let call = Some(CallId { client_id: [3; 16], call_id: number });
+        let delete = Delete { path: format!("/{number:04}"), recursive: true };
+        let outcome = namesystem.submit_blocking(Entry { call, ..entry(delete) }).unwrap();
+        matches!(outcome, Outcome::Removed { done: true, .. })
+    };
+    for number in 0..5 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+        assert!(remove(&namesystem, number as i32));
+    }
+    let image = copy(dir.path());
+    let again = open_with(image.path(), few());
+    assert_eq!(dump(&again), dump(&namesystem));
+    for namesystem in [&namesystem, &again] {
+        assert_eq!([4, 3, 2].map(|number| remove(namesystem, number)), [true; 3]);
+        assert_eq!([0, 1].map(|number| remove(namesystem, number)), [false; 2]);
+        assert!(!remove(namesystem, 2), "it made room");
+    }
+    assert_eq!(dump(&again), dump(&namesystem));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_callers_share_the_log() {
     let dir = tempfile::tempdir().unwrap();

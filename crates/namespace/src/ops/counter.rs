@@ -29,6 +29,8 @@ pub(crate) enum Counter {
     CacheDirective,
     /// How often a quota was set.
     QuotasSet,
+    /// Outcomes that are kept for calls that come again.
+    Retries,
 }
 
 impl Counter {
@@ -44,6 +46,7 @@ impl Counter {
             Counter::SnapshotId => b"snapshot-id",
             Counter::CacheDirective => b"cache-directive",
             Counter::QuotasSet => b"quotas-set",
+            Counter::Retries => b"retries",
         }
     }
 
@@ -58,7 +61,8 @@ impl Counter {
             | Counter::Snapshots
             | Counter::SnapshotId
             | Counter::CacheDirective
-            | Counter::QuotasSet => 0,
+            | Counter::QuotasSet
+            | Counter::Retries => 0,
         }
     }
 }

@@ -58,10 +58,13 @@ fn settings_that_differ_from_what_they_were_are_numbered() {
         assert_eq!(Entry::from_bytes(&entry.to_bytes()).as_ref(), Ok(&entry));
         hex(&entry.to_bytes()).replace(PREFIX, "")
     };
-    let plain = bytes(Settings::default());
-    let off = bytes(Settings { acls_enabled: false, ..Settings::default() });
+    let before = || Settings { retry_entries_max: 0, ..Settings::default() };
+    let plain = bytes(before());
+    let off = bytes(Settings { acls_enabled: false, ..before() });
     assert!(plain.starts_with("0101") && plain.ends_with("808080020120808001"), "{plain}");
     assert_eq!(off, format!("0103{}010100", &plain[4..]));
+    let bounded = bytes(Settings { retry_entries_max: 300, ..before() });
+    assert_eq!(bounded, format!("0103{}0105ac02", &plain[4..]));
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Calls that come again, and what need not be in the log.
 
 use crate::support::{Fs, create, root};
+use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::set_permission::SetPermission;
-use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, evaluate};
+use cairn_namespace::store::{StoreRead, StoreTxn, Table};
+use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, evaluate};
 
 fn call(call_id: i32) -> Option<CallId> {
     Some(CallId { client_id: [1; 16], call_id })
@@ -67,8 +69,64 @@ fn outcomes_are_forgotten_after_their_time() {
     assert_eq!(cache_len(&fs), 1);
 }
 
+#[test]
+fn the_oldest_outcomes_go_when_there_are_too_many() {
+    let settings = |most| Settings { retry_entries_max: most, ..Settings::default() };
+    let mut fs = Fs::with(settings(3));
+    let delete = |name: i32| Command::from(Delete { path: format!("/{name}"), recursive: false });
+    let run = |fs: &mut Fs, id: i32| {
+        let outcome = fs.submit(root(), call(id), delete(id)).unwrap();
+        matches!(outcome, Outcome::Removed { done: true, .. })
+    };
+    for id in 1..=5 {
+        fs.mkdirs(&format!("/{id}"));
+        assert!(run(&mut fs, id));
+        assert_eq!(cache_len(&fs), 3.min(id as usize));
+    }
+    assert_eq!([3, 4, 5].map(|id| run(&mut fs, id)), [true; 3]);
+    // They are carried out anew, and what was oldest makes room.
+    assert_eq!([1, 3].map(|id| run(&mut fs, id)), [false; 2]);
+    assert_eq!([5, 1, 3].map(|id| run(&mut fs, id)), [true, false, false]);
+    assert_eq!(cache_len(&fs), 3);
+    // A lower bound is reached with the calls that come.
+    fs.ok(Configure { settings: settings(0) });
+    for id in 10..30 {
+        run(&mut fs, id);
+    }
+    assert_eq!(cache_len(&fs), 23);
+    fs.ok(Configure { settings: settings(4) });
+    let lens = (30..38).map(|id| {
+        run(&mut fs, id);
+        cache_len(&fs)
+    });
+    assert_eq!(lens.collect::<Vec<_>>(), [20, 17, 14, 11, 8, 5, 4, 4]);
+    // What expires is not counted any more either.
+    fs.now_ms += 600_001;
+    for (id, len) in [(40, 1), (41, 2), (42, 3), (43, 4), (44, 4)] {
+        run(&mut fs, id);
+        assert_eq!(cache_len(&fs), len);
+    }
+}
+
+/// Stores of before have outcomes that nobody counted.
+#[test]
+fn outcomes_that_are_not_counted_go_first() {
+    let mut fs = Fs::with(Settings { retry_entries_max: 2, ..Settings::default() });
+    for id in 1..=3_u8 {
+        let key = [&[9; 16][..], &[0, 0, 0, id]].concat();
+        let age = [&(1000 + u64::from(id)).to_be_bytes()[..], &key].concat();
+        fs.store.put(Table::Retry, &key, b"").unwrap();
+        fs.store.put(Table::RetryAge, &age, b"").unwrap();
+    }
+    fs.now_ms = 0;
+    for (id, len) in [(1, 4), (2, 5), (3, 2), (4, 2), (5, 2)] {
+        let nothing = Delete { path: "/none".into(), recursive: false };
+        fs.submit(root(), call(id), nothing.into()).unwrap();
+        assert_eq!(cache_len(&fs), len, "{id}");
+    }
+}
+
 fn cache_len(fs: &Fs) -> usize {
-    use cairn_namespace::store::{StoreRead, Table};
     let mut count = 0;
     fs.store
         .scan(Table::Retry, &[], &[], &mut |_, _| {
