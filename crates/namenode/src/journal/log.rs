@@ -141,12 +141,14 @@ impl Log {
         let Some((&last_first, _)) = segments.split_last() else {
             return Err(gap(dir, applied + 1, 0));
         };
-        if segments[0] > applied + 1 {
+        // What lies before the segment with the next entry is in the store, whatever became of it.
+        let begun = segments.partition_point(|first| *first <= applied + 1);
+        let Some(start) = begun.checked_sub(1) else {
             return Err(gap(dir, applied + 1, segments[0]));
-        }
-        let mut next = segments[0];
+        };
+        let mut next = segments[start];
         let mut end = HEADER_LEN as u64;
-        for &first in &segments {
+        for &first in &segments[start..] {
             let path = segment_path(dir, first);
             if first != next {
                 return Err(gap(&path, next, first));

@@ -257,6 +257,30 @@ fn checkpoints_shorten_the_log() {
     assert_eq!(names(&open(dir.path())), numbered(96));
 }
 
+/// The log's end is lost and the store has it: the start begins a log behind it, and is killed before the old one is
+/// gone.
+#[test]
+fn a_start_that_replaces_the_log_can_be_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    for number in 0..3 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    drop(namesystem);
+    let old = segments(dir.path()).pop().unwrap();
+    let cut = fs::read(&old).unwrap();
+    let cut = &cut[..cut.len() - 1];
+    fs::write(&old, cut).unwrap();
+    drop(open(dir.path()));
+    assert!(!old.exists());
+    fs::write(&old, cut).unwrap();
+    let again = open(dir.path());
+    assert_eq!(names(&again), numbered(3));
+    again.submit_blocking(mkdir(3)).unwrap();
+    drop(again);
+    assert_eq!(names(&open(dir.path())), numbered(4));
+}
+
 #[test]
 fn a_repeated_call_gets_its_first_outcome_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
