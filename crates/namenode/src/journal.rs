@@ -7,13 +7,15 @@
 //!
 //! [`check`] looks for damage in what nobody reads.
 //!
-//! Formats: `docs/on-disk.md`. Crash tests: `tests/it/journal.rs`.
+//! Formats: `docs/on-disk.md`. Crash tests: `journal/tests.rs`, `tests/it/journal.rs`, `tests/it/every_command.rs`.
 
 mod check;
 mod frame;
 mod log;
 mod recent;
 mod rollback;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};

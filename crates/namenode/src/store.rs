@@ -22,7 +22,9 @@ use checked_file::CheckedFile;
 use gaps::WORTH;
 use kept::Kept;
 use layer::Layer;
-use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase, TableDefinition};
+use redb::{
+    Database, Durability, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition,
+};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -60,10 +62,19 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates the file. `cache_len` bounds redb's cache, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
+        Store::open_through(path, cache_len, |file| file)
+    }
+
+    /// As [`Store::open`]; what `wrap` makes of the file is asked instead of it.
+    pub(crate) fn open_through<F: StorageBackend>(
+        path: &Path,
+        cache_len: usize,
+        wrap: impl FnOnce(CheckedFile) -> F,
+    ) -> Result<Store, StoreError> {
         let (file, is_known) = CheckedFile::open(path).map_err(backend)?;
         let mut builder = Database::builder();
         let builder = builder.set_cache_size(cache_len);
-        let mut database = builder.create_with_backend(file).map_err(backend)?;
+        let mut database = builder.create_with_backend(wrap(file)).map_err(backend)?;
         // What is known block by block is compared when it is read.
         if !is_known && !database.check_integrity().map_err(backend)? {
             return Err(StoreError::Corrupt {

@@ -179,6 +179,12 @@ impl Log {
         Ok(Log { dir, namespace_id, segments, file, len: end, next, synced: true })
     }
 
+    /// The same log with another file for what is appended next.
+    #[cfg(test)]
+    pub fn onto(self, file: File) -> Log {
+        Log { file, ..self }
+    }
+
     /// Bytes of the open segment.
     pub fn segment_len(&self) -> u64 {
         self.len

@@ -22,7 +22,7 @@ const UNKNOWN: u32 = 0;
 
 /// A file whose blocks are compared with what was written, or first read.
 #[derive(Debug)]
-pub(super) struct CheckedFile {
+pub(crate) struct CheckedFile {
     path: PathBuf,
     file: FileBackend,
     crcs: Mutex<Crcs>,
