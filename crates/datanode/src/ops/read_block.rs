@@ -2,7 +2,7 @@
 
 use super::send::Range;
 use crate::dataset::ReadView;
-use crate::error::Result;
+use crate::error::{DataNodeError, Result};
 use crate::node::{Node, SOURCE_BUFFER};
 use crate::protocol;
 use crate::server::answer_error;
@@ -24,19 +24,20 @@ pub(crate) async fn serve(
             Ok(view) => view,
             Err(error) => {
                 node.note_read_error(&block, &error);
-                return answer_error(stream, "opReadBlock", &error).await;
+                return refuse(stream, &error).await;
             }
         };
     let range = match range(&view, &request) {
         Ok(range) => range,
-        Err(error) => return answer_error(stream, "opReadBlock", &error).await,
+        Err(error) => return refuse(stream, &error).await,
     };
     if request.header.client_name.is_empty() {
         // Another DataNode, for a rebuild, as with Hadoop's `StripedBlockReader`.
         stream.writer.set_send_buffer(SOURCE_BUFFER).map_err(TransferError::from)?;
     }
     node.dataset.note_read_in_memory(block.id);
-    stream.writer.send_message(&range.answer()).await?;
+    // It travels with the first packet.
+    stream.writer.hold_message(&range.answer());
     let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
     sent.inspect_err(|error| node.note_read_error(&block, error))?;
     if request.caching_strategy.is_some_and(|hints| hints.drop_behind == Some(true)) {
@@ -48,6 +49,11 @@ pub(crate) async fn serve(
         node.suspect_block(block.id);
     }
     Ok(verdict.is_ok())
+}
+
+/// Says why nothing is read, and closes: who sleeps until the bytes are there is woken by that.
+async fn refuse(stream: &mut TransferStream, error: &DataNodeError) -> Result<bool> {
+    answer_error(stream, "opReadBlock", error).await.map(|_| false)
 }
 
 fn range<'a>(view: &'a ReadView, request: &OpReadBlockProto) -> Result<Range<'a>> {

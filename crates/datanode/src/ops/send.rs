@@ -85,13 +85,18 @@ impl<'a> Range<'a> {
         let chunk = self.checksum.chunk_len as u64;
         let step = (packet_len as u64 / chunk).max(1) * chunk;
         let (mut crcs, mut offset, mut seqno) = (Vec::new(), self.from, 0);
+        if offset == self.to {
+            return Ok(out.send_packet(&self.header(self.to, 0, 0), &[], &[]).await?);
+        }
         while offset < self.to {
             let end = (offset + step).min(self.to);
             if self.checksum.kind != ChecksumKind::Null {
                 self.view.crcs(offset, end, &mut crcs)?;
             }
             let header = self.header(offset, seqno, (end - offset) as u32);
-            let sent = out.send_packet_from_file(&header, &crcs, &self.view.data, offset).await;
+            let last = (end == self.to).then(|| self.header(end, seqno + 1, 0));
+            let data = &self.view.data;
+            let sent = out.send_packet_from_file(&header, &crcs, data, offset, last.as_ref()).await;
             sent.map_err(|error| match error {
                 TransferError::File(source) => self.view.damaged(source),
                 error => error.into(),
@@ -101,7 +106,7 @@ impl<'a> Range<'a> {
             }
             (offset, seqno) = (end, seqno + 1);
         }
-        Ok(out.send_packet(&self.header(self.to, seqno, 0), &[], &[]).await?)
+        Ok(())
     }
 
     fn header(&self, offset: u64, seqno: i64, data_len: u32) -> PacketHeader {

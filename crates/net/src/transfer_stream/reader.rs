@@ -1,6 +1,6 @@
 //! What the peer sends: operations, messages, packets.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -230,6 +230,62 @@ impl TransferReader {
         self.buffer.advance(early);
         self.read_exact(&mut into[early..], what).await?;
         Ok(PlacedPacket { header, checksums, apart: None })
+    }
+
+    /// Goes on to fill the parts in order, of which the first `got` bytes are filled, until `needed` are; returns
+    /// how many are then, which may be more: each system call takes what there is room for. Less come only at the
+    /// end of the stream. Where the socket's buffer has a known size, nobody is woken before most of the needed bytes
+    /// are there, or the peer has closed.
+    ///
+    /// A future that is dropped half-way loses what it has read: give the connection up then.
+    pub async fn read_parts(
+        &mut self,
+        parts: [&mut [u8]; 3],
+        mut got: usize,
+        needed: usize,
+        what: &'static str,
+    ) -> Result<usize, TransferError> {
+        let mut slices = parts.map(IoSliceMut::new);
+        let mut room = &mut slices[..];
+        IoSliceMut::advance_slices(&mut room, got);
+        while got < needed {
+            if let (Some(first), false) = (room.first_mut(), self.buffer.is_empty()) {
+                let count = first.len().min(self.buffer.len());
+                self.buffer.copy_to_slice(&mut first[..count]);
+                IoSliceMut::advance_slices(&mut room, count);
+                got += count;
+                continue;
+            }
+            let count = match self.stream.try_read_vectored(room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wake_at(needed - got)?;
+                    let after = self.read_timeout;
+                    let waited = timeout(after, self.stream.readable()).await;
+                    waited.map_err(|_| TransferError::Timeout { what, after })??;
+                    continue;
+                }
+                count => count?,
+            };
+            if count == 0 {
+                break;
+            }
+            IoSliceMut::advance_slices(&mut room, count);
+            got += count;
+        }
+        Ok(got)
+    }
+
+    /// Gives the memory for packets back, if nothing in it waits to be read: for connections that idle.
+    pub fn give_memory_back(&mut self) {
+        if self.buffer.is_empty() && self.buffer.capacity() > SMALL {
+            self.buffer = BytesMut::new();
+        }
+    }
+
+    /// Gives back bytes that came, in front of what comes next.
+    pub fn unread(&mut self, bytes: &[u8]) {
+        let rest = std::mem::replace(&mut self.buffer, BytesMut::from(bytes));
+        self.buffer.unsplit(rest);
     }
 
     /// Waits for the peer to close, discarding up to `limit` bytes it may still send; false when it

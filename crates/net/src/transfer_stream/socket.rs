@@ -1,6 +1,6 @@
 //! The socket under a connection: TCP, or a UNIX domain socket to a DataNode on this machine.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,6 +43,10 @@ impl Socket {
 
     pub(super) fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
         either!(self, stream => stream.try_read_buf(into))
+    }
+
+    pub(super) fn try_read_vectored(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        either!(self, stream => stream.try_read_vectored(parts))
     }
 
     pub(super) fn try_write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -103,7 +107,7 @@ impl Socket {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let mut data = [0];
-            let mut parts = [io::IoSliceMut::new(&mut data)];
+            let mut parts = [IoSliceMut::new(&mut data)];
             let flags = RecvFlags::CMSG_CLOEXEC;
             let count = rustix::net::recvmsg(self.as_fd(), &mut parts, &mut control, flags)?.bytes;
             let mut fds = Vec::new();

@@ -72,7 +72,7 @@ async fn check_packets(lens: &[(usize, usize)], send_file: Option<SendFile>) {
             if send_file.is_some() {
                 let at = file.metadata().expect("metadata").len();
                 file.write_all(&bytes).expect("room");
-                a.writer.send_packet_from_file(&header, &checksums, &file, at).await
+                a.writer.send_packet_from_file(&header, &checksums, &file, at, None).await
             } else {
                 a.writer.send_packet(&header, &checksums, &bytes).await
             }
@@ -407,7 +407,7 @@ async fn a_file_that_is_too_short_is_an_error() {
         let (mut raw, mut b) = raw_pair(&TransferOptions { send_file, ..options() }).await;
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[1, 2, 3]).expect("room");
-        let sent = b.writer.send_packet_from_file(&header(0, 4), &[], &file, 0).await;
+        let sent = b.writer.send_packet_from_file(&header(0, 4), &[], &file, 0, None).await;
         let error = sent.expect_err("one byte is missing");
         let kind = io::ErrorKind::UnexpectedEof;
         assert!(matches!(&error, TransferError::File(error) if error.kind() == kind), "{error}");
@@ -442,4 +442,59 @@ async fn waiting_for_the_end() {
     let (_raw, mut b) = raw_pair(&options()).await;
     b.reader.set_timeout(Duration::from_millis(20));
     assert!(!b.reader.wait_closed(10).await);
+}
+
+#[tokio::test]
+async fn what_is_held_goes_out_in_front_of_the_next_and_an_end_behind_it() {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    let bytes = pattern(70_000, 3);
+    file.write_all(&bytes).expect("room");
+    for send_file in [SendFile::Always, SendFile::Never] {
+        let (mut a, mut b) = pair(&TransferOptions { send_file, ..options() }).await;
+        let status = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
+        for _ in 0..2 {
+            a.writer.hold_message(&status);
+            let last = PacketHeader { last_packet: true, ..header(1, 0) };
+            let first = header(0, bytes.len());
+            let sent = a.writer.send_packet_from_file(&first, b"crcs", &file, 0, Some(&last));
+            let (sent, ()) = tokio::join!(sent, async {
+                let held: ClientReadStatusProto =
+                    b.reader.read_message("held").await.expect("held");
+                assert_eq!(held, status);
+                let packet = b.reader.read_packet().await.expect("a packet");
+                assert_eq!((packet.header, &packet.data[..]), (first, &bytes[..]));
+                let packet = b.reader.read_packet().await.expect("its end");
+                assert_eq!((packet.header, packet.raw.len()), (last, 31));
+            });
+            sent.expect("sent");
+        }
+    }
+}
+
+#[tokio::test]
+async fn parts_are_filled_in_order_and_can_be_given_back() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    let bytes = pattern(150_000, 5);
+    raw.write_all(&bytes).await.expect("room");
+    let (mut head, mut into, mut tail) = (vec![0; 700], vec![0; 100_000], vec![0; 31]);
+    let parts = [&mut head[..], &mut into, &mut tail];
+    let some = b.reader.read_parts(parts, 0, 800, "parts").await.expect("some");
+    assert!((800..=100_731).contains(&some), "{some}");
+    let parts = [&mut head[..], &mut into, &mut tail];
+    let got = b.reader.read_parts(parts, some, 100_731, "parts").await.expect("all");
+    assert_eq!(got, 100_731);
+    assert!([&head[..], &into, &tail].concat() == bytes[..got]);
+    for part in [&tail, &into, &head] {
+        b.reader.unread(part);
+    }
+    // Some of what was given back, then what the socket has, and the end.
+    let (mut head, mut into) = (vec![0; 50_000], vec![0; 60_000]);
+    let parts = [&mut head[..], &mut [], &mut into];
+    let got = b.reader.read_parts(parts, 0, 110_000, "parts").await.expect("all");
+    assert_eq!(got, 110_000);
+    assert!([&head[..], &into].concat() == bytes[..got]);
+    drop(raw);
+    let parts = [&mut head[..], &mut into, &mut []];
+    let got = b.reader.read_parts(parts, 0, 110_000, "parts").await.expect("some");
+    assert!(got == 40_000 && head[..got] == bytes[110_000..]);
 }

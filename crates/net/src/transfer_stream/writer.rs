@@ -21,7 +21,7 @@ use super::{TransferError, TransferOptions};
 use crate::file_read;
 
 /// The sending direction of a connection. Nothing is held back: what a method was given has been
-/// handed to the kernel when it returns.
+/// handed to the kernel when it returns, except by [`TransferWriter::hold_message`].
 ///
 /// A future that is dropped half-way leaves a torn message behind: give the connection up then.
 pub struct TransferWriter {
@@ -30,6 +30,8 @@ pub struct TransferWriter {
     send_file: bool,
     /// What was last read from a file to be sent.
     buffer: Vec<u8>,
+    /// What goes in front of what is sent next.
+    held: Vec<u8>,
 }
 
 impl TransferWriter {
@@ -39,7 +41,8 @@ impl TransferWriter {
         options: &TransferOptions,
     ) -> TransferWriter {
         let write_timeout = options.write_timeout;
-        TransferWriter { stream, write_timeout, send_file, buffer: Vec::new() }
+        let (buffer, held) = (Vec::new(), Vec::new());
+        TransferWriter { stream, write_timeout, send_file, buffer, held }
     }
 
     /// Changes how long a write waits for room.
@@ -59,9 +62,15 @@ impl TransferWriter {
         self.send(&bytes).await
     }
 
+    /// Has a length-delimited message sent with what is sent next, in the same system call. For what the
+    /// peer need not know before.
+    pub fn hold_message(&mut self, message: &impl Message) {
+        rpc::put_delimited(message, &mut self.held);
+    }
+
     /// Sends bytes that are already encoded, such as [`super::Packet::raw`].
     pub async fn send(&mut self, bytes: &[u8]) -> Result<(), TransferError> {
-        self.send_parts([bytes, &[], &[]]).await
+        self.send_parts([bytes, &[], &[], &[]]).await
     }
 
     /// Sends a packet. Panics when `data` is not as long as the header says (caller's bug).
@@ -73,11 +82,12 @@ impl TransferWriter {
     ) -> Result<(), TransferError> {
         assert_eq!(header.data_len as usize, data.len(), "the packet's data");
         let head = header.encode(checksums.len());
-        self.send_parts([head.as_ref(), checksums, data]).await
+        self.send_parts([head.as_ref(), checksums, data, &[]]).await
     }
 
     /// Sends a packet whose data are the `header.data_len` bytes of `file` from `offset` on, by
-    /// `sendfile` or by reading them, as [`super::SendFile`] says.
+    /// `sendfile` or by reading them, as [`super::SendFile`] says; and right behind it the packet without
+    /// data and checksums that `end` describes, if there is one.
     ///
     /// Fails with `UnexpectedEof` when the file ends before; the packet is torn then.
     pub async fn send_packet_from_file(
@@ -86,25 +96,30 @@ impl TransferWriter {
         checksums: &[u8],
         file: &File,
         offset: u64,
+        end: Option<&PacketHeader>,
     ) -> Result<(), TransferError> {
         let len = header.data_len as usize;
+        let head = header.encode(checksums.len());
+        let end = end.map(|end| end.encode(0));
+        let end = end.as_ref().map_or(&[][..], |end| end.as_ref());
         // The kernel would wait for the disk on this thread; what is read ahead shows at the end.
         let is_cold = || len > 0 && file_read::is_cold(file, offset + len as u64 - 1);
         if !self.send_file || is_cold() {
             let mut data = std::mem::take(&mut self.buffer);
             data.resize(len, 0);
             file_read::read_exact_at(file, &mut data, offset).map_err(TransferError::File)?;
-            let sent = self.send_packet(header, checksums, &data).await;
+            let sent = self.send_parts([head.as_ref(), checksums, &data, end]).await;
             self.buffer = data;
             return sent;
         }
-        let head = header.encode(checksums.len());
-        let mut start = head.as_ref().to_vec();
+        let mut start = std::mem::take(&mut self.held);
+        start.extend_from_slice(head.as_ref());
         start.extend_from_slice(checksums);
         // The kernel is told that more follows, or the head would travel in a segment of its own.
         let more = if len == 0 { SendFlags::empty() } else { SendFlags::MORE };
         self.send_flagged(&start, SendFlags::NOSIGNAL | more).await?;
-        self.send_file(file, offset, len).await
+        self.send_file(file, offset, len).await?;
+        self.send(end).await
     }
 
     /// Sends one byte, and up to two descriptors with it. Only over a UNIX domain socket.
@@ -133,9 +148,17 @@ impl TransferWriter {
         let _ = SockRef::from(&*self.stream).shutdown(Shutdown::Both);
     }
 
-    /// Writes all parts in order, in as few system calls as the socket allows.
-    async fn send_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), TransferError> {
-        let mut slices = parts.map(IoSlice::new);
+    /// Writes what was held back and all parts in order, in as few system calls as the socket allows.
+    async fn send_parts(&mut self, parts: [&[u8]; 4]) -> Result<(), TransferError> {
+        let mut held = std::mem::take(&mut self.held);
+        let [a, b, c, d] = parts;
+        self.write_all([&held, a, b, c, d].map(IoSlice::new)).await?;
+        held.clear();
+        self.held = held;
+        Ok(())
+    }
+
+    async fn write_all(&self, mut slices: [IoSlice<'_>; 5]) -> Result<(), TransferError> {
         let mut unsent = &mut slices[..];
         IoSlice::advance_slices(&mut unsent, 0);
         while !unsent.is_empty() {
