@@ -167,6 +167,7 @@ impl StripeRead {
         if span.is_empty() {
             return Ok(asks);
         }
+        let for_themselves = asks.len();
         let mut sources = 0;
         for unit in self.by_preference(&span) {
             if sources == self.k {
@@ -179,7 +180,28 @@ impl StripeRead {
         if sources < self.k && missing_for_good {
             return Err(NotEnoughUnits { left: sources, needed: self.k });
         }
-        Ok(asks)
+        Ok(self.joined(asks, for_themselves))
+    }
+
+    /// Makes one of asks that join: of the first `count`, which are for what is wanted, and those behind them,
+    /// which are for decoding.
+    fn joined(&mut self, mut asks: Vec<Ask>, count: usize) -> Vec<Ask> {
+        for more in asks.split_off(count) {
+            let joins = |ask: &&mut Ask| {
+                let (a, b) = (&ask.range_in_cell, &more.range_in_cell);
+                ask.unit == more.unit && (a.end == b.start || b.end == a.start)
+            };
+            let Some(ask) = asks.iter_mut().find(joins) else {
+                asks.push(more);
+                continue;
+            };
+            let asked = &mut self.units[more.unit.as_usize()].asked;
+            asked.retain(|range| *range != ask.range_in_cell && *range != more.range_in_cell);
+            let (a, b) = (&ask.range_in_cell, &more.range_in_cell);
+            ask.range_in_cell = a.start.min(b.start)..a.end.max(b.end);
+            asked.push(ask.range_in_cell.clone());
+        }
+        asks
     }
 
     /// An answer to an [`Ask`] came, whole and with good checksums.

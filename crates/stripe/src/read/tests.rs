@@ -167,6 +167,23 @@ fn a_failure_widens_what_was_asked_for_by_what_is_missing_only() {
 }
 
 #[test]
+fn what_joins_is_asked_for_at_once() {
+    let geometry = Geometry::new(3, 2, CELL);
+    let mut reader = Reader::new(&geometry, 3 * CELL, 5..13, &health(5, 1));
+    reader.ask().unwrap();
+    let ask = |unit, range| Ask { unit: UnitIndex(unit), range_in_cell: range };
+    // Unit 1 has 0..5 of what is wanted, and 5..8 of what unit 0 is decoded from.
+    assert_eq!(reader.asked, [ask(1, 0..8), ask(2, 5..8), ask(3, 5..8)]);
+    for _ in 0..3 {
+        assert_eq!(reader.plan.progress(), Progress::Waiting);
+        reader.answer(0);
+    }
+    let sources = [1, 2, 3].map(UnitIndex).to_vec();
+    let decode = Decode { sources, lost: vec![UnitIndex(0)], range_in_cell: 5..8 };
+    assert_eq!(reader.plan.progress(), Progress::Decode(decode));
+}
+
+#[test]
 fn a_late_unit_is_not_waited_for_but_may_still_win() {
     let geometry = Geometry::new(3, 2, CELL);
     let wanted = 0..geometry.stripe_len();
