@@ -1,10 +1,12 @@
 //! Packets to be written: pooled memory with room for data and checksums, filled once, then shared
 //! without copying between the socket, the encoder and a possible resend.
 //!
-//! The pool is the bound on a stream's memory: who wants another packet waits for one to be dropped.
+//! The pool is the bound on a stream's memory: who wants another packet waits for one to be dropped. What a
+//! burst took beyond what a stream usually needs is given back.
 
 use bytes::Bytes;
 use cairn_codec::crc::{ChecksumKind, chunk_crcs};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -22,6 +24,10 @@ pub(crate) struct PacketPool {
     permits: Arc<Semaphore>,
     packet_len: usize,
     checksums: Checksums,
+    /// Packets whose memory is kept for the next ones.
+    keep: usize,
+    /// Packets that have memory.
+    held: AtomicUsize,
 }
 
 /// A packet's memory, given back to its pool when dropped.
@@ -46,10 +52,27 @@ pub(crate) struct Packet {
 }
 
 impl PacketPool {
-    /// A pool of `count` packets of up to `packet_len` bytes of data, which must be whole chunks.
-    pub(crate) fn new(packet_len: usize, count: usize, checksums: Checksums) -> Arc<PacketPool> {
+    /// A pool of `count` packets of up to `packet_len` bytes of data, which must be whole chunks. The memory of
+    /// `keep` of them is kept when nobody uses it.
+    pub(crate) fn new(
+        packet_len: usize,
+        count: usize,
+        keep: usize,
+        checksums: Checksums,
+    ) -> Arc<PacketPool> {
         let permits = Arc::new(Semaphore::new(count));
-        Arc::new(PacketPool { free: Mutex::default(), permits, packet_len, checksums })
+        let (free, held) = Default::default();
+        Arc::new(PacketPool { free, permits, packet_len, checksums, keep, held })
+    }
+
+    /// Bytes of memory that the packets have, used or not.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed) * self.memory_len()
+    }
+
+    /// Bytes of memory of one packet.
+    fn memory_len(&self) -> usize {
+        self.packet_len + self.checksums.kind.total_len(self.checksums.chunk_len, self.packet_len)
     }
 
     /// An empty packet for at most `limit` bytes; waits until one of the pool is free.
@@ -58,9 +81,8 @@ impl PacketPool {
         let permit = permit.expect("the semaphore is never closed");
         let free = self.free.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
         let bytes = free.unwrap_or_else(|| {
-            let checksums = self.checksums;
-            let crcs = checksums.kind.total_len(checksums.chunk_len, self.packet_len);
-            vec![0; self.packet_len + crcs].into_boxed_slice()
+            self.held.fetch_add(1, Ordering::Relaxed);
+            vec![0; self.memory_len()].into_boxed_slice()
         });
         let memory = Memory { bytes, pool: self.clone(), _permit: permit };
         Filling { memory, len: 0, limit: limit.min(self.packet_len) }
@@ -119,8 +141,12 @@ impl AsRef<[u8]> for Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.pool.free.lock().unwrap_or_else(|poison| poison.into_inner()).push(bytes);
+        let mut free = self.pool.free.lock().unwrap_or_else(|poison| poison.into_inner());
+        if self.pool.held.load(Ordering::Relaxed) > self.pool.keep {
+            self.pool.held.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            free.push(std::mem::take(&mut self.bytes));
+        }
     }
 }
 
@@ -132,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_packet_is_checked_by_chunks_and_its_memory_used_again() {
-        let pool = PacketPool::new(16, 1, CHECKSUMS);
+        let pool = PacketPool::new(16, 1, 1, CHECKSUMS);
         let mut filling = pool.take(10).await;
         assert_eq!(filling.put(b"0123456789abcdef"), 10);
         assert!(filling.is_full());
@@ -148,5 +174,21 @@ mod tests {
         assert!(waiting.await.is_err(), "the copy still holds the memory");
         drop(copy);
         assert_eq!(pool.take(16).await.seal().data.as_ptr(), address);
+    }
+
+    #[tokio::test]
+    async fn memory_beyond_what_is_kept_is_given_back() {
+        let pool = PacketPool::new(16, 8, 3, CHECKSUMS);
+        let mut taken = Vec::new();
+        for _ in 0..8 {
+            taken.push(pool.take(16).await);
+        }
+        assert_eq!(pool.held(), 8 * 32, "data and a checksum for each four bytes");
+        taken.truncate(2);
+        assert_eq!(pool.held(), 3 * 32);
+        taken.push(pool.take(16).await);
+        assert_eq!(pool.held(), 3 * 32, "the one that was kept");
+        taken.clear();
+        assert_eq!(pool.held(), 3 * 32);
     }
 }

@@ -125,6 +125,16 @@ impl FileWriter {
         }
     }
 
+    /// Bytes of memory that the stream has for packets now, used or kept for the next ones. At most
+    /// `stream_buffer_len` and two stripes, whichever is more, with the packets' checksums; for replicated
+    /// files `packets_in_flight` packets and two.
+    pub fn buffered_len(&self) -> usize {
+        match &self.kind {
+            Kind::Replicated(writer) => writer.buffered_len(),
+            Kind::Striped(writer) => writer.buffered_len(),
+        }
+    }
+
     /// Writes what is buffered and ends the file. Acknowledged means that enough DataNodes have it
     /// to survive what the policy promises.
     pub async fn close(mut self) -> Result<()> {

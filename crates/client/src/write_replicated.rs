@@ -11,6 +11,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+/// Packets whose memory is kept while fewer are on their way.
+const KEPT_PACKETS: usize = 32;
+
 /// The writer of one replicated file.
 pub(crate) struct ReplicatedWriter {
     path: String,
@@ -38,7 +41,7 @@ impl ReplicatedWriter {
             last.as_ref().map_or(file.status.len, |l| l.block.offset_in_file + block_len);
         // What waits for acknowledgement, what waits to be sent, and what is being filled.
         let count = file.fs.config().packets_in_flight.max(1) + 2;
-        let pool = PacketPool::new(file.packet_len, count, file.checksums);
+        let pool = PacketPool::new(file.packet_len, count, KEPT_PACKETS.min(count), file.checksums);
         let (commands, queue) = mpsc::channel(count);
         let path = file.path.clone();
         let packet_len = file.packet_len as u64;
@@ -67,6 +70,10 @@ impl ReplicatedWriter {
 
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    pub(crate) fn buffered_len(&self) -> usize {
+        self.pool.held()
     }
 
     pub(crate) async fn write(&mut self, mut data: &[u8]) -> Result<()> {

@@ -86,7 +86,9 @@ impl StripedWriter {
         let per_stripe = geometry.units() * cell_len.div_ceil(packet_len);
         let wanted = file.fs.config().stream_buffer_len / packet_len;
         let packets = wanted.max(MIN_STRIPES * per_stripe);
-        let pool = PacketPool::new(packet_len, packets, file.checksums);
+        // The data of a stripe wait for its parity, and each unit has a packet on its way and one that follows.
+        let keep = geometry.k() * cell_len.div_ceil(packet_len) + 2 * geometry.units();
+        let pool = PacketPool::new(packet_len, packets, keep, file.checksums);
         let codec = file.fs.codec(&policy)?;
         Ok(StripedWriter {
             file,
@@ -112,6 +114,10 @@ impl StripedWriter {
 
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    pub(crate) fn buffered_len(&self) -> usize {
+        self.pool.held()
     }
 
     pub(crate) async fn write(&mut self, data: &[u8]) -> Result<()> {
