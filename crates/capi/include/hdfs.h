@@ -170,7 +170,6 @@ struct hdfsHedgedReadMetrics {
   uint64_t hedgedReadOpsWin;
   uint64_t hedgedReadOpsInCurThread;
 };
-/* ENOTSUP: hedged reads are not counted. */
 int hdfsGetHedgedReadMetrics(hdfsFS fs, struct hdfsHedgedReadMetrics **metrics);
 void hdfsFreeHedgedReadMetrics(struct hdfsHedgedReadMetrics *metrics);
 

@@ -73,12 +73,16 @@ pub struct ClientConfig {
     /// `dfs.client.write.exclude.nodes.cache.expiry.interval.millis`.
     pub excluded_node_expiry: Duration,
     /// The longest that a read waits for a replica or unit before it asks others as well; recent
-    /// answers make it shorter. No Hadoop key: its striped reads wait for
-    /// `dfs.client.socket-timeout`.
+    /// answers make it shorter. `cairn.client.hedge-after`, else
+    /// `dfs.client.hedged.read.threshold.millis`.
     pub hedge_after: Duration,
+    /// Reads that may ask others as well at the same time; 0: none does, and a DataNode that hangs is
+    /// waited for as long as for `socket_timeout`. `dfs.client.hedged.read.threadpool.size`, 0 in Hadoop.
+    pub hedged_reads: usize,
     /// Data bytes that a striped stream may hold in its buffers, at least two stripes.
     pub stream_buffer_len: usize,
-    /// Connections to DataNodes kept for the next read. `dfs.client.socketcache.capacity`.
+    /// Connections to DataNodes kept for the next read. `dfs.client.socketcache.capacity`, 16 in Hadoop: a
+    /// striped read has one for each unit.
     pub idle_connections: usize,
     /// How long they are kept. `dfs.client.socketcache.expiryMsec`.
     pub idle_connection_expiry: Duration,
@@ -126,8 +130,9 @@ impl Default for ClientConfig {
             hanging_unit_timeout: Duration::from_secs(10),
             excluded_node_expiry: Duration::from_secs(600),
             hedge_after: Duration::from_millis(500),
+            hedged_reads: 64,
             stream_buffer_len: 24 * 1024 * 1024,
-            idle_connections: 64,
+            idle_connections: 256,
             idle_connection_expiry: Duration::from_secs(3),
             domain_socket: None,
             short_circuit: false,

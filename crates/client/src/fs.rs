@@ -6,22 +6,25 @@ mod namespace;
 pub use namespace::Listing;
 
 use crate::config::ClientConfig;
+use crate::datanode::hedges::Hedges;
 use crate::datanode::local::LocalReplicas;
-use crate::datanode::pace::Paces;
+use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::pool::ConnectionPool;
+use crate::datanode::scratch::Scratch;
 use crate::datanode::silent::SilentNodes;
 use crate::error::{ClientError, Result};
 use crate::lease::Leases;
 use crate::protocol::convert;
 use crate::protocol::namenode::NameNode;
 use crate::read::FileReader;
-use crate::types::{ChecksumMode, CreateOptions, FileChecksum};
+use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum};
 use crate::write::FileWriter;
 use cairn_codec::{Codec, CodecKind};
 use cairn_stripe::{CodecName, Policy, Schema};
 use cairn_wire::proto::hdfs::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// A connection to a file system, as one user.
 ///
@@ -41,11 +44,25 @@ pub(crate) struct Inner {
     pub connections: ConnectionPool,
     pub local: LocalReplicas,
     pub silent: SilentNodes,
+    pub hedges: Hedges,
+    pub scratch: Scratch,
     /// Of positional reads.
     pub paces: Paces,
     /// Of whole cells that are read in order.
     pub cell_paces: Paces,
     codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
+}
+
+impl Inner {
+    /// What to expect of a DataNode.
+    pub(crate) fn expect(&self, paces: &Paces, addr: &DataNodeAddr, now: Instant) -> Expected {
+        self.silent.expect(addr).max(paces.expect(addr, now))
+    }
+
+    /// Whether every DataNode is expected to answer in time.
+    pub(crate) fn is_all_timely(&self, paces: &Paces) -> bool {
+        self.silent.is_clear() && paces.is_clear()
+    }
 }
 
 impl FileSystem {
@@ -79,6 +96,8 @@ impl FileSystem {
             connections,
             local: LocalReplicas::default(),
             silent,
+            hedges: Hedges::default(),
+            scratch: Scratch::default(),
             paces,
             cell_paces,
             codecs,
@@ -143,6 +162,13 @@ impl FileSystem {
     /// Opens a file for reading.
     pub async fn open(&self, path: &str) -> Result<FileReader> {
         FileReader::open(self.clone(), path).await
+    }
+
+    /// How often a read asked others because an answer was late, and how often one of those was quicker.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSHedgedReadMetrics`.
+    pub fn hedged_reads(&self) -> (u64, u64) {
+        self.inner.hedges.counts()
     }
 
     /// The checksum of a file as `hdfs dfs -checksum` has it, computed by the DataNodes; `None` for

@@ -3,6 +3,7 @@
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+use crate::datanode::read_into::Shape;
 use crate::datanode::silent::is_silence;
 use crate::datanode::visible_len;
 use crate::error::{ClientError, Result};
@@ -16,7 +17,9 @@ use cairn_stripe::{BlockId, Policy};
 use cairn_wire::proto::hdfs::{
     LocatedBlockProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto,
 };
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -30,7 +33,7 @@ pub(crate) const REFRESHES: u32 = 3;
 /// The wait before that.
 pub(crate) const REFRESH_WAIT: Duration = Duration::from_millis(300);
 
-/// Pieces that a sequential read may be ahead: packets of replicas, cells of groups.
+/// Packets of replicas that a sequential read may be ahead. Cells of groups are read ahead by unit.
 const AHEAD: usize = 4;
 
 /// An open file. Positional reads may run at the same time as each other; a sequential read needs
@@ -45,6 +48,8 @@ pub struct FileReader {
 struct Stream {
     chunks: mpsc::Receiver<Result<Bytes>>,
     current: Bytes,
+    /// Bytes of memory of the cells of a group that are at hand or used.
+    held: Arc<AtomicUsize>,
     task: AbortHandle,
 }
 
@@ -122,6 +127,12 @@ impl FileReader {
         Ok(Some(chunk))
     }
 
+    /// Bytes of memory that a sequential read of an erasure coded file has for cells now, used or kept for the next
+    /// ones: at most `stream_buffer_len` and three stripes, whichever is more, and three cells.
+    pub fn buffered_len(&self) -> usize {
+        self.stream.as_ref().map_or(0, |stream| stream.held.load(Ordering::Relaxed))
+    }
+
     /// Gives up what was read ahead, and the connections for it.
     pub fn unbuffer(&mut self) {
         self.stream = None;
@@ -175,9 +186,25 @@ pub(crate) struct OpenedFile {
     pub path: String,
     pub len: u64,
     pub policy: Option<Policy>,
+    /// What answers to positional reads look like.
+    pub shape: Shape,
     located: Mutex<Arc<LocatedFile>>,
-    /// Replicas and units not to be tried again: the block, and the DataNode's identity.
-    bad: Mutex<HashSet<(BlockId, String)>>,
+    /// Replicas and units not to be tried again: the block, and the DataNodes' identities.
+    bad: Mutex<HashMap<BlockId, Vec<String>>>,
+}
+
+/// A block of an open file, with its locations as they were known when it was asked for.
+pub(crate) struct LocatedRef {
+    file: Arc<LocatedFile>,
+    index: usize,
+}
+
+impl Deref for LocatedRef {
+    type Target = Located;
+
+    fn deref(&self) -> &Located {
+        &self.file.blocks[self.index]
+    }
 }
 
 impl OpenedFile {
@@ -203,6 +230,7 @@ impl OpenedFile {
             path: path.to_string(),
             len,
             policy: located.policy.clone(),
+            shape: Shape::default(),
             located: Mutex::new(Arc::new(located)),
             bad: Mutex::default(),
             fs,
@@ -210,14 +238,19 @@ impl OpenedFile {
     }
 
     /// The block that holds a byte of the file.
-    pub(crate) fn block_at(&self, offset: u64) -> Result<Located> {
-        let located = self.located.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
-        let holds = |block: &&Located| {
+    pub(crate) fn block_at(&self, offset: u64) -> Result<LocatedRef> {
+        let file = self.located.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
+        let holds = |block: &Located| {
             let start = block.block.offset_in_file;
             (start..start + block.block.block.len).contains(&offset)
         };
+        // They come in the order of the file, where nothing is amiss.
+        let behind = file.blocks.partition_point(|block| block.block.offset_in_file <= offset);
+        let likely = behind.checked_sub(1).filter(|index| holds(&file.blocks[*index]));
+        let found = likely.or_else(|| file.blocks.iter().position(holds));
         let what = || format!("{}: no block holds byte {offset}", self.path);
-        located.blocks.iter().find(holds).cloned().ok_or_else(|| ClientError::Protocol(what()))
+        let index = found.ok_or_else(|| ClientError::Protocol(what()))?;
+        Ok(LocatedRef { file, index })
     }
 
     /// Asks for the locations of the block at `offset` anew, and gives all of its replicas another
@@ -242,12 +275,12 @@ impl OpenedFile {
         drop(located);
         self.fs.inner.silent.forget();
         let group = old.block.block.id.group();
-        self.bad_set().retain(|(block, _)| block.group() != group);
+        self.bad_nodes().retain(|block, _| block.group() != group);
         Ok(())
     }
 
     pub(crate) fn is_bad(&self, block: BlockId, addr: &DataNodeAddr) -> bool {
-        self.bad_set().contains(&(block, addr.uuid.clone()))
+        self.bad_nodes().get(&block).is_some_and(|nodes| nodes.contains(&addr.uuid))
     }
 
     /// Leaves a replica or unit out from now on. One with bad bytes is reported to the NameNode.
@@ -263,7 +296,7 @@ impl OpenedFile {
             }
             (_, addr) => tracing::warn!(%block, %addr, %error, "left out of this read"),
         }
-        self.bad_set().insert((block.id, location.addr.uuid.clone()));
+        self.bad_nodes().entry(block.id).or_default().push(location.addr.uuid.clone());
         if matches!(error, ClientError::Checksum { .. }) {
             let report = report_bad(self.fs.clone(), block, located, index);
             tokio::spawn(async move {
@@ -274,7 +307,7 @@ impl OpenedFile {
         }
     }
 
-    fn bad_set(&self) -> std::sync::MutexGuard<'_, HashSet<(BlockId, String)>> {
+    fn bad_nodes(&self) -> std::sync::MutexGuard<'_, HashMap<BlockId, Vec<String>>> {
         self.bad.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
@@ -284,19 +317,23 @@ impl OpenedFile {
     }
 
     fn stream_range(self: &Arc<Self>, start: u64, end: u64) -> Stream {
-        let (sink, chunks) = mpsc::channel(AHEAD);
-        let file = self.clone();
+        let ahead = if self.policy.is_some() { 1 } else { AHEAD };
+        let (sink, chunks) = mpsc::channel(ahead);
+        let held = Arc::<AtomicUsize>::default();
+        let (file, counted) = (self.clone(), held.clone());
         let task = tokio::spawn(async move {
             let done = match &file.policy {
                 None => read_replicated::stream(&file, start..end, &sink).await,
-                Some(policy) => read_striped::stream(&file, policy, start..end, &sink).await,
+                Some(policy) => {
+                    read_striped::stream(&file, policy, start..end, &sink, counted).await
+                }
             };
             if let Err(error) = done {
                 // The reader may have gone.
                 let _ = sink.send(Err(error)).await;
             }
         });
-        Stream { chunks, current: Bytes::new(), task: task.abort_handle() }
+        Stream { chunks, current: Bytes::new(), held, task: task.abort_handle() }
     }
 
     async fn read_at(self: &Arc<Self>, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -321,7 +358,8 @@ impl OpenedFile {
         let mut filled = 0;
         while filled < buf.len() {
             let at = offset + filled as u64;
-            let block = self.block_at(at)?.block;
+            let located = self.block_at(at)?;
+            let block = &located.block;
             let left = block.offset_in_file + block.block.len - at;
             let count = left.min((buf.len() - filled) as u64) as usize;
             let part = &mut buf[filled..filled + count];

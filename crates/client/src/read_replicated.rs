@@ -2,17 +2,19 @@
 //!
 //! Source: Hadoop 3.5.0 `DFSInputStream`.
 
+use crate::datanode::hedges::Hedge;
 use crate::datanode::pace::Expected;
-use crate::datanode::read_block::{BlockReader, read_whole};
+use crate::datanode::read_block::BlockReader;
+use crate::datanode::read_into::read_into;
 use crate::datanode::read_range::ReadRange;
+use crate::datanode::reads::{Place, Reads};
 use crate::error::{ClientError, Result};
 use crate::protocol::convert::Located;
-use crate::read::{OpenedFile, REFRESHES};
+use crate::read::{LocatedRef, OpenedFile, REFRESHES};
 use bytes::Bytes;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 /// Sends the bytes of a range of the file in order.
 pub(crate) async fn stream(
@@ -22,7 +24,8 @@ pub(crate) async fn stream(
 ) -> Result<()> {
     let mut at = range.start;
     while at < range.end {
-        let block = file.block_at(at)?.block;
+        let located = file.block_at(at)?;
+        let block = &located.block;
         let end = (block.offset_in_file + block.block.len).min(range.end);
         let mut source = Source::new(file, at..end);
         while let Some(chunk) = source.next().await? {
@@ -39,8 +42,9 @@ pub(crate) async fn stream(
 pub(crate) async fn read_at(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<()> {
     let mut refreshes = 0;
     loop {
-        match race(file, offset, buf.len() as u64).await {
-            Ok(bytes) => {
+        match race(file, offset, buf).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(bytes)) => {
                 buf.copy_from_slice(&bytes);
                 return Ok(());
             }
@@ -52,54 +56,78 @@ pub(crate) async fn read_at(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> R
 }
 
 /// Bytes of one block from one replica; when its answer is late, the next one is asked as well, and
-/// the first to answer serves.
-async fn race(file: &OpenedFile, offset: u64, len: u64) -> Result<Vec<u8>> {
+/// the first to answer serves. Returns the bytes if they could not be put into `buf`, because the late one had it.
+async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<Vec<u8>>> {
     let located = file.block_at(offset)?;
     let block = &located.block.block;
     let inner = &file.fs.inner;
-    let longest = inner.config.hedge_after;
+    let (began, longest) = (Instant::now(), inner.config.hedge_after);
     let mut untried = candidates(file, &located).into_iter();
     let mut next = untried.next();
-    let mut reads = JoinSet::new();
+    let len = buf.len();
+    let mut memory = Some(buf);
+    let mut reads = Reads::new();
     let mut out: Vec<usize> = Vec::new();
+    let mut hedge: Option<Hedge<'_>> = None;
     let mut last = "no location".to_string();
+    let mut is_doubtful = next.is_some_and(|index| {
+        let addr = &located.block.locations[index].addr;
+        inner.expect(&inner.paces, addr, began) == Expected::Uncertain
+    });
     loop {
-        if let Some(index) = next.take() {
+        while let Some(index) = next.take() {
             let range = ReadRange {
                 block: block.clone(),
                 token: located.token(index),
                 offset: offset - located.block.offset_in_file,
-                len,
+                len: len as u64,
             };
-            let addr = located.block.locations[index].addr.clone();
-            let read = read_whole(inner.clone(), addr, range);
-            reads.spawn(async move {
+            let addr = &located.block.locations[index].addr;
+            let apart = || Place::Apart(inner.scratch.take(len));
+            let mut place = memory.take().map_or_else(apart, Place::Caller);
+            reads.push(async move {
                 let start = Instant::now();
-                let answer = read.await;
-                (index, start.elapsed(), answer)
+                let answer = read_into(inner, addr, &range, &file.shape, place.bytes_mut()).await;
+                (index, start.elapsed(), place, answer)
             });
             out.push(index);
+            // Nobody knows whether it is quick again: the next one is asked beside it.
+            if std::mem::take(&mut is_doubtful) {
+                hedge = inner.hedges.begin(inner.config.hedged_reads);
+                next = hedge.as_ref().and_then(|_| untried.next());
+            }
         }
         let bound = if untried.len() > 0 { inner.paces.bound(longest) } else { Duration::MAX };
-        match tokio::time::timeout(bound, reads.join_next()).await {
-            Ok(Some(Ok((index, wait, Ok(bytes))))) => {
-                inner.paces.answered(&located.block.locations[index].addr, wait, longest);
-                return Ok(bytes);
+        match tokio::time::timeout(bound, reads.next()).await {
+            Ok(Some((index, wait, place, Ok(())))) => {
+                let addr = &located.block.locations[index].addr;
+                inner.paces.answered(addr, wait, longest);
+                inner.silent.answered(addr);
+                if let (Some(hedge), Some(late)) = (hedge, out.first().filter(|i| **i != index)) {
+                    let late = &located.block.locations[*late].addr;
+                    inner.paces.overran(late, began, Instant::now());
+                    hedge.won();
+                }
+                return Ok(match place {
+                    Place::Caller(_) => None,
+                    Place::Apart(bytes) => Some(bytes),
+                });
             }
-            Ok(Some(Ok((index, _, Err(error))))) => {
+            Ok(Some((index, _, place, Err(error)))) => {
                 file.mark_bad(&located, index, &error);
+                if let Place::Caller(given_back) = place {
+                    memory = Some(given_back);
+                }
                 out.retain(|asked| *asked != index);
                 last = error.to_string();
                 next = untried.next();
             }
-            Ok(Some(Err(panic))) => return Err(ClientError::Protocol(panic.to_string())),
             Ok(None) => return Err(ClientError::NoReplica { block: block.to_string(), last }),
             Err(_) => {
-                let now = Instant::now();
-                out.iter().for_each(|index| {
-                    inner.paces.overran(&located.block.locations[*index].addr, now);
-                });
-                next = untried.next();
+                if hedge.is_none() {
+                    hedge = inner.hedges.begin(inner.config.hedged_reads);
+                }
+                next = hedge.as_ref().and_then(|_| untried.next());
             }
         }
     }
@@ -113,7 +141,8 @@ fn candidates(file: &OpenedFile, located: &Located) -> Vec<usize> {
     let mut order: Vec<usize> = (0..locations.len()).filter(|index| !is_bad(index)).collect();
     order.sort_by_key(|index| {
         let addr = &locations[*index].addr;
-        (inner.silent.is_avoided(addr), inner.paces.expect(addr, now) == Expected::Slow)
+        let is_silent = inner.silent.expect(addr) != Expected::Timely;
+        (is_silent, inner.paces.expect(addr, now) == Expected::Slow)
     });
     order
 }
@@ -123,7 +152,7 @@ struct Source<'a> {
     file: &'a OpenedFile,
     /// What is still to be read, as offsets in the file.
     range: Range<u64>,
-    reader: Option<(BlockReader, Located, usize)>,
+    reader: Option<(BlockReader, LocatedRef, usize)>,
     refreshes: u32,
 }
 
@@ -156,7 +185,7 @@ impl<'a> Source<'a> {
     }
 
     /// Opens the first replica that answers; asks for new locations when none does.
-    async fn open(&mut self) -> Result<(BlockReader, Located, usize)> {
+    async fn open(&mut self) -> Result<(BlockReader, LocatedRef, usize)> {
         let mut last = "no location".to_string();
         loop {
             let located = self.file.block_at(self.range.start)?;

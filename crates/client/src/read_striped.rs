@@ -14,8 +14,7 @@ pub(crate) use sequential::stream;
 use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::read_range::ReadRange;
 use crate::error::ClientError;
-use crate::protocol::convert::Located;
-use crate::read::OpenedFile;
+use crate::read::{LocatedRef, OpenedFile};
 use crate::types::{Block, DataNodeAddr};
 use cairn_codec::Codec;
 use cairn_stripe::read::{NotEnoughUnits, UnitHealth};
@@ -26,7 +25,7 @@ use std::time::Instant;
 /// One block group of an open file.
 struct Group<'a> {
     file: &'a OpenedFile,
-    located: Located,
+    located: LocatedRef,
     geometry: Geometry,
     codec: Arc<Codec>,
 }
@@ -54,16 +53,17 @@ impl<'a> Group<'a> {
         locations
             .filter(|(_, location)| location.unit == unit)
             .map(|(index, location)| (index, &location.addr))
-            .find(|(_, addr)| !self.file.is_bad(self.internal(unit).id, addr))
+            .find(|(_, addr)| !self.file.is_bad(self.located.block.block.id.internal(unit), addr))
     }
 
     /// What is known of each unit now. Units of silent and slow DataNodes count as lost if there are
     /// enough others.
     fn health(&self, paces: &Paces, now: Instant) -> Vec<UnitHealth> {
-        let silent = &self.file.fs.inner.silent;
+        let inner = &self.file.fs.inner;
         let units = (0..self.geometry.units() as u8).map(UnitIndex);
+        let is_all_timely = inner.is_all_timely(paces);
         let answers = |(_, addr): (usize, &DataNodeAddr)| {
-            !silent.is_avoided(addr) && paces.expect(addr, now) != Expected::Slow
+            is_all_timely || inner.expect(paces, addr, now) != Expected::Slow
         };
         let known: Vec<Option<bool>> = units.map(|unit| self.location(unit).map(answers)).collect();
         let is_enough =

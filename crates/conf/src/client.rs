@@ -69,6 +69,9 @@ fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     conf.number(retries, &mut c.add_block_retries)?;
     let delay = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms";
     conf.millis(delay, &mut c.add_block_delay)?;
+    let hedged = "dfs.client.hedged.read";
+    conf.number(&format!("{hedged}.threadpool.size"), &mut c.hedged_reads)?;
+    conf.millis(&format!("{hedged}.threshold.millis"), &mut c.hedge_after)?;
     conf.millis("cairn.client.hedge-after", &mut c.hedge_after)
 }
 
@@ -122,6 +125,22 @@ mod tests {
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));
+    }
+
+    #[test]
+    fn hadoops_keys_bound_hedged_reads() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://nn");
+        let hedging = |conf: &Configuration| {
+            let c = read(conf).unwrap();
+            (c.hedged_reads, c.hedge_after)
+        };
+        assert_eq!(hedging(&conf), (64, Duration::from_millis(500)));
+        conf.set("dfs.client.hedged.read.threadpool.size", "0");
+        conf.set("dfs.client.hedged.read.threshold.millis", "20");
+        assert_eq!(hedging(&conf), (0, Duration::from_millis(20)));
+        conf.set("cairn.client.hedge-after", "70");
+        assert_eq!(hedging(&conf).1, Duration::from_millis(70));
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! One connection to a DataNode for one operation, and what it is asked.
 
 pub(crate) mod checksum;
+pub(crate) mod hedges;
 pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod read_block;
+pub(crate) mod read_into;
 pub(crate) mod read_range;
+pub(crate) mod reads;
+pub(crate) mod scratch;
 pub(crate) mod silent;
 pub(crate) mod write_block;
 

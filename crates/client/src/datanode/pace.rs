@@ -1,8 +1,10 @@
 //! How fast DataNodes answer: when to stop waiting for one, and whom not to wait for at all.
 //!
 //! The bound on a wait follows the recent answers of all DataNodes, so that it is milliseconds in a
-//! quick cluster and grows when everything is busy. A DataNode that overran it is read around for a
-//! while, longer each time; then it is tried again beside the others, at nobody's cost.
+//! quick cluster and grows when everything is busy. A DataNode that overran it, and once more when it was
+//! asked again, is read around for a while, longer each time; then it is tried again beside the others, at
+//! nobody's cost. Once says nothing: on busy machines one answer in a hundred is late, and reading around a
+//! DataNode for that makes them busier.
 //! Hadoop 3.5.0 hedges replicated reads after a fixed time (`dfs.client.hedged.read.threshold.millis`)
 //! and striped ones not at all.
 
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Answers that the bound is derived from.
 const RECENT: usize = 64;
 
-/// Fewer say nothing.
+/// Fewer say nothing; after as many more, the bound is derived anew.
 const ENOUGH: usize = 8;
 
 /// A wait may be this many times as long as nine of ten recent ones.
@@ -23,14 +25,14 @@ const TIMES: u32 = 3;
 /// No wait is given up earlier: a busy processor alone can take that long.
 const SHORTEST: Duration = Duration::from_millis(4);
 
-/// How long a DataNode is read around after its first overrun; twice as long after each further one.
+/// How long a DataNode is read around after its second overrun in a row; twice as long after each further one.
 const AVOID_FIRST: Duration = Duration::from_secs(1);
 
 /// Overruns that count; behind them the time grows no more.
 const MOST_STRIKES: u32 = 6;
 
 /// What to expect of a DataNode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Expected {
     /// An answer in time.
     Timely,
@@ -41,7 +43,9 @@ pub(crate) enum Expected {
 }
 
 struct Overruns {
+    /// Overruns by reads that began after the one before was noticed.
     strikes: u32,
+    noted: Instant,
     avoid_until: Instant,
 }
 
@@ -50,6 +54,8 @@ struct State {
     /// The last waits, the oldest overwritten first.
     recent: Vec<Duration>,
     next: usize,
+    /// From nine of ten of them, if there are enough.
+    bound: Option<Duration>,
     overruns: HashMap<String, Overruns>,
 }
 
@@ -62,9 +68,8 @@ pub(crate) struct Paces {
 impl Paces {
     /// An answer came, `wait` after it was asked for.
     pub(crate) fn answered(&self, addr: &DataNodeAddr, wait: Duration, longest: Duration) {
-        let bound = self.bound(longest);
         let mut state = self.lock();
-        if wait <= bound {
+        if !state.overruns.is_empty() && wait <= state.bound.unwrap_or(longest).min(longest) {
             state.overruns.remove(&addr.uuid);
         }
         if state.recent.len() < RECENT {
@@ -74,17 +79,32 @@ impl Paces {
             state.recent[next] = wait;
         }
         state.next = (state.next + 1) % RECENT;
+        if state.next.is_multiple_of(ENOUGH) {
+            let mut recent = state.recent.clone();
+            let place = recent.len() * 9 / 10;
+            let (_, of_ten, _) = recent.select_nth_unstable(place);
+            state.bound = Some((*of_ten * TIMES).max(SHORTEST));
+        }
     }
 
-    /// A DataNode overran the bound, or lost against decoding.
-    pub(crate) fn overran(&self, addr: &DataNodeAddr, now: Instant) {
+    /// A DataNode overran the bound, or lost against decoding, with a read that began at `began`.
+    pub(crate) fn overran(&self, addr: &DataNodeAddr, began: Instant, now: Instant) {
         let mut state = self.lock();
-        let first = Overruns { strikes: 0, avoid_until: now };
-        let overruns = state.overruns.entry(addr.uuid.clone()).or_insert(first);
-        if now >= overruns.avoid_until {
+        let Some(overruns) = state.overruns.get_mut(&addr.uuid) else {
+            let first = Overruns { strikes: 0, noted: now, avoid_until: now };
+            state.overruns.insert(addr.uuid.clone(), first);
+            return;
+        };
+        if began >= overruns.noted && now >= overruns.avoid_until {
             overruns.avoid_until = now + AVOID_FIRST * (1 << overruns.strikes);
             overruns.strikes = (overruns.strikes + 1).min(MOST_STRIKES);
+            overruns.noted = now;
         }
+    }
+
+    /// Whether every DataNode is timely.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.lock().overruns.is_empty()
     }
 
     /// What to expect of a DataNode.
@@ -92,18 +112,14 @@ impl Paces {
         match self.lock().overruns.get(&addr.uuid) {
             None => Expected::Timely,
             Some(overruns) if now < overruns.avoid_until => Expected::Slow,
+            Some(overruns) if overruns.strikes == 0 => Expected::Timely,
             Some(_) => Expected::Uncertain,
         }
     }
 
     /// How long to wait for an answer before others are asked, at most `longest`.
     pub(crate) fn bound(&self, longest: Duration) -> Duration {
-        let mut recent = self.lock().recent.clone();
-        if recent.len() < ENOUGH {
-            return longest;
-        }
-        recent.sort_unstable();
-        (recent[recent.len() * 9 / 10] * TIMES).max(SHORTEST).min(longest)
+        self.lock().bound.unwrap_or(longest).min(longest)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -161,9 +177,13 @@ mod tests {
         let paces = Paces::default();
         let mut now = Instant::now();
         let slow = node("slow");
+        paces.overran(&slow, now, now);
+        assert_eq!(paces.expect(&slow, now), Expected::Timely, "once is no habit");
+        paces.overran(&slow, now - Duration::from_millis(1), now);
+        assert_eq!(paces.expect(&slow, now), Expected::Timely, "of the same moment");
         for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
-            paces.overran(&slow, now);
-            paces.overran(&slow, now);
+            paces.overran(&slow, now, now);
+            paces.overran(&slow, now, now);
             let almost = now + Duration::from_secs(seconds) - Duration::from_millis(1);
             assert_eq!(paces.expect(&slow, almost), Expected::Slow, "{seconds}");
             now += Duration::from_secs(seconds);

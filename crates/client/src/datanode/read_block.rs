@@ -14,7 +14,9 @@ use cairn_codec::crc::{ChecksumKind, verify_chunks};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::{Op, PacketHeader};
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes that are read at once on this machine.
@@ -111,12 +113,10 @@ impl BlockReader {
     /// The next bytes of the range, checked; at the start of `into` if a whole packet of a DataNode fits there, so
     /// that nobody has to copy them.
     pub(crate) async fn next_into(&mut self, into: &mut [u8]) -> Result<Option<Piece>> {
-        if let BlockReader::Remote(reader) = self
-            && let Some(into) = reader.place(into)
-        {
-            return reader.next_into(into).await.map(Some);
+        match self {
+            BlockReader::Remote(reader) => reader.next_piece(into).await,
+            BlockReader::Local(_) => Ok(self.next().await?.map(Piece::Apart)),
         }
-        Ok(self.next().await?.map(Piece::Apart))
     }
 
     /// Ends a read whose range was read whole, so that the connection can be used again.
@@ -134,56 +134,40 @@ impl RemoteReader {
         addr: DataNodeAddr,
         range: &ReadRange,
     ) -> Result<RemoteReader> {
-        let socket = match fs.config.domain_socket_traffic {
-            true => fs.local.socket(&fs.config, &addr),
-            false => None,
-        };
-        let name = socket.as_ref().map(|path| path.to_string_lossy().into_owned());
-        for peer in name.into_iter().chain([addr.xfer_addr()]) {
-            if let Some(stream) = fs.connections.take(&peer) {
-                match RemoteReader::start(fs.clone(), addr.clone(), range, stream, peer).await {
-                    Err(ClientError::DataNode { .. }) => {} // closed meanwhile
-                    done => return done,
-                }
+        let mut dial = Dial::new(&fs, &addr);
+        loop {
+            let (stream, peer, is_kept) = dial.next().await?;
+            match RemoteReader::start(&fs, &addr, range, stream, peer).await {
+                Err(ClientError::DataNode { .. }) if is_kept => {} // closed meanwhile
+                done => return done,
             }
         }
-        if let Some(path) = socket
-            && let Some(stream) = fs.local.connect(&fs.config, &path).await
-        {
-            let peer = path.to_string_lossy().into_owned();
-            return RemoteReader::start(fs, addr, range, stream, peer).await;
-        }
-        let stream = connect(&fs.config, &addr, 1).await?;
-        let peer = addr.xfer_addr();
-        RemoteReader::start(fs, addr, range, stream, peer).await
     }
 
     async fn start(
-        fs: Arc<Inner>,
-        addr: DataNodeAddr,
+        fs: &Arc<Inner>,
+        addr: &DataNodeAddr,
         range: &ReadRange,
         mut stream: TransferStream,
         peer: String,
     ) -> Result<RemoteReader> {
-        let request = OpReadBlockProto {
-            header: ClientOperationHeaderProto {
-                base_header: BaseHeaderProto {
-                    block: convert::block_proto(&range.block),
-                    token: Some(range.token.clone()),
-                    trace_info: None,
-                },
-                client_name: fs.client_name.clone(),
-            },
-            offset: range.offset,
-            len: range.len,
-            send_checksums: Some(true),
-            caching_strategy: Some(CachingStrategyProto { drop_behind: None, readahead: None }),
-        };
-        let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
-        sent.map_err(|error| failure(&addr, error))?;
-        let answer = response(&mut stream, &addr).await?;
-        let (checksum, chunk_len, first) = checksum_info(answer, range)?;
-        Ok(RemoteReader {
+        request(fs, addr, range, &mut stream).await?;
+        let answer = response(&mut stream, addr).await?;
+        let form = checksum_info(answer, range)?;
+        Ok(RemoteReader::new(fs.clone(), addr.clone(), range, stream, peer, form))
+    }
+
+    /// A reader of packets that follow a good answer: how they are checked, bytes of a chunk, and where the first
+    /// packet starts.
+    pub(super) fn new(
+        fs: Arc<Inner>,
+        addr: DataNodeAddr,
+        range: &ReadRange,
+        stream: TransferStream,
+        peer: String,
+        (checksum, chunk_len, first): (ChecksumKind, usize, u64),
+    ) -> RemoteReader {
+        RemoteReader {
             fs,
             addr,
             peer,
@@ -196,7 +180,12 @@ impl RemoteReader {
             last_len: 0,
             at: range.offset,
             end: range.offset + range.len,
-        })
+        }
+    }
+
+    /// Data bytes of the last packet.
+    pub(super) fn last_len(&self) -> usize {
+        self.last_len
     }
 
     /// The next bytes of the range, checked; `None` at its end.
@@ -210,6 +199,14 @@ impl RemoteReader {
             }
         }
         Ok(None)
+    }
+
+    /// The next bytes of the range, checked; at the start of `into` if a whole packet fits there; `None` at its end.
+    pub(super) async fn next_piece(&mut self, into: &mut [u8]) -> Result<Option<Piece>> {
+        match self.place(into) {
+            Some(into) => self.next_into(into).await.map(Some),
+            None => Ok(self.next().await?.map(Piece::Apart)),
+        }
     }
 
     /// The part of `into` that the next packet may be read to; `None` where it would not be whole there.
@@ -277,10 +274,7 @@ impl RemoteReader {
         if !last.header.last_packet || !last.data.is_empty() {
             return;
         }
-        let status = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
-        if self.stream.writer.send_message(&status).await.is_ok() {
-            self.fs.connections.put(self.peer, self.stream);
-        }
+        keep(&self.fs, self.stream, self.peer);
     }
 
     fn verify(&self, data: &[u8], checksums: &[u8]) -> Result<()> {
@@ -301,27 +295,79 @@ impl RemoteReader {
     }
 }
 
-/// All bytes of a range, from one DataNode.
-pub(crate) async fn read_whole(
-    fs: Arc<Inner>,
-    addr: DataNodeAddr,
-    range: ReadRange,
-) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(range.len as usize);
-    let mut reader = BlockReader::open(fs, addr.clone(), &range).await?;
-    while let Some(chunk) = reader.next().await? {
-        bytes.extend_from_slice(&chunk);
+/// The ways to a DataNode, the quickest first.
+pub(super) struct Dial<'a> {
+    fs: &'a Arc<Inner>,
+    addr: &'a DataNodeAddr,
+    socket: Option<PathBuf>,
+    /// Names under which connections may be kept.
+    kept: VecDeque<String>,
+}
+
+impl<'a> Dial<'a> {
+    pub(super) fn new(fs: &'a Arc<Inner>, addr: &'a DataNodeAddr) -> Dial<'a> {
+        let socket = match fs.config.domain_socket_traffic {
+            true => fs.local.socket(&fs.config, addr),
+            false => None,
+        };
+        let name = socket.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let kept = name.into_iter().chain([addr.xfer_addr()]).collect();
+        Dial { fs, addr, socket, kept }
     }
-    if bytes.len() as u64 != range.len {
-        let what = format!("{} from {addr}: {} bytes of {}", range.block, bytes.len(), range.len);
-        return Err(ClientError::Protocol(what));
+
+    /// The next connection, under which name it is kept, and whether it was.
+    pub(super) async fn next(&mut self) -> Result<(TransferStream, String, bool)> {
+        let Dial { fs, addr, .. } = *self;
+        while let Some(peer) = self.kept.pop_front() {
+            if let Some(stream) = fs.connections.take(&peer) {
+                return Ok((stream, peer, true));
+            }
+        }
+        if let Some(path) = &self.socket
+            && let Some(stream) = fs.local.connect(&fs.config, path).await
+        {
+            return Ok((stream, path.to_string_lossy().into_owned(), false));
+        }
+        // Nobody is waited for besides.
+        Ok((connect(&fs.config, addr, 0).await?, addr.xfer_addr(), false))
     }
-    reader.finish().await;
-    Ok(bytes)
+}
+
+/// Asks for a range.
+pub(super) async fn request(
+    fs: &Inner,
+    addr: &DataNodeAddr,
+    range: &ReadRange,
+    stream: &mut TransferStream,
+) -> Result<()> {
+    let request = OpReadBlockProto {
+        header: ClientOperationHeaderProto {
+            base_header: BaseHeaderProto {
+                block: convert::block_proto(&range.block),
+                token: Some(range.token.clone()),
+                trace_info: None,
+            },
+            client_name: fs.client_name.clone(),
+        },
+        offset: range.offset,
+        len: range.len,
+        send_checksums: Some(true),
+        caching_strategy: Some(CachingStrategyProto { drop_behind: None, readahead: None }),
+    };
+    let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
+    sent.map_err(|error| failure(addr, error))
+}
+
+/// Keeps a connection for the next read after one that was read whole. The DataNode is told that it was good
+/// with the next request: it only waits for that meanwhile, and pays for being woken.
+pub(super) fn keep(fs: &Inner, mut stream: TransferStream, peer: String) {
+    stream.reader.give_memory_back();
+    stream.writer.hold_message(&ClientReadStatusProto { status: Status::ChecksumOk as i32 });
+    fs.connections.put(peer, stream);
 }
 
 /// How the block is checked, and where the first packet starts: at a chunk, not behind the range.
-fn checksum_info(
+pub(super) fn checksum_info(
     answer: BlockOpResponseProto,
     range: &ReadRange,
 ) -> Result<(ChecksumKind, usize, u64)> {

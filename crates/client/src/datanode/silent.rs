@@ -1,8 +1,10 @@
 //! DataNodes that could not be reached lately, so that not every block pays for trying them again.
 //!
-//! Only a preference: where nothing else can serve, they are asked all the same.
+//! Only a preference: where nothing else can serve, they are asked all the same. After a while they are tried
+//! again, beside the others.
 //! Source: Hadoop 3.5.0 `DFSInputStream#addToLocalDeadNodes`, `DeadNodeDetector`.
 
+use crate::datanode::pace::Expected;
 use crate::error::ClientError;
 use crate::types::DataNodeAddr;
 use std::collections::HashMap;
@@ -22,14 +24,30 @@ pub(crate) struct SilentNodes {
 impl SilentNodes {
     /// Avoids a DataNode for a while. True if it was not avoided already.
     pub(crate) fn note(&self, addr: &DataNodeAddr) -> bool {
-        let mut since = self.lock();
-        since.retain(|_, since| since.elapsed() < AVOID_FOR);
-        since.insert(addr.uuid.clone(), Instant::now()).is_none()
+        let before = self.lock().insert(addr.uuid.clone(), Instant::now());
+        before.is_none_or(|since| since.elapsed() >= AVOID_FOR)
     }
 
-    /// Whether a DataNode should be asked only when nobody else can serve.
-    pub(crate) fn is_avoided(&self, addr: &DataNodeAddr) -> bool {
-        self.lock().get(&addr.uuid).is_some_and(|since| since.elapsed() < AVOID_FOR)
+    /// A DataNode has answered.
+    pub(crate) fn answered(&self, addr: &DataNodeAddr) {
+        let mut since = self.lock();
+        if !since.is_empty() {
+            since.remove(&addr.uuid);
+        }
+    }
+
+    /// What to expect of a DataNode.
+    pub(crate) fn expect(&self, addr: &DataNodeAddr) -> Expected {
+        match self.lock().get(&addr.uuid) {
+            None => Expected::Timely,
+            Some(since) if since.elapsed() < AVOID_FOR => Expected::Slow,
+            Some(_) => Expected::Uncertain,
+        }
+    }
+
+    /// Whether no DataNode has been silent.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.lock().is_empty()
     }
 
     /// Gives all DataNodes another chance.

@@ -6,7 +6,8 @@ use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::types::DataNodeAddr;
 use bytes::{Buf, Bytes};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
@@ -16,30 +17,59 @@ use tokio::task::AbortHandle;
 pub(super) struct CellPool {
     free: Mutex<Vec<Vec<u8>>>,
     keep: usize,
+    /// Bytes of memory of all cells of the stream, used or kept.
+    held: Arc<AtomicUsize>,
 }
 
-struct PooledCell {
+/// Memory of one cell, which goes back to its pool when dropped.
+pub(super) struct PooledCell {
     bytes: Vec<u8>,
     pool: Arc<CellPool>,
 }
 
 impl CellPool {
-    /// Keeps the memory of up to `keep` cells.
-    pub(super) fn new(keep: usize) -> Arc<CellPool> {
-        Arc::new(CellPool { free: Mutex::default(), keep })
+    /// Keeps the memory of up to `keep` cells, and counts in `held` what all of them have.
+    pub(super) fn new(keep: usize, held: Arc<AtomicUsize>) -> Arc<CellPool> {
+        Arc::new(CellPool { free: Mutex::default(), keep, held })
     }
 
     /// Memory with any content, `len` bytes.
-    pub(super) fn take(&self, len: usize) -> Vec<u8> {
+    pub(super) fn take(self: &Arc<Self>, len: usize) -> PooledCell {
         let free = self.free.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
         let mut bytes = free.unwrap_or_default();
+        let before = bytes.capacity();
         bytes.resize(len, 0);
-        bytes
+        self.held.fetch_add(bytes.capacity() - before, Ordering::Relaxed);
+        PooledCell { bytes, pool: self.clone() }
     }
+}
 
+impl PooledCell {
     /// Shares memory; it comes back when nobody holds it.
-    pub(super) fn share(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
-        Bytes::from_owner(PooledCell { bytes, pool: self.clone() })
+    pub(super) fn share(self) -> Bytes {
+        Bytes::from_owner(self)
+    }
+}
+
+impl Drop for CellPool {
+    fn drop(&mut self) {
+        let free = self.free.get_mut().unwrap_or_else(|poison| poison.into_inner());
+        let kept = free.iter().map(Vec::capacity).sum();
+        self.held.fetch_sub(kept, Ordering::Relaxed);
+    }
+}
+
+impl Deref for PooledCell {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for PooledCell {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
     }
 }
 
@@ -54,6 +84,8 @@ impl Drop for PooledCell {
         let mut free = self.pool.free.lock().unwrap_or_else(|poison| poison.into_inner());
         if free.len() < self.pool.keep {
             free.push(std::mem::take(&mut self.bytes));
+        } else {
+            self.pool.held.fetch_sub(self.bytes.capacity(), Ordering::Relaxed);
         }
     }
 }
@@ -145,7 +177,7 @@ async fn read_cells(
             filled += count;
         }
         left -= len as u64;
-        if sink.send(Ok(pool.share(cell))).await.is_err() {
+        if sink.send(Ok(cell.share())).await.is_err() {
             return Ok(());
         }
     }

@@ -1,15 +1,17 @@
-//! A byte range of a stripe, read from exactly the bytes of the units that the plan names.
+//! A byte range of a stripe, read from exactly the bytes of the units that the plan names: what the caller
+//! wants straight into the caller's memory, what only decoding needs beside it.
 
 use super::Group;
+use crate::datanode::hedges::Hedge;
 use crate::datanode::pace::Expected;
-use crate::datanode::read_block::read_whole;
+use crate::datanode::read_into::read_into;
+use crate::datanode::reads::{Place, Reads};
 use crate::error::{ClientError, Result};
 use crate::read::{OpenedFile, REFRESHES};
 use cairn_stripe::read::{Ask, Decode, Progress, StripeRead};
 use cairn_stripe::{Policy, UnitIndex};
 use std::ops::Range;
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
 /// Fills `buf` with the bytes from `offset` on, which lie in one group.
 pub(crate) async fn read_at(
@@ -39,160 +41,303 @@ pub(crate) async fn read_at(
     Ok(())
 }
 
-/// What a read of one unit brought: from which location, and after how long.
-type Answer = (Ask, usize, Duration, Result<Vec<u8>>);
+/// What a read of one unit brought: from which location, after how long, and where it was put.
+type Answer<'b> = (Ask, usize, Duration, Place<'b>, Result<()>);
 
-/// The answers so far, by unit.
-type Pieces = Vec<Vec<(Range<u64>, Vec<u8>)>>;
+/// The caller's memory for the wanted bytes of one unit.
+struct Slot<'b> {
+    range_in_cell: Range<u64>,
+    /// Its place in the caller's memory.
+    at: usize,
+    /// `None` while a read has it or has filled it.
+    memory: Option<&'b mut [u8]>,
+}
+
+/// A read of a byte range of one stripe, under way. `'g` is the group, `'b` the caller's memory.
+struct StripeReading<'g, 'b> {
+    group: &'g Group<'g>,
+    stripe: u64,
+    plan: StripeRead,
+    /// By unit; those that are not wanted have none.
+    slots: Vec<Option<Slot<'b>>>,
+    /// What came, by unit.
+    pieces: Vec<Vec<(Range<u64>, Place<'b>)>>,
+    reads: Reads<'b, Answer<'b>>,
+    out: Vec<Ask>,
+    hedge: Option<Hedge<'g>>,
+}
 
 async fn read_stripe(group: &Group<'_>, wanted: Range<u64>, buf: &mut [u8]) -> Result<()> {
-    let geometry = group.geometry;
-    let stripe = wanted.start / geometry.stripe_len();
-    let inner = &group.file.fs.inner;
-    let paces = &inner.paces;
-    let health = group.health(paces, Instant::now());
-    let mut plan = StripeRead::new(&geometry, group.len(), stripe, wanted.clone(), &health);
-    let mut pieces: Pieces = vec![Vec::new(); geometry.units()];
-    let mut reads: JoinSet<Answer> = JoinSet::new();
-    let mut out: Vec<Ask> = Vec::new();
-    let longest = inner.config.hedge_after;
-    let mut deadline = Instant::now() + paces.bound(longest);
-    ask(group, stripe, &mut plan, &mut reads, &mut out)?;
-    if doubt(group, &mut plan, &out) {
-        ask(group, stripe, &mut plan, &mut reads, &mut out)?;
-    }
-    let decode = loop {
-        match plan.progress() {
-            Progress::Ready => break None,
-            Progress::Decode(decode) => break Some(decode),
-            Progress::Waiting => {}
-        }
-        match tokio::time::timeout_at(deadline.into(), reads.join_next()).await {
-            Ok(Some(Ok((ask_, location, wait, answer)))) => {
-                out.retain(|out| *out != ask_);
-                match answer {
-                    Ok(bytes) => {
-                        let addr = &group.located.block.locations[location].addr;
-                        paces.answered(addr, wait, longest);
-                        plan.arrived(ask_.unit, ask_.range_in_cell.clone());
-                        pieces[ask_.unit.as_usize()].push((ask_.range_in_cell, bytes));
-                    }
-                    Err(error) => {
-                        group.file.mark_bad(&group.located, location, &error);
-                        plan.failed(ask_.unit);
-                        pieces[ask_.unit.as_usize()].clear();
-                        ask(group, stripe, &mut plan, &mut reads, &mut out)?;
-                    }
-                }
-            }
-            Ok(Some(Err(panic))) => return Err(ClientError::Protocol(panic.to_string())),
-            Ok(None) => return Err(ClientError::Protocol("a read without an end".to_string())),
-            Err(_) => {
-                out.iter().for_each(|ask| plan.late(ask.unit));
-                deadline = Instant::now() + longest;
-                ask(group, stripe, &mut plan, &mut reads, &mut out)?;
-            }
-        }
-    };
-    // Reads that are still out are given up when the set is dropped.
-    if let Some(decode) = &decode {
-        let now = Instant::now();
-        let lost = out.iter().filter(|ask| decode.lost.contains(&ask.unit));
-        lost.filter_map(|ask| group.location(ask.unit)).for_each(|(_, a)| paces.overran(a, now));
-    }
-    if let Some(decode) = decode {
-        let cells = decode_range(group, &decode, &pieces)?;
-        for (unit, cell) in decode.lost.iter().zip(cells) {
-            pieces[unit.as_usize()] = vec![(decode.range_in_cell.clone(), cell)];
-        }
-    }
-    for span in geometry.cells(wanted.clone()) {
-        let range = span.offset_in_cell..span.offset_in_cell + span.len;
-        let at = (span.offset_in_group - wanted.start) as usize;
-        let part = &mut buf[at..at + span.len as usize];
-        copy_range(&pieces[span.unit.as_usize()], range, part);
+    let reading = StripeReading::new(group, wanted, buf);
+    for (at, bytes) in reading.run().await? {
+        buf[at..at + bytes.len()].copy_from_slice(&bytes);
     }
     Ok(())
 }
 
-/// Gives up waiting for units of which nobody knows whether they are quick again, so that others are
-/// asked beside them. True if there are such units.
-fn doubt(group: &Group<'_>, plan: &mut StripeRead, out: &[Ask]) -> bool {
-    let (paces, now) = (&group.file.fs.inner.paces, Instant::now());
-    let is_uncertain = |unit: UnitIndex| {
-        let found = group.location(unit);
-        found.is_some_and(|(_, addr)| paces.expect(addr, now) == Expected::Uncertain)
-    };
-    let doubted: Vec<UnitIndex> =
-        out.iter().map(|ask| ask.unit).filter(|unit| is_uncertain(*unit)).collect();
-    doubted.iter().for_each(|unit| plan.late(*unit));
-    !doubted.is_empty()
-}
-
-/// Starts the reads that the plan wants.
-fn ask(
-    group: &Group<'_>,
-    stripe: u64,
-    plan: &mut StripeRead,
-    reads: &mut JoinSet<Answer>,
-    out: &mut Vec<Ask>,
-) -> Result<()> {
-    loop {
-        let asks = plan.next_asks().map_err(|error| group.not_enough(&error))?;
-        let mut lost = false;
-        for ask in asks {
-            let Some((location, addr)) = group.location(ask.unit) else {
-                plan.failed(ask.unit);
-                lost = true;
-                continue;
-            };
-            let offset = stripe * group.geometry.cell_len() + ask.range_in_cell.start;
-            let len = ask.range_in_cell.end - ask.range_in_cell.start;
-            let range = group.read_range(ask.unit, location, offset, len);
-            let read = read_whole(group.file.fs.inner.clone(), addr.clone(), range);
-            out.push(ask.clone());
-            reads.spawn(async move {
-                let start = Instant::now();
-                let answer = read.await;
-                (ask, location, start.elapsed(), answer)
+impl<'g: 'b, 'b> StripeReading<'g, 'b> {
+    fn new(group: &'g Group<'g>, wanted: Range<u64>, buf: &'b mut [u8]) -> StripeReading<'g, 'b> {
+        let geometry = group.geometry;
+        let stripe = wanted.start / geometry.stripe_len();
+        let health = group.health(&group.file.fs.inner.paces, Instant::now());
+        let plan = StripeRead::new(&geometry, group.len(), stripe, wanted.clone(), &health);
+        let mut slots: Vec<Option<Slot<'b>>> = Vec::new();
+        slots.resize_with(geometry.units(), || None);
+        let (mut rest, mut at) = (buf, 0);
+        for span in geometry.cells(wanted) {
+            let (memory, behind) = rest.split_at_mut(span.len as usize);
+            slots[span.unit.as_usize()] = Some(Slot {
+                range_in_cell: span.offset_in_cell..span.offset_in_cell + span.len,
+                at,
+                memory: Some(memory),
             });
+            rest = behind;
+            at += span.len as usize;
         }
-        if !lost {
+        let mut pieces = Vec::new();
+        pieces.resize_with(geometry.units(), Vec::new);
+        let (reads, out, hedge) = (Reads::new(), Vec::new(), None);
+        StripeReading { group, stripe, plan, slots, pieces, reads, out, hedge }
+    }
+
+    /// Fills the caller's memory; returns what could not be put there, because a late read still had it, and where
+    /// it belongs.
+    async fn run(mut self) -> Result<Vec<(usize, Vec<u8>)>> {
+        let group = self.group;
+        let inner = &group.file.fs.inner;
+        let (began, longest) = (Instant::now(), inner.config.hedge_after);
+        let mut deadline = began + inner.paces.bound(longest);
+        self.ask()?;
+        self.doubt()?;
+        loop {
+            match self.plan.progress() {
+                Progress::Ready => return self.finish(None),
+                Progress::Decode(decode) => {
+                    self.note_overruns(&decode, began);
+                    return self.finish(Some(decode));
+                }
+                Progress::Waiting => {}
+            }
+            match tokio::time::timeout_at(deadline.into(), self.reads.next()).await {
+                Ok(Some(answer)) => self.take(answer)?,
+                Ok(None) => return Err(ClientError::Protocol("a read without an end".to_string())),
+                Err(_) => {
+                    deadline = Instant::now() + longest;
+                    if self.may_hedge() {
+                        self.out.iter().for_each(|ask| self.plan.late(ask.unit));
+                        self.ask()?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, (ask, location, wait, place, answer): Answer<'b>) -> Result<()> {
+        let (group, unit) = (self.group, ask.unit.as_usize());
+        self.out.retain(|out| *out != ask);
+        match answer {
+            Ok(()) => {
+                let inner = &group.file.fs.inner;
+                let addr = &group.located.block.locations[location].addr;
+                inner.paces.answered(addr, wait, inner.config.hedge_after);
+                inner.silent.answered(addr);
+                self.plan.arrived(ask.unit, ask.range_in_cell.clone());
+                self.pieces[unit].push((ask.range_in_cell, place));
+                Ok(())
+            }
+            Err(error) => {
+                group.file.mark_bad(&group.located, location, &error);
+                self.plan.failed(ask.unit);
+                let mut places = std::mem::take(&mut self.pieces[unit]);
+                places.push((ask.range_in_cell, place));
+                for (_, place) in places {
+                    if let (Place::Caller(memory), Some(slot)) = (place, &mut self.slots[unit]) {
+                        slot.memory = Some(memory);
+                    }
+                }
+                self.ask()
+            }
+        }
+    }
+
+    /// Whether others may be asked beside those that were asked.
+    fn may_hedge(&mut self) -> bool {
+        let inner = &self.group.file.fs.inner;
+        if self.hedge.is_none() {
+            self.hedge = inner.hedges.begin(inner.config.hedged_reads);
+        }
+        self.hedge.is_some()
+    }
+
+    /// Gives up waiting for units of which nobody knows whether they are quick again, so that others are
+    /// asked beside them.
+    fn doubt(&mut self) -> Result<()> {
+        let (group, now) = (self.group, Instant::now());
+        let inner = &group.file.fs.inner;
+        if inner.is_all_timely(&inner.paces) {
             return Ok(());
         }
+        let is_uncertain = |unit: &UnitIndex| {
+            let found = group.location(*unit);
+            found.is_some_and(|(_, addr)| {
+                inner.expect(&inner.paces, addr, now) == Expected::Uncertain
+            })
+        };
+        let doubted: Vec<UnitIndex> =
+            self.out.iter().map(|ask| ask.unit).filter(is_uncertain).collect();
+        if doubted.is_empty() || !self.may_hedge() {
+            return Ok(());
+        }
+        doubted.iter().for_each(|unit| self.plan.late(*unit));
+        self.ask()
+    }
+
+    /// Starts the reads that the plan wants.
+    fn ask(&mut self) -> Result<()> {
+        let group = self.group;
+        let inner = &group.file.fs.inner;
+        loop {
+            let asks = self.plan.next_asks().map_err(|error| group.not_enough(&error))?;
+            let mut lost = false;
+            for ask in asks {
+                let Some((location, addr)) = group.location(ask.unit) else {
+                    self.plan.failed(ask.unit);
+                    lost = true;
+                    continue;
+                };
+                let offset = self.stripe * group.geometry.cell_len() + ask.range_in_cell.start;
+                let len = ask.range_in_cell.end - ask.range_in_cell.start;
+                let range = group.read_range(ask.unit, location, offset, len);
+                let slot = self.slots[ask.unit.as_usize()].as_mut();
+                let fitting = slot.filter(|slot| slot.range_in_cell == ask.range_in_cell);
+                let mut place = match fitting.and_then(|slot| slot.memory.take()) {
+                    Some(memory) => Place::Caller(memory),
+                    None => Place::Apart(inner.scratch.take(len as usize)),
+                };
+                self.out.push(ask.clone());
+                let shape = &group.file.shape;
+                self.reads.push(async move {
+                    let start = Instant::now();
+                    let answer = read_into(inner, addr, &range, shape, place.bytes_mut()).await;
+                    (ask, location, start.elapsed(), place, answer)
+                });
+            }
+            if !lost {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decoding was quicker than units that were asked.
+    fn note_overruns(&self, decode: &Decode, began: Instant) {
+        let (group, now) = (self.group, Instant::now());
+        let lost = self.out.iter().filter(|ask| decode.lost.contains(&ask.unit));
+        let mut overran = false;
+        for (_, addr) in lost.filter_map(|ask| group.location(ask.unit)) {
+            group.file.fs.inner.paces.overran(addr, began, now);
+            overran = true;
+        }
+        if let (Some(hedge), true) = (&self.hedge, overran) {
+            hedge.won();
+        }
+    }
+
+    /// Puts everything in its place.
+    fn finish(self, decode: Option<Decode>) -> Result<Vec<(usize, Vec<u8>)>> {
+        let StripeReading { group, mut slots, pieces, reads, .. } = self;
+        // Reads that are still out are given up.
+        drop(reads);
+        let scratch = &group.file.fs.inner.scratch;
+        let mut apart = Vec::new();
+        if let Some(decode) = &decode {
+            for (unit, cell) in decode_range(group, decode, &pieces, &mut slots)? {
+                let Some(Slot { range_in_cell, at, memory }) = &mut slots[unit] else { continue };
+                let from = (range_in_cell.start - decode.range_in_cell.start) as usize;
+                let len = (range_in_cell.end - range_in_cell.start) as usize;
+                match memory.take() {
+                    Some(memory) => memory.copy_from_slice(&cell[from..from + len]),
+                    None => apart.push((*at, cell[from..from + len].to_vec())),
+                }
+                scratch.put(cell);
+            }
+        }
+        for (slot, pieces) in slots.iter_mut().zip(pieces) {
+            let is_lost = pieces.is_empty();
+            if let Some(Slot { range_in_cell, memory: Some(memory), .. }) = slot
+                && !is_lost
+            {
+                copy_range(&pieces, range_in_cell.clone(), memory);
+            }
+            for (_, place) in pieces {
+                if let Place::Apart(bytes) = place {
+                    scratch.put(bytes);
+                }
+            }
+        }
+        Ok(apart)
     }
 }
 
-/// Computes the lost units over the range to decode.
-fn decode_range(group: &Group<'_>, decode: &Decode, pieces: &Pieces) -> Result<Vec<Vec<u8>>> {
-    let len = (decode.range_in_cell.end - decode.range_in_cell.start) as usize;
-    let sources: Vec<(UnitIndex, Vec<u8>)> = decode
-        .sources
-        .iter()
-        .map(|unit| {
+/// Computes the lost units over the range to decode: where the caller wants just that in the caller's memory, else
+/// beside it, which is returned with the unit.
+fn decode_range(
+    group: &Group<'_>,
+    decode: &Decode,
+    pieces: &[Vec<(Range<u64>, Place<'_>)>],
+    slots: &mut [Option<Slot<'_>>],
+) -> Result<Vec<(usize, Vec<u8>)>> {
+    let span = &decode.range_in_cell;
+    let len = (span.end - span.start) as usize;
+    let scratch = &group.file.fs.inner.scratch;
+    let mut joined: Vec<(usize, Vec<u8>)> = Vec::new();
+    for unit in decode.sources.iter().map(|unit| unit.as_usize()) {
+        if whole(&pieces[unit], span).is_none() {
             // What no piece covers lies past the end of a short cell: zeros.
-            let mut bytes = vec![0; len];
-            copy_range(&pieces[unit.as_usize()], decode.range_in_cell.clone(), &mut bytes);
-            (*unit, bytes)
-        })
-        .collect();
+            let mut bytes = scratch.take(len);
+            bytes.fill(0);
+            copy_range(&pieces[unit], span.clone(), &mut bytes);
+            joined.push((unit, bytes));
+        }
+    }
     let mut present: Vec<Option<&[u8]>> = vec![None; group.geometry.units()];
-    for (unit, bytes) in &sources {
-        present[unit.as_usize()] = Some(bytes);
+    for unit in decode.sources.iter().map(|unit| unit.as_usize()) {
+        let found = joined.iter().find(|(joined, _)| *joined == unit);
+        present[unit] = found.map(|(_, bytes)| &bytes[..]).or_else(|| whole(&pieces[unit], span));
     }
     let lost: Vec<usize> = decode.lost.iter().map(|unit| unit.as_usize()).collect();
-    let mut cells = vec![vec![0; len]; lost.len()];
-    let mut out: Vec<&mut [u8]> = cells.iter_mut().map(Vec::as_mut_slice).collect();
+    let mut beside: Vec<(usize, Vec<u8>)> = Vec::new();
+    let mut direct: Vec<Option<&mut [u8]>> = Vec::new();
+    for (unit, slot) in slots.iter_mut().enumerate() {
+        let slot = slot.as_mut().filter(|slot| slot.range_in_cell == *span && lost.contains(&unit));
+        direct.push(slot.and_then(|slot| slot.memory.as_deref_mut()));
+    }
+    for unit in lost.iter().filter(|unit| direct[**unit].is_none()) {
+        beside.push((*unit, scratch.take(len)));
+    }
+    for (unit, bytes) in &mut beside {
+        direct[*unit] = Some(bytes);
+    }
+    let mut out: Vec<&mut [u8]> = direct.into_iter().flatten().collect();
     group.codec.decode(&present, &lost, &mut out)?;
-    Ok(cells)
+    joined.into_iter().for_each(|(_, bytes)| scratch.put(bytes));
+    Ok(beside)
+}
+
+/// The bytes of a range of the cell, if one piece has them all.
+fn whole<'a>(pieces: &'a [(Range<u64>, Place<'_>)], range: &Range<u64>) -> Option<&'a [u8]> {
+    let has =
+        |(have, _): &&(Range<u64>, Place<'_>)| have.start <= range.start && range.end <= have.end;
+    let (have, place) = pieces.iter().find(has)?;
+    Some(&place.bytes()[(range.start - have.start) as usize..(range.end - have.start) as usize])
 }
 
 /// Copies what the pieces have of a range of the cell.
-fn copy_range(pieces: &[(Range<u64>, Vec<u8>)], range: Range<u64>, to: &mut [u8]) {
-    for (have, bytes) in pieces {
+fn copy_range(pieces: &[(Range<u64>, Place<'_>)], range: Range<u64>, to: &mut [u8]) {
+    for (have, place) in pieces {
         let start = have.start.max(range.start);
         let end = have.end.min(range.end);
         if start < end {
+            let bytes = place.bytes();
             let from = &bytes[(start - have.start) as usize..(end - have.start) as usize];
             to[(start - range.start) as usize..(end - range.start) as usize].copy_from_slice(from);
         }

@@ -1,7 +1,8 @@
 //! The bytes of groups in order, stripe by stripe, from streams of whole cells.
 
 use super::Group;
-use super::cells::{CellPool, CellStream};
+use super::cells::{CellPool, CellStream, PooledCell};
+use crate::datanode::hedges::Hedge;
 use crate::error::{ClientError, Result};
 use crate::read::{OpenedFile, REFRESHES};
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use cairn_stripe::{Policy, UnitIndex};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -23,11 +25,12 @@ pub(crate) async fn stream(
     policy: &Policy,
     range: Range<u64>,
     sink: &mpsc::Sender<Result<Bytes>>,
+    held: Arc<AtomicUsize>,
 ) -> Result<()> {
     let mut at = range.start;
     let mut refreshes = 0;
     let ahead = cells_ahead(file, policy);
-    let pool = CellPool::new((ahead + 2) * policy.schema.units());
+    let pool = CellPool::new((ahead + 2) * policy.schema.data_units(), held);
     while at < range.end {
         let group = Group::at(file, policy, at)?;
         let start = group.located.block.offset_in_file;
@@ -118,16 +121,20 @@ impl<'a> GroupReader<'a> {
         let inner = &self.group.file.fs.inner.clone();
         let longest = inner.config.hedge_after;
         let start = Instant::now();
+        let mut hedged: Option<Hedge<'_>> = None;
         let mut hedge_after = inner.cell_paces.bound(longest).max(SHORTEST_CELL_WAIT).min(longest);
         loop {
             match plan.progress() {
                 Progress::Ready => {
-                    self.settle_late();
+                    self.settle_late(start);
                     return Ok(());
                 }
                 Progress::Decode(decode) => {
+                    if let Some(hedge) = &hedged {
+                        hedge.won();
+                    }
                     self.decode(stripe, &decode)?;
-                    self.settle_late();
+                    self.settle_late(start);
                     return Ok(());
                 }
                 Progress::Waiting => {}
@@ -146,7 +153,12 @@ impl<'a> GroupReader<'a> {
                 }
                 Err(_) => {
                     hedge_after = longest;
-                    self.hedge(&mut plan, stripe)?;
+                    if hedged.is_none() {
+                        hedged = inner.hedges.begin(inner.config.hedged_reads);
+                    }
+                    if hedged.is_some() {
+                        self.hedge(&mut plan, stripe)?;
+                    }
                 }
             }
         }
@@ -256,18 +268,19 @@ impl<'a> GroupReader<'a> {
         let inner = &self.group.file.fs.inner;
         let addr = &self.group.located.block.locations[stream.location].addr;
         inner.cell_paces.answered(addr, wait, inner.config.hedge_after);
+        inner.silent.answered(addr);
     }
 
     /// At the end of a stripe: units that have not come are given up, and left out if they were late;
     /// those that have come after all are not late.
-    fn settle_late(&mut self) {
+    fn settle_late(&mut self, began: Instant) {
         for unit in &mut self.units {
             if unit.waiting {
                 if let (Some(stream), true) = (unit.stream.take(), unit.late) {
                     // The next groups need not wait for it as well.
                     let addr = &self.group.located.block.locations[stream.location].addr;
                     let inner = &self.group.file.fs.inner;
-                    inner.cell_paces.overran(addr, Instant::now());
+                    inner.cell_paces.overran(addr, began, Instant::now());
                     if !stream.is_answered() && inner.silent.note(addr) {
                         tracing::warn!(%addr, "does not answer; read around for a while");
                     }
@@ -308,12 +321,12 @@ impl<'a> GroupReader<'a> {
             present[unit] = Some(padded.unwrap_or_else(whole));
         }
         let lost: Vec<usize> = decode.lost.iter().map(|unit| unit.as_usize()).collect();
-        let mut cells: Vec<Vec<u8>> = lost.iter().map(|_| self.pool.take(span.end)).collect();
+        let mut cells: Vec<PooledCell> = lost.iter().map(|_| self.pool.take(span.end)).collect();
         let mut out: Vec<&mut [u8]> = cells.iter_mut().map(|c| &mut c[span.clone()]).collect();
         self.group.codec.decode(&present, &lost, &mut out)?;
         tracing::trace!(stripe, ?lost, "decoded");
         for (unit, cell) in lost.into_iter().zip(cells) {
-            self.units[unit].cell = Some(self.pool.share(cell));
+            self.units[unit].cell = Some(cell.share());
         }
         Ok(())
     }

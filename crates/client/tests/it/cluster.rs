@@ -164,6 +164,19 @@ impl Cluster {
         found
     }
 
+    /// Puts somebody in place of a DataNode who lets clients connect and says nothing.
+    pub async fn hang(&mut self, uuid: &str) -> tokio::net::TcpListener {
+        let victim = self.datanodes.iter().find(|node| node.uuid() == uuid).unwrap();
+        let addr = victim.xfer_addr();
+        self.kill(uuid);
+        loop {
+            match tokio::net::TcpListener::bind(addr).await {
+                Ok(listener) => return listener,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+
     /// Stops a DataNode at once.
     pub fn kill(&mut self, uuid: &str) {
         let index = self.datanodes.iter().position(|node| node.uuid() == uuid).unwrap();

@@ -123,7 +123,8 @@ async fn a_silent_datanode_holds_a_read_up_once_and_not_in_every_group() {
     fs.enable_policy("RS-3-2-1024k").await.unwrap();
     let data = bytes(3, 30 << 20);
     put(&fs, "/f", &data, &striped("RS-3-2-1024k", 1 << 20)).await.unwrap();
-    let _silent = hang_one(&mut cluster).await;
+    let first = cluster.datanodes[0].uuid().to_string();
+    let _silent = cluster.hang(&first).await;
     let start = Instant::now();
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "read around a silent DataNode");
     // Ten groups, of which six on average have a data unit there.
@@ -156,22 +157,10 @@ async fn positional_reads_do_not_wait_for_a_silent_datanode() {
         };
         // The bound is learnt from answers; then one DataNode hangs.
         round(0..40).await;
-        let _silent = hang_one(&mut cluster).await;
+        let first = cluster.datanodes[0].uuid().to_string();
+        let _silent = cluster.hang(&first).await;
         let start = Instant::now();
         round(40..240).await;
         assert!(start.elapsed() < hedge_after, "{policy:?}: {:?}", start.elapsed());
-    }
-}
-
-/// Puts somebody in place of the first DataNode who lets clients connect and says nothing.
-async fn hang_one(cluster: &mut Cluster) -> tokio::net::TcpListener {
-    let victim = &cluster.datanodes[0];
-    let (uuid, addr) = (victim.uuid().to_string(), victim.xfer_addr());
-    cluster.kill(&uuid);
-    loop {
-        match tokio::net::TcpListener::bind(addr).await {
-            Ok(listener) => return listener,
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
     }
 }

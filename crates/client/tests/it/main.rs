@@ -1,10 +1,12 @@
 //! The client against a NameNode and DataNodes in this process.
 
 mod cluster;
+mod hedging;
 mod integrity;
 mod leaving;
 mod local;
 mod lost_units;
+mod memory;
 mod mending;
 mod ops;
 mod roundtrip;

@@ -210,3 +210,49 @@ const GOLDEN_CHECKSUMS: &[(&str, u64, &str, &str)] = &[
         "000002000000000000000000f62cc5225e70e1b881214c9edf6c112f",
     ),
 ];
+
+/// The answer to a read is guessed before it comes: guesses are wrong here, and bytes are right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn positional_reads_take_any_checksums_and_packets() {
+    use cairn_client::ChecksumKind::{Crc32, Crc32c, Null};
+    let small_packets = |_: &mut _, datanode: &mut cairn_datanode::DataNodeConfig| {
+        datanode.send_packet_len = 16 << 10;
+    };
+    let cluster = Cluster::start_tuned(5, small_packets, |_| {}).await;
+    cluster.fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    for (kind, chunk) in [(Crc32c, 512), (Crc32c, 4096), (Crc32, 512), (Crc32, 65_536), (Null, 512)]
+    {
+        let mut config = cluster.fs.config().clone();
+        (config.checksum, config.bytes_per_checksum) = (kind, chunk);
+        // Nobody else is asked when a read waits for what does not come.
+        config.hedge_after = std::time::Duration::from_secs(20);
+        let fs = cairn_client::FileSystem::connect(config).await.unwrap();
+        let data = bytes(u64::from(chunk), (3 << 20) + 4097);
+        for policy in [None, Some("RS-3-2-1024k")] {
+            let options = CreateOptions {
+                policy: policy.map(str::to_string),
+                overwrite: true,
+                block_size: Some(2 << 20),
+                ..CreateOptions::default()
+            };
+            put(&fs, "/f", &data, &options).await.unwrap();
+            let reader = fs.open("/f").await.unwrap();
+            for (at, len) in [
+                (0, 4096),
+                (8192, 65_536),
+                (3, 1),
+                (511, 2),
+                (100, 30_000),
+                (1_048_570, 12),
+                (3 << 20, 4097),
+            ] {
+                let mut buf = vec![0; len];
+                let start = std::time::Instant::now();
+                assert_eq!(reader.read_at(at as u64, &mut buf).await.unwrap(), len);
+                let what = format!("{kind:?} {chunk} {policy:?} {at}+{len}");
+                assert_same(&buf, &data[at..at + len], &what);
+                assert!(start.elapsed() < std::time::Duration::from_secs(10), "{what}");
+            }
+        }
+    }
+}
