@@ -276,6 +276,10 @@ impl World {
                 let Some(path) = self.open_file(*which) else { return };
                 let id = self.model.find(&path).unwrap();
                 let Some(Some(block)) = self.open.get(&id).copied() else { return };
+                // What a snapshot holds of a block that is given back is another question.
+                if self.model.shots.iter().any(|shot| shot.nodes.contains_key(&id)) {
+                    return;
+                }
                 let command =
                     AbandonBlock { path: path.clone(), file: None, holder: "client".into(), block };
                 let outcome = self.run(command).unwrap();
