@@ -419,13 +419,22 @@ pub fn child_key(parent: InodeId, name: &str) -> Vec<u8> {
     [&parent.key()[..], name.as_bytes()].concat()
 }
 
-/// The child that is found there.
-pub fn child_id(value: &[u8]) -> Result<InodeId> {
+/// What the child at an entry is, beside its id, so that a walk over directories need not read files. Entries of
+/// older builds have neither bit.
+const IS_DIRECTORY: u64 = 1 << 63;
+const IS_FILE: u64 = 1 << 62;
+
+fn entry_bits(value: &[u8]) -> Result<u64> {
     let bytes = value.try_into().map_err(|_| StoreError::Corrupt {
         what: "child",
         reason: format!("an id of {} bytes", value.len()),
     })?;
-    Ok(InodeId(u64::from_be_bytes(bytes)))
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// The child that is found there.
+pub fn child_id(value: &[u8]) -> Result<InodeId> {
+    Ok(InodeId(entry_bits(value)? & !(IS_DIRECTORY | IS_FILE)))
 }
 
 /// The child of that name.
@@ -459,9 +468,41 @@ pub fn children(
     found.into_iter().collect()
 }
 
+/// Those of the next `limit` children whose names follow `after` that may be directories: all but files, in byte
+/// order of their names. Also the name to go on after, unless there are no more.
+pub(crate) fn child_directories(
+    store: &dyn StoreRead,
+    parent: InodeId,
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<(Vec<InodeId>, Option<Vec<u8>>)> {
+    let prefix = parent.key();
+    let mut from = prefix.to_vec();
+    if let Some(name) = after {
+        from.extend_from_slice(name);
+        from.push(0);
+    }
+    let (mut found, mut last, mut count) = (Vec::new(), None, 0);
+    store.scan(Table::Child, &from, &prefix_end(&prefix), &mut |key, value| {
+        count += 1;
+        match entry_bits(value) {
+            Ok(bits) if bits & IS_FILE != 0 => {}
+            _ => found.push(child_id(value)),
+        }
+        if count < limit {
+            return ControlFlow::Continue(());
+        }
+        last = key.get(prefix.len()..).map(<[u8]>::to_vec);
+        ControlFlow::Break(())
+    })?;
+    Ok((found.into_iter().collect::<Result<Vec<_>>>()?, last))
+}
+
 /// Makes `inode` the child of its parent under its name.
 pub fn link(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
-    Ok(store.put(Table::Child, &child_key(inode.parent, &inode.name), &inode.id.key())?)
+    let kind = if inode.is_directory() { IS_DIRECTORY } else { IS_FILE };
+    let key = child_key(inode.parent, &inode.name);
+    Ok(store.put(Table::Child, &key, &(inode.id.0 | kind).to_be_bytes())?)
 }
 
 /// Takes the name out of the parent.

@@ -9,7 +9,7 @@ use crate::inode::{self, Inode};
 use crate::path::{self, Resolved};
 use crate::settings::Settings;
 use crate::store::StoreRead;
-use crate::tree::{self, Siblings};
+use crate::tree;
 
 /// The sticky bit: of a directory's children only the owner removes or renames one.
 pub const STICKY: u16 = 0o1000;
@@ -214,7 +214,7 @@ pub(crate) fn check_below(
         return Ok(());
     }
     let to_delete = access == Access::ALL;
-    tree::descend(store, root, Siblings::LastFirst, &mut |inode| match inode.directory() {
+    tree::descend_directories(store, root, &mut |inode| match inode.directory() {
         Some(directory) if directory.children > 0 || !to_delete => {
             check_inode(store, settings, caller, inode, access)?;
             if inode.mode & STICKY == 0 || inode.owner == caller.user {

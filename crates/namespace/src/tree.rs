@@ -93,6 +93,41 @@ pub(crate) fn descend_with_policy(
     Ok(())
 }
 
+/// As [`descend`] with the last sibling first, for directories alone: files are not read.
+pub(crate) fn descend_directories(
+    store: &dyn StoreRead,
+    root: &Inode,
+    visit: &mut dyn FnMut(&Inode) -> Result<()>,
+) -> Result<()> {
+    enum Ahead {
+        Directory(InodeId),
+        Children(InodeId, Option<Vec<u8>>),
+    }
+    let mut open = Vec::new();
+    let mut enter = |open: &mut Vec<Ahead>, inode: &Inode| -> Result<()> {
+        if !inode.is_directory() {
+            return Ok(());
+        }
+        visit(inode)?;
+        open.push(Ahead::Children(inode.id, None));
+        Ok(())
+    };
+    enter(&mut open, root)?;
+    while let Some(next) = open.pop() {
+        match next {
+            Ahead::Directory(id) => enter(&mut open, &inode::expect(store, id)?)?,
+            Ahead::Children(id, after) => {
+                let (found, last) = inode::child_directories(store, id, after.as_deref(), PAGE)?;
+                if last.is_some() {
+                    open.push(Ahead::Children(id, last));
+                }
+                open.extend(found.into_iter().map(Ahead::Directory));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Calls `visit` for every child of a directory, in the order of their names.
 pub(crate) fn each_child(
     store: &dyn StoreRead,

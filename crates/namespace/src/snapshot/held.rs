@@ -225,7 +225,7 @@ pub(crate) fn below(store: &dyn StoreRead, directory: &Inode) -> Result<Vec<Inod
     let mut found = BTreeSet::new();
     while let Some(parent) = open.pop() {
         for (_, record) in version::below(store, Kind::Child, parent)? {
-            let id = version::owner(&record);
+            let id = inode::child_id(&record)?;
             if found.contains(&id) || !snapshot::is_removed(store, id)? {
                 continue;
             }

@@ -97,7 +97,8 @@ fn records_have_these_bytes() {
         "01dfffffffffffffffff01e90705838001000400"
     );
     assert_eq!(query::get_block(&fs.store, block).unwrap().unwrap().block.file, file);
-    assert_eq!(value(Table::Child, b"\0\0\0\0\0\0\x40\x02f"), "0000000000004003");
+    assert_eq!(value(Table::Child, b"\0\0\0\0\0\0\x40\x02f"), "4000000000004003");
+    assert_eq!(value(Table::Child, b"\0\0\0\0\0\0\x40\x01d"), "8000000000004002");
     assert_eq!(
         value(Table::FileBlock, b"\0\0\0\0\0\0\x40\x03\0\0\0\0"),
         "0100dfffffffffffffffff01"
