@@ -23,6 +23,7 @@ pub use log::LogError;
 pub use recent::{Batch, Since};
 pub use rollback::RollbackPoint;
 pub use writer::Fatal;
+pub(crate) use writer::is_behind;
 
 use crate::store::Store;
 use cairn_namespace::command::Caller;
@@ -350,6 +351,11 @@ impl Namesystem {
     /// Number of the last entry that is applied; 0 before the first.
     pub fn last_sequence(&self) -> u64 {
         self.store.applied()
+    }
+
+    /// Whether changes that can wait should: the store's file lags behind, and others would soon have to wait for it.
+    pub fn is_behind(&self) -> bool {
+        is_behind(&self.store)
     }
 
     /// Keeps what entries do from now on, for [`Namesystem::events_since`].

@@ -423,6 +423,10 @@ async fn remove_garbage(node: Arc<NameNode>) {
         while node.cluster().safe_mode().is_starting() {
             tokio::time::sleep(TICK_MAX).await;
         }
+        // Deleted trees go as fast as the store's file takes them, so that nobody waits for it because of them.
+        while node.ns.is_behind() {
+            tokio::time::sleep(PURGE_REST_MAX).await;
+        }
         let begun = Instant::now();
         match node.submit_own(Purge { limit: PURGE_LIMIT }).await {
             Ok(outcome) => {

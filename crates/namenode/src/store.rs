@@ -145,6 +145,11 @@ impl Store {
         self.view().recent.len()
     }
 
+    /// Whether records of a checkpoint are still on their way to the file.
+    pub fn is_written_to(&self) -> bool {
+        self.view().aside.is_some()
+    }
+
     /// Whether there may be damage in the file that nobody has come across yet.
     pub fn is_unread(&self) -> bool {
         self.is_unread

@@ -32,11 +32,22 @@ const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
 /// callers wait.
 const WAITING_MAX: usize = 400_000;
 
+/// The same from which on work that can wait is to wait until a checkpoint that is under way has ended.
+const WAITING_GOAL: usize = WAITING_MAX / 2;
+
+/// What callers wait for the disk at a time without anybody being told.
+const SLOW: Duration = Duration::from_millis(500);
+
 /// How often, and how long each time, a checkpoint waits until nobody reads any more what it has written.
 const LET_GO_TRIES: usize = 20;
 const LET_GO: Duration = Duration::from_millis(5);
 
 type Answer = Result<Outcome, SubmitError>;
+
+/// Whether the store's file lags so far behind that callers would have to wait for it soon.
+pub(crate) fn is_behind(store: &Store) -> bool {
+    store.is_written_to() && store.waiting() >= WAITING_GOAL
+}
 
 /// An entry and who waits for its outcome.
 pub struct Request {
@@ -108,6 +119,13 @@ struct Watched {
     batches: Vec<recent::Batch>,
 }
 
+fn warn_if_slow(since: Instant, what: &str) {
+    let elapsed = since.elapsed();
+    if elapsed >= SLOW {
+        tracing::warn!(ms = elapsed.as_millis() as u64, "{what}");
+    }
+}
+
 /// What makes groups durable.
 #[derive(Clone)]
 struct Finisher {
@@ -125,11 +143,12 @@ impl Finisher {
     /// Logs a group, shows it to readers, and answers.
     fn finish(&self, group: Group) -> Result<(), Fatal> {
         if !group.frame.is_empty() {
-            let last = group.frame.last();
+            let (last, begun) = (group.frame.last(), Instant::now());
             let mut log = self.log();
             let bytes = group.frame.finish(log.is_synced());
             let sync = self.durability == Durability::Stable;
             log.append(&bytes, last, sync).map_err(Fatal::Append)?;
+            warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
             self.store.commit(group.number, last);
         }
         if let Some(Watched { first, batches }) = group.watched {
@@ -199,6 +218,8 @@ pub struct Writer {
     is_writing: bool,
     /// Requests for which the open group has no room.
     backlog: VecDeque<Request>,
+    /// Since when they wait for the store's file, if they do.
+    held_up: Option<Instant>,
     /// Last entry that was applied.
     applied: u64,
     /// Last entry in the store's file, or on its way there.
@@ -240,6 +261,7 @@ impl Writer {
             checkpoint: None,
             is_writing: false,
             backlog: VecDeque::new(),
+            held_up: None,
             applied,
             checkpointed: applied,
             checkpointed_at: Instant::now(),
@@ -314,6 +336,14 @@ impl Writer {
             while !self.is_full() && !self.is_held_up() {
                 let Some(request) = self.backlog.pop_front() else { break };
                 self.apply(request)?;
+            }
+            if self.is_writing && self.is_held_up() && !self.backlog.is_empty() {
+                self.held_up.get_or_insert_with(Instant::now);
+            } else if let Some(since) = self.held_up.take() {
+                warn_if_slow(
+                    since,
+                    "the disk of the namespace's store is slow: callers had to wait",
+                );
             }
             if !self.is_busy && !self.answers.is_empty() {
                 let group = self.seal();

@@ -39,6 +39,23 @@ fn snapshots_see_commits_only() {
     assert_eq!(store.applied(), 7);
 }
 
+/// Work that can wait is told to when much came in while a checkpoint is written, and not before.
+#[test]
+fn a_store_falls_behind_while_it_is_written_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    store.set_aside();
+    let mut batch = store.begin(1);
+    for key in 0..200_000_u32 {
+        assert!(!crate::journal::is_behind(&store), "{key}");
+        batch.put(Table::Meta, &key.to_be_bytes(), b"").unwrap();
+    }
+    store.commit(1, 1);
+    assert!(crate::journal::is_behind(&store));
+    store.write_aside().unwrap();
+    assert!(!crate::journal::is_behind(&store));
+}
+
 /// Directories that are kept decoded are those of the state that is read.
 #[test]
 fn kept_directories_are_never_old() {
