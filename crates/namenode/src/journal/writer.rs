@@ -406,7 +406,9 @@ impl Writer {
 
     /// Sets what was applied aside, and has a thread write it to the store's file. No group is open or under way.
     fn begin_checkpoint(&mut self) -> Result<(), Fatal> {
-        if self.checkpoint.take().is_some_and(|thread| thread.join().is_err()) {
+        // The last one's thread may still free what it has written, which callers need not wait for.
+        let last = self.checkpoint.take().filter(JoinHandle::is_finished);
+        if last.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("a checkpoint of the namespace has panicked");
         }
         self.finisher.store.set_aside();
