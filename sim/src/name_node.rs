@@ -204,7 +204,7 @@ impl NameNode {
     /// Puts the settings in force and begins to serve. Follows `crates/namenode/src/run.rs`.
     fn serve(&mut self) {
         self.up = true;
-        self.own(Configure { settings: settings() });
+        self.own(Configure { settings: settings().into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
         let complete = blocks.iter().filter(|info| info.block.state == Written::Complete).count();
         self.cluster = Cluster::new(cluster_config());

@@ -115,6 +115,10 @@ pub struct NameNodeConfig {
     pub max_component_len: usize,
     /// Entries in one directory. Key `dfs.namenode.fs-limits.max-directory-items`.
     pub max_directory_items: u64,
+    /// Directories that nobody deletes or renames while they are not empty, sorted. Key `fs.protected.directories`.
+    pub protected_directories: Vec<String>,
+    /// Whether that holds for the directories in them as well. Key `dfs.protected.subdirectories.enable`.
+    pub protects_subdirectories: bool,
     /// Blocks of one file. Key `dfs.namenode.fs-limits.max-blocks-per-file`.
     pub max_blocks_per_file: u64,
     /// Extended attributes of one inode. Key `dfs.namenode.fs-limits.max-xattrs-per-inode`.
@@ -287,6 +291,8 @@ impl Default for NameNodeConfig {
             max_replication: 512,
             max_component_len: 255,
             max_directory_items: 1024 * 1024,
+            protected_directories: Vec::new(),
+            protects_subdirectories: false,
             max_blocks_per_file: 10_000,
             max_xattrs_per_inode: 32,
             max_xattr_len: 16 * KIB,

@@ -443,7 +443,7 @@ fn put_settings_in_force(
     options: &NamesystemOptions,
 ) -> Result<(), OpenError> {
     let commands: [Command; 2] = [
-        Configure { settings: options.settings.clone() }.into(),
+        Configure { settings: options.settings.clone().into() }.into(),
         ConfigureSnapshots { settings: options.snapshots }.into(),
     ];
     for command in commands {

@@ -21,6 +21,7 @@ pub mod ops;
 pub mod path;
 pub mod perm;
 pub mod policy_admin;
+mod protected;
 pub mod query;
 mod retry;
 pub mod settings;

@@ -63,10 +63,17 @@ pub struct Settings {
     pub posix_acl_inheritance: bool,
     /// Let quotas by type of storage be set (`dfs.quota.by.storage.type.enabled`).
     pub type_quotas_enabled: bool,
+    /// What is below a protected directory and not empty stays where it is as well
+    /// (`dfs.protected.subdirectories.enable`).
+    pub protects_subdirectories: bool,
+    /// Paths of directories that nobody deletes or renames while they are not empty, as Java sorts them
+    /// (`fs.protected.directories`).
+    pub protected_directories: Vec<String>,
 }
 
 /// Encodes settings: the first ones in their order, then of the numbered ones those that do not have the
-/// value behind their type, which is what they were before they had a number. Numbers are never reused.
+/// value behind their type, which is what they were before they had a number. Numbers are never reused. The protected
+/// directories are last, if there are any.
 macro_rules! encode_settings {
     ($($field:ident),* ; $($number:literal $more:ident: $type:ty = $base:expr),* $(,)?) => {
         impl Settings {
@@ -82,11 +89,15 @@ macro_rules! encode_settings {
         impl Encode for Settings {
             fn encode(&self, out: &mut Encoder) {
                 let numbered = self.numbered();
-                let flag = if numbered.is_empty() { 0 } else { HAS_NUMBERED };
-                out.byte(u8::from(self.permissions_enabled) | flag);
+                let more = if numbered.is_empty() { 0 } else { HAS_NUMBERED };
+                let last = if self.protected_directories.is_empty() { 0 } else { HAS_PROTECTED };
+                out.byte(u8::from(self.permissions_enabled) | more | last);
                 $(self.$field.encode(out);)*
-                if flag != 0 {
+                if more != 0 {
                     numbered.encode(out);
+                }
+                if last != 0 {
+                    self.protected_directories.encode(out);
                 }
             }
         }
@@ -94,13 +105,14 @@ macro_rules! encode_settings {
         impl Decode for Settings {
             fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
                 let first = input.byte()?;
-                if first > HAS_NUMBERED | 1 {
+                if first > HAS_PROTECTED | HAS_NUMBERED | 1 {
                     return Err(DecodeError::Invalid { what: "flag", value: first.into() });
                 }
                 let mut settings = Settings {
                     permissions_enabled: first & 1 != 0,
                     $($field: Decode::decode(input)?,)*
                     $($more: $base,)*
+                    protected_directories: Vec::new(),
                 };
                 if first & HAS_NUMBERED != 0 {
                     let numbered = Vec::<(u8, u64)>::decode(input)?;
@@ -115,14 +127,34 @@ macro_rules! encode_settings {
                         return Err(DecodeError::Invalid { what: "list of settings", value: 0 });
                     }
                 }
+                if first & HAS_PROTECTED != 0 {
+                    settings.protected_directories = Decode::decode(input)?;
+                    if settings.protected_directories.is_empty() {
+                        return Err(DecodeError::Invalid { what: "list of directories", value: 0 });
+                    }
+                }
                 Ok(settings)
             }
         }
     };
 }
 
+impl Encode for Box<Settings> {
+    fn encode(&self, out: &mut Encoder) {
+        Settings::encode(self, out);
+    }
+}
+
+impl Decode for Box<Settings> {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Box::new(Settings::decode(input)?))
+    }
+}
+
 /// In the first byte of a record: a list of numbered settings is at its end.
 const HAS_NUMBERED: u8 = 2;
+/// In the first byte of a record: behind these is a list of protected directories.
+const HAS_PROTECTED: u8 = 4;
 
 /// A value that numbered settings can have.
 trait FromNumber: Sized {
@@ -163,6 +195,7 @@ encode_settings! {
     3 xattrs_enabled: bool = true,
     4 type_quotas_enabled: bool = true,
     5 retry_entries_max: u64 = 0,
+    6 protects_subdirectories: bool = false,
 }
 
 impl Default for Settings {
@@ -190,6 +223,8 @@ impl Default for Settings {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            protects_subdirectories: false,
+            protected_directories: Vec::new(),
         }
     }
 }

@@ -85,6 +85,26 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     Ok(())
 }
 
+/// The paths as the NameNode knows them, sorted; what is no absolute path or reserved is left out.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#normalizePaths`.
+fn protected(listed: &[String]) -> Vec<String> {
+    let mut paths = Vec::new();
+    for path in listed {
+        // What follows two slashes is a host.
+        let is_absolute = path.starts_with('/') && !path.starts_with("//");
+        if !is_absolute || path == "/.reserved" || path.starts_with("/.reserved/") {
+            tracing::error!(path, "fs.protected.directories names what cannot be protected");
+            continue;
+        }
+        let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+        paths.push(format!("/{}", names.join("/")));
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
 fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.bytes("dfs.blocksize", &mut c.block_len)?;
     conf.bytes("dfs.namenode.fs-limits.min-block-size", &mut c.min_block_len)?;
@@ -99,6 +119,8 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.replication.max", &mut c.max_replication)?;
     conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
     conf.number("dfs.namenode.fs-limits.max-directory-items", &mut c.max_directory_items)?;
+    c.protected_directories = protected(&conf.list("fs.protected.directories"));
+    conf.boolean("dfs.protected.subdirectories.enable", &mut c.protects_subdirectories)?;
     conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
     conf.number("dfs.namenode.fs-limits.max-xattrs-per-inode", &mut c.max_xattrs_per_inode)?;
     conf.bytes("dfs.namenode.fs-limits.max-xattr-size", &mut c.max_xattr_len)?;
@@ -247,6 +269,12 @@ mod tests {
         conf.set("dfs.namenode.maintenance.replication.min", "1");
         conf.set("dfs.checksum.type", "MD4");
         assert!(read(&conf).is_err());
+    }
+
+    #[test]
+    fn protected_directories_are_absolute_paths() {
+        let listed = ["/b/", "/a//c", "/b", "//h/c", "rel", "/.reserved/raw/a", "hdfs://h/x"];
+        assert_eq!(protected(&listed.map(str::to_string)), ["/a/c", "/b"]);
     }
 
     #[test]

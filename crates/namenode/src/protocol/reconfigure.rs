@@ -26,6 +26,7 @@ const PENDING: &str = "dfs.namenode.reconstruction.pending.timeout-sec";
 const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
 const PLACEMENT: &str = "dfs.block.replicator.classname";
 const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+const PROTECTED: &str = "fs.protected.directories";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
@@ -41,6 +42,7 @@ pub const PROPERTIES: &[Property] = &[
     (INTERVAL, "3s"),
     (PLACEMENT, "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault"),
     (DIRECTORY_ITEMS, "1048576"),
+    (PROTECTED, ""),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
 ];
@@ -61,7 +63,7 @@ fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), 
     let settings = node.ns.read(|store| query::settings(store));
     let mut settings = settings.map_err(|error| error.to_string())?;
     change(&mut settings);
-    let entry = node.own_entry(Configure { settings });
+    let entry = node.own_entry(Configure { settings: settings.into() });
     node.ns.submit_blocking(entry).map(drop).map_err(|error| error.to_string())
 }
 
@@ -69,6 +71,10 @@ fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), 
 fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
     if name == DIRECTORY_ITEMS {
         return configure(node, |settings| settings.directory_items_max = new.max_directory_items);
+    }
+    if name == PROTECTED {
+        let directories = new.protected_directories.clone();
+        return configure(node, |settings| settings.protected_directories = directories);
     }
     let new = cluster_config(new);
     let mut cluster = node.cluster();

@@ -14,8 +14,8 @@ use crate::{perm, policy_admin};
 /// Answer: `Outcome::Done`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configure {
-    /// All of them.
-    pub settings: Settings,
+    /// All of them; boxed, for they are larger than what any other command has.
+    pub settings: Box<Settings>,
 }
 
 encode_struct!(Configure { settings });

@@ -7,7 +7,7 @@ use crate::inode::InodeId;
 use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
-use crate::{snapshot, tree};
+use crate::{protected, snapshot, tree};
 
 /// Inodes and blocks that a delete removes itself; what is more is left to [`Purge`].
 const AT_ONCE: u64 = 1000;
@@ -43,6 +43,7 @@ impl Delete {
                 at.path
             )));
         }
+        protected::check(cx.store, cx.settings, &at)?;
         if target.id == InodeId::ROOT {
             return Ok(nothing);
         }

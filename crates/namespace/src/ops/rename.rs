@@ -8,6 +8,7 @@ use crate::ops::counter::{self, Counter};
 use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::protected;
 use crate::snapshot;
 use crate::tree::{self, Siblings};
 use crate::usage::{self, Usage};
@@ -31,6 +32,7 @@ impl Rename {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let from = cx.resolve(&self.src, Purpose::Use)?;
         let mut to = cx.resolve(&self.dst, Purpose::Create)?;
+        protected::check(cx.store, cx.settings, &from)?;
         // Into a directory that is there, under the same name.
         if to.target().is_some_and(Inode::is_directory) {
             let mut names = to.names.clone();
@@ -82,6 +84,7 @@ impl RenameTo {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let from = cx.resolve(&self.src, Purpose::Use)?;
         let to = cx.resolve(&self.dst, Purpose::Create)?;
+        protected::check(cx.store, cx.settings, &from)?;
         perm::check_parent(cx.settings, cx.caller, &from, Access::WRITE)?;
         if let Some(thrown) = from.target().filter(|_| self.to_trash) {
             perm::check_below(cx.store, cx.settings, cx.caller, thrown, Access::ALL)?;

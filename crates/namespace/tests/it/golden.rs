@@ -53,8 +53,8 @@ fn entries_have_these_bytes() {
 
 #[test]
 fn settings_that_differ_from_what_they_were_are_numbered() {
-    let bytes = |settings| {
-        let entry = entry(Configure { settings });
+    let bytes = |settings: Settings| {
+        let entry = entry(Configure { settings: settings.into() });
         assert_eq!(Entry::from_bytes(&entry.to_bytes()).as_ref(), Ok(&entry));
         hex(&entry.to_bytes()).replace(PREFIX, "")
     };
@@ -65,6 +65,9 @@ fn settings_that_differ_from_what_they_were_are_numbered() {
     assert_eq!(off, format!("0103{}010100", &plain[4..]));
     let bounded = bytes(Settings { retry_entries_max: 300, ..before() });
     assert_eq!(bounded, format!("0103{}0105ac02", &plain[4..]));
+    let protected_directories = vec!["/a".to_string()];
+    let protected = bytes(Settings { protected_directories, ..before() });
+    assert_eq!(protected, format!("0105{}01022f61", &plain[4..]));
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod leases;
 mod model;
 mod permissions;
 mod policies;
+mod protected;
 mod quota_model;
 mod quotas;
 mod replay;

@@ -89,12 +89,12 @@ fn the_oldest_outcomes_go_when_there_are_too_many() {
     assert_eq!([5, 1, 3].map(|id| run(&mut fs, id)), [true, false, false]);
     assert_eq!(cache_len(&fs), 3);
     // A lower bound is reached with the calls that come.
-    fs.ok(Configure { settings: settings(0) });
+    fs.ok(Configure { settings: Box::new(settings(0)) });
     for id in 10..30 {
         run(&mut fs, id);
     }
     assert_eq!(cache_len(&fs), 23);
-    fs.ok(Configure { settings: settings(4) });
+    fs.ok(Configure { settings: Box::new(settings(4)) });
     let lens = (30..38).map(|id| {
         run(&mut fs, id);
         cache_len(&fs)

@@ -39,7 +39,7 @@ impl Fs {
 
     pub fn with(settings: Settings) -> Fs {
         let mut fs = Fs { store: MemoryStore::new(), now_ms: 1_000_000, log: Vec::new() };
-        fs.ok(Configure { settings });
+        fs.ok(Configure { settings: settings.into() });
         fs
     }
 

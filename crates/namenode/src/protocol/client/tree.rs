@@ -67,8 +67,6 @@ pub async fn rename(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::RenameResponseProto { result: flag(outcome)? })
 }
 
-/// `move_to_trash` only changes which checks Hadoop makes for protected directories, which are none.
-///
 /// Source: Hadoop 3.5.0 `FSNamesystem#renameTo` with options.
 pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
     let request: pb::Rename2RequestProto = call.decode()?;
