@@ -69,7 +69,7 @@ exceptions! {
     TypeQuotaExceeded =
         "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException",
     /// A call that the configuration does not allow.
-    UnsupportedAction = "org.apache.hadoop.hdfs.protocol.UnsupportedActionException",
+    UnsupportedAction = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException",
     /// A name that is too long.
     PathComponentTooLong =
         "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException",

@@ -101,11 +101,15 @@ pub(crate) fn open_file(
     };
     let describe = |path: &str, id: InodeId| {
         format!(
-            "File does not exist: {path} (inode {id}) Holder {holder} does not have any open files."
+            "File does not exist: {path} (inode {}) Holder {holder} does not have any open files.",
+            id.0 as i64
         )
     };
     let given = file.unwrap_or(InodeId::NONE);
-    let at = at.ok_or_else(|| NamespaceError::FileNotFound(describe(path, given)))?;
+    let Some(at) = at else {
+        let names = path::split(path)?;
+        return Err(NamespaceError::FileNotFound(describe(&path::join(&names), given)));
+    };
     let Some(target) = at.target() else {
         return Err(NamespaceError::FileNotFound(describe(&at.path, given)));
     };

@@ -167,7 +167,7 @@ pub fn check_absolute(path: &str) -> Result<()> {
     Err(NamespaceError::Assertion(format!("Absolute path required, but got '{path}'")))
 }
 
-fn split(path: &str) -> Result<Vec<String>> {
+pub(crate) fn split(path: &str) -> Result<Vec<String>> {
     check_absolute(path)?;
     Ok(path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
@@ -389,10 +389,21 @@ pub fn check_parent_directory(at: &Resolved) -> Result<()> {
     }
 }
 
+/// Fails if a name is too long or reserved, or its directory full.
+pub fn check_limits(
+    settings: &Settings,
+    parent: &Inode,
+    parent_path: &str,
+    name: &str,
+) -> Result<()> {
+    check_room(settings, parent, parent_path, name)?;
+    check_reserved_name(name)
+}
+
 /// Fails if a name is too long or its directory full.
 ///
 /// Source: Hadoop 3.5.0 `FSDirectory#verifyMaxComponentLength`, `#verifyMaxDirItems`.
-pub fn check_limits(
+pub(crate) fn check_room(
     settings: &Settings,
     parent: &Inode,
     parent_path: &str,
@@ -406,7 +417,7 @@ pub fn check_limits(
             "The directory item limit of {parent_path} is exceeded: limit={max} items={items}"
         )));
     }
-    check_reserved_name(name)
+    Ok(())
 }
 
 /// Source: Hadoop 3.5.0 `FSDirectory#verifyMaxComponentLength`.

@@ -276,11 +276,13 @@ fn start_of(store: &dyn StoreRead, start_after: &[u8]) -> Result<Vec<u8>> {
 /// Source: Hadoop 3.5.0 `FSNamesystem#getAdditionalDatanode`.
 pub fn check_lease(
     store: &dyn StoreRead,
+    caller: &Caller,
     path: &str,
     file: Option<InodeId>,
     holder: &str,
 ) -> Result<FileStatus> {
-    let at = crate::ops::open_file(store, (&Caller::system(), ""), path, file, holder)?;
+    let by = (caller, "GetAdditionalDatanode");
+    let at = crate::ops::open_file(store, by, path, file, holder)?;
     FileStatus::of(store, &at)?
         .ok_or_else(|| NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)))
 }

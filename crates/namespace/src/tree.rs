@@ -149,10 +149,13 @@ pub(crate) fn each_child(
     }
 }
 
-/// Changes a directory's number of children and its modification time.
+/// Changes a directory's number of children and its modification time, which never goes back by that: a client may have
+/// set one that is still to come.
+///
+/// Source: Hadoop 3.5.0 `INodeWithAdditionalFields#updateModificationTime`.
 fn update_parent(store: &mut dyn StoreTxn, id: InodeId, children: i64, now_ms: u64) -> Result<()> {
     let mut parent = inode::expect(store, id)?;
-    parent.mtime = now_ms;
+    parent.mtime = parent.mtime.max(now_ms);
     if let Some(directory) = parent.directory_mut() {
         directory.children = directory.children.saturating_add_signed(children);
     }

@@ -10,7 +10,9 @@ use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::lease::{LastBlocks, ReleaseLease};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::query::{self, AddBlockPlan};
-use cairn_namespace::{Block, BlockRef, BlockState as Written, CallId, Command, InodeId, Outcome};
+use cairn_namespace::{
+    Block, BlockRef, BlockState as Written, CallId, Caller, Command, InodeId, Outcome,
+};
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockState, PlacementRequest, StorageHandle, StoragePolicy,
 };
@@ -163,7 +165,7 @@ impl NameNode {
             command.previous_crcs = self.cluster.unit_crcs(id, &facts);
         }
         let mut closed: Vec<BlockId> = previous.iter().map(|block| block.id.group()).collect();
-        let plan = query::plan_add_block(&self.store, &command)?;
+        let plan = query::plan_add_block(&self.store, &Caller::system(), &command)?;
         let (located, targets) = match plan {
             AddBlockPlan::Retry { offset, block } => {
                 let Some(info) = self.block(block.id) else { return Err(CallError::NotNow) };

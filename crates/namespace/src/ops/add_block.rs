@@ -40,15 +40,14 @@ pub struct AddBlock {
 encode_struct!(AddBlock { path, file, holder, previous, previous_crcs, previous_min_replicated });
 
 impl AddBlock {
-    pub(crate) fn plan(&self, store: &dyn StoreRead, settings: &Settings) -> Result<AddBlockPlan> {
-        // Whether the caller may is asked when the block is added.
-        let at = ops::open_file(
-            store,
-            (&Caller::system(), "AddBlock"),
-            &self.path,
-            self.file,
-            &self.holder,
-        )?;
+    pub(crate) fn plan(
+        &self,
+        store: &dyn StoreRead,
+        settings: &Settings,
+        caller: &Caller,
+    ) -> Result<AddBlockPlan> {
+        let by = (caller, "AddBlock");
+        let at = ops::open_file(store, by, &self.path, self.file, &self.holder)?;
         let inode = at.existing()?;
         if let Some((offset, block)) = self.find_retry(store, inode)? {
             return Ok(AddBlockPlan::Retry { offset, block });
@@ -134,7 +133,9 @@ impl AddBlock {
     }
 
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        if let AddBlockPlan::Retry { offset, block } = self.plan(cx.store, cx.settings)? {
+        if let AddBlockPlan::Retry { offset, block } =
+            self.plan(cx.store, cx.settings, cx.caller)?
+        {
             return Ok(Outcome::BlockAdded { offset, block, retry: true });
         }
         let at =

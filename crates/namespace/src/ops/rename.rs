@@ -226,7 +226,7 @@ fn carry(
         {
             directory.children = directory.children.saturating_sub(1);
         }
-        path::check_limits(cx.settings, &room, &to.parent_path(), to.name())?;
+        path::check_room(cx.settings, &room, &to.parent_path(), to.name())?;
     }
     let counted = usage::has_quota(above_from) || usage::has_quota(above_to);
     let (mut before, mut after) = (Usage::default(), Usage::default());
@@ -242,6 +242,7 @@ fn carry(
         above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
     usage::charge(cx.store, above_from, before.negated())?;
     usage::verify_from(cx.store, above_to, shared, after)?;
+    path::check_reserved_name(to.name())?;
     usage::charge(cx.store, above_to, after)?;
     tree::detach(cx.store, &moved, cx.now_ms)?;
     moved.parent = parent.id;

@@ -266,8 +266,12 @@ pub enum AddBlockPlan {
 /// Checks `command` against the state as it is and says what it needs.
 ///
 /// Source: Hadoop 3.5.0 `FSDirWriteFileOp#validateAddBlock`.
-pub fn plan_add_block(store: &dyn StoreRead, command: &AddBlock) -> Result<AddBlockPlan> {
-    command.plan(store, &*settings::get(store)?)
+pub fn plan_add_block(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    command: &AddBlock,
+) -> Result<AddBlockPlan> {
+    command.plan(store, &*settings::get(store)?, caller)
 }
 
 /// Blocks of an open file that do not have their minimum of replicas for sure, oldest first: the ones

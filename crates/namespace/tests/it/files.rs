@@ -80,7 +80,7 @@ fn a_repeated_add_block_gets_the_same_block() {
     let first = fs.add_block("/f", None);
     let again = fs.ok(add_block("/f", None));
     assert_eq!(again, Outcome::BlockAdded { offset: 0, block: first.clone(), retry: true });
-    let plan = query::plan_add_block(&fs.store, &add_block("/f", None)).unwrap();
+    let plan = query::plan_add_block(&fs.store, &root(), &add_block("/f", None)).unwrap();
     assert_eq!(plan, AddBlockPlan::Retry { offset: 0, block: first.clone() });
     let done = BlockRef { len: 9, ..first.reference() };
     let second = fs.add_block("/f", Some(done));

@@ -6,6 +6,7 @@ use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
+use cairn_namespace::ops::set_times::SetTimes;
 use cairn_namespace::query;
 use cairn_namespace::{Outcome, Settings};
 
@@ -87,6 +88,32 @@ fn names_and_directories_have_limits() {
     assert_eq!(fs.names("/"), ["a", "cc"]);
     let deep = "/x".repeat(1001);
     assert!(said(&fs.err(mkdir(&deep, true))).1.starts_with("Pathname too long."));
+}
+
+#[test]
+fn a_time_to_come_stays_when_children_come_and_go() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d/a");
+    let late = u64::MAX >> 1;
+    fs.ok(SetTimes { path: "/d".into(), mtime: Some(late), atime: None });
+    fs.mkdirs("/d/b");
+    fs.delete("/d/a");
+    fs.ok(rename_to("/d/b", "/c", false));
+    assert_eq!(fs.status("/d").unwrap().inode.mtime, late);
+}
+
+#[test]
+fn a_rename_is_refused_for_room_before_its_name() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d");
+    fs.mkdirs("/e");
+    fs.ok(SetQuota {
+        path: "/d".into(),
+        names_max: QuotaChange::Set { max: 1 },
+        space_max: QuotaChange::Keep,
+    });
+    assert_eq!(said(&fs.err(rename_to("/e", "/d/.snapshot", false))).0, "NSQuotaExceededException");
+    assert_eq!(said(&fs.err(mkdir("/d/.snapshot", false))).0, "HadoopIllegalArgumentException");
 }
 
 #[test]

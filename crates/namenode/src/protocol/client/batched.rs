@@ -39,6 +39,12 @@ fn resume(request: &pb::GetBatchedListingRequestProto) -> Result<(usize, Vec<u8>
     Ok(if key.start_after.is_empty() { (index + 1, Vec::new()) } else { (index, key.start_after) })
 }
 
+/// Whether an exception is one of Java's `IOException`.
+fn is_io(of: &str) -> bool {
+    !of.starts_with("java.lang.")
+        && ![class::HADOOP_ILLEGAL_ARGUMENT, class::INVALID_PATH].contains(&of)
+}
+
 /// A page of the directories at each of several paths, as many as fit into one listing.
 pub async fn get_batched_listing(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetBatchedListingRequestProto = call.decode()?;
@@ -68,6 +74,8 @@ pub async fn get_batched_listing(node: &NameNode, call: &Call) -> Answer {
                 entry.partial_listing = page.partial_listing;
                 Some((name.unwrap_or_default(), page.remaining_entries > 0))
             }
+            // What is no IOException in Java is none of one path only.
+            Err(refusal) if !is_io(&refusal.0.class) => return Err(refusal),
             Err(refusal) => {
                 entry.exception = Some(pb::RemoteExceptionProto {
                     class_name: refusal.0.class.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::query::AddBlockPlan;
-use cairn_namespace::{Block, Outcome, query};
+use cairn_namespace::{Block, Caller, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockState, Cluster, NodeHandle, PlacementRequest, Reader, StorageHandle,
@@ -131,8 +131,14 @@ pub async fn add_block(node: &NameNode, call: &Call) -> Answer {
         previous_crcs: Vec::new(),
         previous_min_replicated: false,
     };
-    let plan =
-        || node.with_cluster(|cluster, lookup| plan(node, cluster, lookup, &command, &request));
+    // By its number a file can be reached by everybody who knows it.
+    let by_number = command.file.is_some();
+    let caller = if by_number { Caller::system() } else { node.caller(call).await };
+    let plan = || {
+        node.with_cluster(|cluster, lookup| {
+            plan(node, cluster, lookup, (&caller, &command), &request)
+        })
+    };
     let found = node.wait_for_reports(ADD_BLOCK_PATIENCE, plan).await?;
     let mut closed: Vec<BlockId> = previous.map(|block| block.id.group()).into_iter().collect();
     let (block, offset, redundancy, targets) = match found {
@@ -175,7 +181,7 @@ fn plan(
     node: &NameNode,
     cluster: &Cluster,
     lookup: &Lookup<'_>,
-    command: &AddBlock,
+    (caller, command): (&Caller, &AddBlock),
     request: &pb::AddBlockRequestProto,
 ) -> Result<(bool, Option<Plan>), Refusal> {
     let mut command = command.clone();
@@ -190,7 +196,7 @@ fn plan(
         command.previous_min_replicated = cluster.min_reached(previous.id.group(), &facts);
         command.previous_crcs = cluster.unit_crcs(previous.id.group(), &facts);
     }
-    let (targets, penultimate) = match query::plan_add_block(lookup.0, &command)? {
+    let (targets, penultimate) = match query::plan_add_block(lookup.0, caller, &command)? {
         AddBlockPlan::Retry { offset, block } => {
             let info = query::get_block(lookup.0, block.id)?;
             let redundancy = info.map_or(Redundancy::Replicated(1), |info| info.redundancy);
@@ -198,8 +204,8 @@ fn plan(
                 return Ok((true, Some(Plan::Placed { offset, block, redundancy })));
             }
             // It was added, but a restart has forgotten where: choose anew.
-            let status =
-                query::check_lease(lookup.0, &command.path, command.file, &command.holder)?;
+            let (path, holder) = (&command.path, &command.holder);
+            let status = query::check_lease(lookup.0, caller, path, command.file, holder)?;
             let writer = status.inode.file().and_then(|file| file.writer.clone());
             let wanted = Wanted {
                 path: &request.src,
@@ -258,9 +264,10 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
     let block = block_ref(node, &request.blk)?;
     let path = &request.src;
     node.check_safe_mode(|| format!("Cannot add datanode; src={path}, blk={}", block.id))?;
+    let caller = node.caller(call).await;
     let located = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
         let file = file_id(request.file_id);
-        let status = query::check_lease(lookup.0, path, file, &request.client_name)?;
+        let status = query::check_lease(lookup.0, &caller, path, file, &request.client_name)?;
         let existing = storages_named(cluster, &request.existings, &request.existing_storage_uuids);
         let mut excluded = nodes_of(cluster, &request.excludes);
         excluded.extend(nodes_of(cluster, &request.existings));
@@ -300,11 +307,18 @@ pub async fn update_block_for_pipeline(node: &NameNode, call: &Call) -> Answer {
         format!("Cannot get a new generation stamp and an access token for block {id}")
     })?;
     let command = UpdateBlockForPipeline { holder: request.client_name, block };
-    let outcome = node.submit(call, command).await?;
+    let outcome = node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;
     let Outcome::Stamp(gs) = outcome else { return Err(unexpected(&outcome)) };
     let block =
         node.with_cluster(|cluster, lookup| new_stamp(node, cluster, lookup, (id, gs), block.len));
     answer(&pb::UpdateBlockForPipelineResponseProto { block })
+}
+
+/// Names the pool before the block that a refusal is about, as Hadoop does.
+fn with_pool(node: &NameNode, mut refusal: Refusal) -> Refusal {
+    let pool = &node.ns.identity().block_pool_id;
+    refusal.0.message = refusal.0.message.replacen("blk_", &format!("{pool}:blk_"), 1);
+    refusal
 }
 
 /// The block with its new stamp and no locations; a token for each unit of a group.
@@ -335,7 +349,7 @@ pub async fn update_pipeline(node: &NameNode, call: &Call) -> Answer {
     let new = block_ref(node, &request.new_block)?;
     node.check_change(call, || "Pipeline not updated".to_string())?;
     let command = UpdatePipeline { holder: request.client_name, old, new };
-    node.submit(call, command).await?;
+    node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;
     let id = new.id.group();
     let uuids = request.new_nodes.iter().map(|node| node.datanode_uuid.as_str());
     let pairs = uuids.zip(request.storage_i_ds.iter().map(String::as_str));

@@ -1,12 +1,13 @@
 //! What is not there yet, refused as Hadoop refuses a feature that is switched off, and the questions
 //! about such features that have a true answer: there are none.
 
+use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
-use super::paths::{check_path, check_path_len};
+use super::paths::check_path_len;
 use crate::NameNode;
 
 /// What Hadoop throws for services of a NameNode that do not run.
@@ -69,7 +70,7 @@ fn unknown_token(token: &common::TokenProto) -> Refusal {
 /// No path is in an encryption zone.
 pub async fn get_ez_for_path(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetEZForPathRequestProto = call.decode()?;
-    check_path(node, call, &request.src).await?;
+    node.query(call, |store, caller| query::check_readable(store, caller, &request.src)).await?;
     answer(&pb::GetEZForPathResponseProto { zone: None })
 }
 

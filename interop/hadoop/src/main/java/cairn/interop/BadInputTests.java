@@ -24,10 +24,14 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.proto.ClientNamenodeProtocolProtos.GetServerDefaultsRequestProto;
 import org.apache.hadoop.hdfs.protocol.proto.ClientNamenodeProtocolProtos.GetServerDefaultsResponseProto;
+import org.apache.hadoop.hdfs.protocol.proto.AclProtos.FsPermissionProto;
+import org.apache.hadoop.hdfs.protocol.proto.ClientNamenodeProtocolProtos.MkdirsRequestProto;
+import org.apache.hadoop.hdfs.protocolPB.ClientNamenodeProtocolPB;
 import org.apache.hadoop.ipc.ProtobufRpcEngine2;
 import org.apache.hadoop.ipc.ProtocolInfo;
 import org.apache.hadoop.ipc.RPC;
 import org.apache.hadoop.ipc.RemoteException;
+import org.apache.hadoop.thirdparty.protobuf.ByteString;
 import org.apache.hadoop.thirdparty.protobuf.RpcController;
 import org.apache.hadoop.thirdparty.protobuf.ServiceException;
 
@@ -76,6 +80,7 @@ final class BadInputTests {
         new ClusterProcess(x.target(), new File(x.work(), "bad-input"), 5, 2, x.keys())) {
       BadInputTests t = new BadInputTests(x, cluster);
       t.calls();
+      t.bytesThatAreNoText(x.target());
       t.garbage();
     }
   }
@@ -134,6 +139,53 @@ final class BadInputTests {
           }
           throw new AssertionError("the call was answered");
         });
+  }
+
+  /** Java's decoder takes what is not UTF-8 for U+FFFD, so that Hadoop makes a name that nobody has asked for. */
+  private void bytesThatAreNoText(Target target) {
+    Map<String, byte[]> names = new LinkedHashMap<>();
+    names.put("a lone byte", new byte[] {'/', 'b', (byte) 0xff});
+    names.put("half a character", new byte[] {'/', 'c', (byte) 0xe2, (byte) 0x82});
+    names.put("a surrogate", new byte[] {'/', 'd', (byte) 0xed, (byte) 0xa0, (byte) 0x80});
+    names.put("an overlong slash", new byte[] {'/', 'e', (byte) 0xc0, (byte) 0xaf, 'x'});
+    names.forEach(
+        (what, path) ->
+            runner.test(
+                "bad input/text/" + what,
+                () -> {
+                  Configuration conf = cluster.conf();
+                  RPC.setProtocolEngine(conf, ClientNamenodeProtocolPB.class, ProtobufRpcEngine2.class);
+                  String[] address = cluster.uri().replace("hdfs://", "").split(":");
+                  ClientNamenodeProtocolPB proxy =
+                      RPC.getProxy(
+                          ClientNamenodeProtocolPB.class,
+                          1,
+                          new InetSocketAddress(address[0], Integer.parseInt(address[1])),
+                          conf);
+                  List<String> before = listing(cluster.fs());
+                  MkdirsRequestProto request =
+                      MkdirsRequestProto.newBuilder()
+                          .setSrcBytes(ByteString.copyFrom(path))
+                          .setMasked(FsPermissionProto.newBuilder().setPerm(0755))
+                          .setCreateParent(true)
+                          .build();
+                  try {
+                    check(proxy.mkdirs(null, request).getResult(), "made");
+                    check(target.isHadoop(), "the call was answered");
+                    String made = new String(path, StandardCharsets.UTF_8);
+                    check(made.contains("\ufffd"), made);
+                    check(cluster.fs().delete(new Path(made), true), "the name that was made is " + made);
+                  } catch (ServiceException e) {
+                    check(!target.isHadoop() && e.getCause() instanceof RemoteException, "" + e.getCause());
+                    equal(
+                        "org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException",
+                        ((RemoteException) e.getCause()).getClassName(),
+                        "exception");
+                  } finally {
+                    RPC.stopProxy(proxy);
+                  }
+                  equal(before, listing(cluster.fs()), "the namespace");
+                }));
   }
 
   private static byte[] bytes(Object... parts) throws IOException {

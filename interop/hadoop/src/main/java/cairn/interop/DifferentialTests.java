@@ -12,6 +12,9 @@ final class DifferentialTests {
   /** Pools are few and common to all: among many other calls nothing would come of these. */
   private static final Set<String> CACHING = Set.of("caching", "tree");
 
+  /** What is at the edge of what can be asked, on trees that others have made. */
+  private static final Set<String> EDGES = Set.of("edges", "tree", "files", "quotas", "snapshots");
+
   private DifferentialTests() {}
 
   static void run(Main.Context x) throws Exception {
@@ -37,6 +40,7 @@ final class DifferentialTests {
       for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
         x.runner().test("differential/caching-" + s, () -> both.run(s, CALLS, CACHING));
+        x.runner().test("differential/edges-" + s, () -> both.run(s, CALLS, EDGES));
       }
     }
   }

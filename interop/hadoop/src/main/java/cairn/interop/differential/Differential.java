@@ -32,6 +32,9 @@ public final class Differential implements AutoCloseable {
   private static final Pattern HALFWAY =
       Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: .*is a reserved name)");
 
+  /** Calls that may put one file in the place of another. */
+  private static final Pattern OVERWRITES = Pattern.compile("^(create|write) ");
+
   private final Side hadoop;
   private final Side target;
   private final ExecutorService threads = Executors.newFixedThreadPool(2);
@@ -85,10 +88,10 @@ public final class Differential implements AutoCloseable {
   private Difference compare(List<Call> calls) throws Exception {
     // The same length at any time, so that limits on paths are met alike.
     String root = String.format("/run%08d", runs++);
-    hadoop.begin(root);
-    target.begin(root);
     boolean leveled = false;
     try {
+      hadoop.begin(root);
+      target.begin(root);
       for (int i = 0; i < calls.size(); i++) {
         Call call = calls.get(i);
         Future<String> there = threads.submit(() -> hadoop.answer(call));
@@ -131,11 +134,15 @@ public final class Differential implements AutoCloseable {
   }
 
   /**
-   * Takes away the folders that Hadoop made above a name before it found that the name may not be: a call that fails
-   * changes nothing here.
+   * Takes away the folders that Hadoop made above a name before it found that the name may not be, and the file that it
+   * deleted to put another in its place: a call that fails changes nothing here.
    */
   private void levelParents(String root, Call call) throws Exception {
-    String path = call.text().split(" ")[1].replace("/.reserved/raw", "").replace("~", root);
+    String named = call.text().split(" ")[1].replace("/.reserved/raw", "").replace("~", root);
+    String path = named.replaceAll("/\\.reserved/\\.inodes/\\[([^\\]]*)\\]", "$1");
+    if (OVERWRITES.matcher(call.text()).find() && target.has(path) && !hadoop.has(path)) {
+      target.remove(path);
+    }
     for (int end = path.lastIndexOf('/'); end > root.length(); end = path.lastIndexOf('/', end - 1)) {
       String folder = path.substring(0, end);
       if (hadoop.has(folder) && !target.has(folder)) {

@@ -12,6 +12,7 @@ import org.apache.hadoop.hdfs.protocol.ClientProtocol;
  * @param name Hadoop's client side of {@code ClientProtocol}, without retries
  * @param files the file system, for what needs DataNodes
  * @param root the folder that the paths of calls are in
+ * @param pool the block pool
  * @param ids the id of each file that a call has left open, by its path
  * @param inodes the id of the inode at a path, or that of none
  */
@@ -19,6 +20,7 @@ record Door(
     ClientProtocol name,
     DistributedFileSystem files,
     String root,
+    String pool,
     Map<String, Long> ids,
     ToLongFunction<String> inodes) {
   private static final Pattern INODE = Pattern.compile("\\[(.*?)\\]");

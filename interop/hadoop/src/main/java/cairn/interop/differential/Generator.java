@@ -51,6 +51,7 @@ final class Generator {
     snapshots();
     listings();
     CacheCalls.addTo(this);
+    EdgeCalls.addTo(this);
     kinds.removeIf(k -> !families.contains(k.family()));
     for (Kind k : kinds) {
       total += k.weight();
@@ -110,6 +111,12 @@ final class Generator {
       p = odd(p);
     }
     return arg(text, p);
+  }
+
+  /** A path that is not empty: Hadoop cuts one for snapshots at a slash that is not there. */
+  String someOf(StringBuilder text) {
+    String p = path(new StringBuilder());
+    return arg(text, p.isEmpty() ? "~" : p);
   }
 
   /** A path in the corner of reserved names: mostly one by which {@code p}, or what is in it, is reached. */
@@ -597,12 +604,12 @@ final class Generator {
       };
     });
     add("snapshots", 4, "createSnapshot", t -> {
-      String p = path(t);
+      String p = someOf(t);
       String s = snapshot(t);
       return d -> d.name().createSnapshot(d.at(p), s);
     });
     add("snapshots", 2, "deleteSnapshot", t -> {
-      String p = path(t);
+      String p = someOf(t);
       String s = snapshot(t);
       return d -> {
         d.name().deleteSnapshot(d.at(p), s);
@@ -610,8 +617,7 @@ final class Generator {
       };
     });
     add("snapshots", 1, "renameSnapshot", t -> {
-      // Hadoop cuts an empty path at a slash that is not there.
-      String p = arg(t, plain());
+      String p = someOf(t);
       String from = snapshot(t);
       String to = snapshot(t);
       return d -> {
@@ -620,7 +626,7 @@ final class Generator {
       };
     });
     add("snapshots", 3, "getSnapshotDiffReport", t -> {
-      String p = path(t);
+      String p = someOf(t);
       String from = snapshot(t);
       String to = chance(30) ? arg(t, "") : snapshot(t);
       return d -> Text.diff(d.name().getSnapshotDiffReport(d.at(p), from, to));

@@ -1,6 +1,7 @@
 package cairn.interop.differential;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.URI;
 import java.security.PrivilegedExceptionAction;
 import java.util.HashMap;
@@ -12,6 +13,7 @@ import java.util.Set;
 import java.util.function.ToLongFunction;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.QuotaUsage;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttr;
@@ -38,6 +40,7 @@ final class Side implements AutoCloseable {
   private Map<String, Long> ids = new HashMap<>();
   private final Set<Long> limited = new LinkedHashSet<>();
   private final boolean reserved;
+  private final String pool;
   private String root = "/";
   private DFSInotifyEventInputStream watched;
 
@@ -48,6 +51,12 @@ final class Side implements AutoCloseable {
     for (String user : users) {
       open(uri, conf, user, UserGroupInformation.createRemoteUser(user));
     }
+    Path probe = new Path("/probe");
+    try (OutputStream out = files.get("superuser").create(probe)) {
+      out.write(1);
+    }
+    pool = superuser().getBlockLocations("/probe", 0, 1).get(0).getBlock().getBlockPoolId();
+    files.get("superuser").delete(probe, false);
   }
 
   private void open(URI uri, Configuration conf, String user, UserGroupInformation ugi) throws Exception {
@@ -68,11 +77,12 @@ final class Side implements AutoCloseable {
 
   /** Makes an empty folder the place of the calls to come. */
   void begin(String folder) throws IOException {
-    superuser().mkdirs(folder, FsPermission.createImmutable((short) 0777), true);
-    superuser().setPermission(folder, FsPermission.createImmutable((short) 0777));
     if (reserved) {
+      // A quota of the root may be in the way.
       levelRoot();
     }
+    superuser().mkdirs(folder, FsPermission.createImmutable((short) 0777), true);
+    superuser().setPermission(folder, FsPermission.createImmutable((short) 0777));
     root = folder;
     ids = new HashMap<>();
     watched = files.get("superuser").getInotifyEventStream();
@@ -85,7 +95,8 @@ final class Side implements AutoCloseable {
     name.setOwner("/", superuser, "supergroup");
     name.removeAcl("/");
     name.setPermission("/", FsPermission.getDirDefault());
-    name.setQuota("/", Long.MAX_VALUE, HdfsConstants.QUOTA_RESET, null);
+    // The most there is says to leave it as it is.
+    name.setQuota("/", Long.MAX_VALUE - 1, HdfsConstants.QUOTA_RESET, null);
     name.unsetStoragePolicy("/");
     try {
       name.unsetErasureCodingPolicy("/");
@@ -100,6 +111,14 @@ final class Side implements AutoCloseable {
   /** What those are told who have watched since the beginning. */
   List<String> events() throws Exception {
     String end = root + "/end-of-events";
+    if (reserved) {
+      levelRoot();
+    }
+    try {
+      superuser().setQuota(root, HdfsConstants.QUOTA_RESET, HdfsConstants.QUOTA_RESET, null);
+    } catch (RemoteException e) {
+      // The calls have deleted the folder: it is made again.
+    }
     superuser().mkdirs(end, FsPermission.getDirDefault(), true);
     return Events.until(watched, end).stream().map(this::normal).toList();
   }
@@ -189,7 +208,7 @@ final class Side implements AutoCloseable {
 
   /** What {@code call} is answered here: its result, or the class and message of its exception. */
   String answer(Call call) {
-    Door door = new Door(names.get(call.user()), files.get(call.user()), root, ids, this::inode);
+    Door door = new Door(names.get(call.user()), files.get(call.user()), root, pool, ids, this::inode);
     String answer;
     try {
       answer = call.body().on(door);
