@@ -19,6 +19,7 @@ enum Kind {
     Status,
     Open,
     List,
+    Empty,
     Rename,
     Delete,
     DeleteTree,
@@ -77,6 +78,8 @@ impl Op {
             "fileStatus" => Kind::Status,
             "open" => Kind::Open,
             "list" => Kind::List,
+            // `msync`, which has neither arguments nor an answer: what a call costs before it does anything.
+            "empty" => Kind::Empty,
             "rename" => Kind::Rename,
             // Of what was renamed.
             "delete" => Kind::Delete,
@@ -165,6 +168,7 @@ impl Op {
                     need_location: false,
                 },
             ),
+            Kind::Empty => put("msync", &pb::MsyncRequestProto {}),
             Kind::Rename => {
                 let (src, dst) = (self.path('f', number), self.path('g', number));
                 put("rename", &pb::RenameRequestProto { src, dst });
