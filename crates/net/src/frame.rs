@@ -1,12 +1,15 @@
 //! Reads frames from a socket into memory that grows only as bytes arrive.
 
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use cairn_wire::{WireError, rpc};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 /// What is reserved for a read when little is known of what comes.
 const READ_CHUNK: usize = 8 << 10;
@@ -34,11 +37,34 @@ pub enum FrameError {
 pub(crate) struct FrameReader<R> {
     source: R,
     buffer: BytesMut,
+    idle: IdleTimer,
+}
+
+/// One timer for all waits of a connection: each only says when it should end, and a timer that comes too early is
+/// set anew. Almost none of them ever ends.
+#[derive(Default)]
+struct IdleTimer(Option<Pin<Box<Sleep>>>);
+
+impl IdleTimer {
+    /// Ready once `due` has passed.
+    fn poll(&mut self, due: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.0.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if timer.deadline() > due {
+            timer.as_mut().reset(due);
+        }
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if timer.deadline() >= due {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(due);
+        }
+    }
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(source: R) -> FrameReader<R> {
-        FrameReader { source, buffer: BytesMut::new() }
+        FrameReader { source, buffer: BytesMut::new(), idle: IdleTimer::default() }
     }
 
     /// True when part of a frame (or preamble) has been read.
@@ -103,8 +129,17 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         while self.buffer.len() < wanted {
             let have = self.buffer.len();
             self.buffer.reserve((wanted - have).min(have).max(READ_CHUNK));
-            let read = timeout(idle, self.source.read_buf(&mut self.buffer));
-            match read.await.map_err(|_| FrameError::Idle(idle))?? {
+            let due = Instant::now().checked_add(idle);
+            let FrameReader { source, buffer, idle: timer } = self;
+            let mut reading = std::pin::pin!(source.read_buf(buffer));
+            let read = poll_fn(|cx| match (reading.as_mut().poll(cx), due) {
+                (Poll::Ready(read), _) => Poll::Ready(Ok(read)),
+                (Poll::Pending, None) => Poll::Pending,
+                (Poll::Pending, Some(due)) => {
+                    timer.poll(due, cx).map(|()| Err(FrameError::Idle(idle)))
+                }
+            });
+            match read.await?? {
                 0 if have == 0 => return Ok(false),
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 _ => {}

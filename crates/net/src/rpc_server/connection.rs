@@ -24,12 +24,10 @@ use cairn_wire::rpc::{self, AuthProtocol, Preamble, Request};
 use cairn_wire::{RemoteException, WireError};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::debug;
 
 use super::call::{Call, UserInfo};
-use super::respond::{Answer, Responder, write_answers};
+use super::respond::{Outbox, Responder, write_answers};
 use super::{RpcServerOptions, Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
 
@@ -63,28 +61,27 @@ pub(super) async fn serve<S: Service>(
 ) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
     let (source, sink) = stream.into_split();
-    let (queue, answers) = unbounded_channel();
-    let limit = shared.options.max_in_flight.clamp(1, Semaphore::MAX_PERMITS);
+    let outbox = Arc::new(Outbox::new(shared.options.max_in_flight));
     let write_timeout = shared.options.write_timeout;
     let mut connection = Connection {
         reader: FrameReader::new(source),
         peer,
-        queue,
-        in_flight: Arc::new(Semaphore::new(limit)),
-        limit,
+        outbox: Arc::clone(&outbox),
         shared,
         sasl: false,
         context: None,
     };
-    let writer = write_answers(answers, sink, write_timeout);
+    let writer = write_answers(&outbox, sink, write_timeout);
     tokio::pin!(writer);
     let ended = tokio::select! {
+        // What the reader has answered is written right behind it.
+        biased;
         ended = connection.read() => ended,
-        // The queue is open, so only a failed write ends it.
+        // The outbox is open, so only a failed write ends it.
         written = &mut writer => return Ok(written?),
     };
-    let Connection { queue, mut reader, .. } = connection;
-    drop(queue);
+    let Connection { mut reader, .. } = connection;
+    outbox.close();
     // Calls that still run are answered before the socket is closed.
     writer.await?;
     if ended.is_err() {
@@ -102,9 +99,7 @@ struct Context {
 struct Connection<S> {
     reader: FrameReader<OwnedReadHalf>,
     peer: SocketAddr,
-    queue: UnboundedSender<Answer>,
-    in_flight: Arc<Semaphore>,
-    limit: usize,
+    outbox: Arc<Outbox>,
     shared: Arc<Shared<S>>,
     /// The client asked for SASL and has not been switched to SIMPLE yet.
     sasl: bool,
@@ -118,34 +113,33 @@ impl<S: Service> Connection<S> {
             return Ok(());
         }
         let mut stopped = self.shared.stopped.clone();
+        let draining = async move {
+            // The sender's end is a stop as well.
+            let _ = stopped.wait_for(|state| *state == State::Draining).await;
+        };
+        tokio::pin!(draining);
         loop {
-            let permit = match Arc::clone(&self.in_flight).try_acquire_owned() {
-                Ok(permit) => permit,
-                Err(_) => match Arc::clone(&self.in_flight).acquire_owned().await {
-                    Ok(permit) => permit,
-                    Err(_) => return Ok(()),
-                },
-            };
+            self.outbox.has_room().await;
             // What has come with the frame before needs no wait.
             if self.context.is_some()
                 && let Some(frame) =
                     self.reader.buffered_frame(self.shared.options.max_frame_len)?
             {
-                if *stopped.borrow() == State::Draining {
+                // The state changes once.
+                if self.shared.stopped.has_changed().unwrap_or(true) {
                     return Ok(());
                 }
-                self.take_frame(frame, permit)?;
+                self.take_frame(frame)?;
                 continue;
             }
             let frame = tokio::select! {
                 biased;
-                _ = stopped.wait_for(|state| *state == State::Draining) => return Ok(()),
+                () = &mut draining => return Ok(()),
                 frame = next_frame(&mut self.reader, &self.shared.options, self.context.is_some()) => frame,
             };
             let frame = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(()),
-                // The permit in hand is the one that is out when no call runs.
                 Err(FrameError::Io(error))
                     if error.kind() == io::ErrorKind::ConnectionReset
                         && !self.reader.is_within_frame() =>
@@ -153,7 +147,7 @@ impl<S: Service> Connection<S> {
                     return Ok(());
                 }
                 Err(FrameError::Idle(_)) if !self.reader.is_within_frame() => {
-                    if self.in_flight.available_permits() + 1 == self.limit {
+                    if self.outbox.is_idle() {
                         debug!(peer = %self.peer, "closing idle RPC connection");
                         return Ok(());
                     }
@@ -161,7 +155,7 @@ impl<S: Service> Connection<S> {
                 }
                 Err(error) => return Err(error.into()),
             };
-            self.take_frame(frame, permit)?;
+            self.take_frame(frame)?;
         }
     }
 
@@ -195,11 +189,7 @@ impl<S: Service> Connection<S> {
     /// Decodes one frame and starts what it asks for.
     ///
     /// Source: Hadoop 3.5.0 `Server.Connection#processOneRpc`.
-    fn take_frame(
-        &mut self,
-        frame: Bytes,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<(), ConnectionError> {
+    fn take_frame(&mut self, frame: Bytes) -> Result<(), ConnectionError> {
         let request = match Request::decode(frame) {
             Ok(request) => request,
             Err(error) => {
@@ -211,7 +201,7 @@ impl<S: Service> Connection<S> {
         let taken = match check_header(&request.header) {
             Err(error) => Err(error),
             Ok(()) if call_id < 0 => self.take_special(request),
-            Ok(()) => self.take_call(request, permit),
+            Ok(()) => self.take_call(request),
         };
         taken.or_else(|error| self.refuse(call_id, retry_count, error))
     }
@@ -299,11 +289,7 @@ impl<S: Service> Connection<S> {
     }
 
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
-    fn take_call(
-        &mut self,
-        mut request: Request,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<(), RemoteException> {
+    fn take_call(&mut self, mut request: Request) -> Result<(), RemoteException> {
         let Some(context) = &self.context else {
             return Err(invalid("Connection context not established"));
         };
@@ -320,12 +306,12 @@ impl<S: Service> Connection<S> {
         // Identities that are not 16 bytes long belong to clients without retries.
         let client_id = header.client_id.as_slice().try_into().unwrap_or_default();
         let id = (header.call_id, header.retry_count(), std::mem::take(&mut header.client_id));
-        let responder = Responder::new(self.queue.clone(), id, Some(permit));
+        let responder = Responder::new(Arc::clone(&self.outbox), id);
         let (method, body) = match request.split_call() {
             Ok(split) => split,
             Err(error) => {
                 let class = class::INVALID_PROTOCOL_BUFFER;
-                responder.answer(Err(RemoteException::new(class, error.to_string())));
+                responder.answer_here(Err(RemoteException::new(class, error.to_string())));
                 return Ok(());
             }
         };
@@ -345,7 +331,7 @@ impl<S: Service> Connection<S> {
         let service = Arc::clone(&self.shared.service);
         match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
             Ok(Some(result)) => {
-                responder.answer(result);
+                responder.answer_here(result);
                 return Ok(());
             }
             Ok(None) => {}
@@ -359,7 +345,7 @@ impl<S: Service> Connection<S> {
         match std::panic::catch_unwind(polled) {
             Ok(Poll::Pending) => {}
             Ok(Poll::Ready(result)) => {
-                responder.answer(result);
+                responder.answer_here(result);
                 return Ok(());
             }
             Err(_) => return Ok(()),
@@ -388,8 +374,7 @@ impl<S: Service> Connection<S> {
     }
 
     fn send(&self, frame: Vec<u8>) {
-        // The writer lives as long as the connection is read.
-        let _ = self.queue.send(Answer { frame, _permit: None });
+        self.outbox.send(frame);
     }
 }
 
