@@ -247,6 +247,8 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Change
     snapshot::capture::capture(store, &mut overlay, &mut outcome)?;
     if let Some(call) = call {
         retry::remember(&mut overlay, call, entry.now_ms, &settings, &outcome)?;
+        // The call was not known.
+        return Ok((outcome, overlay.into_certain_changes()?));
     }
     Ok((outcome, overlay.into_changes()?))
 }

@@ -36,8 +36,9 @@ fn key(call: CallId) -> Vec<u8> {
 
 /// The outcome of the same call, if it is still kept at `now_ms`.
 pub(crate) fn find(store: &dyn StoreRead, call: CallId, now_ms: u64) -> Result<Option<Outcome>> {
-    let Some(bytes) = store.get(Table::Retry, &key(call))? else { return Ok(None) };
-    let kept: Kept = from_record(VERSION, &bytes)?;
+    let mut found = None;
+    store.peek(Table::Retry, &key(call), &mut |bytes| found = Some(from_record(VERSION, bytes)))?;
+    let Some(kept): Option<Kept> = found.transpose()? else { return Ok(None) };
     Ok((now_ms < kept.expires_ms).then_some(kept.outcome))
 }
 

@@ -69,11 +69,15 @@ impl Counter {
 
 /// The counter's value.
 pub(crate) fn get(store: &dyn StoreRead, counter: Counter) -> Result<u64> {
-    let Some(bytes) = store.get(Table::Meta, counter.key())? else { return Ok(counter.initial()) };
-    let mut input = Decoder::new(&bytes);
-    let value = u64::decode(&mut input)?;
-    input.finish()?;
-    Ok(value)
+    let decode = |bytes: &[u8]| -> Result<u64> {
+        let mut input = Decoder::new(bytes);
+        let value = u64::decode(&mut input)?;
+        input.finish()?;
+        Ok(value)
+    };
+    let mut value = Ok(counter.initial());
+    store.peek(Table::Meta, counter.key(), &mut |bytes| value = decode(bytes))?;
+    value
 }
 
 fn set(store: &mut dyn StoreTxn, counter: Counter, value: u64) -> Result<()> {

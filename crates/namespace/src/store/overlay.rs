@@ -64,6 +64,20 @@ impl<'a> Overlay<'a> {
 
     /// What changes the store below; of records that are set, either all or none.
     pub fn into_changes(mut self) -> Result<Changes, StoreError> {
+        if self.drop_vain_deletes()? || self.sets_anything()? {
+            return Ok(Changes(self.changes));
+        }
+        Ok(Changes::default())
+    }
+
+    /// As [`Overlay::into_changes`], where a record is known to be set that was not there.
+    pub(crate) fn into_certain_changes(mut self) -> Result<Changes, StoreError> {
+        self.drop_vain_deletes()?;
+        Ok(Changes(self.changes))
+    }
+
+    /// Drops the deletions of what is not there; whether there are others.
+    fn drop_vain_deletes(&mut self) -> Result<bool, StoreError> {
         let mut differs = false;
         for (table, changes) in Table::ALL.iter().zip(&mut self.changes) {
             let mut failed = None;
@@ -81,10 +95,7 @@ impl<'a> Overlay<'a> {
                 return Err(error);
             }
         }
-        if differs || self.sets_anything()? {
-            return Ok(Changes(self.changes));
-        }
-        Ok(Changes::default())
+        Ok(differs)
     }
 
     /// Whether a record is set to what it was not.
