@@ -153,7 +153,7 @@ impl Told<'_> {
         match (&self.entry.command, outcome) {
             (Command::Create(command), Outcome::Created { status, .. }) => {
                 let path = self.path_now(status.inode.id)?;
-                let inode = Box::new(status.inode.clone());
+                let inode = Box::new(Inode::clone(&status.inode));
                 one(Event::Create { path, inode, overwrite: command.overwrite })
             }
             (Command::Append(command), Outcome::Appended { .. }) => {

@@ -404,6 +404,11 @@ pub fn expect(store: &dyn StoreRead, id: InodeId) -> Result<Inode> {
     Ok(get(store, id)?.ok_or_else(|| dangling(id))?)
 }
 
+/// As [`expect`], as it may be kept decoded.
+pub(crate) fn expect_shared(store: &dyn StoreRead, id: InodeId) -> Result<Arc<Inode>> {
+    Ok(store.inode(id)?.ok_or_else(|| dangling(id))?)
+}
+
 /// Writes an inode.
 pub fn put(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     Ok(store.put(Table::Inode, &inode.id.key(), &crate::encoding::to_record(VERSION, inode))?)

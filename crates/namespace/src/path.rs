@@ -47,13 +47,13 @@ pub struct Resolved {
     /// Its names; none for the root.
     pub names: Vec<String>,
     /// The inodes from the root down; never empty, at most one longer than `names`.
-    pub chain: Vec<Inode>,
+    pub chain: Vec<Arc<Inode>>,
 }
 
 impl Resolved {
     /// The inode that the whole path names.
     pub fn target(&self) -> Option<&Inode> {
-        self.chain.get(self.names.len())
+        self.chain.get(self.names.len()).map(Arc::as_ref)
     }
 
     /// The inode that the whole path names, or `FileNotFound` with Hadoop's usual text.
@@ -65,7 +65,7 @@ impl Resolved {
 
     /// The inode of the directory above the last name; `None` for the root or if it is missing.
     pub fn parent(&self) -> Option<&Inode> {
-        self.names.len().checked_sub(1).and_then(|index| self.chain.get(index))
+        self.names.len().checked_sub(1).and_then(|index| self.chain.get(index)).map(Arc::as_ref)
     }
 
     /// The deepest inode that exists, other than the target.
@@ -285,7 +285,7 @@ const USUAL_DEPTH: usize = 16;
 /// Follows names from the root without any check, into a snapshot if they lead there.
 pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
     let mut chain = Vec::with_capacity(names.len().min(USUAL_DEPTH) + 1);
-    chain.push(inode::expect(store, InodeId::ROOT)?);
+    chain.push(inode::expect_shared(store, InodeId::ROOT)?);
     for (place, name) in names.iter().enumerate() {
         let at = &chain[chain.len() - 1];
         if !at.is_directory() {
@@ -297,7 +297,7 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
             return Ok(Resolved { snapshot: Some(snapshot), path, names, chain });
         }
         match store.child(at.id, name)? {
-            Some(inode) => chain.push(Arc::unwrap_or_clone(inode)),
+            Some(inode) => chain.push(inode),
             None => break,
         }
     }
@@ -312,7 +312,11 @@ pub(crate) fn follow(store: &dyn StoreRead, path: &str) -> Result<Resolved> {
 /// Goes on from a snapshottable directory, the last in `chain`, with the names behind `.snapshot`.
 ///
 /// Source: Hadoop 3.5.0 `INodesInPath#resolve`.
-fn enter(store: &dyn StoreRead, names: &[String], chain: &mut Vec<Inode>) -> Result<InSnapshot> {
+fn enter(
+    store: &dyn StoreRead,
+    names: &[String],
+    chain: &mut Vec<Arc<Inode>>,
+) -> Result<InSnapshot> {
     let root = chain[chain.len() - 1].id;
     let Some((name, below)) = names.split_first() else { return Ok(InSnapshot::Names(root)) };
     let Some(found) = snapshot::by_name(store, root, name)? else {
@@ -321,9 +325,9 @@ fn enter(store: &dyn StoreRead, names: &[String], chain: &mut Vec<Inode>) -> Res
     let view = View::new(store, Some((root, found.id)));
     let was = inode::expect(&view, root)?;
     chain.pop();
-    chain.push(was.clone());
-    chain.push(Inode { name: DOT_SNAPSHOT.to_string(), ..was.clone() });
-    chain.push(Inode { name: found.name, mtime: found.mtime, ..was });
+    chain.push(Arc::new(was.clone()));
+    chain.push(Arc::new(Inode { name: DOT_SNAPSHOT.to_string(), ..was.clone() }));
+    chain.push(Arc::new(Inode { name: found.name, mtime: found.mtime, ..was }));
     for name in below {
         let at = &chain[chain.len() - 1];
         if !at.is_directory() {
@@ -335,7 +339,7 @@ fn enter(store: &dyn StoreRead, names: &[String], chain: &mut Vec<Inode>) -> Res
         if let Some(file) = inode.file_mut() {
             file.writer = None;
         }
-        chain.push(inode);
+        chain.push(Arc::new(inode));
     }
     Ok(InSnapshot::Of(root, found.id))
 }
@@ -345,7 +349,7 @@ pub fn of_inode(store: &dyn StoreRead, id: InodeId) -> Result<Option<Resolved>> 
     let mut chain = Vec::new();
     let mut at = id;
     loop {
-        let Some(inode) = inode::get(store, at)? else { return Ok(None) };
+        let Some(inode) = store.inode(at)? else { return Ok(None) };
         at = inode.parent;
         let is_root = inode.id == InodeId::ROOT;
         chain.push(inode);

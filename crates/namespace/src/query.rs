@@ -41,7 +41,7 @@ pub fn is_answered(store: &dyn StoreRead, call: CallId, now_ms: u64) -> Result<b
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
     /// Its record.
-    pub inode: Inode,
+    pub inode: Arc<Inode>,
     /// A file's policy, or the one in force on a directory.
     pub policy: Option<Policy>,
     /// Storage policy in force; 0 if none is set on it or above.
@@ -62,7 +62,7 @@ impl Encode for FileStatus {
 impl Decode for FileStatus {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         Ok(FileStatus {
-            inode: Decode::decode(input)?,
+            inode: Arc::new(Decode::decode(input)?),
             policy: Decode::decode(input)?,
             storage_policy: Decode::decode(input)?,
             snapshottable: false,
@@ -118,9 +118,9 @@ impl FileStatus {
     }
 
     pub(crate) fn of(store: &dyn StoreRead, at: &Resolved) -> Result<Option<FileStatus>> {
-        let Some(inode) = at.target() else { return Ok(None) };
+        let Some(inode) = at.chain.get(at.names.len()) else { return Ok(None) };
         Ok(Some(FileStatus {
-            inode: inode.clone(),
+            inode: Arc::clone(inode),
             policy: policy_admin::effective(store, at)?,
             storage_policy: set_storage_policy::effective(&at.chain),
             // The picture of a directory in its snapshot has none itself.
@@ -195,7 +195,7 @@ fn open_listing(
     if !target.is_directory() {
         let mut status = FileStatus::of(&view, &at)?;
         if let Some(status) = &mut status {
-            status.inode.name.clear();
+            Arc::make_mut(&mut status.inode).name.clear();
         }
         return Ok(Listed::Whole(
             status.map(|status| Listing { entries: vec![status], remaining: 0 }),
@@ -234,7 +234,7 @@ pub fn get_listing(
         let child = inode::expect(store, id)?;
         // As [`FileStatus::of`], with nothing copied.
         at.names.push(String::new());
-        at.chain.push(child);
+        at.chain.push(Arc::new(child));
         let policy = policy_admin::effective(store, &at)?;
         let storage_policy = set_storage_policy::effective(&at.chain);
         at.names.pop();

@@ -11,6 +11,7 @@ use crate::path::Resolved;
 use crate::snapshot::reclaim::{self, Removed};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::usage::{self, Usage};
+use std::sync::Arc;
 
 /// Children that a walk fetches at a time.
 const PAGE: usize = 1000;
@@ -175,11 +176,32 @@ pub(crate) fn detach(store: &mut dyn StoreTxn, inode: &Inode, now_ms: u64) -> Re
     update_parent(store, inode.parent, -1, now_ms)
 }
 
+/// Gives `inode` another place, which must be free.
+pub(crate) fn relink(
+    store: &mut dyn StoreTxn,
+    inode: &mut Inode,
+    parent: InodeId,
+    name: &str,
+    now_ms: u64,
+) -> Result<()> {
+    inode::unlink(store, inode.parent, &inode.name)?;
+    let mut more = 0;
+    if inode.parent != parent {
+        update_parent(store, inode.parent, -1, now_ms)?;
+        more = 1;
+    }
+    inode.parent = parent;
+    inode.name = name.to_string();
+    inode::put(store, inode)?;
+    inode::link(store, inode)?;
+    update_parent(store, parent, more, now_ms)
+}
+
 /// Puts a new inode into the tree below `chain`, whose last is its parent. The caller has checked
 /// names and limits.
 pub(crate) fn add(
     store: &mut dyn StoreTxn,
-    chain: &[Inode],
+    chain: &[Arc<Inode>],
     inode: &Inode,
     now_ms: u64,
 ) -> Result<()> {

@@ -14,6 +14,7 @@ use crate::tree::{self, Siblings};
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{StoragePolicy, StorageType};
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 /// A value for each type of storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,21 +196,26 @@ pub(crate) fn added(mut types: ByType<u64>, more: ByType<i64>) -> ByType<u64> {
 }
 
 /// Whether any of these directories has a quota.
-pub(crate) fn has_quota(chain: &[Inode]) -> bool {
-    chain.iter().any(|inode| inode.directory().is_some_and(|d| d.quota.is_some()))
+pub(crate) fn has_quota(chain: &[Arc<Inode>]) -> bool {
+    chain.iter().any(|inode| is_limited(inode))
+}
+
+/// Whether it is a directory with a quota.
+pub(crate) fn is_limited(inode: &Inode) -> bool {
+    inode.directory().is_some_and(|directory| directory.quota.is_some())
 }
 
 /// Fails if `usage` more would exceed the quota of a directory in `chain`, which begins at the root.
 ///
 /// Source: Hadoop 3.5.0 `FSDirectory#verifyQuota`.
-pub(crate) fn verify(store: &dyn StoreRead, chain: &[Inode], usage: Usage) -> Result<()> {
+pub(crate) fn verify(store: &dyn StoreRead, chain: &[Arc<Inode>], usage: Usage) -> Result<()> {
     verify_from(store, chain, 0, usage)
 }
 
 /// As [`verify`], without the first `skip` directories.
 pub(crate) fn verify_from(
     store: &dyn StoreRead,
-    chain: &[Inode],
+    chain: &[Arc<Inode>],
     skip: usize,
     usage: Usage,
 ) -> Result<()> {
@@ -279,7 +285,7 @@ fn in_binary_units(bytes: u64) -> String {
 }
 
 /// Counts `usage` in the quotas of the directories in `chain`, as far as they are still there.
-pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Inode], usage: Usage) -> Result<()> {
+pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Arc<Inode>], usage: Usage) -> Result<()> {
     if usage == Usage::default() {
         return Ok(());
     }
@@ -302,7 +308,7 @@ pub(crate) fn charge(store: &mut dyn StoreTxn, chain: &[Inode], usage: Usage) ->
 /// file's directory.
 pub(crate) fn set_last_len(
     store: &mut dyn StoreTxn,
-    chain: &[Inode],
+    chain: &[Arc<Inode>],
     inode: &mut Inode,
     block: &mut Block,
     len: u64,

@@ -57,7 +57,7 @@ fn open_error(dir: &Path) -> OpenError {
 
 fn names(namesystem: &Namesystem) -> Vec<String> {
     let listing = namesystem.read(|now| query::get_listing(now, &root(), "/", b"", 10_000));
-    listing.unwrap().unwrap().entries.into_iter().map(|entry| entry.inode.name).collect()
+    listing.unwrap().unwrap().entries.into_iter().map(|entry| entry.inode.name.clone()).collect()
 }
 
 fn numbered(count: usize) -> Vec<String> {

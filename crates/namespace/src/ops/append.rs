@@ -12,6 +12,7 @@ use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
 use crate::{policy_admin, usage};
+use std::sync::Arc;
 
 /// Opens a file for writing at its end.
 ///
@@ -104,7 +105,7 @@ impl Append {
             reopened = Some((block::position(cx.store, id, block.index)?.offset, block));
         }
         at.chain.pop();
-        at.chain.push(inode);
+        at.chain.push(Arc::new(inode));
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::FileNotFound(at.path.clone()))?;
         Ok(Outcome::Appended { status: Box::new(status), last: reopened })

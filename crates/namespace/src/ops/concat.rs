@@ -12,6 +12,7 @@ use crate::snapshot::capture;
 use crate::store::StoreRead;
 use crate::tree;
 use crate::usage::{self, Usage};
+use std::sync::Arc;
 
 /// Moves the blocks of files to the end of another.
 ///
@@ -107,7 +108,7 @@ impl Concat {
 fn more_than_before(
     store: &dyn StoreRead,
     target: &Inode,
-    above: &[Inode],
+    above: &[Arc<Inode>],
     sources: &[Resolved],
 ) -> Result<Usage> {
     let mut more = Usage::default();

@@ -12,6 +12,7 @@ use crate::perm::{self, Access};
 use crate::query::FileStatus;
 use crate::{lease, policy_admin, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};
+use std::sync::Arc;
 
 /// Makes a file and opens it for writing.
 ///
@@ -100,12 +101,15 @@ impl Create {
         acl::inherit(&parent, &mut file, self.mode, cx.settings.posix_acl_inheritance);
         // Whatever becomes of the directory's policy.
         // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
-        if set_storage_policy::is_lazy(at.chain.iter().chain([&file])) {
-            file.storage_policy = StoragePolicy::LAZY_PERSIST.id;
+        let above = at.chain.len();
+        let id = file.id;
+        at.chain.push(Arc::new(file));
+        if set_storage_policy::is_lazy(&at.chain) {
+            Arc::make_mut(&mut at.chain[above]).storage_policy = StoragePolicy::LAZY_PERSIST.id;
         }
-        tree::add(cx.store, &at.chain, &file, cx.now_ms)?;
-        lease::add(cx.store, &self.holder, file.id, cx.now_ms)?;
-        at.chain.push(file);
+        let (above, file) = at.chain.split_at(above);
+        tree::add(cx.store, above, &file[0], cx.now_ms)?;
+        lease::add(cx.store, &self.holder, id, cx.now_ms)?;
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
         Ok(Outcome::Created { status: Box::new(status), removed })

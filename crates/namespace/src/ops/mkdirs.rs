@@ -9,6 +9,7 @@ use crate::ops::{Context, counter};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::tree;
+use std::sync::Arc;
 
 /// Makes a directory and, if asked, the missing ones above it.
 ///
@@ -96,6 +97,6 @@ fn make_one(cx: &mut Context<'_, '_>, at: &mut Resolved, mode: CreateMode) -> Re
     };
     acl::inherit(&parent, &mut directory, mode, cx.settings.posix_acl_inheritance);
     tree::add(cx.store, &at.chain, &directory, cx.now_ms)?;
-    at.chain.push(directory);
+    at.chain.push(Arc::new(directory));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode, InodeId};
+use crate::inode::{Inode, InodeId};
 use crate::ops::counter::{self, Counter};
 use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
@@ -12,6 +12,7 @@ use crate::protected;
 use crate::snapshot;
 use crate::tree::{self, Siblings};
 use crate::usage::{self, Usage};
+use std::sync::Arc;
 
 /// The old rename: into a directory that is there, never over anything.
 ///
@@ -220,7 +221,7 @@ fn carry(
     let parent = &above_to[above_to.len() - 1];
     // A directory that stays full has no room problem when a name in it only changes.
     if moved.parent != parent.id || to.name().len() > from.name().len() {
-        let mut room = parent.clone();
+        let mut room = Inode::clone(parent);
         if moved.parent == parent.id
             && let Some(directory) = room.directory_mut()
         {
@@ -244,11 +245,7 @@ fn carry(
     usage::verify_from(cx.store, above_to, shared, after)?;
     path::check_reserved_name(to.name())?;
     usage::charge(cx.store, above_to, after)?;
-    tree::detach(cx.store, &moved, cx.now_ms)?;
-    moved.parent = parent.id;
-    moved.name = to.name().to_string();
-    inode::put(cx.store, &moved)?;
-    tree::attach(cx.store, &moved, cx.now_ms)?;
+    tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.now_ms)?;
     let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
     if old == new || counter::get(cx.store, Counter::QuotasSet)? == 0 {
         return Ok(());
@@ -262,7 +259,7 @@ fn recount_types(cx: &mut Context<'_, '_>, moved: &Inode, old: u8, new: u8) -> R
     let mut limited = [Vec::new(), Vec::new()];
     for (above, limited) in [old, new].into_iter().zip(&mut limited) {
         let visit = &mut |inode: &Inode, policy| {
-            if usage::has_quota(std::slice::from_ref(inode)) {
+            if usage::is_limited(inode) {
                 limited.push((inode.clone(), policy));
             }
             Ok(())
@@ -273,7 +270,7 @@ fn recount_types(cx: &mut Context<'_, '_>, moved: &Inode, old: u8, new: u8) -> R
     for ((inode, old), (_, new)) in before.into_iter().zip(after) {
         let before = usage::below(cx.store, &inode, old)?;
         let after = usage::below(cx.store, &inode, new)?;
-        usage::charge(cx.store, &[inode], after.minus(before))?;
+        usage::charge(cx.store, &[Arc::new(inode)], after.minus(before))?;
     }
     Ok(())
 }

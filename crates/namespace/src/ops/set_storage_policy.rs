@@ -11,6 +11,7 @@ use crate::perm::{self, Access};
 use crate::tree::{self, Siblings};
 use crate::usage;
 use cairn_stripe::StoragePolicy;
+use std::sync::Arc;
 
 /// Whether a striped file heeds the policy of that number.
 fn suits_stripes(id: u8) -> bool {
@@ -21,7 +22,7 @@ fn suits_stripes(id: u8) -> bool {
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
 pub(crate) fn effective<'a>(
-    chain: impl IntoIterator<Item = &'a Inode, IntoIter: DoubleEndedIterator>,
+    chain: impl IntoIterator<Item = &'a Arc<Inode>, IntoIter: DoubleEndedIterator>,
 ) -> u8 {
     let mut upwards = chain.into_iter().rev().peekable();
     let file = upwards.peek().and_then(|inode| inode.file());
@@ -31,12 +32,12 @@ pub(crate) fn effective<'a>(
 }
 
 /// The storage policy set on the last inode of a chain from the root, or nearest above it; 0 for none.
-pub(crate) fn set_above(chain: &[Inode]) -> u8 {
+pub(crate) fn set_above(chain: &[Arc<Inode>]) -> u8 {
     chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0).unwrap_or(0)
 }
 
 /// The storage policy set on an inode, or nearest above it in the chain that leads to its directory.
-pub(crate) fn in_force(above: &[Inode], inode: &Inode) -> u8 {
+pub(crate) fn in_force(above: &[Arc<Inode>], inode: &Inode) -> u8 {
     match inode.storage_policy {
         0 => set_above(above),
         own => own,
@@ -52,9 +53,7 @@ pub(crate) fn for_file(set: u8, redundancy: FileRedundancy) -> u8 {
 }
 
 /// Whether the last inode of a chain from the root is a file that is kept in memory first.
-pub(crate) fn is_lazy<'a>(
-    chain: impl IntoIterator<Item = &'a Inode, IntoIter: DoubleEndedIterator>,
-) -> bool {
+pub(crate) fn is_lazy(chain: &[Arc<Inode>]) -> bool {
     effective(chain) == StoragePolicy::LAZY_PERSIST.id
 }
 
@@ -123,7 +122,7 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
     }
     let mut limited = Vec::new();
     tree::descend(cx.store, new, Siblings::FirstFirst, &mut |inode| {
-        if inode.id != new.id && usage::has_quota(std::slice::from_ref(inode)) {
+        if inode.id != new.id && usage::is_limited(inode) {
             limited.push(inode.clone());
         }
         Ok(())
@@ -138,7 +137,7 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
         let policy = |of: &Inode| if of.storage_policy == 0 { above } else { of.storage_policy };
         let before = usage::below(cx.store, &inode, policy_below(policy(old)))?;
         let after = usage::below(cx.store, &inode, policy_below(policy(new)))?;
-        usage::charge(cx.store, &[inode], after.minus(before))?;
+        usage::charge(cx.store, &[Arc::new(inode)], after.minus(before))?;
     }
     Ok(())
 }

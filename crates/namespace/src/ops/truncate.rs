@@ -13,6 +13,7 @@ use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;
 use crate::usage::{self, Usage};
 use crate::{lease, tree};
+use std::sync::Arc;
 
 /// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
 /// a recovery of it; if a snapshot has that block, until they have copied what stays of it to a new one.
@@ -149,7 +150,12 @@ impl Truncate {
     /// it ends.
     ///
     /// Source: Hadoop 3.5.0 `INodeFile#computeQuotaDeltaForTruncate`.
-    fn verify_quota(&self, cx: &Context<'_, '_>, above: &[Inode], inode: &Inode) -> Result<()> {
+    fn verify_quota(
+        &self,
+        cx: &Context<'_, '_>,
+        above: &[Arc<Inode>],
+        inode: &Inode,
+    ) -> Result<()> {
         let Some(file) = inode.file().filter(|_| usage::has_quota(above)) else { return Ok(()) };
         let Some(kept) = usage::counted_redundancy(cx.store, inode)? else { return Ok(()) };
         let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));

@@ -18,6 +18,7 @@ use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::usage::{self, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A snapshot and the directory it was taken of.
 pub(crate) type Watcher = (InodeId, Snapshot);
@@ -228,7 +229,7 @@ pub(crate) fn capture(
 #[derive(Default)]
 struct Standing {
     /// Files with what they take, and the directories above them.
-    files: Vec<(InodeId, Usage, Vec<Inode>)>,
+    files: Vec<(InodeId, Usage, Vec<Arc<Inode>>)>,
     /// Removed inodes that may count elsewhere from now on, and as what they count in the state before the command.
     elsewhere: BTreeSet<InodeId>,
     before: Accounts,

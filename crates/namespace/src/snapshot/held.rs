@@ -18,6 +18,7 @@ use crate::usage::{self, ByType, Usage};
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// An inode as the newest snapshot that has it sees it.
 fn kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<(InodeId, Inode)>> {
@@ -39,7 +40,10 @@ pub fn current_or_kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<Inod
 
 /// The way to an inode that was removed, from the root down: where snapshots saw it up to the first directory that is
 /// still there, and from there as it is now. With it the number of those that are still there.
-pub(crate) fn kept_chain(store: &dyn StoreRead, removed: InodeId) -> Result<(Vec<Inode>, usize)> {
+pub(crate) fn kept_chain(
+    store: &dyn StoreRead,
+    removed: InodeId,
+) -> Result<(Vec<Arc<Inode>>, usize)> {
     let mut below = Vec::new();
     let mut at = removed;
     loop {
@@ -52,7 +56,7 @@ pub(crate) fn kept_chain(store: &dyn StoreRead, removed: InodeId) -> Result<(Vec
         }
         let Some((_, was)) = kept(store, at)? else {
             // A directory that no snapshot has: it was made later, or was given up first.
-            let Some(found) = below.last().map(|inode: &Inode| inode.id) else {
+            let Some(found) = below.last().map(|inode: &Arc<Inode>| inode.id) else {
                 return Ok((Vec::new(), 0));
             };
             let root = kept(store, found)?.map_or(InodeId::NONE, |(root, _)| root);
@@ -63,7 +67,7 @@ pub(crate) fn kept_chain(store: &dyn StoreRead, removed: InodeId) -> Result<(Vec
             return Ok((chain, count));
         };
         at = was.parent;
-        below.push(was);
+        below.push(Arc::new(was));
     }
 }
 
@@ -143,7 +147,10 @@ pub(crate) fn cut_off(store: &dyn StoreRead, file: InodeId) -> Result<Vec<u64>> 
 
 /// What a removed inode goes on taking, and the directories whose quotas count it; `None` if it is still there or no
 /// snapshot holds it.
-pub(crate) fn account(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Inode>, Usage)>> {
+pub(crate) fn account(
+    store: &dyn StoreRead,
+    id: InodeId,
+) -> Result<Option<(Vec<Arc<Inode>>, Usage)>> {
     if !snapshot::is_removed(store, id)? {
         return Ok(None);
     }
@@ -172,7 +179,7 @@ pub(crate) fn of_cut_off(store: &dyn StoreRead, file: &Inode, policy: u8) -> Res
 
 /// Sums of removed inodes by the directories that count them.
 #[derive(Default)]
-pub(crate) struct Accounts(Vec<(Vec<Inode>, Usage)>);
+pub(crate) struct Accounts(Vec<(Vec<Arc<Inode>>, Usage)>);
 
 impl Accounts {
     /// Those of `ids` that are held in this state.
@@ -267,7 +274,7 @@ pub(crate) fn way_through(store: &dyn StoreRead, id: InodeId) -> Result<Option<W
         return Ok(None);
     }
     let (chain, payers) = kept_chain(store, id)?;
-    Ok(chain.last().is_some_and(Inode::is_directory).then(|| way(&chain, payers)))
+    Ok(chain.last().is_some_and(|inode| inode.is_directory()).then(|| way(&chain, payers)))
 }
 
 /// That of what was in a removed directory of which `id` may be left, or nothing.
@@ -279,9 +286,8 @@ pub(crate) fn way_behind(store: &dyn StoreRead, id: InodeId, root: InodeId) -> R
     Ok(way(&chain, chain.len()))
 }
 
-fn way(chain: &[Inode], payers: usize) -> Way {
-    let counting =
-        chain[..payers].iter().filter(|inode| usage::has_quota(std::slice::from_ref(inode)));
+fn way(chain: &[Arc<Inode>], payers: usize) -> Way {
+    let counting = chain[..payers].iter().filter(|inode| usage::is_limited(inode));
     (counting.map(|inode| inode.id).collect(), set_storage_policy::set_above(chain))
 }
 
@@ -316,7 +322,7 @@ pub(crate) fn sum_below(store: &dyn StoreRead, directory: &Inode) -> Result<Held
         let Some((_, usage)) = account(store, id)? else { continue };
         held.space = held.space.saturating_add_signed(usage.space);
         let (chain, _) = kept_chain(store, id)?;
-        match chain.last().and_then(Inode::file) {
+        match chain.last().and_then(|inode| inode.file()) {
             Some(file) => {
                 held.files += 1;
                 held.len = held.len.saturating_add(file.len);

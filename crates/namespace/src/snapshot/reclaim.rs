@@ -15,6 +15,7 @@ use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::tree;
 use crate::usage::{self, Usage};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 fn garbage_key(root: InodeId, id: SnapshotId) -> Vec<u8> {
     [&root.key()[..], &id.0.to_be_bytes()].concat()
@@ -143,7 +144,7 @@ fn behind_moving(
 }
 
 /// What a file takes, or a removed inode goes on taking, and the directories that count it.
-fn standing(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Inode>, Usage)>> {
+fn standing(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Arc<Inode>>, Usage)>> {
     let Some(mut at) = path::of_inode(store, id)? else { return held::account(store, id) };
     let Some(file) = at.chain.pop().filter(|inode| !inode.is_directory()) else { return Ok(None) };
     if !usage::has_quota(&at.chain) {

@@ -133,8 +133,9 @@ fn look(fs: &Fs, top: &str) -> Copy {
         }
         if relative.is_empty() {
             // The snapshot has its own name and time.
-            status.inode.name.clear();
-            status.inode.mtime = 0;
+            let inode = std::sync::Arc::make_mut(&mut status.inode);
+            inode.name.clear();
+            inode.mtime = 0;
         }
         let xattrs = query::get_xattrs(&fs.store, &root(), &path, &[]).unwrap();
         copy.insert(relative, Seen { status, xattrs, blocks });

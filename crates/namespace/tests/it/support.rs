@@ -127,7 +127,7 @@ impl Fs {
 
     pub fn names(&self, path: &str) -> Vec<String> {
         let listing = query::get_listing(&self.store, &root(), path, b"", 1000).unwrap().unwrap();
-        listing.entries.into_iter().map(|entry| entry.inode.name).collect()
+        listing.entries.into_iter().map(|entry| entry.inode.name.clone()).collect()
     }
 }
 
@@ -160,7 +160,7 @@ fn shown(entry: &Entry<'_>) -> String {
 }
 
 fn shown_status(status: &FileStatus) -> String {
-    let Inode { id, name, owner, group, mode, acl, mtime, atime, kind, .. } = &status.inode;
+    let Inode { id, name, owner, group, mode, acl, mtime, atime, kind, .. } = &*status.inode;
     let (policy, set) = (status.policy.as_ref().map(|policy| &policy.name), status.storage_policy);
     let about = (name, owner, group, mode, !acl.is_empty(), mtime, atime, kind);
     format!("{id} {about:?} {policy:?} {set} {}", status.snapshottable)

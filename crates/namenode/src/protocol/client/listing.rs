@@ -269,7 +269,7 @@ mod tests {
         }
         for (inode, policy, snapshottable, has_acl) in &cases {
             let status = FileStatus {
-                inode: inode.clone(),
+                inode: std::sync::Arc::new(inode.clone()),
                 policy: policy.cloned(),
                 storage_policy: inode.storage_policy,
                 snapshottable: *snapshottable,
