@@ -20,6 +20,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_chann
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// A group is closed when its frame is this long, in bytes.
@@ -133,6 +134,8 @@ struct Finisher {
     recent: Arc<Recent>,
     log: Arc<Mutex<Log>>,
     durability: Durability,
+    /// Where callers wait, if their runtime has threads of its own.
+    runtime: Option<Handle>,
 }
 
 impl Finisher {
@@ -154,11 +157,23 @@ impl Finisher {
         if let Some(Watched { first, batches }) = group.watched {
             self.recent.add(first, group.applied, batches);
         }
-        for (reply, answer) in group.answers {
-            // The caller may have gone away; the entry stands all the same.
-            let _ = reply.send(answer);
-        }
+        self.deliver(group.answers);
         Ok(())
+    }
+
+    /// Gives callers their answers. Waking a task from outside of its runtime takes a lock and a system call each
+    /// time, so many are woken from inside.
+    fn deliver(&self, answers: Vec<(oneshot::Sender<Answer>, Answer)>) {
+        let deliver = move || {
+            for (reply, answer) in answers {
+                // The caller may have gone away; the entry stands all the same.
+                let _ = reply.send(answer);
+            }
+        };
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(async move { deliver() })),
+            None => deliver(),
+        }
     }
 
     /// Brings the store's file up to date with what was set aside, which ends with the entry `upto`, and drops the
@@ -245,6 +260,9 @@ impl Writer {
                 recent,
                 log: Arc::new(Mutex::new(log)),
                 durability: options.durability,
+                runtime: Handle::try_current()
+                    .ok()
+                    .filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread),
             },
             events,
             told,
@@ -288,11 +306,12 @@ impl Writer {
 
     /// Applies one entry before the thread runs.
     pub fn apply_now(&mut self, entry: Entry) -> Result<Answer, Fatal> {
-        let (reply, mut answer) = oneshot::channel();
+        let (reply, _) = oneshot::channel();
         self.apply(Request { entry, reply })?;
-        let group = self.seal();
+        let mut group = self.seal();
+        let answer = group.answers.pop();
         self.finisher.finish(group)?;
-        Ok(answer.try_recv().unwrap_or(Err(SubmitError::Stopped)))
+        Ok(answer.map_or(Err(SubmitError::Stopped), |(_, answer)| answer))
     }
 
     fn serve(&mut self, groups: &SyncSender<Group>) -> Result<(), Fatal> {
