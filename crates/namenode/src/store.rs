@@ -10,6 +10,7 @@ mod crc_table;
 mod gaps;
 mod identity;
 mod kept;
+mod key;
 mod layer;
 mod view;
 
@@ -292,6 +293,9 @@ impl StoreRead for Batch {
         visit: Visit<'_>,
     ) -> Result<(), StoreError> {
         let start = self.view.recent.gaps(table).skip(from).to_vec();
+        if !to.is_empty() && start.as_slice() >= to {
+            return Ok(());
+        }
         let deleted = Cell::new(0);
         let mut first = None;
         let mut found = |key: &[u8], value: &[u8]| {
@@ -303,7 +307,11 @@ impl StoreRead for Batch {
         self.view.scan(table, (&start, to), self.group, &deleted, &mut found)?;
         let end = match first {
             Some(first) => first,
-            None => (deleted.get() >= WORTH && !to.is_empty()).then(|| to.to_vec()),
+            // The front of a queue, whose end moves on with time, is looked at again and again.
+            None => {
+                let is_worth = deleted.get() >= WORTH || from.is_empty();
+                (is_worth && !to.is_empty()).then(|| to.to_vec())
+            }
         };
         if let Some(end) = end {
             self.view.recent.gaps(table).note(from, end);

@@ -1,8 +1,10 @@
-//! Directories of the store's file as they are decoded, and the way to them.
+//! Directories of the store's file as they are decoded, and the way to them; and the files that were asked for last.
 //!
-//! Each path leads through some directories, so that they are asked for all the time. What is kept belongs to one
-//! state of the file and is never wrong; the next state takes over what has not changed.
+//! Each path leads through some directories, so that they are asked for all the time. Who asks for a file's status
+//! often asks next where its blocks are. What is kept belongs to one state of the file and is never wrong; the next
+//! state takes over what has not changed.
 
+use super::key::Key;
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{Inode, InodeId, Settings};
@@ -11,14 +13,16 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Parts with a lock of their own.
 const PARTS: usize = 16;
-/// Directories of a part; one that is full is emptied.
+/// Directories of a part, and as many files; one that is full is emptied.
 const PART_MAX: usize = 2048;
 
 #[derive(Debug, Default)]
 struct Part {
     inodes: HashMap<InodeId, Arc<Inode>>,
     /// By their keys in the table.
-    children: HashMap<Box<[u8]>, InodeId>,
+    children: HashMap<Key, InodeId>,
+    /// Likewise.
+    files: HashMap<Key, Arc<Inode>>,
 }
 
 /// What is kept of one state of the file.
@@ -41,8 +45,12 @@ impl Kept {
             let mut new = new.write().unwrap_or_else(PoisonError::into_inner);
             let inodes = old.inodes.iter().filter(|(id, _)| !layer.has(Table::Inode, &id.key()));
             new.inodes = inodes.map(|(id, inode)| (*id, Arc::clone(inode))).collect();
-            let children = old.children.iter().filter(|(key, _)| !layer.has(Table::Child, key));
+            let is_linked = |key: &Key| !layer.has(Table::Child, key.as_slice());
+            let children = old.children.iter().filter(|(key, _)| is_linked(key));
             new.children = children.map(|(key, id)| (key.clone(), *id)).collect();
+            let is_same = |file: &Inode| !layer.has(Table::Inode, &file.id.key());
+            let files = old.files.iter().filter(|(key, file)| is_linked(key) && is_same(file));
+            new.files = files.map(|(key, file)| (key.clone(), Arc::clone(file))).collect();
         }
         kept
     }
@@ -71,12 +79,27 @@ impl Kept {
     }
 
     /// Keeps the way to a directory.
-    pub(super) fn add_child(&self, parent: InodeId, key: Vec<u8>, child: InodeId) {
+    pub(super) fn add_child(&self, parent: InodeId, key: &[u8], child: InodeId) {
         let mut part = self.part(parent).write().unwrap_or_else(PoisonError::into_inner);
         if part.children.len() >= PART_MAX {
             part.children.clear();
         }
-        part.children.insert(key.into(), child);
+        part.children.insert(Key::from(key), child);
+    }
+
+    /// The file at `key`, which begins with the parent's id.
+    pub(super) fn file(&self, parent: InodeId, key: &[u8]) -> Option<Arc<Inode>> {
+        let part = self.part(parent).read().unwrap_or_else(PoisonError::into_inner);
+        part.files.get(key).cloned()
+    }
+
+    /// Keeps a file, which must be as the store's file has it.
+    pub(super) fn add_file(&self, parent: InodeId, key: &[u8], file: &Arc<Inode>) {
+        let mut part = self.part(parent).write().unwrap_or_else(PoisonError::into_inner);
+        if part.files.len() >= PART_MAX {
+            part.files.clear();
+        }
+        part.files.insert(Key::from(key), Arc::clone(file));
     }
 
     pub(super) fn settings(&self) -> Option<Arc<Settings>> {

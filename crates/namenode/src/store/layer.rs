@@ -5,6 +5,7 @@
 //! durable, while the next one is being made.
 
 use super::gaps::Gaps;
+use super::key::Key;
 use cairn_namespace::store::Table;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,7 +20,7 @@ const PAGE_MAX: usize = 512;
 type Value = Option<Box<[u8]>>;
 /// A key and its value; none if it is deleted.
 type Record = (Vec<u8>, Option<Vec<u8>>);
-type Records = BTreeMap<Box<[u8]>, Versions>;
+type Records = BTreeMap<Key, Versions>;
 
 /// A record's values, the newest beside the others; `None` is a deleted one.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl Layer {
             self.gaps(table).fill(key);
         }
         let value = value.map(Box::from);
-        match records.entry(Box::from(key)) {
+        match records.entry(Key::from(key)) {
             Entry::Vacant(place) => {
                 place.insert(Versions { group, value, older: Vec::new() });
             }
@@ -129,7 +130,9 @@ impl Layer {
         mut write: impl FnMut(&[u8], Option<&[u8]>) -> Result<(), E>,
     ) -> Result<(), E> {
         let records = self.records(table);
-        records.iter().try_for_each(|(key, versions)| write(key, versions.value.as_deref()))
+        records
+            .iter()
+            .try_for_each(|(key, versions)| write(key.as_slice(), versions.value.as_deref()))
     }
 
     /// The records from `from` to before `to` (empty: to the end) as of `group`. No lock is held between them.
@@ -171,7 +174,8 @@ impl Layer {
         let from = from.as_ref().map(Vec::as_slice);
         let mut looked_at = 0;
         for (key, versions) in records.range::<[u8], _>((from, Bound::Unbounded)) {
-            if !to.is_empty() && &**key >= to {
+            let key = key.as_slice();
+            if !to.is_empty() && key >= to {
                 return (page, None);
             }
             if let Some(value) = versions.at(group) {

@@ -56,9 +56,20 @@ fn a_store_falls_behind_while_it_is_written_to() {
     assert!(!crate::journal::is_behind(&store));
 }
 
-/// Directories that are kept decoded are those of the state that is read.
+/// Directories and files that are kept decoded are those of the state that is read.
 #[test]
-fn kept_directories_are_never_old() {
+fn what_is_kept_is_never_old() {
+    check_kept(&inode::Kind::Directory(inode::Directory::default()));
+    check_kept(&inode::Kind::File(inode::File {
+        redundancy: inode::FileRedundancy::Replicated(3),
+        block_size: 1 << 20,
+        block_count: 0,
+        len: 0,
+        writer: None,
+    }));
+}
+
+fn check_kept(kind: &inode::Kind) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
     let make = |group: u64, id: u64, name: &str, mtime: u64| {
@@ -73,7 +84,7 @@ fn kept_directories_are_never_old() {
             mtime,
             atime: 0,
             storage_policy: 0,
-            kind: inode::Kind::Directory(inode::Directory::default()),
+            kind: kind.clone(),
         };
         let mut batch = store.begin(group);
         inode::put(&mut batch, &directory).unwrap();
@@ -110,6 +121,34 @@ fn kept_directories_are_never_old() {
     assert_eq!((mtime(&store.snapshot(), "a"), mtime(&fourth, "a")), (None, Some(2)));
     let all = [&first, &second, &third, &fourth, &last].map(|at| mtime(at, "b"));
     assert_eq!(all, [None, None, Some(3), Some(3), Some(4)]);
+}
+
+/// What the writer knows of the front of a queue stays right when something comes there.
+#[test]
+fn the_front_of_a_queue_is_not_looked_at_again_in_vain() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let mut batch = store.begin(1);
+    let front = |batch: &Batch, to: &[u8]| {
+        scanned(batch, b"", to, 9).into_iter().map(|r| r.0).collect::<Vec<_>>()
+    };
+    batch.put(Table::Child, b"7", b"").unwrap();
+    for to in [b"4", b"5", b"5", b"3"] {
+        assert_eq!(front(&batch, to), Vec::<Vec<u8>>::new());
+    }
+    batch.put(Table::Child, b"2", b"").unwrap();
+    batch.put(Table::Child, b"4", b"").unwrap();
+    assert_eq!(front(&batch, b"3"), [b"2"]);
+    assert_eq!(front(&batch, b"9"), [b"2", b"4", b"7"]);
+    batch.delete(Table::Child, b"2").unwrap();
+    assert_eq!(front(&batch, b"4"), Vec::<Vec<u8>>::new());
+    assert_eq!(front(&batch, b"5"), [b"4"]);
+    store.commit(1, 1);
+    store.write_out().unwrap();
+    let mut batch = store.begin(2);
+    assert_eq!(front(&batch, b"5"), [b"4"]);
+    batch.put(Table::Child, b"1", b"").unwrap();
+    assert_eq!(front(&batch, b"5"), [b"1", b"4"]);
 }
 
 fn scanned(store: &dyn StoreRead, from: &[u8], to: &[u8], count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -86,16 +86,25 @@ impl View {
         }
     }
 
+    /// The inode as it was changed since the file was written; none if it was not.
+    fn changed_inode(
+        &self,
+        id: InodeId,
+        group: u64,
+    ) -> cairn_namespace::Result<Option<Option<Arc<Inode>>>> {
+        let changed = self.with_changed(Table::Inode, &id.key(), group, |value| {
+            value.map(inode::from_bytes).transpose()
+        });
+        Ok(changed.transpose()?.map(|found| found.map(Arc::new)))
+    }
+
     pub(super) fn inode(
         &self,
         id: InodeId,
         group: u64,
     ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
-        let changed = self.with_changed(Table::Inode, &id.key(), group, |value| {
-            value.map(inode::from_bytes).transpose()
-        });
-        match changed {
-            Some(found) => Ok(found?.map(Arc::new)),
+        match self.changed_inode(id, group)? {
+            Some(found) => Ok(found),
             None => self.file.inode(id),
         }
     }
@@ -110,24 +119,41 @@ impl View {
         let changed = self.with_changed(Table::Child, &key, group, |value| {
             value.map(inode::child_id).transpose()
         });
-        let mut is_new = false;
-        let id = match changed {
-            Some(found) => found?,
-            None => match self.file.kept.child(parent, &key) {
-                Some(id) => Some(id),
-                None => {
-                    is_new = true;
-                    self.file.get(Table::Child, &key, inode::child_id)?.transpose()?
-                }
-            },
+        match changed.transpose()? {
+            Some(None) => Ok(None),
+            Some(Some(id)) => Ok(Some(self.inode(id, group)?.ok_or_else(|| dangling(id))?)),
+            None => self.child_in_file(parent, &key, group),
+        }
+    }
+
+    /// The child whose name the file has, as it is now.
+    fn child_in_file(
+        &self,
+        parent: InodeId,
+        key: &[u8],
+        group: u64,
+    ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        let kept = &self.file.kept;
+        if let Some(file) = kept.file(parent, key) {
+            let found = self.changed_inode(file.id, group)?.unwrap_or(Some(file.clone()));
+            return Ok(Some(found.ok_or_else(|| dangling(file.id))?));
+        }
+        if let Some(id) = kept.child(parent, key) {
+            return Ok(Some(self.inode(id, group)?.ok_or_else(|| dangling(id))?));
+        }
+        let found = self.file.get(Table::Child, key, inode::child_id)?.transpose()?;
+        let Some(id) = found else { return Ok(None) };
+        let changed = self.changed_inode(id, group)?;
+        let is_changed = changed.is_some();
+        let found = match changed {
+            Some(found) => found,
+            None => self.file.inode(id)?,
         };
-        let Some(id) = id else { return Ok(None) };
-        let found = self.inode(id, group)?.ok_or_else(|| StoreError::Corrupt {
-            what: "reference",
-            reason: format!("there is no inode {id}"),
-        })?;
-        if is_new && found.is_directory() {
-            self.file.kept.add_child(parent, key, id);
+        let found = found.ok_or_else(|| dangling(id))?;
+        if found.is_directory() {
+            kept.add_child(parent, key, id);
+        } else if !is_changed {
+            kept.add_file(parent, key, &found);
         }
         Ok(Some(found))
     }
@@ -160,6 +186,10 @@ impl View {
             }
         }
     }
+}
+
+fn dangling(id: InodeId) -> StoreError {
+    StoreError::Corrupt { what: "reference", reason: format!("there is no inode {id}") }
 }
 
 /// A scan of a layer together with what is below it.
