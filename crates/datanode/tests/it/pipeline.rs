@@ -42,11 +42,10 @@ async fn three_replicas_are_written_and_read_at_any_offset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn impossible_reads_are_refused_and_the_connection_goes_on() {
+async fn impossible_reads_are_refused_and_end_the_connection() {
     let cluster = Cluster::start(1).await;
     let data = bytes(1000);
     write_block(&cluster, &[0], ID, 1001, &data).await;
-    let mut stream = cluster.connect(0).await;
     let other_pool = ExtendedBlockProto { pool_id: "BP-2".into(), ..block(ID, 1001, 0) };
     for (what, block, offset, len) in [
         ("beyond the end", block(ID, 1001, 0), 900, 101),
@@ -55,8 +54,11 @@ async fn impossible_reads_are_refused_and_the_connection_goes_on() {
         ("unknown block", block(ID + 1, 1001, 0), 0, 1),
         ("other pool", other_pool, 0, 1),
     ] {
+        let mut stream = cluster.connect(0).await;
         assert!(read(&mut stream, block, offset, len).await.is_err(), "{what}");
+        assert!(stream.reader.wait_closed(1 << 10).await, "{what}");
     }
+    let mut stream = cluster.connect(0).await;
     assert_eq!(
         read(&mut stream, block(ID, 1000, 0), 0, 1000).await.unwrap(),
         data,
