@@ -31,7 +31,7 @@ pub struct ClientConfig {
     /// The checksum of new blocks. `dfs.checksum.type`.
     pub checksum: ChecksumKind,
     /// Data bytes of a packet, rounded down to whole chunks. `dfs.client-write-packet-size`, which in
-    /// Hadoop counts headers and checksums too.
+    /// Hadoop counts headers and checksums too, and is 64 KiB there: larger ones cost both ends less.
     pub packet_len: u32,
     /// Packets of a replicated write that may be unacknowledged.
     /// `dfs.client.write.max-packets-in-flight`.
@@ -115,7 +115,7 @@ impl Default for ClientConfig {
             block_size: 128 * 1024 * 1024,
             bytes_per_checksum: 512,
             checksum: ChecksumKind::Crc32c,
-            packet_len: 64 * 1024,
+            packet_len: 256 * 1024,
             packets_in_flight: 80,
             socket_timeout: Duration::from_secs(60),
             rpc_timeout: Duration::from_secs(60),

@@ -12,7 +12,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Packets whose memory is kept while fewer are on their way.
-const KEPT_PACKETS: usize = 32;
+const KEPT_PACKETS: usize = 8;
+/// Most bytes that are sent and not acknowledged, unless that is less than [`MIN_IN_FLIGHT`] packets.
+const MAX_IN_FLIGHT: usize = 8 << 20;
+/// Packets in flight that keep a pipeline of three busy.
+const MIN_IN_FLIGHT: usize = 4;
 
 /// The writer of one replicated file.
 pub(crate) struct ReplicatedWriter {
@@ -40,7 +44,8 @@ impl ReplicatedWriter {
         let position =
             last.as_ref().map_or(file.status.len, |l| l.block.offset_in_file + block_len);
         // What waits for acknowledgement, what waits to be sent, and what is being filled.
-        let count = file.fs.config().packets_in_flight.max(1) + 2;
+        let in_flight = file.fs.config().packets_in_flight.min(MAX_IN_FLIGHT / file.packet_len);
+        let count = in_flight.max(MIN_IN_FLIGHT) + 2;
         let pool = PacketPool::new(file.packet_len, count, KEPT_PACKETS.min(count), file.checksums);
         let (commands, queue) = mpsc::channel(count);
         let path = file.path.clone();

@@ -86,8 +86,8 @@ impl StripedWriter {
         let per_stripe = geometry.units() * cell_len.div_ceil(packet_len);
         let wanted = file.fs.config().stream_buffer_len / packet_len;
         let packets = wanted.max(MIN_STRIPES * per_stripe);
-        // The data of a stripe wait for its parity, and each unit has a packet on its way and one that follows.
-        let keep = geometry.k() * cell_len.div_ceil(packet_len) + 2 * geometry.units();
+        // The data of a stripe wait for its parity, and each unit has a packet on its way.
+        let keep = geometry.k() * cell_len.div_ceil(packet_len) + geometry.units();
         let pool = PacketPool::new(packet_len, packets, keep, file.checksums);
         let codec = file.fs.codec(&policy)?;
         Ok(StripedWriter {

@@ -86,7 +86,8 @@ async fn a_disk_with_io_errors_costs_its_datanode_nothing_else_three_replicas() 
     }
 }
 
-const BLOCK: u64 = 256 << 10;
+/// Several packets, so that half of one is sent.
+const BLOCK: u64 = 1 << 20;
 
 fn options(code: &Code) -> CreateOptions {
     CreateOptions { block_size: Some(BLOCK), ..code.options() }

@@ -18,8 +18,8 @@ async fn a_striped_stream_holds_no_more_than_its_bound() {
         writer.write(piece).await.unwrap();
         assert!(writer.buffered_len() <= most, "{} of {most}", writer.buffered_len());
     }
-    // When the DataNodes have caught up: the data of a stripe, and two packets for each unit.
-    let usual = ((3 << 20) + 2 * 5 * (64 << 10)) / 128 * 129;
+    // When the DataNodes have caught up: the data of a stripe, and a packet for each unit.
+    let usual = ((3 << 20) + 5 * (256 << 10)) / 128 * 129;
     let caught_up = async {
         while writer.buffered_len() > usual {
             tokio::time::sleep(Duration::from_millis(5)).await;
