@@ -4,12 +4,13 @@
 //! upstream --packets--> receive --packets--> mirror
 //! upstream <---acks---- acknowledge <-acks-- mirror      (`ops/write_block/{receive,acknowledge}.rs`)
 //! ```
-//! Both halves run in one task and end together: a failure of either, or a newer operation on the replica,
-//! drops both.
+//! Both halves run in one task (`ops/write_block/halves.rs`) and end together: a failure of either, or a newer
+//! operation on the replica, drops both.
 //!
 //! Source: Hadoop 3.5.0 `DataXceiver#writeBlock`, `BlockReceiver`.
 
 mod acknowledge;
+mod halves;
 mod receive;
 
 use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
@@ -25,12 +26,9 @@ use cairn_wire::proto::hdfs::{
     Status,
 };
 use cairn_wire::transfer::Op;
+use halves::Handover;
 pub(crate) use receive::Receiver;
 use std::sync::Arc;
-use tokio::sync::mpsc;
-
-/// Packets received and not yet acknowledged; more wait in the sockets.
-const MAX_PENDING: usize = 1024;
 
 /// What a request asks for, decoded.
 struct Request {
@@ -260,21 +258,22 @@ async fn receive_from_client(
     request: &Request,
 ) -> Result<()> {
     let (mirror_in, mirror_out) = mirror.map(TransferStream::split).unzip();
-    let (send_pending, pending) = mpsc::channel(MAX_PENDING);
+    let handover = Handover::default();
     let stopped = writer.stopped();
     let acknowledger = Acknowledger {
         node: node.clone(),
         notes: writer.acks(),
-        pending,
+        pending: &handover,
         upstream: &mut stream.writer,
         mirror: mirror_in,
+        answers: Vec::new(),
     };
     let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum)
         .may_lack_crcs(request.message.allow_lazy_persist());
-    let both =
-        async { tokio::try_join!(receiver.receive_acknowledged(send_pending), acknowledger.run()) };
+    let received = receiver.receive_acknowledged(&handover);
+    let both = handover.run(received, acknowledger.run());
     tokio::select! {
-        ended = both => ended.map(|_| ()),
+        ended = both => ended,
         () = stopped => Err(DataNodeError::Stopped),
     }
 }

@@ -23,6 +23,8 @@ const SMALL: usize = 512;
 const GROW: usize = 128 << 10;
 /// Where it is known what comes, a reader sleeps until this much of it is there.
 const MOST_AWAITED: usize = 128 << 10;
+/// Less is not worth telling the kernel.
+const WORTH_AWAITING: usize = 16 << 10;
 
 /// One received packet. Its parts share one allocation, which the reader uses again once every
 /// part is dropped.
@@ -109,7 +111,6 @@ impl TransferReader {
     ///
     /// Fails on another version, an unknown operation or a message above the limit.
     pub async fn read_op(&mut self) -> Result<Option<(Op, Bytes)>, TransferError> {
-        self.wake_at(1)?;
         if !self.fill(OP_HEAD_LEN, SMALL, "an operation").await? {
             return Ok(None);
         }
@@ -163,7 +164,6 @@ impl TransferReader {
         guess: usize,
         what: &'static str,
     ) -> Result<M, TransferError> {
-        self.wake_at(1)?;
         let (start, len) = self.delimited(0, guess, what).await?;
         self.buffer.advance(start);
         let body = self.buffer.split_to(len);
@@ -174,7 +174,6 @@ impl TransferReader {
     ///
     /// The peer's closing before it is an `UnexpectedEof`.
     pub async fn read_packet(&mut self) -> Result<Packet, TransferError> {
-        self.wake_at(1)?;
         let guess = self.last_packet_len.max(SMALL);
         if !self.fill(PACKET_LENGTHS_LEN, guess, "a packet").await? {
             return Err(eof());
@@ -204,8 +203,8 @@ impl TransferReader {
         into: &mut [u8],
     ) -> Result<PlacedPacket, TransferError> {
         let what = "a packet";
-        self.wake_at(into.len())?;
-        if !self.fill(PACKET_LENGTHS_LEN, self.last_head_len, what).await? {
+        let awaited = into.len();
+        if !self.fill_awaiting(PACKET_LENGTHS_LEN, self.last_head_len, awaited, what).await? {
             return Err(eof());
         }
         let Some(lengths) = self.buffer.first_chunk::<PACKET_LENGTHS_LEN>() else {
@@ -213,14 +212,15 @@ impl TransferReader {
         };
         let lengths = PacketLengths::decode(*lengths, self.max_packet_len)?;
         let body = PACKET_LENGTHS_LEN + lengths.header_len;
-        self.fill(body, self.last_head_len.min(lengths.total_len()), what).await?;
+        self.fill_awaiting(body, self.last_head_len.min(lengths.total_len()), awaited, what)
+            .await?;
         let header = PacketHeader::decode(&self.buffer[PACKET_LENGTHS_LEN..body])?;
         let head_len = body + lengths.checksums_len(header.data_len)?;
         let Some(into) = into.get_mut(..header.data_len as usize) else {
             let Packet { checksums, data, .. } = self.read_packet().await?;
             return Ok(PlacedPacket { header, checksums, apart: Some(data) });
         };
-        self.fill(head_len, head_len, what).await?;
+        self.fill_awaiting(head_len, head_len, awaited, what).await?;
         if !into.is_empty() {
             self.last_head_len = head_len;
         }
@@ -291,9 +291,6 @@ impl TransferReader {
     /// Waits for the peer to close, discarding up to `limit` bytes it may still send; false when it
     /// sent more, or did not close in time.
     pub async fn wait_closed(&mut self, limit: usize) -> bool {
-        if self.wake_at(1).is_err() {
-            return true;
-        }
         let mut left = limit;
         loop {
             left = match left.checked_sub(self.buffer.len()) {
@@ -352,30 +349,57 @@ impl TransferReader {
         wanted: usize,
         what: &'static str,
     ) -> Result<bool, TransferError> {
+        self.fill_awaiting(needed, wanted, 0, what).await
+    }
+
+    /// The same, sleeping until `awaited` bytes are there, which must be on their way.
+    async fn fill_awaiting(
+        &mut self,
+        needed: usize,
+        wanted: usize,
+        awaited: usize,
+        what: &'static str,
+    ) -> Result<bool, TransferError> {
         while self.buffer.len() < needed {
             let have = self.buffer.len();
             let missing = wanted.max(needed) - have;
-            let room = missing.min(have.max(GROW));
+            // As much as has come before at once may come again.
+            let room = missing.min(have.max(GROW).max(self.last_packet_len));
             self.buffer.reserve(room);
-            let after = self.read_timeout;
-            let read = timeout(after, read_some(&self.stream, &mut self.buffer, room)).await;
-            match read.map_err(|_| TransferError::Timeout { what, after })?? {
-                0 if have == 0 => return Ok(false),
-                0 => return Err(eof()),
-                _ => {}
+            let buffer = &mut self.buffer;
+            let read = self.stream.try_read_buf(&mut buffer.limit(room));
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(awaited.max(needed - have), what).await?;
+                }
+                Err(error) => return Err(error.into()),
+                Ok(0) if have == 0 => return Ok(false),
+                Ok(0) => return Err(eof()),
+                Ok(_) => {}
             }
         }
         Ok(true)
     }
 
-    /// Has this woken no sooner than when `bytes`, or as many as may be awaited, have arrived. They must be on
-    /// their way.
+    /// Sets the `bytes`, or as many as may be awaited, that must have arrived before this is woken. They must be
+    /// on their way.
     fn wake_at(&mut self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.clamp(1, self.most_awaited);
         if bytes != self.low_water && !self.is_domain() {
             low_water::set(self.stream.as_fd(), bytes)?;
             self.low_water = bytes;
         }
+        Ok(())
+    }
+
+    /// Waits for `bytes` that are on their way, or some of them.
+    async fn wait(&mut self, bytes: usize, what: &'static str) -> Result<(), TransferError> {
+        if bytes < self.low_water || bytes >= WORTH_AWAITING {
+            self.wake_at(bytes)?;
+        }
+        let after = self.read_timeout;
+        let waited = timeout(after, self.stream.readable()).await;
+        waited.map_err(|_| TransferError::Timeout { what, after })??;
         Ok(())
     }
 
@@ -388,10 +412,7 @@ impl TransferReader {
         while !into.is_empty() {
             let count = match self.stream.try_read(into) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let after = self.read_timeout;
-                    self.wake_at(into.len())?;
-                    let waited = timeout(after, self.stream.readable()).await;
-                    waited.map_err(|_| TransferError::Timeout { what, after })??;
+                    self.wait(into.len(), what).await?;
                     continue;
                 }
                 count => count?,
@@ -407,15 +428,4 @@ impl TransferReader {
 
 fn eof() -> TransferError {
     io::Error::from(io::ErrorKind::UnexpectedEof).into()
-}
-
-/// Appends up to `room` bytes to `buffer`; 0 at the end of the stream.
-async fn read_some(stream: &Socket, buffer: &mut BytesMut, room: usize) -> io::Result<usize> {
-    loop {
-        match stream.try_read_buf(&mut buffer.limit(room)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            done => return done,
-        }
-        stream.readable().await?;
-    }
 }

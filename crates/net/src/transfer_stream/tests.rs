@@ -498,3 +498,25 @@ async fn parts_are_filled_in_order_and_can_be_given_back() {
     let got = b.reader.read_parts(parts, 0, 110_000, "parts").await.expect("some");
     assert!(got == 40_000 && head[..got] == bytes[110_000..]);
 }
+
+#[tokio::test]
+async fn a_reader_that_slept_for_a_large_packet_sees_a_small_one_at_once() {
+    let options = TransferOptions { recv_buffer: 1 << 20, ..options() };
+    let (mut raw, mut b) = raw_pair(&options).await;
+    let large = [header(0, 200_000).encode(0).as_ref(), &pattern(200_000, 1)].concat();
+    let small = [header(1, 3).encode(0).as_ref(), &[1, 2, 3]].concat();
+    for _ in 0..3 {
+        let (start, rest) = large.split_at(1000);
+        raw.write_all(start).await.expect("a reader");
+        let mut reading = Box::pin(b.reader.read_packet());
+        // It has seen the start, and sleeps until more is there.
+        assert!(timeout(Duration::from_millis(20), &mut reading).await.is_err());
+        raw.write_all(rest).await.expect("a reader");
+        assert_eq!(reading.await.expect("valid").data, pattern(200_000, 1));
+        let mut reading = Box::pin(b.reader.read_packet());
+        assert!(timeout(Duration::from_millis(20), &mut reading).await.is_err());
+        raw.write_all(&small).await.expect("a reader");
+        let read = timeout(Duration::from_secs(5), reading).await.expect("it is woken");
+        assert_eq!(&read.expect("valid").data[..], [1, 2, 3]);
+    }
+}

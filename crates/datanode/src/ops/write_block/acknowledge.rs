@@ -2,15 +2,19 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockReceiver.PacketResponder`.
 
+use super::halves::Handover;
 use crate::dataset::{AckNotes, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use cairn_net::transfer_stream::{TransferError, TransferReader, TransferWriter};
+use cairn_net::transfer_stream::{TransferReader, TransferWriter};
 use cairn_wire::proto::hdfs::{PipelineAckProto, Status};
+use cairn_wire::rpc;
 use cairn_wire::transfer::{AckFlag, UNKNOWN_SEQNO, ack_flags, pipeline_ack};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// A packet that was received here.
@@ -29,48 +33,71 @@ pub(super) struct Pending {
 pub(super) struct Acknowledger<'a> {
     pub(super) node: Arc<Node>,
     pub(super) notes: AckNotes,
-    pub(super) pending: mpsc::Receiver<Pending>,
+    pub(super) pending: &'a Handover,
     pub(super) upstream: &'a mut TransferWriter,
     pub(super) mirror: Option<TransferReader>,
+    /// Encoded answers that are not sent yet.
+    pub(super) answers: Vec<u8>,
 }
 
 impl Acknowledger<'_> {
-    /// Runs until the last packet is answered, or nothing more will come.
+    /// Runs until the last packet is answered.
     pub(super) async fn run(mut self) -> Result<()> {
-        while let Some(mut packet) = self.pending.recv().await {
-            let is_last = packet.last.is_some();
-            // The block is made durable here while the mirror does the same.
-            let finalizing = packet.last.take().map(|writer| self.finalize(writer));
-            let received = Instant::now();
-            let (flags, mirror_is_good) = match self.downstream(&packet).await? {
-                Downstream::None => (Vec::new(), true),
-                Downstream::Acked(flags) => (flags, true),
-                Downstream::Failed => (vec![AckFlag::from(Status::Error)], false),
+        loop {
+            let packet = match self.pending.try_next() {
+                Some(packet) => packet,
+                None => {
+                    self.send_answers().await?;
+                    self.pending.next().await
+                }
             };
-            if let Some(finalizing) = finalizing {
-                finalizing.await.map_err(|_| DataNodeError::Stopped)??;
+            if self.answer(packet).await? {
+                return self.send_answers().await;
             }
-            if flags.first().is_some_and(|flag| flag.status() == Status::ErrorChecksum) {
-                // What this DataNode sent was good when it was checked here, so this DataNode is to blame.
-                return Err(DataNodeError::Checksum(
-                    "the mirror received corrupt data from here".into(),
-                ));
-            }
-            let status = if mirror_is_good { packet.status } else { Status::Success };
-            if status == Status::Success
-                && flags.iter().all(|flag| flag.status() == Status::Success)
-            {
-                self.notes.note(packet.end);
-            }
-            let nanos = if flags.is_empty() { 0 } else { received.elapsed().as_nanos() as u64 };
-            let all = std::iter::once(AckFlag::from(status)).chain(flags);
-            self.upstream.send_message(&pipeline_ack(packet.seqno, all, nanos)).await?;
-            if status == Status::ErrorChecksum {
-                return Err(DataNodeError::Checksum("corrupt data received".into()));
-            }
-            if is_last {
-                return Ok(());
-            }
+        }
+    }
+
+    /// Answers a packet, together with those after it if these are there already. Returns whether it is the last.
+    async fn answer(&mut self, mut packet: Pending) -> Result<bool> {
+        let is_last = packet.last.is_some();
+        // The block is made durable here while the mirror does the same.
+        let finalizing = packet.last.take().map(|writer| self.finalize(writer));
+        let received = Instant::now();
+        let (flags, mirror_is_good) = match self.downstream(&packet).await? {
+            Downstream::None => (Vec::new(), true),
+            Downstream::Acked(flags) => (flags, true),
+            Downstream::Failed => (vec![AckFlag::from(Status::Error)], false),
+        };
+        if let Some(finalizing) = finalizing {
+            self.send_answers().await?;
+            finalizing.await.map_err(|_| DataNodeError::Stopped)??;
+        }
+        if flags.first().is_some_and(|flag| flag.status() == Status::ErrorChecksum) {
+            self.send_answers().await?;
+            // What this DataNode sent was good when it was checked here, so this DataNode is to blame.
+            return Err(DataNodeError::Checksum(
+                "the mirror received corrupt data from here".into(),
+            ));
+        }
+        let status = if mirror_is_good { packet.status } else { Status::Success };
+        if status == Status::Success && flags.iter().all(|flag| flag.status() == Status::Success) {
+            self.notes.note(packet.end);
+        }
+        let nanos = if flags.is_empty() { 0 } else { received.elapsed().as_nanos() as u64 };
+        let all = std::iter::once(AckFlag::from(status)).chain(flags);
+        rpc::put_delimited(&pipeline_ack(packet.seqno, all, nanos), &mut self.answers);
+        if status == Status::ErrorChecksum {
+            self.send_answers().await?;
+            return Err(DataNodeError::Checksum("corrupt data received".into()));
+        }
+        Ok(is_last)
+    }
+
+    /// Sends the answers so far.
+    async fn send_answers(&mut self) -> Result<()> {
+        if !self.answers.is_empty() {
+            self.upstream.send(&self.answers).await?;
+            self.answers.clear();
         }
         Ok(())
     }
@@ -94,15 +121,54 @@ impl Acknowledger<'_> {
             self.mirror = None;
             return Ok(Downstream::Failed);
         }
-        let Some(mirror) = &mut self.mirror else { return Ok(Downstream::None) };
-        match read_ack(mirror, self.upstream, packet.seqno).await? {
-            Ok(ack) => Ok(Downstream::Acked(ack_flags(&ack))),
-            Err(error) => {
-                tracing::info!(%error, "no acknowledgement from the mirror");
-                Ok(Downstream::Failed)
+        loop {
+            let Some(mirror) = &mut self.mirror else { return Ok(Downstream::None) };
+            let ack = {
+                let mut reading = pin!(mirror.read_message("pipeline acknowledgement"));
+                // Where the mirror's word is not there yet, the answers so far do not wait for it.
+                match poll_once(reading.as_mut()).await {
+                    Poll::Ready(ack) => ack,
+                    Poll::Pending => {
+                        if !self.answers.is_empty() {
+                            self.upstream.send(&self.answers).await?;
+                            self.answers.clear();
+                        }
+                        reading.await
+                    }
+                }
+            };
+            let ack: PipelineAckProto = match ack {
+                Ok(ack) => ack,
+                Err(error) => {
+                    tracing::info!(%error, "no acknowledgement from the mirror");
+                    return Ok(Downstream::Failed);
+                }
+            };
+            let flags = ack_flags(&ack);
+            let is_out_of_band =
+                ack.seqno == UNKNOWN_SEQNO && flags.iter().all(|f| f.status() != Status::Error);
+            if is_out_of_band {
+                // A DataNode restarts, say.
+                let all = std::iter::once(AckFlag::from(Status::Success)).chain(flags);
+                rpc::put_delimited(&pipeline_ack(UNKNOWN_SEQNO, all, 0), &mut self.answers);
+                self.send_answers().await?;
+            } else if ack.seqno == packet.seqno
+                || flags.iter().any(|f| f.status() != Status::Success)
+            {
+                return Ok(Downstream::Acked(flags));
+            } else {
+                return Err(DataNodeError::peer(format!(
+                    "seqno: expected={}, received={}",
+                    packet.seqno, ack.seqno
+                )));
             }
         }
     }
+}
+
+/// What a future says when it is asked once.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await
 }
 
 enum Downstream {
@@ -110,33 +176,4 @@ enum Downstream {
     None,
     Acked(Vec<AckFlag>),
     Failed,
-}
-
-/// Reads the mirror's next acknowledgement; those out of band (a DataNode restarts, say) are passed on at once.
-/// The inner result is the mirror's fault.
-async fn read_ack(
-    mirror: &mut TransferReader,
-    upstream: &mut TransferWriter,
-    seqno: i64,
-) -> Result<Result<PipelineAckProto, TransferError>> {
-    loop {
-        let ack: PipelineAckProto = match mirror.read_message("pipeline acknowledgement").await {
-            Ok(ack) => ack,
-            Err(error) => return Ok(Err(error)),
-        };
-        let flags = ack_flags(&ack);
-        let is_out_of_band =
-            ack.seqno == UNKNOWN_SEQNO && flags.iter().all(|f| f.status() != Status::Error);
-        if is_out_of_band {
-            let all = std::iter::once(AckFlag::from(Status::Success)).chain(flags);
-            upstream.send_message(&pipeline_ack(UNKNOWN_SEQNO, all, 0)).await?;
-        } else if ack.seqno == seqno || flags.iter().any(|f| f.status() != Status::Success) {
-            return Ok(Ok(ack));
-        } else {
-            return Err(DataNodeError::peer(format!(
-                "seqno: expected={seqno}, received={}",
-                ack.seqno
-            )));
-        }
-    }
 }

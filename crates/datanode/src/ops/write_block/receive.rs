@@ -1,6 +1,7 @@
 //! The receiving half: packets are checked, passed on, and written.
 
 use super::acknowledge::Pending;
+use super::halves::Handover;
 use crate::dataset::{Checksum, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
 use crate::ops::budget::Budget;
@@ -8,7 +9,6 @@ use cairn_codec::crc;
 use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
 use cairn_wire::proto::hdfs::Status;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// How long a receiver that saw a bad packet waits for that to be acknowledged.
 ///
@@ -43,7 +43,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Receives until the last packet, which takes the writer to the acknowledging half.
-    pub(super) async fn receive_acknowledged(mut self, acks: mpsc::Sender<Pending>) -> Result<()> {
+    pub(super) async fn receive_acknowledged(mut self, acks: &Handover) -> Result<()> {
         loop {
             let packet = self.upstream.read_packet().await?;
             let header = packet.header;
@@ -58,7 +58,7 @@ impl<'a> Receiver<'a> {
             match self.take(&packet).await {
                 Err(error @ DataNodeError::Checksum(_)) => {
                     // The other half answers, and its end ends this wait.
-                    let _ = acks.send(Pending { status: Status::ErrorChecksum, ..pending }).await;
+                    acks.pass(Pending { status: Status::ErrorChecksum, ..pending }).await;
                     tokio::time::sleep(BAD_PACKET_GRACE).await;
                     return Err(error);
                 }
@@ -66,13 +66,10 @@ impl<'a> Receiver<'a> {
             }
             let pending = Pending { mirror_failed: self.mirror_failed, ..pending };
             if header.last_packet {
-                let last = Some(self.writer);
-                return acks
-                    .send(Pending { last, ..pending })
-                    .await
-                    .map_err(|_| DataNodeError::Stopped);
+                acks.pass(Pending { last: Some(self.writer), ..pending }).await;
+                return Ok(());
             }
-            acks.send(pending).await.map_err(|_| DataNodeError::Stopped)?;
+            acks.pass(pending).await;
         }
     }
 
