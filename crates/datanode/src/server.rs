@@ -18,6 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::time::timeout;
+
+/// A connection that waits longer than this for its next operation gives its memory back.
+const IDLE_AFTER: Duration = Duration::from_millis(50);
 
 /// Accepts connections until the task is ended.
 pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
@@ -110,7 +114,14 @@ async fn serve_connection(node: &Arc<Node>, mut stream: TransferStream) -> Resul
     loop {
         let patience = if is_first { node.config.read_timeout } else { node.config.keepalive };
         stream.reader.set_timeout(patience);
-        let (op, body) = match stream.reader.read_op().await {
+        let next = match timeout(IDLE_AFTER, stream.reader.read_op()).await {
+            Ok(next) => next,
+            Err(_) => {
+                stream.release_memory();
+                stream.reader.read_op().await
+            }
+        };
+        let (op, body) = match next {
             Ok(Some(next)) => next,
             Ok(None) => return Ok(()),
             Err(TransferError::Timeout { .. }) if !is_first => return Ok(()),

@@ -181,6 +181,12 @@ impl TransferStream {
         self.reader.peer_addr()
     }
 
+    /// Gives memory back that a connection without anything to do should not hold.
+    pub fn release_memory(&mut self) {
+        self.reader.release_memory();
+        self.writer.release_memory();
+    }
+
     /// Whether this is a UNIX domain socket, over which descriptors can be passed.
     pub fn is_domain(&self) -> bool {
         self.reader.is_domain()

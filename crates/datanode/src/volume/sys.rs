@@ -95,6 +95,22 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Lets this process open as many files and connections as it may: what it starts with is often far less.
+///
+/// Source: HotSpot, which does so for every Hadoop process (`MaxFDLimit`).
+pub(crate) fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the structure, which is of the right type and lives long enough.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the kernel only reads the structure.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        tracing::warn!(error = %io::Error::last_os_error(), "cannot raise the limit of open files");
+    }
+}
+
 /// Bytes of a page of memory.
 pub(crate) fn page_len() -> u64 {
     // SAFETY: takes no pointers.

@@ -92,6 +92,12 @@ impl TransferReader {
         self.read_timeout = read_timeout;
     }
 
+    pub(super) fn release_memory(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+        }
+    }
+
     /// The peer's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()

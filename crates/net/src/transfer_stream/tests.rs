@@ -520,3 +520,19 @@ async fn a_reader_that_slept_for_a_large_packet_sees_a_small_one_at_once() {
         assert_eq!(&read.expect("valid").data[..], [1, 2, 3]);
     }
 }
+
+#[tokio::test]
+async fn an_idle_connection_gives_its_memory_back_and_loses_nothing() {
+    let (mut raw, mut b) = raw_pair(&options()).await;
+    let packet = [header(0, 100_000).encode(0).as_ref(), &pattern(100_000, 1)].concat();
+    raw.write_all(&packet).await.expect("a reader");
+    drop(b.reader.read_packet().await.expect("valid"));
+    b.release_memory();
+    assert_eq!(b.reader.reserved(), 0);
+    raw.write_all(&packet[..50]).await.expect("a reader");
+    let read = timeout(Duration::from_millis(20), b.reader.read_packet()).await;
+    assert!(read.is_err(), "half of it");
+    b.release_memory();
+    raw.write_all(&packet[50..]).await.expect("a reader");
+    assert_eq!(b.reader.read_packet().await.expect("valid").data, pattern(100_000, 1));
+}

@@ -136,6 +136,10 @@ impl TransferWriter {
         SockRef::from(&*self.stream).set_send_buffer_size(bytes)
     }
 
+    pub(super) fn release_memory(&mut self) {
+        self.buffer = Vec::new();
+    }
+
     /// Tells the peer that nothing follows.
     pub fn shutdown(&self) -> io::Result<()> {
         SockRef::from(&*self.stream).shutdown(Shutdown::Write)
