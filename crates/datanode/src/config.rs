@@ -96,6 +96,21 @@ pub struct DataNodeConfig {
     /// Bytes per second of all copies that the NameNode orders, 0 for any:
     /// `dfs.datanode.data.transfer.bandwidthPerSec`.
     pub transfer_bandwidth: u64,
+    /// Bytes per second of all reads by clients, 0 for any: `dfs.datanode.data.read.bandwidthPerSec`.
+    pub read_bandwidth: u64,
+    /// Bytes per second of all blocks that are received through pipelines, 0 for any:
+    /// `dfs.datanode.data.write.bandwidthPerSec`.
+    pub write_bandwidth: u64,
+    /// Long reads are forgotten by the page cache, unless the reader wants otherwise:
+    /// `dfs.datanode.drop.cache.behind.reads`.
+    pub drop_behind_reads: bool,
+    /// So is what is written: `dfs.datanode.drop.cache.behind.writes`.
+    pub drop_behind_writes: bool,
+    /// What is written goes to the disk early also where it need not be there when a block is closed:
+    /// `dfs.datanode.sync.behind.writes`.
+    pub sync_behind_writes: bool,
+    /// Bytes that are read ahead of a long read, unless the reader wants otherwise: `dfs.datanode.readahead.bytes`.
+    pub readahead_bytes: u64,
     /// Bytes of memory for replicas that are cached or on RAM_DISK volumes, 0 for none:
     /// `dfs.datanode.max.locked.memory`.
     pub max_locked_memory: u64,
@@ -178,6 +193,12 @@ impl Default for DataNodeConfig {
             max_moves: 100,
             balance_bandwidth: 100 << 20,
             transfer_bandwidth: 0,
+            read_bandwidth: 0,
+            write_bandwidth: 0,
+            drop_behind_reads: false,
+            drop_behind_writes: false,
+            sync_behind_writes: false,
+            readahead_bytes: 4 << 20,
             max_locked_memory: 0,
             cache_report_interval: Duration::from_secs(10),
             lazy_writer_interval: Duration::from_secs(60),

@@ -24,6 +24,7 @@ pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 use crate::config::{DataNodeConfig, Durability};
 use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
+use crate::page_cache::PageCache;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
@@ -101,6 +102,7 @@ pub(crate) struct Dataset {
     /// How often the NameNode was asked for a registration.
     registrations: AtomicU64,
     ram: ram::Ram,
+    page_cache: PageCache,
 }
 
 impl Dataset {
@@ -146,6 +148,7 @@ impl Dataset {
             deleting: Mutex::default(),
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
+            page_cache: PageCache::new(config),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;
@@ -292,6 +295,11 @@ impl Dataset {
             Some(open) if open == pool && !self.is_closed() => Ok(()),
             _ => Err(DataNodeError::UnknownPool(pool.into())),
         }
+    }
+
+    /// What the page cache is asked for.
+    pub(crate) fn page_cache(&self) -> &PageCache {
+        &self.page_cache
     }
 
     /// Whether what is acknowledged must survive a power cut.

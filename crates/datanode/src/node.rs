@@ -8,6 +8,7 @@ use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::ops::budget::Budget;
 use crate::ops::reconstruct::{Reconstructions, Scrubs};
+use crate::ops::send::Sending;
 use crate::ops::transfer::Copies;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
@@ -21,7 +22,7 @@ use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::DatanodeRegistrationProto;
-use cairn_wire::proto::hdfs::{DatanodeIDProto, DatanodeInfoProto};
+use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto};
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -69,6 +70,10 @@ pub(crate) struct Node {
     pub(crate) reconfiguration: Reconfiguration<DataNodeConfig>,
     /// Bytes per second of copies that the NameNode orders.
     pub(crate) transfer_budget: Budget,
+    /// Bytes per second of reads by clients.
+    pub(crate) read_budget: Budget,
+    /// Bytes per second of what comes through pipelines.
+    pub(crate) write_budget: Budget,
     pub(crate) name_node: RpcClient,
     pub(crate) xfer_addr: SocketAddr,
     pub(crate) ipc_addr: SocketAddr,
@@ -129,6 +134,8 @@ impl Node {
             scrubs: Scrubs::default(),
             reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),
             transfer_budget: Budget::new(config.transfer_bandwidth),
+            read_budget: Budget::new(config.read_bandwidth),
+            write_budget: Budget::new(config.write_bandwidth),
             name_node: RpcClient::new(
                 config.name_node.clone(),
                 DATANODE,
@@ -221,6 +228,24 @@ impl Node {
     /// The name or address to connect to.
     pub(crate) fn host_of(&self, id: &DatanodeIDProto) -> String {
         if self.config.connect_via_hostname { id.host_name.clone() } else { id.ip_addr.clone() }
+    }
+
+    /// How a replica is sent.
+    pub(crate) fn sending<'a>(
+        &'a self,
+        budget: Option<&'a Budget>,
+        caching: Option<CachingStrategyProto>,
+    ) -> Sending<'a> {
+        let cache = self.dataset.page_cache();
+        Sending { packet_len: self.config.send_packet_len, budget, cache, caching }
+    }
+
+    /// What a copy made for the NameNode or a balancer wants of the page cache: nobody will read it soon.
+    ///
+    /// Source: Hadoop 3.5.0 `DataNode.DataTransfer`, `CachingStrategy#newDropBehind`.
+    pub(crate) fn caching_of_copies(&self) -> CachingStrategyProto {
+        let readahead = i64::try_from(self.config.readahead_bytes).ok();
+        CachingStrategyProto { drop_behind: Some(true), readahead }
     }
 
     /// Tells the NameNode of a finished replica.

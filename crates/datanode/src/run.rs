@@ -7,6 +7,7 @@ use crate::domain_socket;
 use crate::error::{Context, DataNodeError};
 use crate::lazy_writer;
 use crate::node::{INTER_DATANODE, Node};
+use crate::page_cache::PageCacheStats;
 use crate::pages;
 use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
@@ -115,6 +116,11 @@ impl RunningDataNode {
     /// How far the block scanner of each volume has come.
     pub fn volume_scans(&self) -> Vec<VolumeScan> {
         self.node.scanner.status()
+    }
+
+    /// What the page cache was asked for.
+    pub fn page_cache_stats(&self) -> PageCacheStats {
+        self.node.dataset.page_cache().stats()
     }
 
     /// What has become of replicas on RAM_DISK volumes.

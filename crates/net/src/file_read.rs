@@ -28,7 +28,7 @@ pub fn read_exact_at(file: &File, mut buf: &mut [u8], mut offset: u64) -> io::Re
 }
 
 /// Whether the byte at `offset` would have to come from the disk.
-pub(crate) fn is_cold(file: &File, offset: u64) -> bool {
+pub fn is_cold(file: &File, offset: u64) -> bool {
     matches!(read_cached(file, &mut [0], offset), Err(Errno::AGAIN))
 }
 

@@ -52,12 +52,22 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
     conf.bytes("dfs.datanode.balance.bandwidthPerSec", &mut c.balance_bandwidth)?;
     conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
+    conf.bytes("dfs.datanode.data.read.bandwidthPerSec", &mut c.read_bandwidth)?;
+    conf.bytes("dfs.datanode.data.write.bandwidthPerSec", &mut c.write_bandwidth)?;
+    page_cache(conf, &mut c)?;
     memory(conf, &mut c)?;
     bound_capacity(conf, &mut c.data_dirs)?;
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;
     timing(conf, &mut c)?;
     Ok(c)
+}
+
+fn page_cache(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    conf.boolean("dfs.datanode.drop.cache.behind.reads", &mut c.drop_behind_reads)?;
+    conf.boolean("dfs.datanode.drop.cache.behind.writes", &mut c.drop_behind_writes)?;
+    conf.boolean("dfs.datanode.sync.behind.writes", &mut c.sync_behind_writes)?;
+    conf.bytes("dfs.datanode.readahead.bytes", &mut c.readahead_bytes)
 }
 
 fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -160,7 +170,15 @@ mod tests {
         conf.set("dfs.datanode.max.locked.memory", "64m");
         conf.set("dfs.datanode.lazywriter.interval.sec", "1");
         conf.set("dfs.datanode.non.local.lazy.persist", "true");
+        conf.set("dfs.datanode.data.read.bandwidthPerSec", "3m");
+        conf.set("dfs.datanode.data.write.bandwidthPerSec", "4m");
+        conf.set("dfs.datanode.drop.cache.behind.reads", "true");
+        conf.set("dfs.datanode.sync.behind.writes", "true");
+        conf.set("dfs.datanode.readahead.bytes", "1m");
         let c = read(&conf).unwrap();
+        assert_eq!((c.read_bandwidth, c.write_bandwidth), (3 << 20, 4 << 20));
+        assert!(c.drop_behind_reads && !c.drop_behind_writes && c.sync_behind_writes);
+        assert_eq!(c.readahead_bytes, 1 << 20);
         assert!(c.scan_period.is_zero());
         assert_eq!((c.scan_bytes_per_second, c.directory_scan_interval.as_secs()), (2 << 20, 3600));
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);

@@ -4,19 +4,18 @@ use super::slot::WriterSlot;
 use super::write::move_files;
 use super::{Checksum, Dataset};
 use crate::error::{Context, DataNodeError, Result};
+use crate::page_cache::Writing;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
+use cairn_wire::proto::hdfs::CachingStrategyProto;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Dirty bytes after which write-back is started, so that the closing fsync finds little to do.
-const WRITE_BACK_STEP: u64 = 4 << 20;
 
 /// What a writer starts from.
 pub(super) struct Opening {
@@ -48,7 +47,7 @@ pub(crate) struct ReplicaWriter {
     checksum: Checksum,
     tail: ChunkTail,
     fold: CrcFold,
-    written_back: u64,
+    caching: Writing,
     translated: Vec<u8>,
 }
 
@@ -103,7 +102,7 @@ impl ReplicaWriter {
             fold: CrcFold::new(checksum.kind, checksum.chunk_len),
             data: Arc::new(data),
             meta: Arc::new(meta),
-            written_back: 0,
+            caching: dataset.page_cache().writing(None, 0),
             translated: Vec::new(),
             dataset,
             opening,
@@ -137,7 +136,7 @@ impl ReplicaWriter {
             fold: CrcFold::new(checksum.kind, checksum.chunk_len),
             data: Arc::new(data),
             meta: Arc::new(meta),
-            written_back: len,
+            caching: dataset.page_cache().writing(None, len),
             translated: Vec::new(),
             dataset,
             opening,
@@ -188,6 +187,11 @@ impl ReplicaWriter {
     /// Bytes on disk.
     pub(crate) fn len(&self) -> u64 {
         self.tail.len()
+    }
+
+    /// Has the page cache keep or forget what is written as `wish` says, if it does.
+    pub(crate) fn set_caching(&mut self, wish: Option<&CachingStrategyProto>) {
+        self.caching = self.dataset.page_cache().writing(wish, self.len());
     }
 
     /// Completes when a newer operation wants the replica.
@@ -245,7 +249,7 @@ impl ReplicaWriter {
             entry.replica.note_on_disk(len);
             entry.last_crc = Some(last);
         })?;
-        self.write_back();
+        self.manage_cache();
         Ok(())
     }
 
@@ -275,15 +279,13 @@ impl ReplicaWriter {
         self.opening.promised -= kept;
     }
 
-    fn write_back(&mut self) {
-        let dirty = self.tail.len() - self.written_back;
-        if !self.dataset.is_stable() || dirty < WRITE_BACK_STEP {
+    fn manage_cache(&mut self) {
+        let Some(due) = self.caching.grew(self.dataset.page_cache(), self.tail.len()) else {
             return;
-        }
-        let (data, offset) = (self.data.clone(), self.written_back);
-        self.written_back = self.tail.len();
+        };
+        let (dataset, data) = (self.dataset.clone(), self.data.clone());
         // It can wait for the device's queue, so not on this thread; nobody waits for it.
-        tokio::task::spawn_blocking(move || sys::start_write_back(&data, offset, dirty));
+        tokio::task::spawn_blocking(move || due.done(dataset.page_cache(), &data));
     }
 
     /// Notes acknowledgements while the writer is in use elsewhere.
@@ -328,6 +330,7 @@ impl ReplicaWriter {
             }
             make_finalized_dir(&dir, is_stable)
         })?;
+        self.caching.ended(self.tail.len()).done(self.dataset.page_cache(), &self.data);
         let to = ReplicaFiles::in_dir(&dir, self.opening.id, self.opening.gs);
         self.dataset.update(&self.opening, |entry| -> Result<()> {
             let mut next: Replica = entry.replica.clone();

@@ -35,9 +35,8 @@ pub(crate) async fn serve_copy(
     };
     let range = Range::new(&view, 0, view.end, true)?;
     stream.writer.send_message(&range.answer()).await?;
-    let budget = Some(&node.balance_budget);
-    range.send(&mut stream.writer, node.config.send_packet_len, budget).await?;
-    range.drop_behind();
+    let how = node.sending(Some(&node.balance_budget), Some(node.caching_of_copies()));
+    range.send(&mut stream.writer, &how).await?;
     // One last character says that the move's slot here is free.
     stream.writer.send(&[0, b'd']).await?;
     Ok(false)
@@ -133,8 +132,9 @@ async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Replic
     };
     let sent = protocol::checksum(&info.checksum)?;
     let kind = WriteKind::Temporary { is_transfer: false };
-    let writer =
+    let mut writer =
         node.dataset.create(&block, GenerationStamp(0), kind, &wish(request), sent).await?;
+    writer.set_caching(Some(&node.caching_of_copies()));
     let stopped = writer.stopped();
     let receiver = Receiver::new(writer, &mut proxy.reader, None, sent);
     tokio::select! {

@@ -38,11 +38,9 @@ pub(crate) async fn serve(
     node.dataset.note_read_in_memory(block.id);
     // It travels with the first packet.
     stream.writer.hold_message(&range.answer());
-    let sent = range.send(&mut stream.writer, node.config.send_packet_len, None).await;
+    let how = node.sending(Some(&node.read_budget), request.caching_strategy.clone());
+    let sent = range.send(&mut stream.writer, &how).await;
     sent.inspect_err(|error| node.note_read_error(&block, error))?;
-    if request.caching_strategy.is_some_and(|hints| hints.drop_behind == Some(true)) {
-        range.drop_behind();
-    }
     // A client that has seen enough just closes.
     let verdict = stream.reader.read_message::<ClientReadStatusProto>("read status").await;
     if verdict.as_ref().is_ok_and(|verdict| verdict.status == Status::ErrorChecksum as i32) {

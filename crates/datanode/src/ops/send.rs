@@ -5,19 +5,27 @@
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::ops::budget::Budget;
-use crate::volume::sys;
+use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
 use cairn_net::transfer_stream::{TransferError, TransferWriter};
-use cairn_wire::proto::hdfs::{BlockOpResponseProto, ReadOpChecksumInfoProto, Status};
+use cairn_wire::proto::hdfs::{
+    BlockOpResponseProto, CachingStrategyProto, ReadOpChecksumInfoProto, Status,
+};
 use cairn_wire::transfer::PacketHeader;
-use rustix::fs::Advice;
 
-/// Reads longer than this are taken to be sequential.
-///
-/// Source: Hadoop 3.5.0 `BlockSender#LONG_READ_THRESHOLD_BYTES`.
-const LONG_READ: u64 = 256 << 10;
 /// Chunk length of a transfer without CRCs.
 const DEFAULT_CHUNK: usize = 512;
+
+/// How a range is sent.
+pub(crate) struct Sending<'a> {
+    /// Data bytes of a packet.
+    pub(crate) packet_len: usize,
+    /// Whose bound on bytes per second holds.
+    pub(crate) budget: Option<&'a Budget>,
+    pub(crate) cache: &'a PageCache,
+    /// What the request wants of the page cache.
+    pub(crate) caching: Option<CachingStrategyProto>,
+}
 
 /// A range of a replica, widened to chunk boundaries.
 pub(crate) struct Range<'a> {
@@ -73,23 +81,17 @@ impl<'a> Range<'a> {
     }
 
     /// Sends the packets and the empty one that ends them.
-    pub(crate) async fn send(
-        &self,
-        out: &mut TransferWriter,
-        packet_len: usize,
-        budget: Option<&Budget>,
-    ) -> Result<()> {
-        if self.to - self.from > LONG_READ {
-            sys::advise(&self.view.data, self.from, self.to - self.from, Advice::Sequential);
-        }
+    pub(crate) async fn send(&self, out: &mut TransferWriter, how: &Sending<'_>) -> Result<()> {
+        let mut reading = how.cache.reading(how.caching.as_ref(), (self.from, self.to));
         let chunk = self.checksum.chunk_len as u64;
-        let step = (packet_len as u64 / chunk).max(1) * chunk;
+        let step = (how.packet_len as u64 / chunk).max(1) * chunk;
         let (mut crcs, mut offset, mut seqno) = (Vec::new(), self.from, 0);
         if offset == self.to {
             return Ok(out.send_packet(&self.header(self.to, 0, 0), &[], &[]).await?);
         }
         while offset < self.to {
             let end = (offset + step).min(self.to);
+            reading.at(&self.view.data, offset, self.view.end);
             if self.checksum.kind != ChecksumKind::Null {
                 self.view.crcs(offset, end, &mut crcs)?;
             }
@@ -101,11 +103,12 @@ impl<'a> Range<'a> {
                 TransferError::File(source) => self.view.damaged(source),
                 error => error.into(),
             })?;
-            if let Some(budget) = budget {
+            if let Some(budget) = how.budget {
                 budget.pass(end - offset).await;
             }
             (offset, seqno) = (end, seqno + 1);
         }
+        reading.end(&self.view.data, self.to);
         Ok(())
     }
 
@@ -118,10 +121,5 @@ impl<'a> Range<'a> {
             data_len,
             sync_block: false,
         }
-    }
-
-    /// Lets the page cache forget what was sent.
-    pub(crate) fn drop_behind(&self) {
-        sys::advise(&self.view.data, self.from, self.to - self.from, Advice::DontNeed);
     }
 }

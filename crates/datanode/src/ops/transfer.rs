@@ -171,6 +171,7 @@ pub(crate) async fn copy(
             .map(|reg| DatanodeInfoProto { id: reg.datanode_id, ..Default::default() }),
         stage: stage as i32,
         requested_checksum: protocol::checksum_proto(range.checksum()),
+        caching_strategy: Some(node.caching_of_copies()),
         storage_type: targets.storage_types.first().copied(),
         target_storage_types: targets.storage_types.get(1..).unwrap_or_default().to_vec(),
         storage_id: targets.storage_ids.first().cloned(),
@@ -182,7 +183,8 @@ pub(crate) async fn copy(
     peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
     // A client that waits for its pipeline is not held up.
     let budget = if has_ack { None } else { Some(&node.transfer_budget) };
-    range.send(&mut peer.writer, node.config.send_packet_len, budget).await?;
+    let how = node.sending(budget, Some(node.caching_of_copies()));
+    range.send(&mut peer.writer, &how).await?;
     if has_ack {
         let ack: BlockOpResponseProto =
             peer.reader.read_message("transfer acknowledgement").await.map_err(failed)?;

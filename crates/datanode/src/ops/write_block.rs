@@ -143,7 +143,11 @@ async fn serve_request(
             node.report_received(&done, None);
             None
         }
-        false => Some(open(node, request).await?),
+        false => {
+            let mut writer = open(node, request).await?;
+            writer.set_caching(request.message.caching_strategy.as_ref());
+            Some(writer)
+        }
     };
     let stopped = async {
         match &writer {
@@ -270,7 +274,7 @@ async fn receive_from_client(
     };
     let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum)
         .may_lack_crcs(request.message.allow_lazy_persist());
-    let received = receiver.receive_acknowledged(&handover);
+    let received = receiver.receive_acknowledged(&handover, &node.write_budget);
     let both = handover.run(received, acknowledger.run());
     tokio::select! {
         ended = both => ended,
@@ -290,7 +294,7 @@ async fn receive_copy(
     let mirror_out = mirror.map(|mirror| mirror.writer);
     let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
     let writer = tokio::select! {
-        received = receiver.receive_all(None) => received?,
+        received = receiver.receive_all(Some(&node.write_budget)) => received?,
         () = stopped => return Err(DataNodeError::Stopped),
     };
     if request.stage == Stage::TransferRbw {

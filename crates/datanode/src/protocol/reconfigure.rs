@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
+const DATA_READ: &str = "dfs.datanode.data.read.bandwidthPerSec";
+const DATA_WRITE: &str = "dfs.datanode.data.write.bandwidthPerSec";
 const BALANCE: &str = "dfs.datanode.balance.bandwidthPerSec";
 const THREADS: &str = "dfs.datanode.ec.reconstruction.threads";
 const READ: &str = "dfs.datanode.ec.reconstruct.read.bandwidthPerSec";
@@ -29,6 +31,8 @@ const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 pub(crate) const PROPERTIES: &[Property] = &[
     (BALANCE, "100m"),
     (TRANSFER, "0"),
+    (DATA_READ, "0"),
+    (DATA_WRITE, "0"),
     (READ, "0"),
     (WRITE, "0"),
     (THREADS, "8"),
@@ -52,6 +56,8 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
     let tunables = &node.tunables;
     match name {
         TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
+        DATA_READ => node.read_budget.set(new.read_bandwidth),
+        DATA_WRITE => node.write_budget.set(new.write_bandwidth),
         BALANCE => node.balance_budget.set(new.balance_bandwidth),
         READ => both.iter().for_each(|b| b.read.set(new.reconstruction_read_bandwidth)),
         WRITE => both.iter().for_each(|b| b.write.set(new.reconstruction_write_bandwidth)),

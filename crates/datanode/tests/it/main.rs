@@ -7,6 +7,7 @@ mod checksum;
 mod cluster;
 mod failed_work;
 mod orders;
+mod page_cache;
 mod pipeline;
 mod ram_disk;
 mod reconfigure;

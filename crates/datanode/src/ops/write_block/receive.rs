@@ -42,8 +42,13 @@ impl<'a> Receiver<'a> {
         Receiver { may_lack_crcs: may, ..self }
     }
 
-    /// Receives until the last packet, which takes the writer to the acknowledging half.
-    pub(super) async fn receive_acknowledged(mut self, acks: &Handover) -> Result<()> {
+    /// Receives until the last packet, which takes the writer to the acknowledging half, no faster than `budget`
+    /// allows.
+    pub(super) async fn receive_acknowledged(
+        mut self,
+        acks: &Handover,
+        budget: &Budget,
+    ) -> Result<()> {
         loop {
             let packet = self.upstream.read_packet().await?;
             let header = packet.header;
@@ -70,6 +75,7 @@ impl<'a> Receiver<'a> {
                 return Ok(());
             }
             acks.pass(pending).await;
+            budget.pass(header.data_len.into()).await;
         }
     }
 
