@@ -26,7 +26,7 @@ fn resident() -> usize {
 /// A request that is refused, with a long token; the connection goes on.
 fn request() -> OpBlockChecksumProto {
     let block = ExtendedBlockProto { pool_id: "BP-0".into(), ..Default::default() };
-    let token = TokenProto { identifier: vec![b'x'; REQUEST].into(), ..Default::default() };
+    let token = TokenProto { identifier: vec![b'x'; REQUEST], ..Default::default() };
     let header = BaseHeaderProto { block, token: Some(token), trace_info: None };
     OpBlockChecksumProto { header, ..Default::default() }
 }
