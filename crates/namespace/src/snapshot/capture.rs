@@ -220,7 +220,7 @@ pub(crate) fn capture(
             }
         }
     }
-    capture_positions(&mut watchers, overlay)?;
+    capture_positions(base, overlay)?;
     bring_back_blocks(base, overlay, outcome)?;
     before.settle(overlay)
 }
@@ -390,27 +390,25 @@ fn removed(overlay: &mut Overlay<'_>, id: InodeId) -> Result<()> {
     snapshot::put_seen(overlay, id, newest.root, newest.upto, true)
 }
 
-/// Keeps the places of blocks in files whose state is kept. A file that is open and not kept goes on as it
-/// is in its snapshots too.
-fn capture_positions(watchers: &mut Watchers<'_>, overlay: &mut Overlay<'_>) -> Result<()> {
+/// Keeps the places of blocks for every state of their file that is kept and has them, also for those older than
+/// the newest snapshot: a file that is open and not kept goes on in that one as it is.
+fn capture_positions(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<()> {
     for key in overlay.changed(Table::FileBlock) {
-        let Some(record) = watchers.store.get(Table::FileBlock, &key)? else { continue };
+        let Some(record) = base.get(Table::FileBlock, &key)? else { continue };
         if overlay.get(Table::FileBlock, &key)?.as_ref() == Some(&record) {
             continue;
         }
-        let file = version::owner(&key);
-        let index = block::index_of(&key);
-        for (root, snapshot) in watchers.seeing(file)? {
-            let frozen = version::kept(overlay, Kind::Inode, &file.key(), root, snapshot.id)?;
-            let Some(Some(frozen)) = frozen else { continue };
+        let Some(index) = block::index_of(&key) else { continue };
+        let states = version::all_of(overlay, Kind::Inode, &version::owner(&key).key())?;
+        // The newest first: what is kept for it serves the older ones too.
+        for (state, frozen) in states.into_iter().rev() {
+            let Some(frozen) = frozen else { continue };
             let frozen = inode::from_bytes(&frozen)?;
             let count = frozen.file().map_or(0, |file| file.block_count);
-            if index.is_none_or(|index| u64::from(index) >= count) {
-                continue;
-            }
-            let kind = Kind::FileBlock;
-            if version::kept(overlay, kind, &key, root, snapshot.id)?.is_none() {
-                let version = Version { kind, key: key.clone(), root, upto: snapshot.id };
+            let (kind, root, upto) = (Kind::FileBlock, state.root, state.upto);
+            if u64::from(index) < count && version::kept(overlay, kind, &key, root, upto)?.is_none()
+            {
+                let version = Version { kind, key: key.clone(), root, upto };
                 version::put(overlay, &version, Some(&record))?;
             }
         }

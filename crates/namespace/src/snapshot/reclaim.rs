@@ -68,10 +68,7 @@ pub(crate) fn reclaim(
         if *budget == 0 {
             return Ok(true);
         }
-        let prior = match id.0.checked_sub(1) {
-            Some(before) => snapshot::at_most(store, root, SnapshotId(before))?,
-            None => None,
-        };
+        let prior = older_than(store, root, id)?;
         let versions = version::of_snapshot(store, root, id, *budget as usize)?;
         if versions.is_empty() {
             store.delete(Table::SnapshotGarbage, &garbage_key(root, id))?;
@@ -155,6 +152,8 @@ fn standing(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Arc<Inode>
     Ok(Some((at.chain, usage)))
 }
 
+/// Keeps a version for the next older snapshot that needs it, which need not be the one before: a file may have been
+/// somewhere else meanwhile. If there is none, drops it with what it alone held.
 fn hand_over(
     store: &mut dyn StoreTxn,
     version: &Version,
@@ -162,23 +161,35 @@ fn hand_over(
     removed: &mut Vec<RemovedBlock>,
 ) -> Result<()> {
     let record = version::record(store, version)?;
-    if let Some(prior) = prior
-        && !version::any_between(store, version, prior.id)?
-    {
-        let owner = version::owner(&version.key);
+    let owner = version::owner(&version.key);
+    let mut older = prior.cloned();
+    while let Some(prior) = older.filter(|prior| owner <= prior.last_inode) {
+        if version::any_between(store, version, prior.id)? {
+            break;
+        }
         let view = View::new(store, Some((version.root, prior.id)));
-        let in_use = owner <= prior.last_inode && view.reaches(owner)?;
-        if in_use && (version.kind != Kind::FileBlock || had_block(&view, &version.key)?) {
+        let is_needed = view.reaches(owner)?
+            && (version.kind != Kind::FileBlock || had_block(&view, &version.key)?);
+        if is_needed {
             version::delete(store, version)?;
             let version = Version { upto: prior.id, ..version.clone() };
             return version::put(store, &version, record.as_deref());
         }
+        older = older_than(store, version.root, prior.id)?;
     }
     version::delete(store, version)?;
     match (version.kind, record) {
         (Kind::FileBlock, Some(record)) => release_block(store, version, &record, removed),
         (Kind::Inode, Some(_)) => release_inode(store, version),
         _ => Ok(()),
+    }
+}
+
+/// The newest snapshot older than one.
+fn older_than(store: &dyn StoreRead, root: InodeId, id: SnapshotId) -> Result<Option<Snapshot>> {
+    match id.0.checked_sub(1) {
+        Some(most) => snapshot::at_most(store, root, SnapshotId(most)),
+        None => Ok(None),
     }
 }
 

@@ -28,6 +28,7 @@ use cairn_namespace::query;
 use cairn_namespace::{BlockRef, Command, Outcome};
 use model::{Count, Id, Kind, Layout, Model, Node, Shot, TOP};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 
 const SNAPSHOTTABLE: [&str; 2] = ["/r", "/s"];
@@ -276,16 +277,13 @@ impl World {
                 let Some(path) = self.open_file(*which) else { return };
                 let id = self.model.find(&path).unwrap();
                 let Some(Some(block)) = self.open.get(&id).copied() else { return };
-                // What a snapshot holds of a block that is given back is another question.
-                if self.model.shots.iter().any(|shot| shot.nodes.contains_key(&id)) {
-                    return;
-                }
                 let command =
                     AbandonBlock { path: path.clone(), file: None, holder: "client".into(), block };
-                let outcome = self.run(command).unwrap();
-                if matches!(&outcome, Outcome::Removed { blocks, .. } if !blocks.is_empty()) {
+                self.run(command).unwrap();
+                // What snapshots hold is not among the removed blocks.
+                let last = self.last_block(&path);
+                if last.map(|last| last.id) != Some(block.id) {
                     self.model.file(id).1.pop();
-                    let last = self.last_block(&path);
                     self.open.insert(id, last);
                 }
             }
@@ -521,7 +519,12 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        // The same in each run; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` try others.
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn quotas_are_what_the_model_counts(steps in prop::collection::vec(step(), 1..80)) {

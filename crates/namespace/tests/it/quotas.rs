@@ -1,9 +1,11 @@
 //! Quotas by type of storage: what counts on which type, and what is refused.
 
 use crate::support::{Fs, MIB, add_block, create, root, said};
+use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::delete::Delete;
+use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
@@ -246,4 +248,41 @@ fn a_limited_directory_goes_though_snapshots_hold_what_was_removed_in_it() {
     }
     fs.ok(DeleteSnapshot { path: "/r".into(), name: "s".into() });
     assert_eq!(names(&fs), Some((1, 0)));
+}
+
+#[test]
+fn a_block_that_is_given_back_counts_while_a_snapshot_holds_it() {
+    for newer in [false, true] {
+        give_back_a_block(newer);
+    }
+}
+
+/// With a `newer` snapshot, in which the open file goes on as it is.
+fn give_back_a_block(newer: bool) {
+    let mut fs = Fs::new();
+    fs.mkdirs("/r");
+    let (names_max, space_max) = (QuotaChange::Keep, QuotaChange::Set { max: 1 << 40 });
+    fs.ok(SetQuota { path: "/r".into(), names_max, space_max });
+    fs.create("/r/f");
+    let block = fs.add_block("/r/f", None).reference();
+    let holder = || "client".to_string();
+    fs.ok(Fsync { path: "/r/f".into(), file: None, holder: holder(), last_len: Some(5) });
+    fs.ok(AllowSnapshot { path: "/r".into() });
+    fs.ok(CreateSnapshot { path: "/r".into(), name: "s".into() });
+    // From now on the snapshot has the file as it is.
+    fs.ok(SetReplication { path: "/r/f".into(), replication: 2 });
+    let space = |fs: &Fs| {
+        let status = fs.status("/r").unwrap();
+        status.inode.directory().unwrap().quota.as_ref().map(|quota| quota.space)
+    };
+    assert_eq!(space(&fs), Some(15));
+    if newer {
+        fs.ok(CreateSnapshot { path: "/r".into(), name: "t".into() });
+    }
+    fs.ok(AbandonBlock { path: "/r/f".into(), file: None, holder: holder(), block });
+    assert_eq!(space(&fs), Some(15), "{newer}");
+    let held = query::get_blocks(&fs.store, &root(), "/r/.snapshot/s/f", 0, 9, 0).unwrap();
+    assert_eq!(held.last.map(|(_, held)| held.id), Some(block.id), "{newer}");
+    fs.ok(DeleteSnapshot { path: "/r".into(), name: "s".into() });
+    assert_eq!(space(&fs), Some(0));
 }

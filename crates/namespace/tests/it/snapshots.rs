@@ -128,6 +128,38 @@ fn blocks_stay_until_the_last_snapshot_goes() {
 }
 
 #[test]
+fn what_was_elsewhere_meanwhile_is_held_for_the_snapshot_before() {
+    let mut fs = allowed("/s");
+    fs.mkdirs("/out");
+    fs.mkdirs("/s/d");
+    fs.write("/s/f", &[5]);
+    fs.write("/s/d/g", &[7]);
+    let (f, g) = (blocks(&fs, "/s/f"), blocks(&fs, "/s/d/g"));
+    take(&mut fs, "/s", "zero");
+    for name in ["f", "d"] {
+        fs.ok(Rename { src: format!("/s/{name}"), dst: format!("/out/{name}") });
+    }
+    take(&mut fs, "/s", "one");
+    for name in ["f", "d"] {
+        fs.ok(Rename { src: format!("/out/{name}"), dst: format!("/s/{name}2") });
+    }
+    take(&mut fs, "/s", "two");
+    for path in ["/s/f2", "/s/d2/g"] {
+        assert_eq!(removed(fs.delete(path)), []);
+    }
+    for gone in ["two", "one"] {
+        assert_eq!(drop_snapshot(&mut fs, "/s", gone), [], "{gone}");
+        assert_eq!(blocks(&fs, "/s/.snapshot/zero/f"), f, "{gone}");
+        assert_eq!(fs.names("/s/.snapshot/zero/d"), ["g"], "{gone}");
+        assert_eq!(blocks(&fs, "/s/.snapshot/zero/d/g"), g, "{gone}");
+    }
+    let mut gone = drop_snapshot(&mut fs, "/s", "zero");
+    gone.sort_unstable();
+    assert_eq!(gone, [f, g].concat());
+    assert_eq!(rows(&fs, Table::Version), 0);
+}
+
+#[test]
 fn a_large_tree_in_a_snapshot_goes_in_steps() {
     let mut fs = allowed("/d");
     for at in 0..30 {
