@@ -361,7 +361,7 @@ pub(super) async fn request(
 /// Keeps a connection for the next read after one that was read whole. The DataNode is told that it was good
 /// with the next request: it only waits for that meanwhile, and pays for being woken.
 pub(super) fn keep(fs: &Inner, mut stream: TransferStream, peer: String) {
-    stream.reader.give_memory_back();
+    stream.release_memory();
     stream.writer.hold_message(&ClientReadStatusProto { status: Status::ChecksumOk as i32 });
     fs.connections.put(peer, stream);
 }

@@ -67,6 +67,9 @@ async fn a_replicated_write_goes_on_without_failed_datanodes() {
             nodes = last.locations.iter().map(|l| l.addr.uuid.clone()).collect();
         }
         // One after the other: the second leaves one of three, which has to be joined by another.
+        if i == 12 {
+            writer.hflush().await.unwrap();
+        }
         if i == 6 || i == 12 {
             cluster.kill(&nodes.remove(0));
         }

@@ -14,7 +14,7 @@ const CONNECTIONS: usize = 2000;
 /// What a connection held while it was busy, at least.
 const REQUEST: usize = 60 << 10;
 /// What it may hold when it is not, with its other end, which is in this process, too.
-const IDLE: usize = 32 << 10;
+const IDLE: usize = 48 << 10;
 
 /// Bytes of this process in memory.
 fn resident() -> usize {

@@ -92,12 +92,6 @@ impl TransferReader {
         self.read_timeout = read_timeout;
     }
 
-    pub(super) fn release_memory(&mut self) {
-        if self.buffer.is_empty() {
-            self.buffer = BytesMut::new();
-        }
-    }
-
     /// The peer's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
@@ -281,8 +275,8 @@ impl TransferReader {
         Ok(got)
     }
 
-    /// Gives the memory for packets back, if nothing in it waits to be read: for connections that idle.
-    pub fn give_memory_back(&mut self) {
+    /// Gives the memory for packets back, if nothing in it waits to be read.
+    pub(super) fn release_memory(&mut self) {
         if self.buffer.is_empty() && self.buffer.capacity() > SMALL {
             self.buffer = BytesMut::new();
         }
