@@ -1,48 +1,95 @@
-//! How long the NameNode's lock on the cluster is held, step by step, where a DataNode has many replicas:
-//! `cargo run -p cairn-redundancy --example lock_times -- 1000000`. The namespace is a function here, so
-//! the time that its store takes comes on top.
+//! How long the NameNode's lock on the cluster is held, step by step, where there are many replicas or units, and
+//! what memory it takes to know where they are:
+//! `cargo run --release -p cairn-redundancy --example lock_times -- 1000000 RS-6-3 9 1` for a million groups on 9
+//! DataNodes with a storage each. The namespace is a function here, so the time that its store takes comes on top.
+//!
+//! As after a start, safe mode ends when two thirds of the storages have reported.
 
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport, Heartbeat,
     Layout, NodeAddress, NodeHandle, Now, Registration, ReplicaState, ReportedReplica,
     StorageReport, StorageType,
 };
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use std::time::Duration;
 
-/// As many blocks of two copies as told.
-struct Blocks(i64);
+/// As many blocks or groups as told.
+struct Blocks {
+    count: i64,
+    layout: Layout,
+}
 
-const FACTS: BlockFacts = BlockFacts {
-    gs: GenerationStamp(1001),
-    len: 100,
-    layout: Layout::Replicated { copies: 2 },
-    state: BlockState::Complete,
-};
-
-impl BlockLookup for Blocks {
-    fn block(&self, id: BlockId) -> Option<BlockFacts> {
-        (1..=self.0).contains(&id.0).then_some(FACTS)
+impl Blocks {
+    fn parse(count: i64, layout: &str) -> Option<Blocks> {
+        let layout = match layout.strip_prefix("RS-") {
+            None => Layout::Replicated { copies: layout.parse().ok()? },
+            Some(schema) => {
+                let (k, m) = schema.split_once('-')?;
+                let (k, m) = (k.parse().ok()?, m.parse().ok()?);
+                Layout::Striped { policy: PolicyId(1), k, m, cell_len: 1 << 20 }
+            }
+        };
+        Some(Blocks { count, layout })
     }
 
-    fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
-        let first = after.map_or(1, |id| id.0 + 1);
-        (first..=self.0).take(limit).map(|id| (BlockId(id), FACTS)).collect()
+    fn facts(&self) -> BlockFacts {
+        let data_units = match self.layout {
+            Layout::Replicated { .. } => 1,
+            Layout::Striped { k, .. } => u64::from(k),
+        };
+        let state = BlockState::Complete;
+        BlockFacts { gs: GenerationStamp(1001), len: data_units << 20, layout: self.layout, state }
+    }
+
+    fn id(&self, number: i64) -> BlockId {
+        BlockId(if self.layout.is_striped() { i64::MIN + 16 * number } else { number })
+    }
+
+    fn number(&self, id: BlockId) -> i64 {
+        if self.layout.is_striped() { (id.0 & i64::MAX) / 16 } else { id.0 }
+    }
+
+    /// The node of a replica or unit: another one for each of a block, and no pattern from block to block.
+    fn node_of(&self, number: i64, unit: usize, nodes: usize) -> usize {
+        let mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        (mixed as usize + unit) % nodes
+    }
+
+    fn storage_of(&self, number: i64, unit: usize, storages: usize) -> usize {
+        (number as u64).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(unit as u32 * 5) as usize
+            % storages
     }
 }
 
-fn add_node(cluster: &mut Cluster, blocks: &Blocks, number: u8) -> NodeHandle {
-    let (uuid, ip) = (format!("uuid-{number}"), format!("10.0.0.{number}"));
+impl BlockLookup for Blocks {
+    fn block(&self, id: BlockId) -> Option<BlockFacts> {
+        let is_one = id.is_striped() == self.layout.is_striped();
+        (is_one && (1..=self.count).contains(&self.number(id))).then(|| self.facts())
+    }
+
+    fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
+        let first = after.map_or(1, |id| self.number(id) + 1);
+        let numbers = (first..=self.count).take(limit);
+        numbers.map(|number| (self.id(number), self.facts())).collect()
+    }
+}
+
+fn add_node(cluster: &mut Cluster, blocks: &Blocks, number: usize, storages: usize) -> NodeHandle {
+    let (uuid, ip) = (format!("uuid-{number}"), format!("10.0.{}.{}", number / 250, number % 250));
     let address = NodeAddress { ip, xfer_port: 9866, ..NodeAddress::default() };
     let rack = "/rack".to_string();
     let registration =
         Registration { uuid: uuid.clone(), address, rack, ..Registration::default() };
     let node = cluster.register(blocks, registration, Now::default());
-    let uuid_of_storage = format!("DS-{number}");
-    let storages = vec![StorageReport { uuid: uuid_of_storage, ..StorageReport::default() }];
-    let heartbeat = Heartbeat { storages, ..Heartbeat::default() };
+    let named = |storage| StorageReport { uuid: name(number, storage), ..StorageReport::default() };
+    let heartbeat =
+        Heartbeat { storages: (0..storages).map(named).collect(), ..Heartbeat::default() };
     cluster.heartbeat(blocks, &uuid, heartbeat, Now::default());
     node
+}
+
+fn name(node: usize, storage: usize) -> String {
+    format!("DS-{node}-{storage}")
 }
 
 /// What this thread has had of a processor: others that run beside it do not count.
@@ -52,54 +99,133 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(first.unwrap_or(0))
 }
 
-/// Runs `step` until it says that it was the last; tells of the longest.
-fn time(what: &str, mut step: impl FnMut() -> bool) {
-    let (mut steps, mut longest, mut total) = (0_u32, Duration::ZERO, Duration::ZERO);
-    let mut more = true;
-    while more {
-        let began = cpu_time();
-        more = step();
-        let took = cpu_time() - began;
-        (steps, longest, total) = (steps + 1, longest.max(took), total + took);
+/// Bytes of memory that this process has.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+/// Steps of one kind: how many, and what they took.
+#[derive(Default)]
+struct Times {
+    steps: u32,
+    longest: Duration,
+    total: Duration,
+}
+
+impl Times {
+    /// Runs `step` until it says that it was the last.
+    fn run(&mut self, mut step: impl FnMut() -> bool) {
+        let mut more = true;
+        while more {
+            let began = cpu_time();
+            more = step();
+            let took = cpu_time() - began;
+            self.steps += 1;
+            self.longest = self.longest.max(took);
+            self.total += took;
+        }
     }
-    println!("{what}: {steps} steps, the longest {longest:.2?}, all {total:.2?} of processor time");
+
+    /// Tells what they took, and what that makes for each of `count` replicas or units.
+    fn print(&self, what: &str, count: usize) {
+        let Times { steps, longest, total } = self;
+        let each = total.as_secs_f64() * 1e6 / count.max(1) as f64;
+        println!(
+            "{what}: {steps} steps, the longest {longest:.2?}, all {total:.2?} of processor time, {each:.2} us each"
+        );
+    }
+}
+
+/// What one storage holds.
+fn held(blocks: &Blocks, at: (usize, usize), size: (usize, usize)) -> Vec<ReportedReplica> {
+    let facts = blocks.facts();
+    let units = blocks.layout.width();
+    let of = |number: i64| {
+        let here = (0..units).filter(move |unit| {
+            let node = blocks.node_of(number, *unit, size.0);
+            (node, blocks.storage_of(number, *unit, size.1)) == at
+        });
+        here.map(move |unit| {
+            let (id, unit) = (blocks.id(number), UnitIndex(unit as u8));
+            let own_id = if id.is_striped() { id.internal(unit) } else { id };
+            let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
+            ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None }
+        })
+    };
+    (1..=blocks.count).flat_map(of).collect()
 }
 
 fn main() {
-    let count = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(100_000);
-    let blocks = Blocks(count);
-    let mut cluster = Cluster::new(Config::default());
-    let nodes = [1, 2, 3].map(|number| add_node(&mut cluster, &blocks, number));
-    let replica = |id| {
-        let block = BlockRef { id: BlockId(id), gs: FACTS.gs, len: FACTS.len };
-        ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let word = |at: usize, default: &str| args.get(at).map_or(default, String::as_str).to_string();
+    let number = |at: usize, default: &str| word(at, default).parse::<usize>().unwrap_or(0);
+    let (count, layout) = (number(0, "100000"), word(1, "2"));
+    let size = (number(2, "9"), number(3, "1"));
+    let Some(blocks) = Blocks::parse(count as i64, &layout).filter(|_| size.0 * size.1 > 0) else {
+        eprintln!("usage: lock_times COUNT COPIES|RS-K-M NODES STORAGES");
+        return;
     };
-    let all: Vec<ReportedReplica> = (1..=count).map(replica).collect();
-    let now = Now::default();
-    for (node, uuid) in nodes.iter().zip(["DS-1", "DS-2"]) {
-        let mut report = FullReport::new(all.clone());
-        cluster.begin_full_report(*node, (uuid, StorageType::Disk), &mut report);
+    let mut cluster = Cluster::new(Config::default());
+    let nodes: Vec<NodeHandle> =
+        (0..size.0).map(|number| add_node(&mut cluster, &blocks, number, size.1)).collect();
+    cluster.start_safe_mode(count as u64, Now::default());
+    let all: Vec<(usize, usize)> =
+        (0..size.0).flat_map(|node| (0..size.1).map(move |storage| (node, storage))).collect();
+    let report = |cluster: &mut Cluster, times: &mut Times, at: (usize, usize)| {
+        let mut report = FullReport::new(held(&blocks, at, size));
+        let (units, uuid) = (report.replica_count(), name(at.0, at.1));
+        let named = (uuid.as_str(), StorageType::Disk);
+        cluster
+            .begin_full_report(nodes[at.0], named, &mut report)
+            .expect("a storage that is known");
         let mut changes = Changes::default();
-        time("first full report", || {
-            cluster.full_report_step(&blocks, &mut report, now, &mut changes)
-        });
+        times.run(|| cluster.full_report_step(&blocks, &mut report, Now::default(), &mut changes));
+        units
+    };
+    let empty = resident();
+    let (mut times, mut units) = (Times::default(), 0);
+    for (number, at) in all.iter().enumerate() {
+        if number * 3 >= all.len() * 2 {
+            cluster.leave_safe_mode(true);
+        }
+        units += report(&mut cluster, &mut times, *at);
     }
-    let mut report = FullReport::new(all);
-    cluster.begin_full_report(nodes[0], ("DS-1", StorageType::Disk), &mut report);
-    let mut changes = Changes::default();
-    time("full report of what is known", || {
-        cluster.full_report_step(&blocks, &mut report, now, &mut changes)
+    times.print("first full reports", units);
+    let bytes = resident().saturating_sub(empty);
+    println!(
+        "{units} replicas or units of {count} blocks or groups: {} MiB, {} bytes a block or group",
+        bytes >> 20,
+        bytes / count.max(1) as u64
+    );
+    let mut times = Times::default();
+    let units = report(&mut cluster, &mut times, all[0]);
+    times.print("full report of what is known", units);
+    let mut times = Times::default();
+    let mut found = 0;
+    times.run(|| {
+        for number in (1..=1000).map(|number| number * 7919 % blocks.count) {
+            found += cluster.locations(blocks.id(number)).len();
+        }
+        false
     });
-    time("death", || {
+    times.print("look-ups", found);
+    let mut times = Times::default();
+    times.run(|| {
         cluster.node_died(&blocks, nodes[0]);
         false
     });
-    time("what the dead node held", || cluster.drop_lost(&blocks));
+    times.print("death", 1);
+    let mut times = Times::default();
+    times.run(|| cluster.drop_lost(&blocks));
+    times.print("what the dead node held", units * size.1);
     let mut dice = || 4;
     let mut ms = 0;
-    time("ticks", || {
+    let mut times = Times::default();
+    times.run(|| {
         ms += 1000;
         cluster.tick(&blocks, Now { mono_ms: ms, wall_ms: ms }, &mut dice);
         ms < 120_000
     });
+    times.print("ticks", 1);
 }

@@ -1,22 +1,35 @@
-//! Block or group to its places: eight bytes a place and little more than two a block.
+//! Where blocks are, and what storages hold: four bytes a place, four a block, and next to nothing a storage.
 //!
 //! Blocks whose ids follow each other lie together, as ids are given out in order: a chunk has the places of
-//! 64 of them one behind the other, and where those of each end.
+//! 64 of them one behind the other, and where those of each end. Of a storage is known in which chunks to look
+//! for what it holds; there its places are found among the others.
 
+mod chunk;
+#[cfg(test)]
+mod tests;
+
+use crate::number_set::NumberSet;
 use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
+use chunk::Chunk;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::iter::successors;
 
 /// Bits of a block's number that say where it is in its chunk.
 const CHUNK_BITS: u32 = 6;
-const CHUNK: usize = 1 << CHUNK_BITS;
+/// Blocks of a chunk, at most.
+pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
 /// Bits of the ids of groups that are taken up by units.
 const UNIT_BITS: u32 = cairn_stripe::id::MAX_UNITS_PER_GROUP.ilog2();
+/// Bits of a place that say more than its storage and unit.
+const FLAG_BITS: u32 = 3;
+/// Storages that places can tell apart.
+pub(crate) const STORAGES_MAX: usize = 1 << (u32::BITS - UNIT_BITS - FLAG_BITS);
 
 /// One replica or unit on one storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// One of the first [`STORAGES_MAX`].
     pub storage: StorageHandle,
     pub unit: UnitIndex,
     pub corrupt: bool,
@@ -29,71 +42,82 @@ pub(crate) struct Place {
 /// The places of every block and group that has any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockMap {
-    chunks: BTreeMap<i64, Box<Chunk>>,
+    chunks: BTreeMap<i64, Chunk>,
+    /// What each storage holds, by its number.
+    held: Vec<Held>,
 }
 
-#[derive(Clone, Debug)]
-struct Chunk {
-    /// Where the places of each block end.
-    ends: [u32; CHUNK],
-    places: Vec<Place>,
+/// What a storage holds.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    count: usize,
+    /// The chunks that it has places in.
+    chunks: NumberSet,
 }
 
-/// The chunk of a block, and which one it is there. Groups have negative ids, and so chunks of their own.
-fn split(id: BlockId) -> (i64, usize) {
-    let number = if id.is_striped() { id.0 >> UNIT_BITS } else { id.0 };
-    (number >> CHUNK_BITS, (number & (CHUNK as i64 - 1)) as usize)
+/// The number of a block or group: in the order of ids, and one more for the next id that is given out.
+pub(crate) fn number_of(id: BlockId) -> i64 {
+    if id.is_striped() { id.0 >> UNIT_BITS } else { id.0 }
 }
 
-impl Chunk {
-    fn range(&self, at: usize) -> Range<usize> {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start as usize..self.ends[at] as usize
-    }
+/// The block or group with that number.
+pub(crate) fn numbered(number: i64) -> BlockId {
+    BlockId(if number < 0 { number << UNIT_BITS } else { number })
+}
 
-    fn position(&self, at: usize, storage: StorageHandle, unit: UnitIndex) -> Option<usize> {
-        self.range(at).find(|at| {
-            let place = &self.places[*at];
-            place.storage == storage && place.unit == unit
-        })
-    }
+/// The chunk of a block, and which one it is there. Groups have negative numbers, and so chunks of their own.
+fn split(id: BlockId) -> (i64, u32) {
+    let number = number_of(id);
+    (number >> CHUNK_BITS, (number & ((1 << CHUNK_BITS) - 1)) as u32)
+}
+
+/// The id of a replica or unit of the block at a place of a chunk.
+fn own_id(chunk: i64, at: u32, unit: UnitIndex) -> BlockId {
+    let id = numbered((chunk << CHUNK_BITS) | i64::from(at));
+    if id.is_striped() { id.internal(unit) } else { id }
 }
 
 impl BlockMap {
-    pub(crate) fn places(&self, id: BlockId) -> &[Place] {
+    /// The places of a block or group.
+    pub(crate) fn places(&self, id: BlockId) -> impl Iterator<Item = Place> + Clone + '_ {
         let (high, at) = split(id);
-        self.chunks.get(&high).map_or(&[], |chunk| &chunk.places[chunk.range(at)])
+        self.chunks.get(&high).map(|chunk| chunk.places(at)).into_iter().flatten()
     }
 
-    pub(crate) fn place_mut(
+    /// Whether a storage has that replica, or that unit by its own id.
+    pub(crate) fn is_on(&self, storage: StorageHandle, own_id: BlockId) -> bool {
+        let (high, at) = split(own_id);
+        self.chunks.get(&high).is_some_and(|c| c.place(at, storage, own_id.unit()).is_some())
+    }
+
+    /// Changes what is known of a place besides its storage and unit. None if there is no such place.
+    pub(crate) fn change<T>(
         &mut self,
         id: BlockId,
         storage: StorageHandle,
         unit: UnitIndex,
-    ) -> Option<&mut Place> {
+        change: impl FnOnce(&mut Place) -> T,
+    ) -> Option<T> {
         let (high, at) = split(id);
         let chunk = self.chunks.get_mut(&high)?;
-        let position = chunk.position(at, storage, unit)?;
-        chunk.places.get_mut(position)
+        let mut place = chunk.place(at, storage, unit)?;
+        let answer = change(&mut place);
+        chunk.replace(at, Place { storage, unit, ..place });
+        Some(answer)
     }
 
     /// Adds a good place. Returns whether it is new.
     pub(crate) fn add(&mut self, id: BlockId, storage: StorageHandle, unit: UnitIndex) -> bool {
         let (high, at) = split(id);
-        let new = || Box::new(Chunk { ends: [0; CHUNK], places: Vec::new() });
-        let chunk = self.chunks.entry(high).or_insert_with(new);
-        if chunk.position(at, storage, unit).is_some() {
+        if !self.chunks.entry(high).or_default().add(at, storage, unit) {
             return false;
         }
-        if chunk.places.len() == chunk.places.capacity() {
-            // Room for an eighth more, not for as much again: there are very many of these.
-            chunk.places.reserve_exact(chunk.places.len() / 8 + 4);
+        let number = storage.0 as usize;
+        if self.held.len() <= number {
+            self.held.resize_with(number + 1, Held::default);
         }
-        let place = Place { storage, unit, corrupt: false, excess: false, told: false };
-        chunk.places.insert(chunk.range(at).end, place);
-        for end in &mut chunk.ends[at..] {
-            *end += 1;
-        }
+        self.held[number].count += 1;
+        self.held[number].chunks.insert(high);
         true
     }
 
@@ -105,83 +129,77 @@ impl BlockMap {
         unit: UnitIndex,
     ) -> Option<Place> {
         let (high, at) = split(id);
-        let chunk = self.chunks.get_mut(&high)?;
-        let position = chunk.position(at, storage, unit)?;
-        let place = chunk.places.remove(position);
-        for end in &mut chunk.ends[at..] {
-            *end -= 1;
-        }
-        if chunk.places.is_empty() {
-            self.chunks.remove(&high);
-        }
+        let place = self.chunks.get_mut(&high)?.remove(at, storage, unit)?;
+        self.forget(high, &[place]);
         Some(place)
     }
 
+    /// Takes all places of a block or group out.
     pub(crate) fn remove_block(&mut self, id: BlockId) -> Vec<Place> {
         let (high, at) = split(id);
         let Some(chunk) = self.chunks.get_mut(&high) else { return Vec::new() };
-        let removed: Vec<Place> = chunk.places.drain(chunk.range(at)).collect();
-        for end in &mut chunk.ends[at..] {
-            *end -= removed.len() as u32;
-        }
-        if chunk.places.is_empty() {
-            self.chunks.remove(&high);
-        }
+        let removed = chunk.remove_block(at);
+        self.forget(high, &removed);
         removed
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn holds_what_a_plain_map_holds() {
-        let mut map = BlockMap::default();
-        let mut model: BTreeMap<BlockId, Vec<(u32, u8)>> = BTreeMap::new();
-        let mut state = 11_u64;
-        let mut dice = |below: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % below
-        };
-        for round in 0..30_000 {
-            let is_group = dice(2) == 0;
-            let number = dice(200) as i64;
-            let id = if is_group {
-                BlockId(i64::MIN + 16 * number)
-            } else {
-                BlockId((1 << 30) + number)
-            };
-            let place = (dice(12) as u32, if is_group { dice(9) as u8 } else { 0 });
-            let (storage, unit) = (StorageHandle(place.0), UnitIndex(place.1));
-            let known = model.entry(id).or_default();
-            match dice(if round < 15_000 { 40 } else { 10 }) {
-                0 => {
-                    let removed = map.remove_block(id);
-                    let removed: Vec<_> = removed.iter().map(|p| (p.storage.0, p.unit.0)).collect();
-                    assert_eq!(removed, std::mem::take(known));
-                }
-                1..=6 => {
-                    let was_there = known.contains(&place);
-                    known.retain(|other| *other != place);
-                    assert_eq!(map.remove(id, storage, unit).is_some(), was_there);
-                }
-                _ => {
-                    let is_new = !known.contains(&place);
-                    if is_new {
-                        known.push(place);
-                    }
-                    assert_eq!(map.add(id, storage, unit), is_new);
-                    let found = map.place_mut(id, storage, unit).map(|p| (p.storage, p.unit));
-                    assert_eq!(found, Some((storage, unit)));
-                }
+    /// These places are not in a chunk any more.
+    fn forget(&mut self, high: i64, removed: &[Place]) {
+        let Some(chunk) = self.chunks.get(&high) else { return };
+        for place in removed {
+            let held = &mut self.held[place.storage.0 as usize];
+            held.count -= 1;
+            if !chunk.is_on(place.storage) {
+                held.chunks.remove(high);
             }
-            let places: Vec<_> = map.places(id).iter().map(|p| (p.storage.0, p.unit.0)).collect();
-            assert_eq!(&places, known);
         }
-        for id in model.into_keys() {
-            map.remove_block(id);
+        if chunk.is_empty() {
+            self.chunks.remove(&high);
         }
-        assert!(map.chunks.is_empty());
+    }
+
+    /// Replicas and units on a storage.
+    pub(crate) fn count_on(&self, storage: StorageHandle) -> usize {
+        self.held.get(storage.0 as usize).map_or(0, |held| held.count)
+    }
+
+    /// Chunks in which a storage has something.
+    pub(crate) fn chunks_on(&self, storage: StorageHandle) -> usize {
+        self.held.get(storage.0 as usize).map_or(0, |held| held.chunks.len())
+    }
+
+    /// The first that a storage has in the chunk that `count` of its chunks come before.
+    pub(crate) fn first_in_chunk(&self, storage: StorageHandle, count: usize) -> Option<BlockId> {
+        let high = self.held.get(storage.0 as usize)?.chunks.nth(count)?;
+        let (at, unit) = self.chunks.get(&high)?.next_on(storage, 0, UnitIndex(0))?;
+        Some(own_id(high, at, unit))
+    }
+
+    /// The next that a storage has after `after`, or the first: ids of replicas and units of groups, in order.
+    pub(crate) fn next_on(
+        &self,
+        storage: StorageHandle,
+        after: Option<BlockId>,
+    ) -> Option<BlockId> {
+        let held = self.held.get(storage.0 as usize)?;
+        let first = match after {
+            None => BlockId(i64::MIN),
+            Some(after) => BlockId(after.0.checked_add(1)?),
+        };
+        let (high, at) = split(first);
+        held.chunks.iter_from(high).find_map(|number| {
+            let (at, unit) = if number == high { (at, first.unit()) } else { (0, UnitIndex(0)) };
+            let (at, unit) = self.chunks.get(&number)?.next_on(storage, at, unit)?;
+            Some(own_id(number, at, unit))
+        })
+    }
+
+    /// What a storage has after `after`, or all of it, in order.
+    pub(crate) fn iter_on(
+        &self,
+        storage: StorageHandle,
+        after: Option<BlockId>,
+    ) -> impl Iterator<Item = BlockId> + Clone + '_ {
+        successors(self.next_on(storage, after), move |last| self.next_on(storage, Some(*last)))
     }
 }

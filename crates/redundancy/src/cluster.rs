@@ -5,7 +5,7 @@
 //! it here: `block_allocated`, `pipeline_updated`, `block_completed`, `block_changed`, `block_removed`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
-use crate::block_map::{BlockMap, Place};
+use crate::block_map::{self, BlockMap, Place};
 use crate::caching::Caching;
 use crate::config::Config;
 use crate::construction::Construction;
@@ -32,6 +32,8 @@ pub struct Cluster {
     pub(crate) node_by_xfer: BTreeMap<(String, u16), NodeHandle>,
     pub(crate) storages: Vec<Storage>,
     pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
+    /// Storages that there can be, those that are gone counted.
+    pub(crate) storages_max: usize,
     /// Racks with live nodes in service; counted when a node comes or goes, asked for with every replica.
     pub(crate) rack_count: usize,
     /// Upgrade domains of live nodes in service, where these count.
@@ -86,6 +88,7 @@ impl Cluster {
             node_by_xfer: BTreeMap::new(),
             storages: Vec::new(),
             storage_by_uuid: BTreeMap::new(),
+            storages_max: block_map::STORAGES_MAX,
             rack_count: 0,
             domain_count: 0,
             serving: 0,
@@ -212,17 +215,17 @@ impl Cluster {
     }
 
     /// Those of `places` that are good, as [`Cluster::good_units`] counts.
-    pub(crate) fn count_good<'a>(
+    pub(crate) fn count_good(
         &self,
         id: BlockId,
         facts: &BlockFacts,
-        places: impl Iterator<Item = &'a Place>,
+        places: impl Iterator<Item = Place>,
     ) -> usize {
         let construction = self.constructions.get(&id);
         let mut seen = 0_u32;
         let mut replicas = 0;
         for place in places {
-            let fits = construction.is_none_or(|c| c.fits(place, facts));
+            let fits = construction.is_none_or(|c| c.fits(&place, facts));
             if fits && !place.corrupt && facts.has_bytes(place.unit) {
                 seen |= 1 << place.unit.0;
                 replicas += 1;

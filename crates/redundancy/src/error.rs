@@ -25,6 +25,30 @@ pub enum RedundancyError {
         /// The storage's UUID.
         storage: String,
     },
+    /// More storages than a DataNode may ever have named.
+    #[error("Data node {uuid} has named {max} storages and may name no more")]
+    TooManyStorages {
+        /// The DataNode's UUID.
+        uuid: String,
+        /// How many it may name.
+        max: usize,
+    },
+    /// More storages than places can tell apart.
+    #[error("the cluster has had {max} storages and can have no more")]
+    NoMoreStorages {
+        /// How many there can be.
+        max: usize,
+    },
+    /// A storage's name that no DataNode would make.
+    #[error("Data node {uuid} names a storage with {len} bytes, more than {max}")]
+    StorageNameTooLong {
+        /// The DataNode's UUID.
+        uuid: String,
+        /// Bytes of the name.
+        len: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// Nothing is known of the block.
     #[error("block blk_{id} is not known")]
     UnknownBlock {

@@ -57,7 +57,7 @@ impl Cluster {
         for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            let is_doubted = self.may_be_deleted(id, facts, place);
+            let is_doubted = self.may_be_deleted(id, facts, &place);
             tally.certain &= storage.reported && !is_doubted;
             if place.corrupt {
                 tally.corrupt += 1;
@@ -189,7 +189,7 @@ impl Cluster {
         }
         let is_there = |unit: UnitIndex| {
             let mut places = self.places(id);
-            places.any(|place| place.unit == unit && self.is_live(place))
+            places.any(|place| place.unit == unit && self.is_live(&place))
         };
         let units: BTreeSet<UnitIndex> = coming.iter().map(|task| task.unit).collect();
         units.into_iter().filter(|unit| !is_there(*unit)).count()
@@ -293,9 +293,9 @@ impl Cluster {
 
     /// Has a place deleted, if that is not under way.
     pub(crate) fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
-        let place = self.blocks.place_mut(block.id.group(), storage, block.id.unit());
-        if let Some(place) = place.filter(|place| !place.excess) {
-            place.excess = true;
+        let (id, unit) = (block.id.group(), block.id.unit());
+        let choose = |place: &mut Place| !std::mem::replace(&mut place.excess, true);
+        if self.blocks.change(id, storage, unit, choose) == Some(true) {
             self.mending.excess_count += 1;
             self.queue_invalidation(storage, block);
         }
@@ -305,7 +305,7 @@ impl Cluster {
     /// whether there was some.
     fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> bool {
         let striped = facts.layout.is_striped();
-        let places: Vec<Place> = self.places(id).copied().collect();
+        let places: Vec<Place> = self.places(id).collect();
         let live_units: BTreeSet<u8> =
             places.iter().filter(|p| self.is_live(p)).map(|p| p.unit.0).collect();
         let mut kept = 0;
@@ -317,11 +317,9 @@ impl Cluster {
             };
             let own_id = if striped { id.internal(place.unit) } else { id };
             let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(place.unit) };
-            if needed
-                && self.mending.revoke(place.storage, block)
-                && let Some(place) = self.blocks.place_mut(id, place.storage, place.unit)
-            {
-                place.excess = false;
+            if needed && self.mending.revoke(place.storage, block) {
+                let keep = |place: &mut Place| place.excess = false;
+                self.blocks.change(id, place.storage, place.unit, keep);
                 self.mending.excess_count -= 1;
                 kept += 1;
             }
@@ -373,7 +371,7 @@ impl Cluster {
         policy: &StoragePolicy,
         hint: Option<&(UnitIndex, String)>,
     ) -> Option<(StorageHandle, UnitIndex)> {
-        let live: Vec<(&Place, &DataNode)> = self
+        let live: Vec<(Place, &DataNode)> = self
             .places(id)
             .map(|place| (place, self.node(self.storage(place.storage).node)))
             .filter(|(place, node)| !place.corrupt && !place.excess && !node.is_leaving())
@@ -387,7 +385,7 @@ impl Cluster {
         let kind = |place: &Place| self.storage(place.storage).storage_type;
         let types: Vec<StorageType> = live.iter().map(|(place, _)| kind(place)).collect();
         let excess_types = policy.excess(facts.expected_units(), &types);
-        let mut spare: Vec<&(&Place, &DataNode)> = live
+        let mut spare: Vec<&(Place, &DataNode)> = live
             .iter()
             .filter(|(place, _)| {
                 let same_unit = live.iter().filter(|(other, _)| other.unit == place.unit).count();

@@ -236,7 +236,7 @@ impl Cluster {
         self.places(id).filter_map(|place| self.replica(id, facts, place)).collect()
     }
 
-    fn replica(&self, id: BlockId, facts: &BlockFacts, place: &Place) -> Option<Replica> {
+    fn replica(&self, id: BlockId, facts: &BlockFacts, place: Place) -> Option<Replica> {
         let storage = self.storage(place.storage);
         let node = self.node(storage.node);
         let standing = match storage.state {

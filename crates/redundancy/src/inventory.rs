@@ -1,7 +1,6 @@
 //! Registration, heartbeats, liveness: the list of DataNodes and storages.
 
 use crate::block::BlockLookup;
-use crate::block_set::BlockSet;
 use crate::cluster::Cluster;
 use crate::command::Command;
 use crate::error::RedundancyError;
@@ -245,7 +244,7 @@ impl Cluster {
         let mut named = BTreeSet::new();
         let mut failed = Vec::new();
         for report in reports.iter().take(STORAGES_MAX) {
-            let Some(storage) = self.storage_of(handle, &report.uuid, report.storage_type) else {
+            let Ok(storage) = self.storage_of(handle, &report.uuid, report.storage_type) else {
                 continue;
             };
             named.insert(storage);
@@ -279,23 +278,18 @@ impl Cluster {
         }
     }
 
-    /// The storage `uuid` of a node, made if it is new; none if the node has named too many, or the name
-    /// is none that a DataNode would make.
+    /// The storage `uuid` of a node, made if it is new.
     pub(crate) fn storage_of(
         &mut self,
         node: NodeHandle,
         uuid: &str,
         storage_type: StorageType,
-    ) -> Option<StorageHandle> {
+    ) -> Result<StorageHandle, RedundancyError> {
         let known = self.nodes[node.0 as usize].storages.iter().copied();
         if let Some(found) = known.into_iter().find(|s| self.storages[s.0 as usize].uuid == uuid) {
-            return Some(found);
+            return Ok(found);
         }
-        if self.nodes[node.0 as usize].storages.len() >= STORAGES_MAX || uuid.len() > NAME_LEN_MAX {
-            return None;
-        }
-        let handle =
-            StorageHandle(u32::try_from(self.storages.len()).expect("fewer than 2^32 storages"));
+        let handle = self.next_storage(node, uuid)?;
         self.storages.push(Storage {
             handle,
             node,
@@ -304,12 +298,28 @@ impl Cluster {
             state: StorageState::Normal,
             usage: StorageUsage::default(),
             reported: false,
-            blocks: BlockSet::default(),
             scheduled: 0,
         });
         self.nodes[node.0 as usize].storages.push(handle);
         self.storage_by_uuid.insert(uuid.to_string(), handle);
-        Some(handle)
+        Ok(handle)
+    }
+
+    /// The handle for one more storage of a node, if there can be one.
+    fn next_storage(&self, node: NodeHandle, uuid: &str) -> Result<StorageHandle, RedundancyError> {
+        let node = self.node(node);
+        if node.storages.len() >= STORAGES_MAX {
+            let (uuid, max) = (node.uuid.clone(), STORAGES_MAX);
+            return Err(RedundancyError::TooManyStorages { uuid, max });
+        }
+        if uuid.len() > NAME_LEN_MAX {
+            let (len, max) = (uuid.len(), NAME_LEN_MAX);
+            return Err(RedundancyError::StorageNameTooLong { uuid: node.uuid.clone(), len, max });
+        }
+        let number = u32::try_from(self.storages.len()).ok();
+        let number = number.filter(|_| self.storages.len() < self.storages_max);
+        let max = self.storages_max;
+        number.map(StorageHandle).ok_or(RedundancyError::NoMoreStorages { max })
     }
 
     /// Finds nodes that were silent for too long; what they held is queued for mending.
@@ -483,7 +493,7 @@ impl Cluster {
 
     /// Blocks and units that a node holds.
     pub fn block_count(&self, node: &DataNode) -> usize {
-        node.storages.iter().map(|storage| self.storage(*storage).block_count()).sum()
+        node.storages.iter().map(|storage| self.blocks.count_on(*storage)).sum()
     }
 
     /// Figures of the whole cluster.

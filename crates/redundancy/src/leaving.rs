@@ -429,7 +429,7 @@ impl Cluster {
             if *budget == 0 {
                 return false;
             }
-            let blocks = self.storage(storage).blocks.iter_after(walk.after);
+            let blocks = self.blocks.iter_on(storage, walk.after);
             let next: Vec<BlockId> = blocks.take(*budget).collect();
             *budget -= next.len();
             for id in &next {

@@ -7,12 +7,12 @@
 //! everything here is rebuilt from reports after a restart.
 
 mod block_map;
-mod block_set;
 mod domains;
 #[cfg(test)]
 mod fixture;
 mod lease;
 mod lost;
+mod number_set;
 
 pub mod block;
 pub mod caching;

@@ -22,8 +22,8 @@ impl Cluster {
     }
 
     /// The places of a block or group that are not lost.
-    pub(crate) fn places(&self, id: BlockId) -> impl Iterator<Item = &Place> + Clone + '_ {
-        self.blocks.places(id).iter().filter(|place| !self.is_lost(place.storage))
+    pub(crate) fn places(&self, id: BlockId) -> impl Iterator<Item = Place> + Clone + '_ {
+        self.blocks.places(id).filter(|place| !self.is_lost(place.storage))
     }
 
     /// Notes that a storage is lost: [`Cluster::drop_lost`] forgets what it held. What it was to delete is
@@ -40,15 +40,14 @@ impl Cluster {
     pub fn drop_lost(&mut self, lookup: &dyn BlockLookup) -> bool {
         let mut budget = STEP;
         while let Some(storage) = self.lost.first().copied() {
-            let held = &self.storage(storage).blocks;
-            if held.is_empty() || !self.is_lost(storage) {
+            if self.blocks.count_on(storage) == 0 || !self.is_lost(storage) {
                 self.lost.remove(&storage);
                 continue;
             }
             if budget == 0 {
                 return true;
             }
-            let next: Vec<BlockId> = held.iter_after(None).take(budget).collect();
+            let next: Vec<BlockId> = self.blocks.iter_on(storage, None).take(budget).collect();
             budget -= next.len();
             self.mending.hurry();
             for id in next {

@@ -308,7 +308,7 @@ impl Cluster {
     pub(crate) fn count_blocks(&self, stats: &mut ClusterStats) {
         self.queues.count(&mut stats.replicated, &mut stats.groups);
         // Those that are being deleted are not needed any more.
-        let is_kept = |id: &BlockId| self.blocks.places(*id).iter().any(|p| p.corrupt && !p.excess);
+        let is_kept = |id: &BlockId| self.blocks.places(*id).any(|p| p.corrupt && !p.excess);
         for id in self.mending.bad.keys().filter(|id| is_kept(id)) {
             let corrupt = if id.is_striped() {
                 &mut stats.groups.corrupt

@@ -3,10 +3,12 @@
 //! Source: Hadoop 3.5.0 `BlockManager#getBlocksWithLocations`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Layout, Location};
+use crate::block_map::CHUNK;
 use crate::cluster::Cluster;
 use crate::node::NodeHandle;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageHandle};
 use cairn_stripe::{BlockId, StorageType};
+use std::iter::{once, repeat};
 
 /// Blocks that one call looks at, so that a node with many small ones holds nobody up. The next call
 /// begins elsewhere.
@@ -63,14 +65,10 @@ impl Cluster {
             storage.reported && of_type
         };
         let node = self.node(query.node);
-        let storages: Vec<&Storage> =
-            node.storages.iter().map(|handle| self.storage(*handle)).filter(wanted).collect();
-        let all = || storages.iter().flat_map(|storage| storage.blocks());
-        let count: usize = storages.iter().map(|storage| storage.block_count()).sum();
-        let start = usize::try_from(start % (count.max(1) as u64)).unwrap_or(0);
-        let round = all().skip(start).chain(all().take(start)).take(LOOKED_AT_MAX);
+        let storages = node.storages.iter().map(|handle| self.storage(*handle)).filter(wanted);
+        let storages: Vec<StorageHandle> = storages.map(|storage| storage.handle).collect();
         let (mut found, mut hot, mut bytes) = (Vec::new(), Vec::new(), 0_u64);
-        for id in round {
+        for id in self.held_from(&storages, start).take(LOOKED_AT_MAX) {
             if bytes >= query.size {
                 return found;
             }
@@ -90,6 +88,29 @@ impl Cluster {
             found.push(block);
         }
         found
+    }
+
+    /// All that storages hold, once, from somewhere on and round. Where that is, is found by counting chunks of
+    /// blocks, of which a storage has few, and then some blocks.
+    fn held_from(&self, storages: &[StorageHandle], start: u64) -> impl Iterator<Item = BlockId> {
+        let chunks_on = |storage: &StorageHandle| self.blocks.chunks_on(*storage);
+        let all = storages.iter().map(chunks_on).sum::<usize>().max(1) as u64;
+        let mut chunk = (start % all) as usize;
+        let skipped = (start / all % CHUNK as u64) as usize;
+        let mut first = 0;
+        while let Some(here) = storages.get(first).map(chunks_on).filter(|here| *here <= chunk) {
+            (first, chunk) = (first + 1, chunk - here);
+        }
+        let (before, from) = storages.split_at(first);
+        let opening = from.first().and_then(|s| self.blocks.first_in_chunk(*s, chunk));
+        let last = opening.and_then(|id| id.0.checked_sub(1)).map(BlockId);
+        let held = move |(storage, after)| self.blocks.iter_on(storage, after);
+        let begun = from.iter().zip(once(last).chain(repeat(None)));
+        let rest = before.iter().zip(repeat(None));
+        let whole = begun.chain(rest).map(|(storage, after)| (*storage, after)).flat_map(held);
+        let opened = from.first().into_iter().flat_map(move |s| self.blocks.iter_on(*s, None));
+        let round = whole.chain(opened.take_while(move |id| Some(*id) <= last));
+        round.clone().skip(skipped).chain(round.take(skipped))
     }
 
     fn movable(

@@ -6,7 +6,8 @@
 //!
 //! Source: Hadoop 3.5.0 `LowRedundancyBlocks`. Deviation: Hadoop looks at such blocks in every round.
 
-use crate::block_set::BlockSet;
+use crate::block_map::{number_of, numbered};
+use crate::number_set::NumberSet;
 use crate::stats::{BlockCounts, GroupCounts};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,9 +136,9 @@ struct Hindered {
 /// The queues, each in the order of block ids.
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
-    levels: [BlockSet; 5],
+    levels: [NumberSet; 5],
     /// Those of each level that were not put aside.
-    awake: [BlockSet; 5],
+    awake: [NumberSet; 5],
     /// Those that were, by the time to look at them again.
     aside: BTreeSet<(u64, BlockId)>,
     places: BTreeMap<BlockId, Packed>,
@@ -158,18 +159,18 @@ impl Queues {
         if naps > 0 || before.cramped_ms.is_some() {
             self.hindered.insert(id, Hindered { wake_ms: None, naps, ..before });
         }
-        self.levels[packed.level()].insert(id);
-        self.awake[packed.level()].insert(id);
+        self.levels[packed.level()].insert(number_of(id));
+        self.awake[packed.level()].insert(number_of(id));
     }
 
     /// Takes a block out. Returns whether it was queued.
     pub fn remove(&mut self, id: BlockId) -> bool {
         let Some(packed) = self.places.remove(&id) else { return false };
-        self.awake[packed.level()].remove(id);
+        self.awake[packed.level()].remove(number_of(id));
         if let Some(wake_ms) = self.hindered.remove(&id).and_then(|hindered| hindered.wake_ms) {
             self.aside.remove(&(wake_ms, id));
         }
-        self.levels[packed.level()].remove(id);
+        self.levels[packed.level()].remove(number_of(id));
         true
     }
 
@@ -186,7 +187,7 @@ impl Queues {
             self.aside.remove(&(before, id));
         }
         hindered.naps = hindered.naps.saturating_add(1);
-        self.awake[packed.level()].remove(id);
+        self.awake[packed.level()].remove(number_of(id));
         self.aside.insert((wake_ms, id));
     }
 
@@ -218,7 +219,7 @@ impl Queues {
                 hindered.wake_ms = None;
             }
             if let Some(packed) = self.places.get(&id) {
-                self.awake[packed.level()].insert(id);
+                self.awake[packed.level()].insert(number_of(id));
             }
         }
     }
@@ -230,12 +231,14 @@ impl Queues {
 
     /// Up to `limit` blocks of a level with ids after `after`, in order, without those put aside.
     pub fn after(&self, level: Priority, after: Option<BlockId>, limit: usize) -> Vec<BlockId> {
-        self.awake[level as usize].iter_after(after).take(limit).collect()
+        let first = after.map_or(Some(i64::MIN), |after| number_of(after).checked_add(1));
+        let waiting = |first| self.awake[level as usize].iter_from(first);
+        first.into_iter().flat_map(waiting).take(limit).map(numbered).collect()
     }
 
     /// The blocks of a level, in order.
     pub fn level(&self, level: Priority) -> impl Iterator<Item = BlockId> + '_ {
-        self.levels[level as usize].iter_after(None)
+        self.levels[level as usize].iter_from(i64::MIN).map(numbered)
     }
 
     /// All queued blocks and groups.

@@ -115,13 +115,12 @@ impl Cluster {
     }
 
     fn keep_all(&mut self, id: BlockId) {
-        let chosen: Vec<Place> =
-            self.blocks.places(id).iter().filter(|place| place.excess).copied().collect();
+        let chosen: Vec<Place> = self.blocks.places(id).filter(|place| place.excess).collect();
         for Place { storage, unit, .. } in chosen {
             let own_id = if id.is_striped() { id.internal(unit) } else { id };
             let is_kept = self.mending.revoke_all(storage, own_id);
-            if let Some(place) = self.blocks.place_mut(id, storage, unit).filter(|_| is_kept) {
-                place.excess = false;
+            if is_kept {
+                self.blocks.change(id, storage, unit, |place| place.excess = false);
                 self.mending.excess_count -= 1;
             }
         }
@@ -152,7 +151,7 @@ impl Cluster {
             self.clear_mark(own_id, *storage, &facts);
         }
         self.count_safe(&facts, before, self.safe_units(id, &facts));
-        let places = self.blocks.places(id).iter();
+        let places = self.blocks.places(id);
         let unknown = places.filter(|place| !place.corrupt && place.unit == unit);
         let unknown: Vec<StorageHandle> =
             unknown.map(|place| place.storage).filter(|storage| !good.contains(storage)).collect();
@@ -169,12 +168,11 @@ impl Cluster {
         self.mending.forget_bad(id, storage, unit);
         let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
         let is_kept = self.mending.revoke(storage, block);
-        if let Some(place) = self.blocks.place_mut(id, storage, unit) {
+        let was_chosen = self.blocks.change(id, storage, unit, |place| {
             place.corrupt = false;
-            if is_kept && std::mem::take(&mut place.excess) {
-                self.mending.excess_count -= 1;
-            }
-        }
+            is_kept && std::mem::take(&mut place.excess)
+        });
+        self.mending.excess_count -= u64::from(was_chosen == Some(true));
     }
 }
 

@@ -95,8 +95,8 @@ pub struct Changes {
     pub altered: Vec<BlockRef>,
     /// Blocks and groups whose replicas or units disagree, and nobody knows which one is wrong.
     pub unexplained: Vec<BlockId>,
-    /// Nothing was taken: the node has named more storages than it may, or none that could be one.
-    pub is_refused: bool,
+    /// Why nothing was taken: there can be no such storage.
+    pub refused: Option<RedundancyError>,
 }
 
 /// The CRC of a unit that was reported after its block was complete.
@@ -119,13 +119,13 @@ impl Changes {
         self.late_crcs.extend(other.late_crcs);
         self.altered.extend(other.altered);
         self.unexplained.extend(other.unexplained);
-        self.is_refused |= other.is_refused;
+        self.refused = self.refused.take().or(other.refused);
     }
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         let is_quiet = self.altered.is_empty() && self.unexplained.is_empty();
-        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet && !self.is_refused
+        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet && self.refused.is_none()
     }
 }
 
@@ -173,9 +173,12 @@ impl Cluster {
         events: &[ReplicaEvent],
     ) -> Changes {
         let mut changes = Changes::default();
-        let Some(storage) = self.storage_of(node, storage.0, storage.1) else {
-            changes.is_refused = true;
-            return changes;
+        let storage = match self.storage_of(node, storage.0, storage.1) {
+            Ok(storage) => storage,
+            Err(refused) => {
+                changes.refused = Some(refused);
+                return changes;
+            }
         };
         if self.storage(storage).state == StorageState::Failed {
             return changes;
@@ -194,7 +197,7 @@ impl Cluster {
                     let state = ReplicaState::Finalized;
                     let replica = ReportedReplica { block, state, crc32c };
                     let hint = delete_hint.as_deref();
-                    let was_known = self.storage(storage).blocks.contains(block.id);
+                    let was_known = self.blocks.is_on(storage, block.id);
                     let has_arrived = self.work_arrived(storage, block.id);
                     self.take_replica(lookup, storage, replica, hint, &mut changes);
                     if was_known && has_arrived {
@@ -244,8 +247,7 @@ impl Cluster {
                 let Some(facts) = facts else { return };
                 self.record_construction(id, &facts, storage, replica);
                 self.mark_bad(lookup, storage, bad);
-                let place = self.blocks.place_mut(id, storage, bad.block.id.unit());
-                if place.is_some_and(|place| place.excess) {
+                if self.is_excess(id, storage, bad.block.id.unit()) {
                     // It was told to delete this, and didn't.
                     self.queue_invalidation(storage, bad.block);
                 }
@@ -353,7 +355,6 @@ impl Cluster {
         let unit = replica.block.id.unit();
         let before = self.safe_units(id, facts);
         let moved = self.drop_moved(storage, replica.block);
-        self.storages[storage.0 as usize].blocks.insert(replica.block.id);
         let is_new = self.blocks.add(id, storage, unit);
         let disproved = self.mending.forget_bad_by_report(id, storage, unit, replica.block);
         let healed = disproved.is_some();
@@ -361,9 +362,8 @@ impl Cluster {
         let is_kept = disproved.is_some_and(|bad| {
             self.mending.revoke(storage, bad.block) || bad.block.gs != replica.block.gs
         });
-        let mut was_doubtful = false;
-        if let Some(place) = self.blocks.place_mut(id, storage, unit) {
-            was_doubtful = std::mem::take(&mut place.told) && !place.excess;
+        let was_doubtful = self.blocks.change(id, storage, unit, |place| {
+            let was_doubtful = std::mem::take(&mut place.told) && !place.excess;
             if healed {
                 place.corrupt = false;
             }
@@ -383,15 +383,16 @@ impl Cluster {
                 }
                 _ => {}
             }
-        }
+            was_doubtful
+        });
         self.count_safe(facts, before, self.safe_units(id, facts));
-        let excess = self.blocks.place_mut(id, storage, unit).is_some_and(|place| place.excess);
+        let excess = self.is_excess(id, storage, unit);
         if excess {
             // It was told to delete this, and didn't.
             self.queue_invalidation(storage, replica.block);
         }
         // Surplus that is still there may be all that is left by now.
-        if excess || is_new || healed || was_doubtful {
+        if excess || is_new || healed || was_doubtful == Some(true) {
             self.check_against(lookup, id, Some(*facts));
         }
     }
@@ -403,7 +404,7 @@ impl Cluster {
         storage: StorageHandle,
         id: BlockId,
     ) {
-        if !self.storages[storage.0 as usize].blocks.contains(id) {
+        if !self.blocks.is_on(storage, id) {
             return;
         }
         let group = id.group();
@@ -421,12 +422,17 @@ impl Cluster {
         let (group, unit) = (id.group(), id.unit());
         // What is not there need not be deleted, and what comes there next must not be.
         self.mending.revoke_all(storage, id);
-        self.storages[storage.0 as usize].blocks.remove(id);
         let place = self.blocks.remove(group, storage, unit);
         self.mending.excess_count -= u64::from(place.is_some_and(|place| place.excess));
         self.mending.forget_bad(group, storage, unit);
         self.leaving.forget(self.storages[storage.0 as usize].node, id);
         place
+    }
+
+    /// Whether a place is chosen for deletion.
+    fn is_excess(&self, id: BlockId, storage: StorageHandle, unit: UnitIndex) -> bool {
+        let mut places = self.blocks.places(id);
+        places.any(|place| place.storage == storage && place.unit == unit && place.excess)
     }
 
     /// A node has a replica once: told of on another of its storages, it has moved there. Were both
@@ -440,11 +446,11 @@ impl Cluster {
     ) -> Option<(Place, Option<Bad>)> {
         let (id, unit) = (block.id.group(), block.id.unit());
         let node = self.storage(storage).node;
-        let is_old = |place: &&Place| {
+        let is_old = |place: &Place| {
             let elsewhere = place.storage != storage && place.unit == unit;
             elsewhere && self.storage(place.storage).node == node
         };
-        let old = self.blocks.places(id).iter().find(is_old)?.storage;
+        let old = self.blocks.places(id).find(is_old)?.storage;
         let marks = self.mending.bad_of(id).iter();
         let bad = marks.copied().find(|(s, bad)| *s == old && bad.block.id.unit() == unit);
         Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
@@ -466,7 +472,7 @@ impl Cluster {
         let Some(facts) = lookup.block(id) else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
-        let on_node = self.blocks.places(id).iter().find(|place| {
+        let on_node = self.blocks.places(id).find(|place| {
             let storage = self.storage(place.storage);
             let named = storage_uuid.is_empty() || storage.uuid == storage_uuid;
             storage.node == node && place.unit == block.id.unit() && named
@@ -495,11 +501,8 @@ impl Cluster {
         let facts = lookup.block(id);
         let before = facts.as_ref().map(|facts| self.safe_units(id, facts));
         self.drop_moved(storage, bad.block);
-        self.storages[storage.0 as usize].blocks.insert(bad.block.id);
         self.blocks.add(id, storage, unit);
-        if let Some(place) = self.blocks.place_mut(id, storage, unit) {
-            place.corrupt = true;
-        }
+        self.blocks.change(id, storage, unit, |place| place.corrupt = true);
         self.mending.mark_bad(id, storage, bad);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(id, facts));
@@ -521,16 +524,15 @@ impl Cluster {
         let misfits: Vec<(StorageHandle, BlockRef)> = self
             .blocks
             .places(id)
-            .iter()
             .filter(|place| !place.corrupt && !construction.fits(place, facts))
-            .filter_map(|place| Some((place.storage, construction.reported_block(place)?)))
+            .filter_map(|place| Some((place.storage, construction.reported_block(&place)?)))
             .collect();
         // Their nodes would tell of them with their next full report only.
         let mut left_open = Vec::new();
         if facts.state == BlockState::Complete {
             left_open = construction.left_open(facts.gs);
             left_open.retain(|(storage, block)| {
-                let is_known = self.storage(*storage).blocks.contains(block.id);
+                let is_known = self.blocks.is_on(*storage, block.id);
                 !is_known && !self.is_lost(*storage)
             });
         }
@@ -549,14 +551,13 @@ impl Cluster {
         for expected in construction.into_iter().flat_map(|c| c.expected) {
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };
-            if !self.storage(expected.storage).blocks.contains(reported.block.id) {
+            if !self.blocks.is_on(expected.storage, reported.block.id) {
                 self.queue_invalidation(expected.storage, reported.block);
             }
         }
         for place in self.blocks.remove_block(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             self.mending.excess_count -= u64::from(place.excess);
-            self.storages[place.storage.0 as usize].blocks.remove(own_id);
             self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
             let reported = bad.iter().find(|(storage, bad)| {
                 *storage == place.storage && bad.block.id.unit() == place.unit
@@ -569,7 +570,7 @@ impl Cluster {
     /// Good replicas or units as safe mode counts them; 0 for a block that is not complete.
     pub(crate) fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
         let counted = self.safe_mode.is_starting() && facts.state == BlockState::Complete;
-        let places = self.blocks.places(id).iter();
+        let places = self.blocks.places(id);
         if counted { self.count_good(id, facts, places) } else { 0 }
     }
 

@@ -1,8 +1,7 @@
 //! Storages: the volumes of DataNodes.
 
-use crate::block_set::BlockSet;
 use crate::node::NodeHandle;
-use cairn_stripe::{BlockId, StorageType};
+use cairn_stripe::StorageType;
 
 /// Names a storage within one [`Cluster`](crate::Cluster); never reused for another storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,20 +62,6 @@ pub struct Storage {
     /// Whether a full report of it has come since its node registered. Until then what it holds is
     /// not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
-    /// Blocks (internal ids for units of groups) that it holds.
-    pub(crate) blocks: BlockSet,
     /// Blocks that were sent there since the last heartbeat.
     pub(crate) scheduled: u64,
-}
-
-impl Storage {
-    /// Number of replicas and internal blocks on it.
-    pub fn block_count(&self) -> usize {
-        self.blocks.len()
-    }
-
-    /// The ids of what it holds, internal ids for units of groups, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.blocks.iter_after(None)
-    }
 }

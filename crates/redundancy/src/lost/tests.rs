@@ -45,7 +45,7 @@ fn what_a_dead_node_held_is_forgotten_in_steps_and_counts_for_nothing_from_the_f
     }
     assert_eq!(queued, [2000]);
     assert_eq!(world.cluster.queues().len(), 2500);
-    assert_eq!(world.cluster.storage(world.storage(0)).block_count(), 0);
+    assert_eq!(world.cluster.blocks.count_on(world.storage(0)), 0);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn begin(world: &mut World, node: usize, numbers: std::ops::Range<i64>) -> FullR
     let mut report = FullReport::new(held.collect());
     let (handle, uuid) = (world.handle(node), storage_uuid(node));
     let storage = (uuid.as_str(), StorageType::Disk);
-    assert!(world.cluster.begin_full_report(handle, storage, &mut report));
+    world.cluster.begin_full_report(handle, storage, &mut report).unwrap();
     report
 }
 
@@ -158,17 +158,23 @@ fn a_node_has_only_so_many_storages() {
     }
     assert_eq!(world.cluster.node_by_uuid("uuid-0").unwrap().storages.len(), 1024);
     let handle = world.handle(0);
-    let mut refuses = |uuid: &str| {
+    let refuses = |world: &mut World, uuid: &str| {
         let storage = (uuid, StorageType::Disk);
         let events = world.cluster.incremental_report(&world.blocks, handle, storage, &[]);
         let all = world.cluster.full_report(&world.blocks, handle, storage, &[], world.now);
-        assert_eq!(events.is_refused, all.is_refused);
-        all.is_refused
+        assert_eq!(events.refused, all.refused);
+        all.refused
     };
-    assert!(refuses("DS-y"));
-    assert!(!refuses("DS-x7"), "it is known");
+    let uuid = "uuid-0".to_string();
+    let refused = RedundancyError::TooManyStorages { uuid: uuid.clone(), max: 1024 };
+    assert_eq!(refuses(&mut world, "DS-y"), Some(refused));
+    assert_eq!(refuses(&mut world, "DS-x7"), None, "it is known");
     let mut world = World::new(1, 1);
-    let storage = ("D".repeat(300), world.handle(0));
-    let kind = (storage.0.as_str(), StorageType::Disk);
-    assert!(world.cluster.incremental_report(&world.blocks, storage.1, kind, &[]).is_refused);
+    let refused = RedundancyError::StorageNameTooLong { uuid, len: 300, max: 256 };
+    assert_eq!(refuses(&mut world, &"D".repeat(300)), Some(refused));
+    assert!(refuses(&mut world, "DS-z").is_none());
+    world.cluster.storages_max = world.cluster.storages.len();
+    let refused = RedundancyError::NoMoreStorages { max: world.cluster.storages_max };
+    assert_eq!(refuses(&mut world, "DS-zz"), Some(refused));
+    assert_eq!(refuses(&mut world, "DS-z"), None, "it is known");
 }

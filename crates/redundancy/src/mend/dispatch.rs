@@ -199,7 +199,7 @@ impl Cluster {
         let Beat { lookup, worker, .. } = beat;
         let (id, unit) = (work.block.id.group(), work.block.id.unit());
         let facts = self.facts_of_order(lookup, &work.block)?;
-        let is_source = |place: &Place| {
+        let is_source = |place: Place| {
             let own = self.storage(place.storage).node == worker;
             own && place.unit == unit && !place.corrupt && !place.excess
         };
@@ -219,7 +219,7 @@ impl Cluster {
         let facts = self.facts_of_order(lookup, &work.group)?;
         let is_there = |unit: UnitIndex| {
             let mut places = self.places(id);
-            places.any(|place| place.unit == unit && self.is_live(place))
+            places.any(|place| place.unit == unit && self.is_live(&place))
         };
         let mut targets = work.targets.clone();
         targets.retain(|(storage, unit)| {
@@ -243,7 +243,7 @@ impl Cluster {
         }
         let mut places = self.places(id);
         match facts.layout.is_striped() {
-            true => !places.any(|place| place.unit == unit && self.is_live(place)),
+            true => !places.any(|place| place.unit == unit && self.is_live(&place)),
             false => tally.live < self.wanted_live(facts, &tally),
         }
     }

@@ -295,15 +295,14 @@ impl Cluster {
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
         // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get
         // another one.
-        let counted = |place: &&Place| self.is_live(place);
+        let counted = |place: &Place| self.is_live(place);
         let existing: Vec<StorageHandle> = places
-            .iter()
+            .clone()
             .filter(counted)
             .map(|place| place.storage)
             .chain(coming.iter().map(|task| task.storage))
             .collect();
-        let mut excluded: Vec<NodeHandle> =
-            places.iter().map(|place| node_of(&place.storage)).collect();
+        let mut excluded: Vec<NodeHandle> = places.map(|place| node_of(&place.storage)).collect();
         excluded.extend(suspects);
         if moving {
             excluded.extend(self.crowded_nodes(id, facts, &existing));

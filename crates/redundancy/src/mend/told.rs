@@ -77,9 +77,12 @@ impl Cluster {
     /// A node is told to delete something. What no file has is hidden from nobody: the next report
     /// tells of it.
     pub(super) fn note_told(&mut self, storage: StorageHandle, block: BlockRef, now: Now) {
-        let place = self.blocks.place_mut(block.id.group(), storage, block.id.unit());
-        if let Some(place) = place.filter(|place| place.excess) {
-            place.told = true;
+        let (id, unit) = (block.id.group(), block.id.unit());
+        let is_chosen = self.blocks.change(id, storage, unit, |place| {
+            place.told |= place.excess;
+            place.excess
+        });
+        if is_chosen == Some(true) {
             let node = self.storages[storage.0 as usize].node;
             let told = &mut self.mending.told;
             told.orders.insert((now.mono_ms, storage, block));
@@ -109,15 +112,20 @@ impl Cluster {
             let node = self.storages[storage.0 as usize].node;
             self.mending.told.is_over(since_ms, node, block);
             let is_doubtful = self.is_record_doubtful(id);
-            let place = self.blocks.place_mut(id, storage, block.id.unit());
-            let Some(place) = place.filter(|place| place.excess && place.told) else {
+            let before = self.blocks.change(id, storage, block.id.unit(), |place| {
+                let before = *place;
+                if place.excess && place.told && (place.corrupt || is_doubtful) {
+                    // Whether it may go is judged anew.
+                    (place.excess, place.told) = (false, !place.corrupt);
+                }
+                before
+            });
+            let Some(before) = before.filter(|place| place.excess && place.told) else {
                 // What was there in spite of it counts from now on.
                 self.check_redundancy(lookup, id);
                 continue;
             };
-            if place.corrupt || is_doubtful {
-                // Whether it may go is judged anew.
-                (place.excess, place.told) = (false, !place.corrupt);
+            if before.corrupt || is_doubtful {
                 self.mending.excess_count -= 1;
                 self.check_redundancy(lookup, id);
                 continue;

@@ -7,6 +7,7 @@ use super::{Changes, ReportedReplica};
 use crate::Now;
 use crate::block::BlockLookup;
 use crate::cluster::Cluster;
+use crate::error::RedundancyError;
 use crate::node::NodeHandle;
 use crate::storage::{StorageHandle, StorageState};
 use cairn_stripe::{BlockId, StorageType};
@@ -61,8 +62,8 @@ impl Cluster {
     ) -> Changes {
         let mut changes = Changes::default();
         let mut report = FullReport::new(replicas.to_vec());
-        if !self.begin_full_report(node, storage, &mut report) {
-            changes.is_refused = true;
+        if let Err(refused) = self.begin_full_report(node, storage, &mut report) {
+            changes.refused = Some(refused);
             return changes;
         }
         while self.full_report_step(lookup, &mut report, now, &mut changes) {}
@@ -70,8 +71,8 @@ impl Cluster {
     }
 
     /// Begins to take a full report of one storage: what it holds that was not known is added, what was
-    /// known and is not in the report is gone. An earlier report that is still being taken ends. Returns
-    /// whether there is, or could be, such a storage.
+    /// known and is not in the report is gone. An earlier report that is still being taken ends. Fails if
+    /// there can be no such storage.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#processReport`, `#reportDiff`.
     pub fn begin_full_report(
@@ -79,15 +80,15 @@ impl Cluster {
         node: NodeHandle,
         (uuid, storage_type): (&str, StorageType),
         report: &mut FullReport,
-    ) -> bool {
-        let Some(storage) = self.storage_of(node, uuid, storage_type) else { return false };
+    ) -> Result<(), RedundancyError> {
+        let storage = self.storage_of(node, uuid, storage_type)?;
         self.report_number += 1;
         let number = self.report_number;
         report.begun = Some((storage, number));
         if self.storage(storage).state != StorageState::Failed {
             self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
         }
-        true
+        Ok(())
     }
 
     /// Takes the next step, and adds what follows from it to `changes`. Returns whether another is to
@@ -103,7 +104,7 @@ impl Cluster {
         for _ in 0..STEP {
             let ongoing = self.reports.get(&storage).filter(|ongoing| ongoing.number == number);
             let Some(ongoing) = ongoing else { return false };
-            let known = self.storage(storage).blocks.next(report.after);
+            let known = self.blocks.next_on(storage, report.after);
             let told = report.replicas.get(report.taken).copied();
             let gone = known.filter(|known| told.is_none_or(|told| *known < told.block.id));
             match (gone, told) {

@@ -187,8 +187,8 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
         let (uuid_of_storage, mut report) = (&storage.storage_uuid, FullReport::new(replicas));
         let named = (uuid_of_storage.as_str(), kind);
         debug!(uuid, storage = uuid_of_storage, replicas = report.replica_count(), "block report");
-        if !node.cluster().begin_full_report(handle, named, &mut report) {
-            warn!(uuid, "a DataNode reports for more storages than it can have");
+        if let Err(refused) = node.cluster().begin_full_report(handle, named, &mut report) {
+            warn!(uuid, "a report is not taken: {refused}");
             continue;
         }
         let mut more = true;
@@ -295,8 +295,8 @@ pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> 
             let changes = node.with_cluster(|cluster, lookup| {
                 cluster.incremental_report(lookup, handle, (&storage_uuid, kind), events)
             });
-            if changes.is_refused {
-                warn!(uuid, "a DataNode reports for more storages than it can have");
+            if let Some(refused) = &changes.refused {
+                warn!(uuid, "a report is not taken: {refused}");
                 break;
             }
             act_on(node, changes).await?;

@@ -124,8 +124,8 @@ fn row_04_the_only_copy_of_a_unit_is_never_surplus() {
             let gone = (dice() % 10) as usize;
             let held: Vec<ReportedReplica> = world
                 .cluster
-                .storage(world.storage(gone))
-                .blocks()
+                .blocks
+                .iter_on(world.storage(gone), None)
                 .map(|own| world.good(id, own.unit().0))
                 .map(|block| ReportedReplica {
                     block,

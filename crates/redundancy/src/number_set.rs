@@ -1,20 +1,19 @@
-//! The ids of what a storage holds, in order: about two bits to two bytes each where ids are near each other.
+//! Numbers that are near each other, in order: about two bits to two bytes each.
 //!
-//! Ids are cut into chunks of 4,096. A chunk with few ids lists them, one with many has a bit for each.
+//! They are cut into chunks of 4,096. A chunk with few of them lists them, one with many has a bit for each.
 
-use cairn_stripe::BlockId;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Bits of an id that say where it is in its chunk.
+/// Bits of a number that say where it is in its chunk.
 const CHUNK_BITS: u32 = 12;
-/// Ids that a chunk lists; from one more on it has bits, which take no more room.
+/// Numbers that a chunk lists; from one more on it has bits, which take no more room.
 const FEW: usize = (1 << CHUNK_BITS) / 8 / size_of::<u16>();
 const WORDS: usize = (1 << CHUNK_BITS) / 64;
 
-/// A set of ids.
+/// A set of numbers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct BlockSet {
+pub(crate) struct NumberSet {
     chunks: BTreeMap<i64, Chunk>,
     len: usize,
 }
@@ -25,11 +24,12 @@ enum Chunk {
     Many(Box<[u64; WORDS]>),
 }
 
-fn split(id: BlockId) -> (i64, u16) {
-    (id.0 >> CHUNK_BITS, (id.0 & ((1 << CHUNK_BITS) - 1)) as u16)
+fn split(number: i64) -> (i64, u16) {
+    (number >> CHUNK_BITS, (number & ((1 << CHUNK_BITS) - 1)) as u16)
 }
 
 impl Chunk {
+    #[cfg(test)]
     fn contains(&self, low: u16) -> bool {
         match self {
             Chunk::Few(list) => list.binary_search(&low).is_ok(),
@@ -69,6 +69,13 @@ impl Chunk {
         }
     }
 
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Few(list) => list.len(),
+            Chunk::Many(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
+        }
+    }
+
     /// Its smallest from `low` on.
     fn next(&self, low: u16) -> Option<u16> {
         match self {
@@ -86,28 +93,25 @@ impl Chunk {
     }
 }
 
-impl BlockSet {
+impl NumberSet {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    pub(crate) fn contains(&self, id: BlockId) -> bool {
-        let (high, low) = split(id);
+    #[cfg(test)]
+    pub(crate) fn contains(&self, number: i64) -> bool {
+        let (high, low) = split(number);
         self.chunks.get(&high).is_some_and(|chunk| chunk.contains(low))
     }
 
-    pub(crate) fn insert(&mut self, id: BlockId) {
-        let (high, low) = split(id);
+    pub(crate) fn insert(&mut self, number: i64) {
+        let (high, low) = split(number);
         let chunk = self.chunks.entry(high).or_insert_with(|| Chunk::Few(Vec::new()));
         self.len += usize::from(chunk.insert(low));
     }
 
-    pub(crate) fn remove(&mut self, id: BlockId) {
-        let (high, low) = split(id);
+    pub(crate) fn remove(&mut self, number: i64) {
+        let (high, low) = split(number);
         let Some(chunk) = self.chunks.get_mut(&high) else { return };
         self.len -= usize::from(chunk.remove(low));
         if chunk.next(0).is_none() {
@@ -115,23 +119,31 @@ impl BlockSet {
         }
     }
 
-    /// The smallest that follows `after`, or of all.
-    pub(crate) fn next(&self, after: Option<BlockId>) -> Option<BlockId> {
-        let first = match after {
-            None => i64::MIN,
-            Some(after) => after.0.checked_add(1)?,
-        };
-        let (high, low) = split(BlockId(first));
+    /// The smallest from `first` on.
+    pub(crate) fn next(&self, first: i64) -> Option<i64> {
+        let (high, low) = split(first);
         let from = (Bound::Included(high), Bound::Unbounded);
         self.chunks.range(from).find_map(|(at, chunk)| {
             let found = chunk.next(if *at == high { low } else { 0 })?;
-            Some(BlockId((at << CHUNK_BITS) | i64::from(found)))
+            Some((at << CHUNK_BITS) | i64::from(found))
         })
     }
 
-    /// Those that follow `after`, or all, in order.
-    pub(crate) fn iter_after(&self, after: Option<BlockId>) -> impl Iterator<Item = BlockId> + '_ {
-        std::iter::successors(self.next(after), |last| self.next(Some(*last)))
+    /// Those from `first` on, in order.
+    pub(crate) fn iter_from(&self, first: i64) -> impl Iterator<Item = i64> + '_ {
+        let next = |last: &i64| self.next(last.checked_add(1)?);
+        std::iter::successors(self.next(first), next)
+    }
+
+    /// The one that `count` are smaller than.
+    pub(crate) fn nth(&self, mut count: usize) -> Option<i64> {
+        for (at, chunk) in &self.chunks {
+            let Some(left) = count.checked_sub(chunk.len()) else {
+                return self.iter_from(at << CHUNK_BITS).nth(count);
+            };
+            count = left;
+        }
+        None
     }
 }
 
@@ -142,7 +154,7 @@ mod tests {
 
     #[test]
     fn holds_what_a_plain_set_holds() {
-        let (mut set, mut model) = (BlockSet::default(), BTreeSet::new());
+        let (mut set, mut model) = (NumberSet::default(), BTreeSet::new());
         let mut state = 7_u64;
         let mut dice = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -150,30 +162,31 @@ mod tests {
         };
         for round in 0..40_000 {
             // Two regions, as blocks and groups have, one of them dense enough for bits.
-            let id = match dice(3) {
-                0 => BlockId(i64::MIN + 16 * dice(5000) as i64 + dice(9) as i64),
-                1 => BlockId((1 << 30) + dice(3000) as i64),
-                _ => BlockId(i64::MAX - dice(3) as i64),
+            let number = match dice(3) {
+                0 => i64::MIN + 16 * dice(5000) as i64 + dice(9) as i64,
+                1 => (1 << 30) + dice(3000) as i64,
+                _ => i64::MAX - dice(3) as i64,
             };
             // First they grow, then they shrink.
             if dice(10) < if round < 20_000 { 8 } else { 3 } {
-                set.insert(id);
-                model.insert(id);
+                set.insert(number);
+                model.insert(number);
             } else {
-                set.remove(id);
-                model.remove(&id);
+                set.remove(number);
+                model.remove(&number);
             }
             assert_eq!(set.len(), model.len());
-            assert_eq!(set.contains(id), model.contains(&id));
-            let follows = model.range((Bound::Excluded(id), Bound::Unbounded)).next().copied();
-            assert_eq!(set.next(Some(id)), follows);
+            assert_eq!(set.contains(number), model.contains(&number));
+            assert_eq!(set.next(number), model.range(number..).next().copied());
             if round % 5000 == 0 {
-                assert!(set.iter_after(None).eq(model.iter().copied()));
+                assert!(set.iter_from(i64::MIN).eq(model.iter().copied()));
+                let count = dice(model.len() as u64 + 1) as usize;
+                assert_eq!(set.nth(count), model.iter().nth(count).copied());
             }
         }
-        for id in model {
-            set.remove(id);
+        for number in model {
+            set.remove(number);
         }
-        assert!(set.is_empty() && set.chunks.is_empty());
+        assert!(set.len() == 0 && set.chunks.is_empty());
     }
 }
