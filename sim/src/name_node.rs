@@ -317,7 +317,7 @@ impl NameNode {
         let tick =
             with_cluster!(self, |cluster, lookup| cluster.tick(lookup, now, &mut || rng.any()));
         self.rng = rng;
-        self.finish_tick(tick.more_lost);
+        self.finish_tick(tick.more);
         let mut changed = tick.admin;
         if self.lets_go_at_once {
             changed.extend(self.let_all_go());
@@ -332,9 +332,9 @@ impl NameNode {
     }
 
     /// Forgets all that is lost, and replaces records that are proven wrong.
-    fn finish_tick(&mut self, mut more_lost: bool) {
-        while more_lost {
-            more_lost = with_cluster!(self, |cluster, lookup| cluster.drop_lost(lookup));
+    fn finish_tick(&mut self, mut more: bool) {
+        while more {
+            more = with_cluster!(self, |cluster, lookup| cluster.go_on(lookup));
         }
         for DisprovedCrc { id, gs, recorded, crc32c } in self.cluster.take_disproved() {
             self.own(ReplaceCrc { id, gs, recorded, crc32c });

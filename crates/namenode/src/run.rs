@@ -377,8 +377,8 @@ async fn tick_cluster(node: Arc<NameNode>) {
             continue;
         };
         node.replace_disproved_crcs().await;
-        if tick.more_lost {
-            forget_lost(&node).await;
+        if tick.more {
+            walk_on(&node).await;
         }
         for handle in tick.died {
             let cluster = node.cluster();
@@ -395,13 +395,13 @@ async fn tick_cluster(node: Arc<NameNode>) {
     }
 }
 
-/// Forgets what dead nodes and failed volumes held. Between the steps others get the lock.
-async fn forget_lost(node: &Arc<NameNode>) {
+/// Goes on with what takes the cluster long. Between the steps others get the lock.
+async fn walk_on(node: &Arc<NameNode>) {
     let mut more = true;
     while more {
         let worker = Arc::clone(node);
         let step = tokio::task::spawn_blocking(move || {
-            worker.with_cluster(|cluster, lookup| cluster.drop_lost(lookup))
+            worker.with_cluster(|cluster, lookup| cluster.go_on(lookup))
         });
         more = step.await.unwrap_or(false);
         tokio::task::yield_now().await;

@@ -72,8 +72,8 @@ pub struct Tick {
     pub left_safe_mode: bool,
     /// Nodes whose decommission or way into maintenance has ended, and those whose maintenance has.
     pub admin: Vec<NodeHandle>,
-    /// Whether [`Cluster::drop_lost`] is to be called soon.
-    pub more_lost: bool,
+    /// Whether [`Cluster::go_on`] is to be called soon.
+    pub more: bool,
 }
 
 impl Cluster {
@@ -173,16 +173,25 @@ impl Cluster {
     pub fn tick(&mut self, lookup: &dyn BlockLookup, now: Now, dice: Dice<'_>) -> Tick {
         self.last_event = now;
         let died = self.find_dead(lookup, now);
-        let more_lost = self.drop_lost(lookup);
         let live = self.live_count();
         let left_safe_mode = self.safe_mode.tick(now, live);
         if left_safe_mode {
             self.mending.start_scan();
         }
         let admin = self.follow_leaving(lookup, now);
+        self.grant_walks();
+        let more = self.go_on(lookup);
         self.mend(lookup, now, dice);
         self.look_for_scrubs(lookup, now);
-        Tick { died, left_safe_mode, admin, more_lost }
+        Tick { died, left_safe_mode, admin, more }
+    }
+
+    /// The next step of what takes long: forgetting what lost storages held, and the walks over many blocks. Returns
+    /// whether another is to follow, after others had their turn.
+    pub fn go_on(&mut self, lookup: &dyn BlockLookup) -> bool {
+        let more_lost = self.drop_lost(lookup);
+        let more_blocks = self.look_at_blocks(lookup);
+        more_lost || more_blocks
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.

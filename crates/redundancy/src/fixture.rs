@@ -214,7 +214,10 @@ impl World {
             self.now = at((self.now.mono_ms + 3000).min(end));
             let nodes: Vec<usize> =
                 (0..self.cluster.nodes.len()).filter(|node| !silent.contains(node)).collect();
-            self.cluster.tick(&self.blocks, self.now, &mut *self.dice);
+            let mut more = self.cluster.tick(&self.blocks, self.now, &mut *self.dice).more;
+            while more {
+                more = self.cluster.go_on(&self.blocks);
+            }
             for node in nodes {
                 commands.entry(node).or_default().extend(self.heartbeat(node));
             }

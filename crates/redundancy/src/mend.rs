@@ -31,6 +31,7 @@ mod pending;
 mod schedule;
 mod setback;
 mod told;
+mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -78,19 +79,12 @@ pub(crate) struct Mending {
     lent: BTreeMap<NodeHandle, u32>,
     /// Blocks with replicas to delete that wait for a storage's first report.
     postponed: BTreeSet<BlockId>,
-    /// A look at all of them that is under way, and where it is.
-    recheck: Option<Option<BlockId>>,
-    /// Another look is to follow.
-    recheck_again: bool,
     /// Nodes (by UUID) to delete a surplus replica or unit from.
     hints: BTreeMap<BlockId, (UnitIndex, String)>,
     pub(crate) excess_count: u64,
     /// Records of CRCs that are to be replaced.
     pub(crate) disproved: BTreeMap<BlockId, DisprovedCrc>,
-    /// A walk over all blocks of the namespace, and where it is.
-    scan: Option<Option<BlockId>>,
-    /// Another walk is to follow.
-    scan_again: bool,
+    walks: walk::Walks,
     /// Where the last round stopped in each queue.
     cursors: [Option<BlockId>; 5],
     last_round_ms: Option<u64>,
@@ -102,7 +96,7 @@ pub(crate) struct Mending {
 
 impl Mending {
     pub(crate) fn start_scan(&mut self) {
-        self.scan = Some(None);
+        self.walks.start_scan();
         self.last_round_ms = None;
         self.round_rest = 0;
     }
@@ -114,28 +108,11 @@ impl Mending {
 
     /// Has all blocks looked at, after the walk that may be under way: there is a new rack.
     pub(crate) fn scan_again(&mut self) {
-        self.scan_again = true;
+        self.walks.scan_again();
     }
 
     pub(crate) fn recheck_postponed(&mut self) {
-        self.recheck_again = true;
-    }
-
-    /// The next blocks of a look at those that are postponed, which are not any more.
-    fn take_postponed(&mut self, limit: usize) -> Vec<BlockId> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        if self.recheck.is_none() && std::mem::take(&mut self.recheck_again) {
-            self.recheck = Some(None);
-        }
-        let Some(after) = self.recheck else { return Vec::new() };
-        let from = after.map_or(Unbounded, Excluded);
-        let next: Vec<BlockId> =
-            self.postponed.range((from, Unbounded)).take(limit).copied().collect();
-        self.recheck = next.last().map(|id| Some(*id));
-        for id in &next {
-            self.postponed.remove(id);
-        }
-        next
+        self.walks.recheck_again();
     }
 
     pub(crate) fn postpone(&mut self, id: BlockId) {

@@ -55,11 +55,11 @@ fn ticks_find_the_dead_and_say_when_more_is_to_be_forgotten() {
     let mut more = Vec::new();
     while world.cluster.node_by_uuid("uuid-0").unwrap().alive {
         world.now = at(world.now.mono_ms + 3000);
-        more.push(world.cluster.tick(&world.blocks, world.now, &mut *world.dice).more_lost);
+        more.push(world.cluster.tick(&world.blocks, world.now, &mut *world.dice).more);
         (1..4).for_each(|node| drop(world.heartbeat(node)));
     }
     assert_eq!(more.last(), Some(&true));
-    assert!(!world.cluster.tick(&world.blocks, world.now, &mut *world.dice).more_lost);
+    assert!(!world.cluster.tick(&world.blocks, world.now, &mut *world.dice).more);
 }
 
 /// The last replica is no surplus because of one on a node that is known to be dead.

@@ -5,15 +5,12 @@
 
 use super::schedule::{Job, Obstacle, Scheduled, copy_of_unit};
 use crate::Dice;
-use crate::block::{BlockFacts, BlockLookup};
+use crate::block::BlockFacts;
 use crate::cluster::Cluster;
 use crate::excess::Tally;
 use crate::node::NodeHandle;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Groups that one tick looks at again.
-const STEP: usize = 10_000;
 
 /// Groups with several units on some node.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +35,18 @@ impl SharedNodes {
         self.look = Some(None);
     }
 
-    fn step(&mut self) -> Vec<BlockId> {
+    /// Whether a look at all of them is under way.
+    pub(super) fn is_looking(&self) -> bool {
+        self.look.is_some()
+    }
+
+    /// The next of a look at all of them.
+    pub(super) fn next(&mut self, limit: usize) -> Vec<BlockId> {
         use std::ops::Bound::{Excluded, Unbounded};
         let Some(after) = self.look else { return Vec::new() };
         let from = after.map_or(Unbounded, Excluded);
-        let next: Vec<BlockId> = self.groups.range((from, Unbounded)).take(STEP).copied().collect();
+        let next: Vec<BlockId> =
+            self.groups.range((from, Unbounded)).take(limit).copied().collect();
         self.look = next.last().map(|id| Some(*id));
         next
     }
@@ -52,13 +56,6 @@ impl Cluster {
     /// Whether units share nodes although there are enough for each to have its own.
     pub(crate) fn should_part(&self, facts: &BlockFacts, tally: &Tally) -> bool {
         tally.sharing > 0 && self.serving >= facts.expected_units()
-    }
-
-    /// One step of the look at groups whose units share nodes.
-    pub(super) fn look_at_shared_nodes(&mut self, lookup: &dyn BlockLookup) {
-        for id in self.mending.shared.step() {
-            self.check_redundancy(lookup, id);
-        }
     }
 
     /// Copies one unit from a node that has several to one that has none; nothing if there is no such

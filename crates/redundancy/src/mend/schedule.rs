@@ -20,8 +20,6 @@ use crate::{Dice, Now};
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::BTreeMap;
 
-/// Blocks that one tick of a walk over the namespace looks at.
-const SCAN_STEP: usize = 10_000;
 /// Blocks that a round looks at in each level, for each one that it may schedule.
 const LOOKS: usize = 8;
 /// Reconstructions that may wait for one node, for each stream that it may have.
@@ -64,11 +62,6 @@ impl Cluster {
         if self.safe_mode.is_on() {
             return;
         }
-        self.scan_step(lookup);
-        self.look_at_shared_nodes(lookup);
-        for id in self.mending.take_postponed(SCAN_STEP) {
-            self.check_redundancy(lookup, id);
-        }
         for id in self.expired_work(now) {
             self.check_redundancy(lookup, id);
         }
@@ -89,18 +82,6 @@ impl Cluster {
         }
         if std::mem::take(&mut self.mending.is_hurried) || is_due {
             self.round(lookup, now, dice);
-        }
-    }
-
-    fn scan_step(&mut self, lookup: &dyn BlockLookup) {
-        if self.mending.scan.is_none() && std::mem::take(&mut self.mending.scan_again) {
-            self.mending.scan = Some(None);
-        }
-        let Some(after) = self.mending.scan else { return };
-        let blocks = lookup.blocks_after(after, SCAN_STEP);
-        self.mending.scan = blocks.last().map(|(id, _)| Some(*id));
-        for (id, _) in blocks {
-            self.check_redundancy(lookup, id);
         }
     }
 

@@ -376,7 +376,10 @@ fn blocks_that_wait_for_reports_are_looked_at_some_at_a_time() {
     world.full_report(1, &all);
     let mut left = Vec::new();
     for _ in 0..3 {
-        world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
+        let mut more = world.cluster.tick(&world.blocks, world.now, &mut *world.dice).more;
+        while more {
+            more = world.cluster.go_on(&world.blocks);
+        }
         left.push(world.cluster.postponed_blocks().count());
     }
     assert_eq!(left, [15_000, 5_000, 0]);
