@@ -144,6 +144,10 @@ pub struct Queues {
     places: BTreeMap<BlockId, Packed>,
     /// Those of them that something was in the way of.
     hindered: BTreeMap<BlockId, Hindered>,
+    /// How many of each level are blocks, and how many groups.
+    counts: [[u64; 2]; 5],
+    /// Blocks without a good replica that are meant to have one only.
+    lone: u64,
 }
 
 impl Queues {
@@ -155,6 +159,7 @@ impl Queues {
         let before = self.hindered.get(&id).copied().unwrap_or_default();
         self.remove(id);
         self.places.insert(id, packed);
+        self.note(id, packed, |count| *count += 1);
         let naps = if is_as_before { before.naps } else { 0 };
         if naps > 0 || before.cramped_ms.is_some() {
             self.hindered.insert(id, Hindered { wake_ms: None, naps, ..before });
@@ -166,6 +171,7 @@ impl Queues {
     /// Takes a block out. Returns whether it was queued.
     pub fn remove(&mut self, id: BlockId) -> bool {
         let Some(packed) = self.places.remove(&id) else { return false };
+        self.note(id, packed, |count| *count -= 1);
         self.awake[packed.level()].remove(number_of(id));
         if let Some(wake_ms) = self.hindered.remove(&id).and_then(|hindered| hindered.wake_ms) {
             self.aside.remove(&(wake_ms, id));
@@ -251,30 +257,32 @@ impl Queues {
         self.places.is_empty()
     }
 
-    /// Adds what is queued to the figures of the cluster.
-    pub(crate) fn count(&self, blocks: &mut BlockCounts, groups: &mut GroupCounts) {
-        for (id, packed) in &self.places {
-            let risk = packed.risk();
-            let priority = risk.priority();
-            let one_copy = risk.striped_data_units.is_none() && risk.expected == 1;
-            let (low, missing, highest, spread) = if id.is_striped() {
-                let GroupCounts { low_redundancy, missing, highest_priority, .. } = groups;
-                (low_redundancy, missing, highest_priority, &mut groups.badly_distributed)
-            } else {
-                let BlockCounts { low_redundancy, missing, highest_priority, .. } = blocks;
-                (low_redundancy, missing, highest_priority, &mut blocks.badly_distributed)
-            };
-            match priority {
-                Priority::Corrupt => *missing += 1,
-                _ => *low += 1,
-            }
-            match priority {
-                Priority::Highest => *highest += 1,
-                Priority::BadlyDistributed => *spread += 1,
-                Priority::Corrupt if one_copy => blocks.missing_one_copy += 1,
-                _ => {}
-            }
+    /// Changes the counts that a block or group is part of.
+    fn note(&mut self, id: BlockId, packed: Packed, change: impl Fn(&mut u64)) {
+        let level = packed.level();
+        change(&mut self.counts[level][usize::from(id.is_striped())]);
+        let is_lone = packed.striped_data_units == REPLICATED && packed.expected == 1;
+        if is_lone && level == Priority::Corrupt as usize {
+            change(&mut self.lone);
         }
+    }
+
+    /// Adds what is queued to the figures of the cluster. Looks at none of them: there can be millions.
+    pub(crate) fn count(&self, blocks: &mut BlockCounts, groups: &mut GroupCounts) {
+        let of = |level: Priority| self.counts[level as usize];
+        let queued = |kind: usize| self.counts.iter().map(|counts| counts[kind]).sum::<u64>();
+        let [lost_blocks, lost_groups] = of(Priority::Corrupt);
+        blocks.missing += lost_blocks;
+        groups.missing += lost_groups;
+        blocks.missing_one_copy += self.lone;
+        blocks.low_redundancy += queued(0) - lost_blocks;
+        groups.low_redundancy += queued(1) - lost_groups;
+        let [highest_blocks, highest_groups] = of(Priority::Highest);
+        blocks.highest_priority += highest_blocks;
+        groups.highest_priority += highest_groups;
+        let [badly_spread_blocks, badly_spread_groups] = of(Priority::BadlyDistributed);
+        blocks.badly_distributed += badly_spread_blocks;
+        groups.badly_distributed += badly_spread_groups;
     }
 }
 

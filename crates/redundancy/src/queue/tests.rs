@@ -79,6 +79,17 @@ fn the_figures_tell_missing_from_low() {
     assert_eq!(blocks, want);
     let want = GroupCounts { low_redundancy: 1, missing: 1, ..GroupCounts::default() };
     assert_eq!(groups, want);
+    // As one that is looked at again, is better off, or is mended.
+    queues.put(BlockId(2), &block(0, 3));
+    queues.put(BlockId(1), &block(0, 3));
+    queues.put(BlockId(-16), &group(6));
+    queues.remove(BlockId(3));
+    queues.remove(BlockId(3));
+    let (mut blocks, mut groups) = Default::default();
+    queues.count(&mut blocks, &mut groups);
+    assert_eq!(blocks, BlockCounts { missing: 2, ..BlockCounts::default() });
+    let want = GroupCounts { low_redundancy: 2, highest_priority: 1, ..GroupCounts::default() };
+    assert_eq!(groups, want);
 }
 
 #[test]
