@@ -9,14 +9,14 @@ use crate::block;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::set_storage_policy;
-use crate::path;
+use crate::path::{self, Resolved};
 use crate::snapshot::version::{self, Kind};
 use crate::snapshot::{self, capture, reclaim};
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::tree::{self, Siblings};
 use crate::usage::{self, ByType, Usage};
 use cairn_stripe::BlockId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -211,16 +211,7 @@ pub(crate) fn below(store: &dyn StoreRead, directory: &Inode) -> Result<Vec<Inod
         return Ok(Vec::new());
     }
     if has_garbage(store)? {
-        let mut found = snapshot::all_removed(store)?;
-        let mut failed = None;
-        found.retain(|id| match passes(store, *id, directory.id) {
-            Ok(passes) => passes,
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        });
-        return failed.map_or(Ok(found), Err);
+        return leading_through(store, directory.id, &mut 0);
     }
     let mut open = Vec::new();
     tree::descend(store, directory, Siblings::FirstFirst, &mut |inode| {
@@ -248,19 +239,50 @@ pub(crate) fn below(store: &dyn StoreRead, directory: &Inode) -> Result<Vec<Inod
     Ok(found.into_iter().collect())
 }
 
-/// Whether the way to a removed inode leads through a directory.
-fn passes(store: &dyn StoreRead, removed: InodeId, directory: InodeId) -> Result<bool> {
-    Ok(kept_chain(store, removed)?.0.iter().any(|inode| inode.id == directory))
-}
-
-/// Removed inodes whose way leads through another removed one.
-pub(crate) fn behind(store: &dyn StoreRead, removed: InodeId) -> Result<Vec<InodeId>> {
+/// The removed inodes whose way leads through a directory, which may be removed itself. Looks at all that are removed,
+/// and counts them.
+fn leading_through(
+    store: &dyn StoreRead,
+    directory: InodeId,
+    looks: &mut u64,
+) -> Result<Vec<InodeId>> {
+    let leads = |at: &Resolved| at.chain.iter().any(|inode| inode.id == directory);
+    let mut known = BTreeMap::from([(directory, true)]);
     let mut found = Vec::new();
     for id in snapshot::all_removed(store)? {
-        if id != removed && passes(store, id, removed)? {
+        *looks += 1;
+        let (mut way, mut at, mut root) = (Vec::new(), id, InodeId::NONE);
+        let is_through = loop {
+            if let Some(known) = known.get(&at) {
+                break *known;
+            }
+            if let Some(here) = path::of_inode(store, at)? {
+                way.push(at);
+                break leads(&here);
+            }
+            let Some((of, was)) = kept(store, at)? else {
+                // As in `kept_chain`.
+                break path::of_inode(store, root)?.is_some_and(|here| leads(&here));
+            };
+            way.push(at);
+            (at, root) = (was.parent, of);
+        };
+        known.extend(way.into_iter().map(|at| (at, is_through)));
+        if is_through {
             found.push(id);
         }
     }
+    Ok(found)
+}
+
+/// Removed inodes whose way leads through another removed one. Counts those that it looks at.
+pub(crate) fn behind(
+    store: &dyn StoreRead,
+    removed: InodeId,
+    looks: &mut u64,
+) -> Result<Vec<InodeId>> {
+    let mut found = leading_through(store, removed, looks)?;
+    found.retain(|id| *id != removed);
     Ok(found)
 }
 

@@ -58,7 +58,8 @@ impl Removed {
     }
 }
 
-/// Works on at most about `budget` versions of deleted snapshots. Says whether there is more.
+/// Works on at most about `budget` versions of deleted snapshots, and inodes that are looked at for them. Says whether
+/// there is more.
 pub(crate) fn reclaim(
     store: &mut dyn StoreTxn,
     budget: &mut u64,
@@ -73,33 +74,37 @@ pub(crate) fn reclaim(
         if versions.is_empty() {
             store.delete(Table::SnapshotGarbage, &garbage_key(root, id))?;
         }
-        *budget = budget.saturating_sub(versions.len() as u64);
         // The blocks of a file come one after the other.
         let alike = |one: &Version, other: &Version| {
             let blocks = one.kind == Kind::FileBlock && other.kind == Kind::FileBlock;
             blocks && version::owner(&one.key) == version::owner(&other.key)
         };
         for together in versions.chunk_by(alike) {
-            give_up(store, together, prior.as_ref(), removed)?;
+            if *budget == 0 {
+                return Ok(true);
+            }
+            let looks = give_up(store, together, prior.as_ref(), removed)?;
+            *budget = budget.saturating_sub(together.len() as u64 + looks);
         }
     }
     Ok(false)
 }
 
 /// Hands versions of one inode to the snapshot before, or drops them with what they alone held, and counts what is
-/// left.
+/// left. Returns how many other inodes that made it look at.
 fn give_up(
     store: &mut dyn StoreTxn,
     versions: &[Version],
     prior: Option<&Snapshot>,
     removed: &mut Removed,
-) -> Result<()> {
-    let Some(version) = versions.first() else { return Ok(()) };
+) -> Result<u64> {
+    let mut looks = 0;
+    let Some(version) = versions.first() else { return Ok(looks) };
     let owner = version::owner(&version.key);
     let counts = matches!(version.kind, Kind::FileBlock | Kind::Inode);
     let before = if counts { standing(store, owner)? } else { None };
     let behind = match version.kind {
-        Kind::Inode => behind_moving(store, version, prior)?,
+        Kind::Inode => behind_moving(store, version, prior, &mut looks)?,
         _ => Vec::new(),
     };
     let behind_before = Accounts::of(store, &behind)?;
@@ -118,10 +123,10 @@ fn give_up(
     if let Some((chain, usage)) = before {
         usage::charge(store, &chain, usage.negated())?;
     }
-    match if counts { standing(store, owner)? } else { None } {
-        Some((chain, usage)) => usage::charge(store, &chain, usage),
-        None => Ok(()),
+    if let Some((chain, usage)) = if counts { standing(store, owner)? } else { None } {
+        usage::charge(store, &chain, usage)?;
     }
+    Ok(looks)
 }
 
 /// What was in a removed directory and counts elsewhere when a version of the directory is given up.
@@ -129,6 +134,7 @@ fn behind_moving(
     store: &dyn StoreRead,
     version: &Version,
     prior: Option<&Snapshot>,
+    looks: &mut u64,
 ) -> Result<Vec<InodeId>> {
     let owner = version::owner(&version.key);
     let Some(way) = held::way_through(store, owner)? else { return Ok(Vec::new()) };
@@ -137,7 +143,7 @@ fn behind_moving(
     if held::way_behind(&without, owner, version.root)? == way {
         return Ok(Vec::new());
     }
-    held::behind(store, owner)
+    held::behind(store, owner, looks)
 }
 
 /// What a file takes, or a removed inode goes on taking, and the directories that count it.

@@ -582,3 +582,28 @@ fn statuses_tell_what_is_snapshottable() {
     let of = |id: InodeId| query::get_inode_info(&fs.store, id).unwrap().unwrap().0;
     assert_eq!(of(taken[0].inode.id), "/d");
 }
+
+/// The thread that applies commands does nothing else meanwhile.
+#[test]
+fn what_a_deleted_snapshot_held_below_a_quota_goes_in_short_steps() {
+    let mut fs = allowed("/a");
+    fs.mkdirs("/a/q/t");
+    let (names_max, space_max) = (QuotaChange::Set { max: 1000 }, QuotaChange::Keep);
+    fs.ok(SetQuota { path: "/a/q".into(), names_max, space_max });
+    for at in 0..60 {
+        fs.mkdirs(&format!("/a/q/t/d{at}"));
+    }
+    take(&mut fs, "/a", "s");
+    fs.delete("/a/q/t");
+    // For each of 60 directories the others are looked at that are left.
+    let begun = fs.ok(DeleteSnapshot { path: "/a".into(), name: "s".into() });
+    assert!(matches!(begun, Outcome::Removed { more: true, .. }), "{begun:?}");
+    let mut steps = 0;
+    while let Outcome::Removed { more: true, .. } = fs.ok(Purge { limit: 100 }) {
+        steps += 1;
+    }
+    assert!((3..60).contains(&steps), "{steps}");
+    assert_eq!(rows(&fs, Table::Version), 0);
+    let quota = fs.status("/a/q").unwrap().inode.directory().unwrap().quota.clone().unwrap();
+    assert_eq!(quota.names, 1);
+}
