@@ -306,11 +306,12 @@ impl Replica {
 
     /// Whether a temporary replica may be created over `existing`; `Ok(true)` if that one has to be removed first.
     ///
-    /// A replica that a broken writer has left open is replaced by a copy of the same stamp: that only
-    /// blocks that are complete are copied tells that nobody needs it. `has_writer` says whether a
-    /// writer is at it.
+    /// A replica that a broken writer has left open is replaced by a copy of the same stamp. Where the NameNode
+    /// has ordered the copy, the block is complete and nobody needs it; where a pipeline is mended
+    /// (`is_transfer`), it is what an earlier try has left, or a DataNode that the pipeline gave up. `has_writer`
+    /// says whether a writer is at it.
     ///
-    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createTemporary`. Deviation: Hadoop refuses the copy until the
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#createTemporary`. Deviation: Hadoop refuses such a copy until the
     /// DataNode starts again.
     pub fn check_create_temporary(
         existing: Option<&Replica>,
@@ -320,7 +321,7 @@ impl Replica {
     ) -> Result<bool, ReplicaError> {
         match existing {
             None => Ok(false),
-            Some(old) if old.is_left_open(gs) && !is_transfer && !has_writer => Ok(true),
+            Some(old) if old.is_left_open(gs) && !has_writer => Ok(true),
             Some(old) if old.gs < gs && (is_transfer || old.state.is_in_pipeline()) => Ok(true),
             Some(old) => Err(old.exists()),
         }

@@ -19,7 +19,7 @@ fn replica(state: ReplicaState) -> Replica {
 #[test]
 fn operations_by_state() {
     type Op = fn(&mut Replica) -> bool;
-    let table: [(&str, &str, Op); 14] = [
+    let table: [(&str, &str, Op); 16] = [
         ("create same stamp ", "xxxxx", |r| Replica::check_create(Some(r), gs(0)).is_ok()),
         ("create new stamp  ", "ooooo", |r| Replica::check_create(Some(r), gs(11)) == Ok(true)),
         ("temporary newer   ", "xoxxo", |r| {
@@ -33,6 +33,12 @@ fn operations_by_state() {
         }),
         ("copy, a writer    ", "xxxxx", |r| {
             Replica::check_create_temporary(Some(r), gs(10), false, true).is_ok()
+        }),
+        ("transfer, no writer", "xoxxx", |r| {
+            Replica::check_create_temporary(Some(r), gs(10), true, false) == Ok(true)
+        }),
+        ("transfer, a writer", "xxxxx", |r| {
+            Replica::check_create_temporary(Some(r), gs(10), true, true).is_ok()
         }),
         ("copy as finalized ", "oxxxx", |r| r.check_copy(gs(10)).is_ok()),
         ("append            ", "oxxxx", |r| r.append(gs(10), gs(11), 100).is_ok()),
