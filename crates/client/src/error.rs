@@ -2,6 +2,7 @@
 
 use cairn_stripe::{PolicyError, UnitIndex};
 use cairn_wire::exception::class;
+use std::fmt;
 use std::io;
 
 /// What went wrong, told apart by whose fault it is.
@@ -63,7 +64,7 @@ pub enum ClientError {
         last: String,
     },
     /// Too few units of a block group could be read.
-    #[error("{block}: {left} of the {needed} units needed can be read; lost: {lost:?}")]
+    #[error("{block}: {left} of the {needed} units needed can be read; lost: {}", listed(lost))]
     TooManyLost {
         /// Pool, group and stamp.
         block: String,
@@ -71,8 +72,8 @@ pub enum ClientError {
         left: usize,
         /// Units needed.
         needed: usize,
-        /// Units that can't.
-        lost: Vec<UnitIndex>,
+        /// Units that can't, and why.
+        lost: Vec<LostUnit>,
     },
     /// Too many units of a block group failed while it was written.
     #[error("{block}: {source}")]
@@ -132,6 +133,28 @@ pub enum ClientError {
     /// An argument is out of its range.
     #[error("{0}")]
     Argument(String),
+}
+
+/// A unit of a block group that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostUnit {
+    /// Its index in the group.
+    pub unit: UnitIndex,
+    /// The error of each DataNode that has it; empty when the NameNode named none.
+    pub errors: Vec<String>,
+}
+
+impl fmt::Display for LostUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.errors[..] {
+            [] => write!(f, "{} (the NameNode knows of no DataNode that has it)", self.unit),
+            errors => write!(f, "{} ({})", self.unit, errors.join("; ")),
+        }
+    }
+}
+
+fn listed(lost: &[LostUnit]) -> String {
+    lost.iter().map(LostUnit::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The result of everything that the client does.

@@ -31,7 +31,7 @@ pub use balance::{BalanceOptions, MoveEnd, MoveProgress};
 pub use blocking::Blocking;
 pub use cairn_codec::crc::ChecksumKind;
 pub use config::{ClientConfig, ReplaceDataNode};
-pub use error::{ClientError, Result};
+pub use error::{ClientError, LostUnit, Result};
 pub use fs::{FileSystem, Listing};
 pub use read::FileReader;
 pub use scrub::{FaultKind, FileScrub, ScrubFault, ScrubOptions};

@@ -189,8 +189,15 @@ pub(crate) struct OpenedFile {
     /// What answers to positional reads look like.
     pub shape: Shape,
     located: Mutex<Arc<LocatedFile>>,
-    /// Replicas and units not to be tried again: the block, and the DataNodes' identities.
-    bad: Mutex<HashMap<BlockId, Vec<String>>>,
+    /// Replicas and units not to be tried again, by block.
+    bad: Mutex<HashMap<BlockId, Vec<BadReplica>>>,
+}
+
+/// A replica or unit that could not be read.
+struct BadReplica {
+    /// The DataNode's identity.
+    uuid: String,
+    error: String,
 }
 
 /// A block of an open file, with its locations as they were known when it was asked for.
@@ -280,7 +287,13 @@ impl OpenedFile {
     }
 
     pub(crate) fn is_bad(&self, block: BlockId, addr: &DataNodeAddr) -> bool {
-        self.bad_nodes().get(&block).is_some_and(|nodes| nodes.contains(&addr.uuid))
+        self.bad_nodes().get(&block).is_some_and(|bad| bad.iter().any(|bad| bad.uuid == addr.uuid))
+    }
+
+    /// Why replicas of a block, or a unit, are not to be tried again.
+    pub(crate) fn errors_of(&self, block: BlockId) -> Vec<String> {
+        let bad = self.bad_nodes();
+        bad.get(&block).into_iter().flatten().map(|bad| bad.error.clone()).collect()
     }
 
     /// Leaves a replica or unit out from now on. One with bad bytes is reported to the NameNode.
@@ -296,7 +309,14 @@ impl OpenedFile {
             }
             (_, addr) => tracing::warn!(%block, %addr, %error, "left out of this read"),
         }
-        self.bad_nodes().entry(block.id).or_default().push(location.addr.uuid.clone());
+        let new = BadReplica { uuid: location.addr.uuid.clone(), error: error.to_string() };
+        let mut bad = self.bad_nodes();
+        let known = bad.entry(block.id).or_default();
+        // Others may have found it bad at the same time.
+        if known.iter().all(|bad| bad.uuid != new.uuid) {
+            known.push(new);
+        }
+        drop(bad);
         if matches!(error, ClientError::Checksum { .. }) {
             let report = report_bad(self.fs.clone(), block, located, index);
             tokio::spawn(async move {
@@ -307,7 +327,7 @@ impl OpenedFile {
         }
     }
 
-    fn bad_nodes(&self) -> std::sync::MutexGuard<'_, HashMap<BlockId, Vec<String>>> {
+    fn bad_nodes(&self) -> std::sync::MutexGuard<'_, HashMap<BlockId, Vec<BadReplica>>> {
         self.bad.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 

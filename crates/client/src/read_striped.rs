@@ -13,7 +13,7 @@ pub(crate) use sequential::stream;
 
 use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::read_range::ReadRange;
-use crate::error::ClientError;
+use crate::error::{ClientError, LostUnit};
 use crate::read::{LocatedRef, OpenedFile};
 use crate::types::{Block, DataNodeAddr};
 use cairn_codec::Codec;
@@ -90,12 +90,17 @@ impl<'a> Group<'a> {
     }
 
     fn not_enough(&self, error: &NotEnoughUnits) -> ClientError {
+        let group = self.located.block.block.id;
         let units = (0..self.geometry.units() as u8).map(UnitIndex);
+        let lost = units
+            .filter(|unit| self.location(*unit).is_none())
+            .map(|unit| LostUnit { unit, errors: self.file.errors_of(group.internal(unit)) })
+            .collect();
         ClientError::TooManyLost {
             block: self.located.block.block.to_string(),
             left: error.left,
             needed: error.needed,
-            lost: units.filter(|unit| self.location(*unit).is_none()).collect(),
+            lost,
         }
     }
 }

@@ -96,6 +96,8 @@ pub(super) struct CellStream {
     pub location: usize,
     /// Stripe of the cell that comes next.
     pub next_stripe: u64,
+    /// Stripe behind that of the last cell.
+    end_stripe: u64,
     cells: mpsc::Receiver<Result<Bytes>>,
     task: AbortHandle,
     answered: Arc<AtomicBool>,
@@ -114,6 +116,7 @@ impl CellStream {
     ) -> CellStream {
         let (sink, cells) = mpsc::channel(ahead);
         let next_stripe = range.offset / cell_len;
+        let end_stripe = (range.offset + range.len).div_ceil(cell_len);
         let answered = Arc::new(AtomicBool::new(false));
         let has_answered = answered.clone();
         let task = tokio::spawn(async move {
@@ -127,7 +130,13 @@ impl CellStream {
                 let _ = sink.send(Err(error)).await;
             }
         });
-        CellStream { location, next_stripe, cells, task: task.abort_handle(), answered }
+        let task = task.abort_handle();
+        CellStream { location, next_stripe, end_stripe, cells, task, answered }
+    }
+
+    /// Whether the next cell is that of `stripe`.
+    pub(super) fn is_at(&self, stripe: u64) -> bool {
+        self.next_stripe == stripe && stripe < self.end_stripe
     }
 
     /// Whether the DataNode has answered at all.

@@ -214,7 +214,7 @@ impl<'a> GroupReader<'a> {
         let group = &self.group;
         let state = &mut self.units[unit.as_usize()];
         state.waiting = true;
-        if state.stream.as_ref().is_some_and(|stream| stream.next_stripe == stripe) {
+        if state.stream.as_ref().is_some_and(|stream| stream.is_at(stripe)) {
             return true;
         }
         let Some((index, addr)) = group.location(unit) else { return false };

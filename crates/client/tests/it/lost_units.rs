@@ -3,6 +3,7 @@
 
 use crate::cluster::*;
 use cairn_client::{ClientError, CreateOptions};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Lengths that end inside a cell, at a cell, in a second stripe.
@@ -50,7 +51,11 @@ async fn wide_groups_lose_m_units_and_no_more() {
         assert_same(&get(&fs, "/f").await.unwrap(), &data, policy);
         cluster.kill_units("/f", &[5]).await;
         let error = get(&fs, "/f").await.unwrap_err();
-        assert!(matches!(error, ClientError::TooManyLost { .. }), "{error}");
+        let ClientError::TooManyLost { lost: named, .. } = &error else { panic!("{error}") };
+        let units: BTreeSet<u8> = lost.iter().copied().chain([5]).collect();
+        assert_eq!(named.iter().map(|lost| lost.unit.0).collect::<BTreeSet<_>>(), units);
+        let text = error.to_string();
+        assert!(text.contains("5 (DataNode 127.0.0.1:"), "{text}");
     }
 }
 
@@ -73,6 +78,26 @@ async fn a_unit_lost_while_the_file_is_read_is_decoded() {
         }
     }
     assert_same(&all, &data, "read while units were lost");
+}
+
+/// Just `k` units are left, so whoever takes one more for bad asks the NameNode for others; and there is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_ends_within_a_stripe_takes_no_living_datanode_for_bad() {
+    const CELL: usize = 1 << 20;
+    let mut cluster = Cluster::start(5).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(8, 12 * CELL);
+    put(&fs, "/f", &data, &striped("RS-3-2-1024k", 32 << 20)).await.unwrap();
+    let readers = [fs.open("/f").await.unwrap(), fs.open("/f").await.unwrap()];
+    cluster.kill_units("/f", &[0, 3]).await;
+    cluster.namenode.shutdown().await;
+    // Long enough to be read in whole cells, to the first cell of the third stripe and to its second.
+    for (reader, len) in readers.iter().zip([6 * CELL + 5, 7 * CELL + 5]) {
+        let mut buf = vec![0; len];
+        assert_eq!(reader.read_at(0, &mut buf).await.unwrap(), len);
+        assert_same(&buf, &data[..len], "a part of a stripe");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
