@@ -19,6 +19,10 @@ use tokio::sync::mpsc;
 /// Cells are read ahead, and the caller sets the pace: no shorter wait for one says anything.
 const SHORTEST_CELL_WAIT: Duration = Duration::from_millis(50);
 
+/// Races that a unit may lose in a group before it is left out: once says nothing on a busy machine, and to decode
+/// all that is left of a group makes it busier.
+const RACES: u32 = 2;
+
 /// Sends the bytes of a range of the file in order.
 pub(crate) async fn stream(
     file: &OpenedFile,
@@ -70,8 +74,10 @@ struct Unit {
     stream: Option<CellStream>,
     /// The cell of the stripe at hand.
     cell: Option<Bytes>,
-    /// Was late and lost the race: not asked again in this group while others do.
+    /// Is late, or was so often that it is not asked again in this group while others do.
     late: bool,
+    /// Stripes in which it was late and decoding was quicker.
+    lost_races: u32,
     waiting: bool,
 }
 
@@ -284,6 +290,8 @@ impl<'a> GroupReader<'a> {
                     if !stream.is_answered() && inner.silent.note(addr) {
                         tracing::warn!(%addr, "does not answer; read around for a while");
                     }
+                    unit.lost_races += 1;
+                    unit.late = unit.lost_races >= RACES;
                 }
                 unit.waiting = false;
             } else if unit.stream.is_some() {
