@@ -124,6 +124,9 @@ pub struct DataNodeConfig {
     pub block_len_estimate: u64,
     /// Data bytes of a packet that this DataNode sends to readers.
     pub send_packet_len: usize,
+    /// Replicas whose two files stay open between reads, at most an eighth of the descriptors that the process may
+    /// have: `cairn.datanode.kept-replicas`.
+    pub kept_replicas: usize,
     /// Block groups reconstructed at once: `dfs.datanode.ec.reconstruction.threads`.
     pub reconstruction_threads: usize,
     /// A unit that takes longer for a buffer is passed over if another can serve:
@@ -205,6 +208,7 @@ impl Default for DataNodeConfig {
             non_local_lazy_persist: false,
             block_len_estimate: 128 << 20,
             send_packet_len: 256 << 10,
+            kept_replicas: 256,
             reconstruction_threads: 8,
             reconstruction_read_timeout: Duration::from_secs(5),
             reconstruction_buffer_len: 1 << 20,

@@ -4,9 +4,10 @@
 //! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
 //! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
 //! in `dataset/inspect.rs`, replicas in memory in `dataset/ram.rs`, the open
-//! files of a replica in `dataset/{reader,writer}.rs`. Tested in `tests/it`.
+//! files of a replica in `dataset/{reader,writer}.rs`, those that stay open in `dataset/kept.rs`. Tested in `tests/it`.
 
 mod inspect;
+mod kept;
 mod ram;
 mod reader;
 mod recover;
@@ -78,6 +79,15 @@ struct Entry {
     writer: Option<Arc<WriterSlot>>,
     /// Its memory, if its volume is a RAM_DISK.
     ram: Option<ram::Hold>,
+    /// Files that an earlier read has left open.
+    kept: Option<kept::Kept>,
+}
+
+impl Entry {
+    /// A replica that nobody writes.
+    fn at_rest(replica: Replica, volume: Arc<Volume>, ram: Option<ram::Hold>) -> Entry {
+        Entry { replica, volume, last_crc: None, writer: None, ram, kept: None }
+    }
 }
 
 /// The replicas of this DataNode.
@@ -103,6 +113,7 @@ pub(crate) struct Dataset {
     registrations: AtomicU64,
     ram: ram::Ram,
     page_cache: PageCache,
+    kept_files: kept::KeptFiles,
 }
 
 impl Dataset {
@@ -149,6 +160,7 @@ impl Dataset {
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
+            kept_files: kept::KeptFiles::new(config.kept_replicas.min(sys::descriptor_limit() / 8)),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;
@@ -255,7 +267,7 @@ impl Dataset {
             (r.gs(), r.on_disk_len(), std::cmp::Reverse(r.state()), !volume.is_ram())
         };
         let (id, ram) = (replica.id(), self.ram.found(&replica, volume));
-        let new = Entry { volume: volume.clone(), last_crc: None, writer: None, replica, ram };
+        let new = Entry::at_rest(replica, volume.clone(), ram);
         let known = map.get(&id);
         let is_known =
             known.is_some_and(|old| rank(&old.replica, &old.volume) >= rank(&new.replica, volume));

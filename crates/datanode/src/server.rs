@@ -31,7 +31,7 @@ pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
                 let stream = TransferStream::from_tcp(stream, &node.transfer_options(0));
                 start(&node, stream, peer.to_string());
             }
-            Err(error) => rest(&error).await,
+            Err(error) => rest(&node, &error).await,
         }
     }
 }
@@ -44,7 +44,7 @@ pub(crate) async fn serve_domain(node: Arc<Node>, listener: UnixListener) {
                 let stream = TransferStream::from_domain(stream, &node.transfer_options(0));
                 start(&node, stream, "a client on this machine".to_string());
             }
-            Err(error) => rest(&error).await,
+            Err(error) => rest(&node, &error).await,
         }
     }
 }
@@ -69,9 +69,10 @@ fn start(node: &Arc<Node>, stream: io::Result<TransferStream>, peer: String) {
     });
 }
 
-/// Out of descriptors, most likely: serves those who are here.
-async fn rest(error: &io::Error) {
+/// Out of descriptors, most likely: gives up those that can be had again, and serves those who are here.
+async fn rest(node: &Node, error: &io::Error) {
     tracing::warn!(%error, "cannot accept data connections");
+    node.dataset.close_all_kept();
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 

@@ -54,6 +54,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.bytes("dfs.datanode.data.transfer.bandwidthPerSec", &mut c.transfer_bandwidth)?;
     conf.bytes("dfs.datanode.data.read.bandwidthPerSec", &mut c.read_bandwidth)?;
     conf.bytes("dfs.datanode.data.write.bandwidthPerSec", &mut c.write_bandwidth)?;
+    conf.number("cairn.datanode.kept-replicas", &mut c.kept_replicas)?;
     page_cache(conf, &mut c)?;
     memory(conf, &mut c)?;
     bound_capacity(conf, &mut c.data_dirs)?;

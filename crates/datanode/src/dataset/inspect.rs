@@ -87,8 +87,7 @@ impl Dataset {
         };
         let replica = Replica::new(id, gs, ReplicaState::Finalized, data.len());
         let ram = self.ram.found(&replica, volume);
-        let entry = Entry { replica, volume: volume.clone(), last_crc: None, writer: None, ram };
-        map.insert(id, entry);
+        map.insert(id, Entry::at_rest(replica, volume.clone(), ram));
         volume.add_used(data.len() + meta.len());
         let storage_id = volume.storage_id().into();
         Ok(Some(Finalized { id, gs, len: data.len(), storage_id, crc32c: None }))

@@ -2,7 +2,7 @@
 
 use super::{Block, Checksum, Dataset, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::ReplicaFiles;
+use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
 use cairn_replica::ReplicaState;
@@ -34,6 +34,9 @@ pub(crate) struct ReadView {
     pub(crate) visible: u64,
     /// CRC of the last chunk at that moment, where a writer may replace it in the file.
     last_crc: Option<u32>,
+    /// Whether the replica was complete.
+    pub(super) is_finalized: bool,
+    pub(super) volume: Arc<Volume>,
     files: ReplicaFiles,
 }
 
@@ -53,9 +56,9 @@ impl Dataset {
                 }
                 other => other?,
             };
-            let is_open =
-                self.get(block.id).is_some_and(|replica| replica.state() == ReplicaState::Rbw);
-            if view.end >= min_end || !is_open || Instant::now() >= deadline {
+            let may_grow =
+                || self.get(block.id).is_some_and(|replica| replica.state() == ReplicaState::Rbw);
+            if view.end >= min_end || !may_grow() || Instant::now() >= deadline {
                 return Ok(view);
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -64,18 +67,31 @@ impl Dataset {
 
     /// Opens a replica as it is now.
     pub(super) fn try_open_read(&self, block: &Block) -> Result<ReadView> {
-        let (files, gs, end, visible, last_crc) = {
+        let (files, gs, end, visible, last_crc, is_finalized, volume) = {
             let map = self.lock();
             let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
             let replica = &entry.replica;
             let visible = replica.check_readable(block.gs)?;
             let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
-            (files, replica.gs(), replica.on_disk_len(), visible, entry.last_crc)
+            let is_finalized = replica.state() == ReplicaState::Finalized;
+            let (gs, end, volume) = (replica.gs(), replica.on_disk_len(), entry.volume.clone());
+            (files, gs, end, visible, entry.last_crc, is_finalized, volume)
         };
         let data = Arc::new(File::open(&files.data).at(&files.data)?);
         let meta = File::open(&files.meta).at(&files.meta)?;
         let checksum = read_header(&meta, &files)?;
-        let mut view = ReadView { data, meta, checksum, gs, end, visible, last_crc, files };
+        let mut view = ReadView {
+            data,
+            meta,
+            checksum,
+            gs,
+            end,
+            visible,
+            last_crc,
+            is_finalized,
+            volume,
+            files,
+        };
         view.keep_last_crc()?;
         Ok(view)
     }

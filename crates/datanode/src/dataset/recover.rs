@@ -87,6 +87,7 @@ impl Dataset {
                 hold.note_finalized(len);
             }
             entry.last_crc = None;
+            entry.kept = None;
         }
         self.sync_or_condemn(block.id, &volume, || self.sync_files(&to))?;
         if !is_copy {
@@ -119,9 +120,7 @@ impl Dataset {
             move_files(from, &to)?;
             volume.add_used(to.size());
             let ram = self.ram.found(&copy, &volume);
-            let volume = volume.clone();
-            let entry = Entry { replica: copy.clone(), volume, last_crc: None, writer: None, ram };
-            map.insert(copy.id(), entry);
+            map.insert(copy.id(), Entry::at_rest(copy.clone(), volume.clone(), ram));
         }
         self.sync_or_condemn(copy.id(), &volume, || self.sync_files(&to))
     }

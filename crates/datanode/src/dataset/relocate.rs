@@ -230,6 +230,7 @@ impl Dataset {
             };
             let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
             entry.volume = target.clone();
+            entry.kept = None;
             old
         };
         target.add_used(size);

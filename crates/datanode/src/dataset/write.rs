@@ -80,9 +80,10 @@ impl Dataset {
                             self.delete_files(old)?;
                         }
                         let replica = Replica::new(block.id, gs, state, 0);
-                        let (volume, writer) = (volume.clone(), Some(slot.clone()));
-                        let ram = ram.take();
-                        let entry = Entry { replica, volume, last_crc: None, writer, ram };
+                        let entry = Entry {
+                            writer: Some(slot.clone()),
+                            ..Entry::at_rest(replica, volume.clone(), ram.take())
+                        };
                         map.insert(block.id, entry);
                         None
                     }
@@ -252,6 +253,7 @@ impl Dataset {
         }
         move_files(&from, &to)?;
         entry.replica = next;
+        entry.kept = None;
         if let Some(hold) = &mut entry.ram
             && entry.replica.state() == ReplicaState::Finalized
         {

@@ -20,7 +20,7 @@ pub(crate) async fn serve(
 ) -> Result<bool> {
     let block = protocol::block(&request.header.base_header.block);
     let view =
-        match node.dataset.open_read(&block, request.offset.saturating_add(request.len)).await {
+        match node.dataset.open_kept(&block, request.offset.saturating_add(request.len)).await {
             Ok(view) => view,
             Err(error) => {
                 node.note_read_error(&block, &error);
@@ -40,7 +40,11 @@ pub(crate) async fn serve(
     stream.writer.hold_message(&range.answer());
     let how = node.sending(Some(&node.read_budget), request.caching_strategy.clone());
     let sent = range.send(&mut stream.writer, &how).await;
-    sent.inspect_err(|error| node.note_read_error(&block, error))?;
+    sent.inspect_err(|error| {
+        // Whoever tries again opens the files anew.
+        node.dataset.close_kept(block.id);
+        node.note_read_error(&block, error);
+    })?;
     // A client that has seen enough just closes.
     let verdict = stream.reader.read_message::<ClientReadStatusProto>("read status").await;
     if verdict.as_ref().is_ok_and(|verdict| verdict.status == Status::ErrorChecksum as i32) {

@@ -111,6 +111,14 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
+/// Files and connections that this process may have open at once.
+pub(crate) fn descriptor_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes the structure, which is of the right type and lives long enough.
+    let done = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if done == 0 { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
+}
+
 /// Bytes of a page of memory.
 pub(crate) fn page_len() -> u64 {
     // SAFETY: takes no pointers.

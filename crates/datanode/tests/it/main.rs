@@ -6,6 +6,7 @@ mod caching;
 mod checksum;
 mod cluster;
 mod failed_work;
+mod kept;
 mod orders;
 mod page_cache;
 mod pipeline;
