@@ -142,8 +142,9 @@ async fn exchange(
     read_block::request(fs, addr, range, &mut stream).await?;
     if let Some(expected) = shape.expect(range) {
         let head_len = expected.answer + PACKET_HEAD_LEN + expected.crcs + expected.lead;
-        let mut around = vec![0; head_len + expected.trail + PACKET_HEAD_LEN];
-        let total = around.len() + into.len();
+        // Room for one byte more than comes shows that nothing follows.
+        let mut around = vec![0; head_len + expected.trail + PACKET_HEAD_LEN + 1];
+        let total = around.len() - 1 + into.len();
         let (head, tail) = around.split_at_mut(head_len);
         let what = "the answer to a read";
         // So many come, whatever they look like; a refusal is followed by the end.

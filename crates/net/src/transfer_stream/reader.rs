@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use cairn_wire::transfer::{
     OP_HEAD_LEN, Op, PACKET_LENGTHS_LEN, PacketHeader, PacketLengths, decode_op_head,
 };
@@ -366,9 +366,7 @@ impl TransferReader {
             // As much as has come before at once may come again.
             let room = missing.min(have.max(GROW).max(self.last_packet_len));
             self.buffer.reserve(room);
-            let buffer = &mut self.buffer;
-            let read = self.stream.try_read_buf(&mut buffer.limit(room));
-            match read {
+            match self.stream.try_read_buf(&mut self.buffer, room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.wait(awaited.max(needed - have), what).await?;
                 }

@@ -38,15 +38,39 @@ impl Socket {
     }
 
     pub(super) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
-        either!(self, stream => stream.try_read(into))
+        self.noting_end(into.len(), || either!(self, stream => stream.try_read(into)))
     }
 
-    pub(super) fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
-        either!(self, stream => stream.try_read_buf(into))
+    /// Reads up to `room` bytes, for which there is room in `into`.
+    pub(super) fn try_read_buf(&self, into: &mut impl BufMut, room: usize) -> io::Result<usize> {
+        let mut into = into.limit(room);
+        self.noting_end(room, || either!(self, stream => stream.try_read_buf(&mut into)))
     }
 
     pub(super) fn try_read_vectored(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        either!(self, stream => stream.try_read_vectored(parts))
+        let room = parts.iter().map(|part| part.len()).sum();
+        self.noting_end(room, || either!(self, stream => stream.try_read_vectored(parts)))
+    }
+
+    /// Reads. Where that leaves room, nothing more is there: the next read waits for news without a system call to
+    /// be told so.
+    fn noting_end(
+        &self,
+        room: usize,
+        read: impl FnOnce() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut last = None;
+        let read_or_drained = || match read()? {
+            count if count > 0 && count < room => {
+                last = Some(count);
+                // So tokio forgets that the socket was readable, unless there has been news since.
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            count => Ok(count),
+        };
+        let interest = Interest::READABLE;
+        let done = either!(self, stream => stream.try_io(interest, read_or_drained));
+        last.map_or(done, Ok)
     }
 
     pub(super) fn try_write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
