@@ -106,6 +106,8 @@ impl<'a> Range<'a> {
             if let Some(budget) = how.budget {
                 budget.pass(end - offset).await;
             }
+            // A peer that takes everything at once must not keep this thread from all others.
+            tokio::task::consume_budget().await;
             (offset, seqno) = (end, seqno + 1);
         }
         reading.end(&self.view.data, self.to);

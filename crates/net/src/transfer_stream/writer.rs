@@ -105,11 +105,13 @@ impl TransferWriter {
         // The kernel would wait for the disk on this thread; what is read ahead shows at the end.
         let is_cold = || len > 0 && file_read::is_cold(file, offset + len as u64 - 1);
         if !self.send_file || is_cold() {
-            let mut data = std::mem::take(&mut self.buffer);
-            data.resize(len, 0);
-            file_read::read_exact_at(file, &mut data, offset).map_err(TransferError::File)?;
-            let sent = self.send_parts([head.as_ref(), checksums, &data, end]).await;
-            self.buffer = data;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            // It never shrinks: memory that is given up would be cleared when it is needed again.
+            buffer.resize(buffer.len().max(len), 0);
+            let data = &mut buffer[..len];
+            file_read::read_exact_at(file, data, offset).map_err(TransferError::File)?;
+            let sent = self.send_parts([head.as_ref(), checksums, data, end]).await;
+            self.buffer = buffer;
             return sent;
         }
         let mut start = std::mem::take(&mut self.held);
