@@ -3,12 +3,12 @@ use cairn_namespace::CallId;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::store::StoreTxn;
+use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::store::{StoreRead, StoreTxn, Table};
 use redb::StorageBackend;
 use std::fs::{self, File};
 use std::io;
-use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 
 /// What is done to the store's file.
@@ -136,7 +136,7 @@ impl StorageBackend for Disk {
     }
 }
 
-fn options() -> NamesystemOptions {
+pub(super) fn options() -> NamesystemOptions {
     NamesystemOptions {
         cache_len: 1 << 20,
         segment_len: 1,
@@ -146,22 +146,8 @@ fn options() -> NamesystemOptions {
     }
 }
 
-type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
-
-fn dump(store: &dyn StoreRead) -> Records {
-    let mut all = Vec::new();
-    for table in Table::ALL {
-        let mut visit = |key: &[u8], value: &[u8]| {
-            all.push((*table, key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        };
-        store.scan(*table, &[], &[], &mut visit).unwrap();
-    }
-    all
-}
-
 /// Something that changes or removes what others have made.
-fn entry(number: u64) -> Entry {
+pub(super) fn entry(number: u64) -> Entry {
     let path = format!("/{}/{}", number % 5, number % 7);
     let command: Command = match number % 4 {
         0 | 1 => Mkdirs { path, mode: 0o755.into(), create_parent: true }.into(),

@@ -46,6 +46,7 @@ use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::store::StoreTxn;
+use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
     Block, BlockRef, CallId, Caller, Command, Entry, InodeId, Outcome, Settings, apply, query,
@@ -55,7 +56,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::journal::{Records, copy, dump_store, open_with, options, segments};
+use crate::journal::{copy, open_with, options, segments};
 
 const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -106,7 +107,7 @@ impl World {
         (0..MANY).for_each(|number| mkdirs(format!("/many/{number}")));
         drop(namesystem);
         let namesystem = open_with(dir, settings());
-        let records = namesystem.read(|now| dump_store(now));
+        let records = namesystem.read(|now| dump(now));
         let mut mirror = MemoryStore::new();
         for (table, key, value) in &records {
             mirror.put(*table, key, value).unwrap();
@@ -154,7 +155,7 @@ impl World {
         let len = fs::metadata(&self.log).unwrap().len();
         if self.states.last().is_some_and(|(end, _)| *end < len) {
             self.logged.insert(name);
-            self.states.push((len, dump_store(&self.mirror)));
+            self.states.push((len, dump(&self.mirror)));
         }
         if entry.command.is_at_most_once() {
             self.once.push((entry, outcome.clone()));
@@ -445,7 +446,7 @@ fn a_kill_at_any_record_leaves_what_was_acknowledged() {
             let torn = copy(image.path());
             fs::write(torn.path().join(log), &whole[..len as usize]).unwrap();
             let again = open_with(torn.path(), settings());
-            let found = again.read(|now| dump_store(now));
+            let found = again.read(|now| dump(now));
             assert!(found == *records, "record {number}, cut after {len} bytes");
         }
         end = end.max(*next);
@@ -460,13 +461,13 @@ fn a_kill_between_checkpoints_leaves_what_was_acknowledged_and_calls_get_their_f
     let often = NamesystemOptions { checkpoint_entries: 5, ..settings() };
     let image = copy(dir.path());
     let again = open_with(image.path(), often.clone());
-    let before = again.read(|now| dump_store(now));
+    let before = again.read(|now| dump(now));
     assert!(before == world.states.pop().unwrap().1);
     for (entry, outcome) in &world.once {
         let answer = again.submit_blocking(entry.clone()).unwrap();
         assert_eq!(answer, without_blocks(outcome.clone()), "{:?}", entry.command);
     }
-    assert!(again.read(|now| dump_store(now)) == before);
+    assert!(again.read(|now| dump(now)) == before);
     // The same with the store written in between.
     world.namesystem = again;
     world.log = segments(image.path()).pop().unwrap();
@@ -474,8 +475,8 @@ fn a_kill_between_checkpoints_leaves_what_was_acknowledged_and_calls_get_their_f
     for _ in 0..40 {
         world.noise();
         let killed = copy(image.path());
-        let found = open_with(killed.path(), often.clone()).read(|now| dump_store(now));
-        assert!(found == dump_store(&world.mirror));
+        let found = open_with(killed.path(), often.clone()).read(|now| dump(now));
+        assert!(found == dump(&world.mirror));
     }
     let policies = world.namesystem.read(|now| query::policies(now)).unwrap();
     assert!(!policies.is_empty());

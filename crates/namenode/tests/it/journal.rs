@@ -9,10 +9,9 @@ use cairn_namenode::journal::{
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_owner::SetOwner;
-use cairn_namespace::store::{StoreRead, Table};
+use cairn_namespace::store::conformance::{self, Records};
 use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, query};
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -83,24 +82,9 @@ pub fn segments(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Keys and values of all tables.
-pub type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
-
 /// All tables, for comparing stores.
 fn dump(namesystem: &Namesystem) -> Records {
-    namesystem.read(|now| dump_store(now))
-}
-
-pub fn dump_store(store: &dyn StoreRead) -> Records {
-    let mut all = Vec::new();
-    for table in Table::ALL {
-        let mut visit = |key: &[u8], value: &[u8]| {
-            all.push((*table, key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        };
-        store.scan(*table, &[], &[], &mut visit).unwrap();
-    }
-    all
+    namesystem.read(|now| conformance::dump(now))
 }
 
 /// Makes directories one by one, and returns an image of the kill after them with the length of the

@@ -1,6 +1,6 @@
 //! What every store backend must do. Each backend's tests call [`check`] with an empty store.
 
-use super::{StoreTxn, Table};
+use super::{StoreRead, StoreTxn, Table};
 use std::ops::ControlFlow;
 
 /// Runs the whole suite on `store`, which must be empty. Panics at the first thing that is wrong.
@@ -10,6 +10,22 @@ pub fn check(store: &mut dyn StoreTxn) {
     scans_are_ordered(store);
     scans_stop(store);
     large_values(store);
+}
+
+/// Keys and values of all tables, for comparing stores.
+pub type Records = Vec<(Table, Vec<u8>, Vec<u8>)>;
+
+/// All that a store has. Panics if it cannot be read.
+pub fn dump(store: &dyn StoreRead) -> Records {
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let mut visit = |key: &[u8], value: &[u8]| {
+            all.push((*table, key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        store.scan(*table, &[], &[], &mut visit).expect("a scan succeeds");
+    }
+    all
 }
 
 /// The keys in a range as text.

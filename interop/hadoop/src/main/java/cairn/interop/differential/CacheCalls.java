@@ -65,12 +65,12 @@ final class CacheCalls {
       boolean named = Generator.arg(t, g.chance(90));
       return d -> {
         Long id = named ? d.ids().getOrDefault("directive", -1L) : null;
-        return done(() -> d.name().modifyCacheDirective(what.at(d, id), what.flags()));
+        return Call.done(() -> d.name().modifyCacheDirective(what.at(d, id), what.flags()));
       };
     });
     g.add("caching", 1, "removeCacheDirective", t -> d -> {
       long id = d.ids().getOrDefault("directive", 0L);
-      return done(() -> d.name().removeCacheDirective(id));
+      return Call.done(() -> d.name().removeCacheDirective(id));
     });
     g.add("caching", 3, "listCacheDirectives", t -> {
       String pool = g.chance(50) ? null : name(t);
@@ -82,15 +82,6 @@ final class CacheCalls {
         return directives(d, filter.build());
       };
     });
-  }
-
-  private interface Act {
-    void run() throws Exception;
-  }
-
-  private static String done(Act act) throws Exception {
-    act.run();
-    return "done";
   }
 
   private String name(StringBuilder text) {

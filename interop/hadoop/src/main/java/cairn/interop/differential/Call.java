@@ -14,6 +14,17 @@ record Call(String user, String family, String text, Body body) {
     String on(Door door) throws Exception;
   }
 
+  /** Something that answers nothing. */
+  interface Act {
+    void run() throws Exception;
+  }
+
+  /** The answer of what answers nothing. */
+  static String done(Act act) throws Exception {
+    act.run();
+    return "done";
+  }
+
   @Override
   public String toString() {
     return user + ": " + text;

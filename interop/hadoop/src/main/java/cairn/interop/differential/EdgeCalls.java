@@ -85,15 +85,6 @@ final class EdgeCalls {
     g.add("edges", weight, name, maker);
   }
 
-  private interface Act {
-    void run() throws Exception;
-  }
-
-  private static String done(Act act) throws Exception {
-    act.run();
-    return "done";
-  }
-
   private long end(StringBuilder text) {
     return Generator.arg(text, g.pick(ENDS));
   }
@@ -123,7 +114,7 @@ final class EdgeCalls {
     add(3, "rename2", t -> {
       String from = g.path(t);
       String to = name(t);
-      return d -> done(() -> d.name().rename2(d.at(from), d.at(to)));
+      return d -> Call.done(() -> d.name().rename2(d.at(from), d.at(to)));
     });
     add(1, "rename", t -> {
       String from = name(t);
@@ -141,7 +132,7 @@ final class EdgeCalls {
     add(1, "concat", t -> {
       String to = g.path(t);
       String from = name(t);
-      return d -> done(() -> d.name().concat(d.at(to), new String[] {d.at(from), d.at(from)}));
+      return d -> Call.done(() -> d.name().concat(d.at(to), new String[] {d.at(from), d.at(from)}));
     });
     add(1, "createSnapshot", t -> {
       String p = g.someOf(t);
@@ -151,12 +142,12 @@ final class EdgeCalls {
     add(1, "setOwner", t -> {
       String p = g.path(t);
       String owner = Generator.arg(t, "o".repeat(g.pick(List.of(1, 255, 5000))));
-      return d -> done(() -> d.name().setOwner(d.at(p), owner, null));
+      return d -> Call.done(() -> d.name().setOwner(d.at(p), owner, null));
     });
     add(1, "setStoragePolicy", t -> {
       String p = g.path(t);
       String policy = Generator.arg(t, g.pick(NAMES));
-      return d -> done(() -> d.name().setStoragePolicy(d.at(p), policy));
+      return d -> Call.done(() -> d.name().setStoragePolicy(d.at(p), policy));
     });
   }
 
@@ -197,20 +188,20 @@ final class EdgeCalls {
       String p = g.path(t);
       long m = end(t);
       long a = end(t);
-      return d -> done(() -> d.name().setTimes(d.at(p), m, a));
+      return d -> Call.done(() -> d.name().setTimes(d.at(p), m, a));
     });
     add(2, "setQuota", t -> {
       String p = g.path(t);
       long names = end(t);
       long space = end(t);
-      return d -> done(() -> d.name().setQuota(d.at(p), names, space, null));
+      return d -> Call.done(() -> d.name().setQuota(d.at(p), names, space, null));
     });
     add(2, "setQuotaByType", t -> {
       String p = g.path(t);
       long names = Generator.arg(t, g.chance(80) ? HdfsConstants.QUOTA_DONT_SET : 5L);
       long space = end(t);
       StorageType type = Generator.arg(t, g.pick(Arrays.asList(StorageType.values())));
-      return d -> done(() -> d.name().setQuota(d.at(p), names, space, type));
+      return d -> Call.done(() -> d.name().setQuota(d.at(p), names, space, type));
     });
     add(1, "getQuotaUsage", t -> {
       String p = g.path(t);
@@ -220,7 +211,7 @@ final class EdgeCalls {
       String p = g.path(t);
       long id = Generator.arg(t, g.chance(50) ? 0L : g.pick(ENDS));
       long length = end(t);
-      return d -> done(() -> d.name().fsync(d.at(p), id, "writer-1", length));
+      return d -> Call.done(() -> d.name().fsync(d.at(p), id, "writer-1", length));
     });
     add(1, "complete", t -> {
       String p = g.path(t);
@@ -230,7 +221,7 @@ final class EdgeCalls {
     add(1, "setPermission", t -> {
       String p = g.path(t);
       short mode = Generator.arg(t, g.pick(List.of((short) 01777, (short) 02777, (short) 04777, (short) 07777, Short.MIN_VALUE, (short) -1)));
-      return d -> done(() -> d.name().setPermission(d.at(p), FsPermission.createImmutable(mode)));
+      return d -> Call.done(() -> d.name().setPermission(d.at(p), FsPermission.createImmutable(mode)));
     });
   }
 
@@ -239,18 +230,18 @@ final class EdgeCalls {
       String p = g.path(t);
       int n = Generator.arg(t, g.pick(List.of(27, 28, 29, 32, 33, 100)));
       boolean defaults = Generator.arg(t, g.chance(30));
-      return d -> done(() -> d.name().modifyAclEntries(d.at(p), entries(n, defaults)));
+      return d -> Call.done(() -> d.name().modifyAclEntries(d.at(p), entries(n, defaults)));
     });
     add(2, "setAcl", t -> {
       String p = g.path(t);
       int n = Generator.arg(t, g.pick(List.of(0, 1, 27, 28, 29, 32, 33, 100)));
       boolean defaults = Generator.arg(t, g.chance(30));
-      return d -> done(() -> d.name().setAcl(d.at(p), entries(n, defaults)));
+      return d -> Call.done(() -> d.name().setAcl(d.at(p), entries(n, defaults)));
     });
     add(1, "removeAclEntries", t -> {
       String p = g.path(t);
       int n = Generator.arg(t, g.pick(List.of(0, 28, 33)));
-      return d -> done(() -> d.name().removeAclEntries(d.at(p), entries(n, false)));
+      return d -> Call.done(() -> d.name().removeAclEntries(d.at(p), entries(n, false)));
     });
     add(2, "setXAttr", t -> {
       String p = g.path(t);
@@ -258,13 +249,13 @@ final class EdgeCalls {
       b.setName(Generator.arg(t, g.pick(List.of("e", "\u00e9".repeat(127), "\u00e9".repeat(128), "n".repeat(255), "n".repeat(256), "a\nb", " ", "."))));
       b.setValue(new byte[Generator.arg(t, g.pick(List.of(0, 1, 16_000, 16_128, 16_129, 16_384, 16_385, 100_000)))]);
       EnumSet<XAttrSetFlag> flags = Generator.arg(t, g.chance(80) ? EnumSet.allOf(XAttrSetFlag.class) : EnumSet.noneOf(XAttrSetFlag.class));
-      return d -> done(() -> d.name().setXAttr(d.at(p), b.build(), flags));
+      return d -> Call.done(() -> d.name().setXAttr(d.at(p), b.build(), flags));
     });
     add(1, "concat", t -> {
       String p = g.path(t);
       String from = g.path(t);
       int n = Generator.arg(t, g.pick(List.of(0, 2, 100)));
-      return d -> done(() -> d.name().concat(d.at(p), Collections.nCopies(n, d.at(from)).toArray(String[]::new)));
+      return d -> Call.done(() -> d.name().concat(d.at(p), Collections.nCopies(n, d.at(from)).toArray(String[]::new)));
     });
   }
 
@@ -304,7 +295,7 @@ final class EdgeCalls {
       String p = g.path(t);
       String holder = Generator.arg(t, g.pick(holders));
       long which = block(t);
-      return d -> done(() -> d.name().abandonBlock(of(d, which), HdfsConstants.GRANDFATHER_INODE_ID, d.at(p), holder));
+      return d -> Call.done(() -> d.name().abandonBlock(of(d, which), HdfsConstants.GRANDFATHER_INODE_ID, d.at(p), holder));
     });
     add(1, "getAdditionalDatanode", t -> {
       String p = g.path(t);
@@ -320,11 +311,11 @@ final class EdgeCalls {
     add(1, "updateBlockForPipeline", t -> {
       String holder = Generator.arg(t, g.pick(holders));
       long which = block(t);
-      return d -> done(() -> d.name().updateBlockForPipeline(of(d, which), holder));
+      return d -> Call.done(() -> d.name().updateBlockForPipeline(of(d, which), holder));
     });
     add(1, "renewLease", t -> {
       String holder = Generator.arg(t, g.pick(holders));
-      return d -> done(() -> d.name().renewLease(holder, null));
+      return d -> Call.done(() -> d.name().renewLease(holder, null));
     });
   }
 
@@ -425,7 +416,7 @@ final class EdgeCalls {
     for (String name : List.of("removeErasureCodingPolicy", "disableErasureCodingPolicy", "enableErasureCodingPolicy")) {
       add(1, name, t -> {
         String policy = Generator.arg(t, g.pick(List.of("none", "", "RS", "rs-6-3-1024k", "\u00e9")));
-        return d -> done(() -> {
+        return d -> Call.done(() -> {
           switch (name.charAt(0)) {
             case 'r' -> d.name().removeErasureCodingPolicy(policy);
             case 'd' -> d.name().disableErasureCodingPolicy(policy);
@@ -456,16 +447,16 @@ final class EdgeCalls {
     add(1, "createEncryptionZone", t -> {
       String p = g.path(t);
       String key = Generator.arg(t, g.pick(List.of("k", "")));
-      return d -> done(() -> d.name().createEncryptionZone(d.at(p), key));
+      return d -> Call.done(() -> d.name().createEncryptionZone(d.at(p), key));
     });
     add(1, "reencryptEncryptionZone", t -> {
       String p = g.path(t);
       ReencryptAction action = Generator.arg(t, g.pick(List.of(ReencryptAction.START, ReencryptAction.CANCEL)));
-      return d -> done(() -> d.name().reencryptEncryptionZone(d.at(p), action));
+      return d -> Call.done(() -> d.name().reencryptEncryptionZone(d.at(p), action));
     });
     add(1, "satisfyStoragePolicy", t -> {
       String p = g.path(t);
-      return d -> done(() -> d.name().satisfyStoragePolicy(d.at(p)));
+      return d -> Call.done(() -> d.name().satisfyStoragePolicy(d.at(p)));
     });
     add(1, "getDelegationToken", t -> {
       String renewer = Generator.arg(t, g.pick(List.of("alice", "")));
@@ -487,14 +478,14 @@ final class EdgeCalls {
       String what = Generator.arg(t, g.pick(List.of("check", "true", "false", "x", "")));
       return d -> "" + d.name().restoreFailedStorage(what);
     });
-    add(1, "refreshNodes", t -> d -> done(() -> d.name().refreshNodes()));
-    add(1, "finalizeUpgrade", t -> d -> done(() -> d.name().finalizeUpgrade()));
+    add(1, "refreshNodes", t -> d -> Call.done(() -> d.name().refreshNodes()));
+    add(1, "finalizeUpgrade", t -> d -> Call.done(() -> d.name().finalizeUpgrade()));
     add(1, "setBalancerBandwidth", t -> {
       long bandwidth = Generator.arg(t, g.pick(List.of(1L << 40, (1L << 40) + 1, Long.MAX_VALUE)));
-      return d -> done(() -> d.name().setBalancerBandwidth(bandwidth));
+      return d -> Call.done(() -> d.name().setBalancerBandwidth(bandwidth));
     });
     add(1, "getSlowDatanodeReport", t -> d -> "" + d.name().getSlowDatanodeReport().length);
     add(1, "getCurrentEditLogTxid", t -> d -> "" + (d.name().getCurrentEditLogTxid() > 0));
-    add(1, "msync", t -> d -> done(() -> d.name().msync()));
+    add(1, "msync", t -> d -> Call.done(() -> d.name().msync()));
   }
 }
