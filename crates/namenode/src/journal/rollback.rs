@@ -4,6 +4,8 @@
 //! is replaced by the copy, and the log begins behind it. Numbers of inodes, blocks and stamps are never given out
 //! twice, so that what was written since cannot be taken for something newer.
 //!
+//! Tested in `rollback/tests.rs`, at each step.
+//!
 //! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
 
 use super::OpenError;
@@ -13,6 +15,9 @@ use cairn_namespace::query;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
 
 /// The folder of the point.
 const FOLDER: &str = "rollback";
@@ -73,17 +78,60 @@ fn store_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn remove_folder(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
+/// What is done to folders and files, each durable where that is said. Tests break it off.
+trait Folders {
+    /// Copies a file to a new one, durably.
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Writes a new file, durably.
+    fn write(&self, path: &Path, text: &str) -> io::Result<()>;
+    /// Renames a file or folder.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder with what is in it, if it is there.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes a folder.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes durable which names are in a folder.
+    fn sync(&self, folder: &Path) -> io::Result<()>;
 }
 
-/// Copies a file to a new one, durably.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    File::open(to)?.sync_all()
+/// The file system.
+struct Disk;
+
+impl Folders for Disk {
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::copy(from, to)?;
+        File::open(to)?.sync_all()
+    }
+
+    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        fs::write(path, text)?;
+        File::open(path)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn sync(&self, folder: &Path) -> io::Result<()> {
+        sync_dir(folder)
+    }
 }
 
 /// The point that is there, if any. Fails where the way back to it was begun and not ended.
@@ -102,51 +150,67 @@ pub(super) fn find(dir: &Path) -> Result<Option<RollbackPoint>, OpenError> {
 /// Makes a point of the store in `dir`, to which nobody may write meanwhile and which has everything up to
 /// `point.sequence`.
 pub(super) fn make(dir: &Path, point: RollbackPoint) -> io::Result<()> {
+    make_on(&Disk, dir, point)
+}
+
+fn make_on(disk: &dyn Folders, dir: &Path, point: RollbackPoint) -> io::Result<()> {
     let (unfinished, folder) = (dir.join(UNFINISHED), dir.join(FOLDER));
-    remove_folder(&unfinished)?;
-    fs::create_dir(&unfinished)?;
+    disk.remove_folder(&unfinished)?;
+    disk.create_folder(&unfinished)?;
     for file in store_files(dir)? {
         if let Some(name) = file.file_name() {
-            copy(&file, &unfinished.join(name))?;
+            disk.copy(&file, &unfinished.join(name))?;
         }
     }
-    let facts = unfinished.join(POINT);
-    fs::write(&facts, point.to_text())?;
-    File::open(&facts)?.sync_all()?;
-    sync_dir(&unfinished)?;
-    fs::rename(&unfinished, &folder)?;
-    sync_dir(dir)
+    disk.write(&unfinished.join(POINT), &point.to_text())?;
+    disk.sync(&unfinished)?;
+    disk.rename(&unfinished, &folder)?;
+    disk.sync(dir)
 }
 
 /// Gives the point up.
 pub(super) fn remove(dir: &Path) -> io::Result<()> {
+    remove_on(&Disk, dir)
+}
+
+fn remove_on(disk: &dyn Folders, dir: &Path) -> io::Result<()> {
     let (unfinished, folder) = (dir.join(UNFINISHED), dir.join(FOLDER));
-    remove_folder(&unfinished)?;
-    fs::rename(&folder, &unfinished)?;
-    sync_dir(dir)?;
-    remove_folder(&unfinished)
+    disk.remove_folder(&unfinished)?;
+    disk.rename(&folder, &unfinished)?;
+    disk.sync(dir)?;
+    disk.remove_folder(&unfinished)
 }
 
 /// Goes back to the point in `dir`, which nobody has open. One that was interrupted is begun anew.
 pub(super) fn go_back(dir: &Path, identity: &Identity, cache_len: usize) -> Result<(), OpenError> {
+    go_back_on(&Disk, dir, identity, cache_len)
+}
+
+fn go_back_on(
+    disk: &dyn Folders,
+    dir: &Path,
+    identity: &Identity,
+    cache_len: usize,
+) -> Result<(), OpenError> {
     let folder = dir.join(FOLDER);
     let (facts, begun) = (folder.join(POINT), folder.join(BEGUN));
     if exists(&facts) {
-        fs::rename(&facts, &begun).map_err(error(&facts))?;
-        sync_dir(&folder).map_err(error(&folder))?;
+        disk.rename(&facts, &begun).map_err(error(&facts))?;
+        disk.sync(&folder).map_err(error(&folder))?;
     } else if !exists(&begun) {
         return Err(OpenError::NoRollbackPoint { path: folder });
     }
     let point = read_facts(&begun).map_err(error(&begun))?;
     for file in store_files(dir).map_err(error(dir))? {
-        fs::remove_file(&file).map_err(error(&file))?;
+        disk.remove_file(&file).map_err(error(&file))?;
     }
     for file in store_files(&folder).map_err(error(&folder))? {
         if let Some(name) = file.file_name() {
-            copy(&file, &dir.join(name)).map_err(error(&file))?;
+            disk.copy(&file, &dir.join(name)).map_err(error(&file))?;
         }
     }
     remove_all_segments(dir)?;
+    disk.sync(dir).map_err(error(dir))?;
     Log::create(dir, identity.namespace_id, point.sequence + 1)?;
     let store = Store::open(&dir.join("namespace.redb"), cache_len)?;
     let group = store.group() + 1;
@@ -155,6 +219,6 @@ pub(super) fn go_back(dir: &Path, identity: &Identity, cache_len: usize) -> Resu
     store.commit(group, point.sequence);
     store.write_out()?;
     drop(store);
-    sync_dir(dir).map_err(error(dir))?;
-    remove(dir).map_err(error(&folder))
+    disk.sync(dir).map_err(error(dir))?;
+    remove_on(disk, dir).map_err(error(&folder))
 }
