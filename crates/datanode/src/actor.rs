@@ -192,7 +192,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
 
 fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {
     let mut reports = Vec::new();
-    for volume in node.dataset.volumes() {
+    for volume in node.dataset.volumes().iter() {
         let usage = match volume.is_failed() {
             true => Usage::default(),
             // One bad disk must not keep the others from being reported.

@@ -3,8 +3,8 @@
 //! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
 //! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
 //! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
-//! in `dataset/inspect.rs`, replicas in memory in `dataset/ram.rs`, the open
-//! files of a replica in `dataset/{reader,writer}.rs`, those that stay open in `dataset/kept.rs`. Tested in `tests/it`.
+//! in `dataset/inspect.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in memory in `dataset/ram.rs`, the
+//! open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in `dataset/kept.rs`. Tested in `tests/it`.
 
 mod inspect;
 mod kept;
@@ -13,12 +13,14 @@ mod reader;
 mod recover;
 mod relocate;
 mod slot;
+mod volumes;
 mod write;
 mod writer;
 
 pub use ram::RamDiskStats;
 pub(crate) use reader::ReadView;
 pub(crate) use relocate::Relocation;
+pub(crate) use volumes::Removed;
 pub(crate) use write::{StorageWish, WriteKind};
 pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 
@@ -35,10 +37,11 @@ use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
+use volumes::Volumes;
 
 /// A block as a peer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,15 +96,13 @@ impl Entry {
 /// The replicas of this DataNode.
 #[derive(Debug)]
 pub(crate) struct Dataset {
-    volumes: Vec<Arc<Volume>>,
+    volumes: Volumes,
     uuid: String,
     durability: Durability,
     block_len_estimate: u64,
     writer_stop_timeout: Duration,
-    /// Folders that could not even be opened, and how many volumes may be lost in all.
-    unusable_dirs: usize,
+    /// How many volumes may be lost in all.
     failed_volumes_tolerated: usize,
-    next_volume: AtomicUsize,
     pool_id: OnceLock<String>,
     closed: AtomicBool,
     /// Why there is no use in going on: too few volumes are left, or nobody wants what is here.
@@ -121,7 +122,7 @@ impl Dataset {
     /// here before is opened at once, so that readers are served before the NameNode answers.
     pub(crate) fn open(config: &DataNodeConfig) -> Result<Dataset> {
         let (mut volumes, mut known) = (Vec::new(), Vec::new());
-        let mut failures = Vec::new();
+        let (mut failures, mut unusable) = (Vec::new(), HashSet::new());
         for dir in &config.data_dirs {
             match Volume::open(dir, config.reserved_bytes) {
                 Ok((volume, version)) => {
@@ -131,6 +132,7 @@ impl Dataset {
                 Err(error) => {
                     tracing::error!(dir = %dir.path.display(), %error, "volume is not usable");
                     failures.push(error);
+                    unusable.insert(dir.path.clone());
                 }
             }
         }
@@ -144,14 +146,12 @@ impl Dataset {
             None => layout::random_uuid()?,
         };
         let dataset = Dataset {
-            volumes,
+            volumes: Volumes::new(volumes, unusable),
             uuid,
             durability: config.durability,
             block_len_estimate: config.block_len_estimate,
             writer_stop_timeout: config.writer_stop_timeout,
-            unusable_dirs: failures.len(),
             failed_volumes_tolerated: config.failed_volumes_tolerated,
-            next_volume: AtomicUsize::new(0),
             pool_id: OnceLock::new(),
             closed: AtomicBool::new(false),
             gave_up: watch::channel(None).0,
@@ -173,11 +173,6 @@ impl Dataset {
         &self.uuid
     }
 
-    /// The volumes, also failed ones.
-    pub(crate) fn volumes(&self) -> &[Arc<Volume>] {
-        &self.volumes
-    }
-
     /// The block pool, once it is known.
     pub(crate) fn pool_id(&self) -> Option<&str> {
         self.pool_id.get().map(String::as_str)
@@ -186,7 +181,7 @@ impl Dataset {
     /// The identity of the block pool on disk, if there is exactly one.
     fn known_pool(&self) -> Option<PoolVersion> {
         let mut pools = Vec::new();
-        for volume in &self.volumes {
+        for volume in self.volumes().iter() {
             // What is wrong with a volume shows when its pool is opened.
             pools.extend(PoolVersion::list(volume.root()).unwrap_or_default());
         }
@@ -207,8 +202,8 @@ impl Dataset {
         };
         // A try that failed may have left some: nothing is served before all is well.
         self.lock().clear();
-        let mut failures = Vec::new();
-        for volume in &self.volumes {
+        let (volumes, mut failures) = (self.volumes(), Vec::new());
+        for volume in volumes.iter() {
             match volume.open_pool(&node, pool).and_then(|()| scan::scan(volume)) {
                 Ok(replicas) => self.take_in(volume, replicas),
                 Err(error) => {
@@ -217,8 +212,8 @@ impl Dataset {
                 }
             }
         }
-        let is_too_much = self.unusable_dirs + failures.len() > self.failed_volumes_tolerated
-            || failures.len() == self.volumes.len();
+        let lost = self.volumes.unusable_count() + failures.len();
+        let is_too_much = lost > self.failed_volumes_tolerated || failures.len() == volumes.len();
         if is_too_much && let Some((_, error)) = failures.pop() {
             return Err(error);
         }
@@ -234,7 +229,8 @@ impl Dataset {
                 format!("this DataNode serves {open}, the NameNode has {}", pool.block_pool_id);
             return Err(DataNodeError::peer(ours));
         }
-        let healthy = self.volumes.iter().find(|volume| !volume.is_failed());
+        let volumes = self.volumes();
+        let healthy = volumes.iter().find(|volume| !volume.is_failed());
         let found = healthy.map_or(Ok(None), |volume| NodeVersion::read(volume.root()))?;
         match found {
             Some(version) if version.cluster_id != cluster_id => Err(DataNodeError::peer(format!(
@@ -286,7 +282,7 @@ impl Dataset {
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.lock().clear();
-        self.volumes.iter().for_each(|volume| volume.unlock());
+        self.volumes().iter().for_each(|volume| volume.unlock());
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Entry>> {
@@ -444,35 +440,11 @@ impl Dataset {
                 });
             }
         }
-        let healthy = self.volumes.iter().filter(|volume| !volume.is_failed());
+        let volumes = self.volumes();
+        let healthy = volumes.iter().filter(|volume| !volume.is_failed());
         healthy
             .map(|v| (v.clone(), by_storage.remove(v.storage_id()).unwrap_or_default()))
             .collect()
-    }
-
-    /// Takes a volume out of use after an I/O error, stops its writers and forgets its replicas. If too few volumes
-    /// are left, [`Dataset::given_up`] completes.
-    pub(crate) fn fail_volume(&self, volume: &Volume, why: &DataNodeError) {
-        if volume.fail() {
-            tracing::error!(dir = %volume.root().display(), error = %why, "volume failed");
-            self.lock().retain(|_, entry| {
-                let stays = self.survives(entry, volume);
-                if let (false, Some(slot)) = (stays, &entry.writer) {
-                    slot.stop();
-                }
-                stays
-            });
-        }
-        let failed = self.volumes.iter().filter(|v| v.is_failed()).count();
-        let lost = self.unusable_dirs + failed;
-        if lost > self.failed_volumes_tolerated || failed == self.volumes.len() {
-            let (all, tolerated) =
-                (self.unusable_dirs + self.volumes.len(), self.failed_volumes_tolerated);
-            self.give_up(format!(
-                "{lost} of {all} volumes have failed, {tolerated} may \
-                 (dfs.datanode.failed.volumes.tolerated); the last: {why}"
-            ));
-        }
     }
 
     /// Lets [`Dataset::given_up`] complete.
@@ -531,36 +503,6 @@ impl Dataset {
         if let Err(error) = aside {
             tracing::error!(block = %id, %error, "cannot set a replica aside whose sync failed");
         }
-    }
-
-    /// A volume with room for `len` bytes: the wished storage if it has, else one of the wished type, else any, in turn.
-    ///
-    /// Source: Hadoop 3.5.0 `RoundRobinVolumeChoosingPolicy`, `FsVolumeList#getNextVolume`.
-    fn choose_volume(&self, wish: &StorageWish, len: u64) -> Result<Arc<Volume>> {
-        let mut most = 0;
-        let mut fits = |volume: &Arc<Volume>| {
-            let room = volume.usage().map_or(0, |usage| usage.remaining);
-            most = most.max(room);
-            room >= len
-        };
-        // What goes to memory is chosen elsewhere.
-        let healthy: Vec<&Arc<Volume>> =
-            self.volumes.iter().filter(|v| !v.is_failed() && !v.is_ram()).collect();
-        let of_type: Vec<&Arc<Volume>> =
-            healthy.iter().copied().filter(|v| v.storage_type() == wish.storage_type).collect();
-        if let Some(volume) =
-            of_type.iter().find(|v| v.storage_id() == wish.storage_id).filter(|v| fits(v))
-        {
-            return Ok(Arc::clone(volume));
-        }
-        let candidates = if of_type.is_empty() { healthy } else { of_type };
-        for _ in 0..candidates.len() {
-            let turn = self.next_volume.fetch_add(1, Ordering::Relaxed) % candidates.len();
-            if fits(candidates[turn]) {
-                return Ok(Arc::clone(candidates[turn]));
-            }
-        }
-        Err(DataNodeError::NoSpace { most, needed: len })
     }
 }
 

@@ -11,14 +11,15 @@ use crate::node::Node;
 use crate::scanner::name_node_known;
 use cairn_stripe::BlockId;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The shortest time between two rounds.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Starts the lazy writer.
+/// Starts the lazy writer, if there is work for it.
 pub(crate) fn start(node: &Arc<Node>) {
-    if node.dataset.has_ram_disk() {
+    if node.dataset.has_ram_disk() && !node.saves_memory.swap(true, Ordering::AcqRel) {
         node.tasks.spawn(save(node.clone()));
         node.tasks.spawn(tell(node.clone()));
     }

@@ -95,6 +95,8 @@ pub(crate) struct Node {
     pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
     pub(crate) report_now: Notify,
+    /// The lazy writer runs.
+    pub(crate) saves_memory: AtomicBool,
     /// Asks for an incremental report.
     pub(crate) changes_now: Notify,
     /// Asks for a heartbeat: there is room for more work.
@@ -121,7 +123,7 @@ impl Node {
             ..RpcClientOptions::default()
         };
         Node {
-            scanner: Scanner::new(dataset.volumes(), &config),
+            scanner: Scanner::new(&dataset.volumes(), &config),
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
@@ -154,6 +156,7 @@ impl Node {
             proxy_users,
             balance_budget: Budget::new(config.balance_bandwidth),
             report_now: Notify::new(),
+            saves_memory: AtomicBool::new(false),
             changes_now: Notify::new(),
             heartbeat_now: Notify::new(),
             reconstructions: Reconstructions::new(&config),
@@ -265,7 +268,8 @@ impl Node {
     pub(crate) fn check_volume(&self, error: &DataNodeError) {
         let Some(path) = error.failed_path() else { return };
         let holds_it = |volume: &&Arc<Volume>| path.starts_with(volume.root());
-        let Some(volume) = self.dataset.volumes().iter().find(holds_it) else { return };
+        let volumes = self.dataset.volumes();
+        let Some(volume) = volumes.iter().find(holds_it) else { return };
         if volume.is_failed() {
             return;
         }

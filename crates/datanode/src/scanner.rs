@@ -73,7 +73,7 @@ pub struct VolumeScan {
 
 /// The scanners of all volumes.
 pub(crate) struct Scanner {
-    volumes: HashMap<String, Arc<Shared>>,
+    volumes: Mutex<HashMap<String, Arc<Shared>>>,
     bytes_per_second: AtomicU64,
     period_ms: AtomicU64,
 }
@@ -88,6 +88,13 @@ struct Shared {
 }
 
 impl Shared {
+    fn of(volume: &Volume) -> Shared {
+        let dir = volume.root().to_path_buf();
+        let storage_id = volume.storage_id().to_string();
+        let scan = VolumeScan { dir, storage_id, ..VolumeScan::default() };
+        Shared { scan: Mutex::new(scan), ..Shared::default() }
+    }
+
     /// How far the volume's scanner has come. No lock is held while another one is taken: whoever scans takes them in
     /// an order of its own.
     fn status(&self) -> VolumeScan {
@@ -119,15 +126,10 @@ impl Suspects {
 
 impl Scanner {
     pub(crate) fn new(volumes: &[Arc<Volume>], config: &DataNodeConfig) -> Scanner {
-        let shared = |volume: &Arc<Volume>| {
-            let dir = volume.root().to_path_buf();
-            let storage_id = volume.storage_id().to_string();
-            let scan = VolumeScan { dir, storage_id, ..VolumeScan::default() };
-            let shared = Shared { scan: Mutex::new(scan), ..Shared::default() };
-            (volume.storage_id().to_string(), Arc::new(shared))
-        };
+        let shared =
+            |volume: &Arc<Volume>| (volume.storage_id().to_string(), Arc::new(Shared::of(volume)));
         Scanner {
-            volumes: volumes.iter().map(shared).collect(),
+            volumes: Mutex::new(volumes.iter().map(shared).collect()),
             bytes_per_second: AtomicU64::new(config.scan_bytes_per_second),
             period_ms: AtomicU64::new(millis(config.scan_period)),
         }
@@ -161,20 +163,31 @@ impl Scanner {
     }
 
     fn wake(&self) {
-        self.volumes.values().for_each(|shared| shared.wake.notify_one());
+        lock(&self.volumes).values().for_each(|shared| shared.wake.notify_one());
+    }
+
+    fn shared(&self, volume: &Volume) -> Option<Arc<Shared>> {
+        lock(&self.volumes).get(volume.storage_id()).cloned()
+    }
+
+    /// Knows a volume no more; its task ends as the volume is out of use.
+    pub(crate) fn forget(&self, volume: &Volume) {
+        if let Some(shared) = lock(&self.volumes).remove(volume.storage_id()) {
+            shared.wake.notify_one();
+        }
     }
 
     /// How far each volume's scanner has come.
     pub(crate) fn status(&self) -> Vec<VolumeScan> {
-        let mut all: Vec<VolumeScan> =
-            self.volumes.values().map(|shared| shared.status()).collect();
+        let volumes: Vec<Arc<Shared>> = lock(&self.volumes).values().cloned().collect();
+        let mut all: Vec<VolumeScan> = volumes.iter().map(|shared| shared.status()).collect();
         all.sort_by(|a, b| a.dir.cmp(&b.dir));
         all
     }
 
     /// Has a replica looked at before its turn.
     fn suspect(&self, id: BlockId, volume: &Volume) {
-        let Some(shared) = self.volumes.get(volume.storage_id()) else { return };
+        let Some(shared) = self.shared(volume) else { return };
         if lock(&shared.suspects).add(id, Instant::now()) {
             shared.wake.notify_one();
         }
@@ -203,13 +216,10 @@ fn millis(period: Duration) -> u64 {
 
 /// Starts the scanners. Those of blocks wait while they are turned off.
 pub(crate) fn start(node: &Arc<Node>) {
-    for volume in node.dataset.volumes() {
-        let Some(shared) = node.scanner.volumes.get(volume.storage_id()) else { continue };
-        let (node, volume, shared) = (node.clone(), volume.clone(), shared.clone());
-        node.clone().tasks.spawn(async move {
-            let mut scanner = VolumeScanner { node, volume, shared, saved: Instant::now() };
-            scanner.run().await;
-        });
+    for volume in node.dataset.volumes().iter() {
+        if let Some(shared) = node.scanner.shared(volume) {
+            scan(node, volume, shared);
+        }
     }
     if !node.config.directory_scan_interval.is_zero() {
         node.tasks.spawn(directory::run(node.clone()));
@@ -221,6 +231,21 @@ pub(crate) async fn name_node_known(node: &Node) {
     while node.dataset.pool_id().is_none() || node.registration().is_err() {
         tokio::time::sleep(WAIT_FOR_NAME_NODE).await;
     }
+}
+
+/// Starts the scanner of a volume that has come.
+pub(crate) fn start_on(node: &Arc<Node>, volume: &Arc<Volume>) {
+    let shared = Arc::new(Shared::of(volume));
+    lock(&node.scanner.volumes).insert(volume.storage_id().to_string(), shared.clone());
+    scan(node, volume, shared);
+}
+
+fn scan(node: &Arc<Node>, volume: &Arc<Volume>, shared: Arc<Shared>) {
+    let (node, volume) = (node.clone(), volume.clone());
+    node.clone().tasks.spawn(async move {
+        let mut scanner = VolumeScanner { node, volume, shared, saved: Instant::now() };
+        scanner.run().await;
+    });
 }
 
 struct VolumeScanner {
@@ -254,7 +279,7 @@ impl VolumeScanner {
 
     /// Completes when scanners are turned on.
     async fn enabled(&self) {
-        while !self.node.scanner.is_enabled() {
+        while !self.node.scanner.is_enabled() && !self.volume.is_failed() {
             tokio::select! {
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
                 () = self.shared.wake.notified() => {}

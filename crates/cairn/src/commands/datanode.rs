@@ -18,15 +18,12 @@ pub struct Args {
 
 /// Runs the DataNode; prints one JSON line when it serves.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
-    let conf = settings.configuration()?;
-    let mut node = config::datanode::read(&conf)?;
-    let again = settings.clone();
-    node.reload = Some(Reload::new(move || again.reload(config::datanode::read)));
+    let mut settings = settings.clone();
     if !args.data.is_empty() {
-        let dirs = args.data.iter().map(|dir| config::datanode::volume(dir));
-        node.data_dirs = dirs.collect::<Result<_>>()?;
-        config::datanode::bound_capacity(&conf, &mut node.data_dirs)?;
+        settings.define.push(format!("dfs.datanode.data.dir={}", args.data.join(",")));
     }
+    let mut node = config::datanode::read(&settings.configuration()?)?;
+    node.reload = Some(Reload::new(move || settings.reload(config::datanode::read)));
     let running = DataNode::start(node).await.context("the DataNode did not start")?;
     let line = json!({
         "role": "datanode",

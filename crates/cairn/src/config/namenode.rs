@@ -4,7 +4,9 @@ use super::Configuration;
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
-use cairn_namenode::config::{ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource};
+use cairn_namenode::config::{
+    ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
+};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +56,8 @@ pub fn folder(text: &str) -> PathBuf {
     let text = text.trim();
     let text =
         text.split_once(']').filter(|_| text.starts_with('[')).map_or(text, |(_, rest)| rest);
-    PathBuf::from(text.strip_prefix("file://").unwrap_or(text))
+    let local = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:"));
+    PathBuf::from(local.unwrap_or(text))
 }
 
 /// A `host:port`, resolved.
@@ -280,6 +283,7 @@ mod tests {
     #[test]
     fn folders_take_hadoops_forms() {
         assert_eq!(folder("[SSD]file:///d/1"), PathBuf::from("/d/1"));
+        assert_eq!(folder("file:/d/1"), PathBuf::from("/d/1"));
         assert_eq!(folder("/d/1"), PathBuf::from("/d/1"));
     }
 }

@@ -193,7 +193,7 @@ impl Dataset {
 
     /// Whether there is a RAM_DISK volume.
     pub(crate) fn has_ram_disk(&self) -> bool {
-        self.volumes.iter().any(|volume| volume.is_ram())
+        self.volumes().iter().any(|volume| volume.is_ram())
     }
 
     /// What has become of replicas in memory.
@@ -244,10 +244,11 @@ impl Dataset {
 
     fn ram_volume(&self, len: u64) -> Option<Arc<Volume>> {
         let room = |volume: &Arc<Volume>| volume.usage().map_or(0, |usage| usage.remaining);
-        let volumes = self.volumes.iter().filter(|volume| volume.is_ram() && !volume.is_failed());
+        let volumes = self.volumes();
+        let in_memory = volumes.iter().filter(|volume| volume.is_ram() && !volume.is_failed());
         // What leaves memory makes room on its volume too.
         let takes = self.ram.memory.takes(len);
-        volumes.filter(|_| takes).max_by_key(|volume| room(volume)).cloned()
+        in_memory.filter(|_| takes).max_by_key(|volume| room(volume)).cloned()
     }
 
     fn reserve(&self, id: BlockId, len: u64) -> Option<Hold> {

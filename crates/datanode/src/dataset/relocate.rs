@@ -177,7 +177,8 @@ impl Dataset {
             return Err(ReplicaError::AlreadyExists { block: id, gs, state }.into());
         }
         let room = |volume: &Volume| volume.usage().map_or(0, |usage| usage.remaining);
-        let others = self.volumes.iter().filter(|volume| {
+        let volumes = self.volumes();
+        let others = volumes.iter().filter(|volume| {
             let of_type = volume.storage_type() == wish.storage_type;
             of_type && volume.storage_id() != here && !volume.is_failed() && !volume.is_ram()
         });

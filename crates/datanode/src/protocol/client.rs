@@ -160,7 +160,8 @@ async fn addresses(name: &str) -> Vec<SocketAddr> {
 async fn volume_report(node: &Arc<Node>) -> Result<GetVolumeReportResponseProto, DataNodeError> {
     let dataset = node.dataset.clone();
     blocking(move || {
-        let volumes = dataset.volumes().iter().filter(|volume| !volume.is_failed());
+        let volumes = dataset.volumes();
+        let healthy = volumes.iter().filter(|volume| !volume.is_failed());
         let info = |volume: &Arc<Volume>| -> Result<DatanodeVolumeInfoProto, DataNodeError> {
             let usage = volume.usage()?;
             Ok(DatanodeVolumeInfoProto {
@@ -174,7 +175,7 @@ async fn volume_report(node: &Arc<Node>) -> Result<GetVolumeReportResponseProto,
             })
         };
         Ok(GetVolumeReportResponseProto {
-            volume_info: volumes.map(info).collect::<Result<_, _>>()?,
+            volume_info: healthy.map(info).collect::<Result<_, _>>()?,
         })
     })
     .await
@@ -193,8 +194,9 @@ fn delete_block_pool(
             "The block pool is still running. First do a refreshNamenodes to shutdown the block pool service",
         ));
     }
-    let volumes = node.dataset.volumes().iter().filter(|volume| !volume.is_failed());
-    let found: Result<Vec<bool>, _> = volumes.map(|v| v.has_pool(&request.block_pool)).collect();
+    let volumes = node.dataset.volumes();
+    let healthy = volumes.iter().filter(|volume| !volume.is_failed());
+    let found: Result<Vec<bool>, _> = healthy.map(|v| v.has_pool(&request.block_pool)).collect();
     match found?.contains(&true) {
         false => Ok(()),
         true => Err(RemoteException::new(

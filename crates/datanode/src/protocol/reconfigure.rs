@@ -3,15 +3,19 @@
 //! Source: Hadoop 3.5.0 `DataNode#reconfigurePropertyImpl`. Deviation: the bounds on reconstruction and on the
 //! block scanner can be changed as well.
 
-use crate::config::DataNodeConfig;
+use crate::config::{DataDir, DataNodeConfig};
+use crate::dataset::{Removed, blocking};
 use crate::node::Node;
 use crate::protocol::client;
+use crate::{lazy_writer, scanner};
 use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 use cairn_wire::RemoteException;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+const DATA_DIRS: &str = "dfs.datanode.data.dir";
 const TRANSFER: &str = "dfs.datanode.data.transfer.bandwidthPerSec";
 const DATA_READ: &str = "dfs.datanode.data.read.bandwidthPerSec";
 const DATA_WRITE: &str = "dfs.datanode.data.write.bandwidthPerSec";
@@ -29,6 +33,7 @@ const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 
 /// The properties that can change.
 pub(crate) const PROPERTIES: &[Property] = &[
+    (DATA_DIRS, ""),
     (BALANCE, "100m"),
     (TRANSFER, "0"),
     (DATA_READ, "0"),
@@ -48,13 +53,18 @@ pub(crate) const PROPERTIES: &[Property] = &[
 /// Answers a call of a superuser.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
     client::check_superuser(node, call).await?;
-    node.reconfiguration.call(call, |name, new| apply(node, name, new))
+    let (worker, call) = (node.clone(), call.clone());
+    // Files are read, and volumes are looked through.
+    blocking(move || Ok(worker.reconfiguration.call(&call, |name, new| apply(&worker, name, new))))
+        .await
+        .map_err(|error| RemoteException::io(error.to_string()))?
 }
 
 fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), String> {
     let both = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
     let tunables = &node.tunables;
     match name {
+        DATA_DIRS => return change_volumes(node, &new.data_dirs),
         TRANSFER => node.transfer_budget.set(new.transfer_bandwidth),
         DATA_READ => node.read_budget.set(new.read_bandwidth),
         DATA_WRITE => node.write_budget.set(new.write_bandwidth),
@@ -78,4 +88,53 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     Ok(())
+}
+
+/// Takes new volumes in, failed ones as well if they are good again, and those that are not wanted any more out.
+/// Deviation: the last ones stay if none can be taken in.
+///
+/// Source: Hadoop 3.5.0 `DataNode#refreshVolumes`.
+fn change_volumes(node: &Arc<Node>, wanted: &[DataDir]) -> Result<(), String> {
+    if wanted.is_empty() {
+        return Err("No directory is specified.".to_string());
+    }
+    let known = node.dataset.volumes();
+    let of = |dir: &DataDir| known.iter().find(|volume| volume.root() == dir.path);
+    let other_type = |dir: &DataDir| of(dir).is_some_and(|v| v.storage_type() != dir.storage_type);
+    if wanted.iter().any(other_type) {
+        return Err("Changing storage type is not allowed.".to_string());
+    }
+    let mut faults = String::new();
+    for dir in wanted.iter().filter(|dir| of(dir).is_none_or(|volume| volume.is_failed())) {
+        match node.dataset.add_volume(dir, node.config.reserved_bytes) {
+            Ok(volume) => {
+                tracing::info!(dir = %dir.path.display(), "a volume has come");
+                scanner::start_on(node, &volume);
+                lazy_writer::start(node);
+            }
+            Err(error) => {
+                let (path, medium) = (dir.path.display(), dir.storage_type.name());
+                tracing::error!(dir = %path, %error, "a volume cannot be taken into use");
+                faults += &format!("FAILED TO ADD: [{medium}]file:{path}: {error}\n");
+            }
+        }
+    }
+    let is_wanted = |root: &Path| wanted.iter().any(|dir| dir.path == root);
+    if !node.dataset.volumes().iter().any(|volume| is_wanted(volume.root())) {
+        return Err(faults + "Attempt to remove all volumes.");
+    }
+    let roots = known.iter().map(|volume| volume.root().to_path_buf());
+    for root in roots.chain(node.dataset.unusable_dirs()).filter(|root| !is_wanted(root)) {
+        let Some(Removed { volume, replicas }) = node.dataset.remove_volume(&root) else {
+            continue;
+        };
+        tracing::info!(dir = %root.display(), replicas = replicas.len(), "a volume has left");
+        node.scanner.forget(&volume);
+        for (id, gs) in replicas {
+            node.reports.deleted(id, gs, volume.storage_id());
+        }
+    }
+    node.heartbeat_now.notify_one();
+    node.report_now.notify_one();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
 }

@@ -6,7 +6,7 @@ use cairn_datanode::DataNodeConfig;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_wire::exception::class;
-use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::Received;
+use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Deleted, Received};
 use cairn_wire::proto::hdfs::{
     GetReconfigurationStatusRequestProto, GetReconfigurationStatusResponseProto,
     StartReconfigurationRequestProto, StartReconfigurationResponseProto,
@@ -169,4 +169,89 @@ async fn reports_and_connections_follow_their_new_bounds() {
     let read = tokio::io::AsyncReadExt::read(&mut stream, &mut byte);
     let read = tokio::time::timeout(Duration::from_secs(30), read).await;
     assert!(matches!(read.unwrap(), Ok(0) | Err(_)), "no connection is served any more");
+}
+
+const DATA_DIRS: &str = "dfs.datanode.data.dir";
+
+/// One volume, until a file in the folder above names others, one a line.
+fn listed_volumes(config: &mut DataNodeConfig) {
+    let base = config.data_dirs[0].path.clone();
+    config.data_dirs[0].path = base.join("first");
+    config.reload = Some(Reload::new(move || {
+        let text = std::fs::read_to_string(base.join("list")).unwrap_or("first".into());
+        let data_dirs = text.split_terminator('\n').map(|name| base.join(name).into()).collect();
+        let settings = DataNodeConfig { data_dirs, ..DataNodeConfig::default() };
+        Ok((settings, BTreeMap::from([(DATA_DIRS.to_string(), text)])))
+    }));
+}
+
+/// Has the DataNode read another list; returns what is wrong with it.
+async fn change_volumes(cluster: &Cluster, list: &str) -> Option<String> {
+    std::fs::write(cluster.dir(0).join("list"), list).unwrap();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol";
+    let addr = cluster.node(0).ipc_addr();
+    let admin = RpcClient::new(addr, protocol, "hdfs", RpcClientOptions::default());
+    let start = StartReconfigurationRequestProto {};
+    let _: StartReconfigurationResponseProto =
+        admin.call("startReconfiguration", &start).await.unwrap();
+    let status: GetReconfigurationStatusResponseProto = admin
+        .call("getReconfigurationStatus", &GetReconfigurationStatusRequestProto {})
+        .await
+        .unwrap();
+    status.changes[0].error_message.clone()
+}
+
+async fn read_back(cluster: &Cluster, id: i64, gs: u64, data: &[u8]) {
+    let len = data.len() as u64;
+    let mut stream = cluster.connect(0).await;
+    assert_eq!(read(&mut stream, block(id, gs, len), 0, len).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn volumes_come_and_go_while_the_datanode_runs() {
+    let cluster = Cluster::start_tuned(1, listed_volumes).await;
+    let uuid = cluster.uuid(0);
+    let (first, second) = (cluster.dir(0).join("first"), cluster.dir(0).join("second"));
+    let data = bytes(3000);
+    write_block(&cluster, &[0], 7, 1001, &data).await;
+    assert_eq!(change_volumes(&cluster, "first\nsecond").await, None);
+    let scanned = || {
+        let scans = cluster.node(0).volume_scans();
+        scans.into_iter().map(|scan| scan.dir).collect::<Vec<_>>()
+    };
+    assert_eq!(scanned(), [first, second.clone()]);
+
+    cluster.name_node.record.lock().unwrap().reports.clear();
+    assert_eq!(change_volumes(&cluster, "second").await, None);
+    cluster.wait_event(0, 7, Deleted).await;
+    let reported = |r: &mut Record| r.reports.get(&uuid).map(|all| all.len());
+    cluster.wait("a report without it", |r| reported(r) == Some(0)).await;
+    assert_eq!(scanned(), [second]);
+    assert_eq!(cluster.files(0, 7).len(), 2, "its files stay");
+    write_block(&cluster, &[0], 8, 1002, &data).await;
+    assert!(cluster.files(0, 8).iter().all(|file| file.starts_with("second")));
+
+    cluster.name_node.record.lock().unwrap().reports.clear();
+    assert_eq!(change_volumes(&cluster, "first\nsecond\n").await, None);
+    cluster.wait("a report of both", |r| reported(r) == Some(2)).await;
+    read_back(&cluster, 7, 1001, &data).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn volumes_that_cannot_be_taken_in_are_named_and_the_last_one_stays() {
+    let cluster = Cluster::start_tuned(1, listed_volumes).await;
+    let bad = cluster.dir(0).join("bad");
+    std::fs::write(&bad, "a file").unwrap();
+    let wrong = change_volumes(&cluster, "first\nbad").await.unwrap();
+    assert!(
+        wrong.starts_with(&format!("FAILED TO ADD: [DISK]file:{}: ", bad.display())),
+        "{wrong}"
+    );
+    let wrong = change_volumes(&cluster, "bad").await.unwrap();
+    assert!(wrong.ends_with("Attempt to remove all volumes."), "{wrong}");
+    let wrong = change_volumes(&cluster, "").await.unwrap();
+    assert_eq!(wrong, "No directory is specified.");
+    let data = bytes(100);
+    write_block(&cluster, &[0], 7, 1001, &data).await;
+    read_back(&cluster, 7, 1001, &data).await;
 }

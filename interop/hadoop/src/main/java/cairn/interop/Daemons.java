@@ -36,7 +36,7 @@ import org.apache.hadoop.net.DNSToSwitchMapping;
  * <pre>
  * cluster  --datanodes N --racks R --data DIR --rpc-port P --http-port H [--storage TYPES] [-D key=value]...
  * namenode --conf DIR --data DIR [-D key=value]...
- * datanode --conf DIR --data DIR [-D key=value]...
+ * datanode --conf DIR [--data DIR] [-D key=value]...
  * datanodes --conf DIR --data DIR[,DIR]... [-D key=value]...
  * </pre>
  */
@@ -137,9 +137,21 @@ public final class Daemons {
     Thread.currentThread().setContextClassLoader(new URLClassLoader(path, parent));
   }
 
+  /** Lets {@code dfsadmin -reconfig} find the files of keys. */
+  private static void publishAsIs(File conf) throws Exception {
+    ClassLoader parent = Thread.currentThread().getContextClassLoader();
+    URL[] path = {conf.toURI().toURL()};
+    Thread.currentThread().setContextClassLoader(new URLClassLoader(path, parent));
+  }
+
   private void role(boolean isNameNode) throws Exception {
-    File dir = new File(flags.get("--data"));
-    publish(new File(flags.get("--conf")), dir);
+    File site = new File(flags.get("--conf"));
+    File dir = flags.containsKey("--data") ? new File(flags.get("--data")) : null;
+    if (dir == null) {
+      publishAsIs(site);
+    } else {
+      publish(site, dir);
+    }
     Configuration conf = base();
     Map<String, Object> line = new LinkedHashMap<>();
     line.put("pid", ProcessHandle.current().pid());
@@ -149,7 +161,9 @@ public final class Daemons {
       System.out.println(JSON.writeValueAsString(line));
       nn.join();
     } else {
-      conf.set("dfs.datanode.data.dir", dir.toURI().toString());
+      if (dir != null) {
+        conf.set("dfs.datanode.data.dir", dir.toURI().toString());
+      }
       DataNode dn = DataNode.createDataNode(new String[0], conf);
       line.put("xfer", address(dn.getXferAddress()));
       System.out.println(JSON.writeValueAsString(line));

@@ -61,7 +61,8 @@ public final class Main {
               ShortCircuitTests::run,
               RestartTests::run,
               MixedTests::run,
-              BalanceTests::run));
+              BalanceTests::run,
+              VolumeTests::run));
 
   private Main() {}
 

@@ -1,0 +1,187 @@
+//! The volumes of a DataNode: which there are, which one takes a replica, and what becomes of one that fails or leaves.
+
+use super::{Dataset, StorageWish};
+use crate::config::DataDir;
+use crate::error::{DataNodeError, Result};
+use crate::volume::layout::{NodeVersion, PoolVersion};
+use crate::volume::{Volume, scan};
+use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// The volumes, which change seldom.
+#[derive(Debug)]
+pub(super) struct Volumes {
+    open: RwLock<Arc<[Arc<Volume>]>>,
+    /// Folders that could not even be opened.
+    unusable: Mutex<HashSet<PathBuf>>,
+    /// Whose turn it is.
+    next: AtomicUsize,
+}
+
+impl Volumes {
+    pub(super) fn new(open: Vec<Arc<Volume>>, unusable: HashSet<PathBuf>) -> Volumes {
+        Volumes {
+            open: RwLock::new(open.into()),
+            unusable: Mutex::new(unusable),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn unusable_count(&self) -> usize {
+        self.unusable().len()
+    }
+
+    fn unusable(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.unusable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self) -> Arc<[Arc<Volume>]> {
+        Arc::clone(&self.open.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Volume>>)) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let mut volumes = open.to_vec();
+        change(&mut volumes);
+        *open = volumes.into();
+    }
+}
+
+/// A volume that has left, and the replicas that went with it.
+pub(crate) struct Removed {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) replicas: Vec<(BlockId, GenerationStamp)>,
+}
+
+impl Dataset {
+    /// The volumes as they are now, also failed ones.
+    pub(crate) fn volumes(&self) -> Arc<[Arc<Volume>]> {
+        self.volumes.get()
+    }
+
+    /// Folders that could not be opened.
+    pub(crate) fn unusable_dirs(&self) -> HashSet<PathBuf> {
+        self.volumes.unusable().clone()
+    }
+
+    /// Takes a volume into use, with the replicas that it has. If it was here and has failed, it takes the place of the
+    /// failed one. Blocking.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#addVolume`.
+    pub(crate) fn add_volume(&self, dir: &DataDir, reserved: u64) -> Result<Arc<Volume>> {
+        if let Some(failed) = self.volumes().iter().find(|volume| volume.root() == dir.path) {
+            failed.unlock();
+        }
+        let volume = Arc::new(Volume::open(dir, reserved)?.0);
+        let replicas = match self.identity()? {
+            Some((node, pool)) => {
+                volume.open_pool(&node, &pool)?;
+                scan::scan(&volume)?
+            }
+            // The pool is opened on all volumes at once.
+            None => Vec::new(),
+        };
+        self.volumes.change(|volumes| {
+            volumes.retain(|other| other.root() != volume.root());
+            volumes.push(Arc::clone(&volume));
+        });
+        self.volumes.unusable().remove(volume.root());
+        self.take_in(&volume, replicas);
+        Ok(volume)
+    }
+
+    /// What a volume must say of itself to belong here, once the block pool is open.
+    fn identity(&self) -> Result<Option<(NodeVersion, PoolVersion)>> {
+        let Some(open) = self.pool_id() else { return Ok(None) };
+        let volumes = self.volumes();
+        let no_volume = || DataNodeError::peer("no volume is left to take the identity from");
+        let healthy = volumes.iter().find(|v| !v.is_failed()).ok_or_else(no_volume)?;
+        let node = NodeVersion::read(healthy.root())?.ok_or_else(no_volume)?;
+        let mut pools = PoolVersion::list(healthy.root())?;
+        pools.retain(|pool| pool.block_pool_id == open);
+        Ok(Some((node, pools.pop().ok_or_else(no_volume)?)))
+    }
+
+    /// Takes the volume in `root` out of use, with its writers and replicas; the files stay. `None` if there is none.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#removeVolumes`.
+    pub(crate) fn remove_volume(&self, root: &Path) -> Option<Removed> {
+        self.volumes.unusable().remove(root);
+        let volume = self.volumes().iter().find(|volume| volume.root() == root)?.clone();
+        self.volumes.change(|volumes| volumes.retain(|other| !Arc::ptr_eq(other, &volume)));
+        // For whoever has chosen it or looks at it.
+        let replicas = if volume.fail() { self.forget_replicas(&volume) } else { Vec::new() };
+        volume.unlock();
+        Some(Removed { volume, replicas })
+    }
+
+    /// Stops the writers to a volume and forgets its replicas; returns those that can be read nowhere else here.
+    fn forget_replicas(&self, volume: &Volume) -> Vec<(BlockId, GenerationStamp)> {
+        let mut forgotten = Vec::new();
+        self.lock().retain(|id, entry| {
+            let stays = self.survives(entry, volume);
+            if !stays {
+                forgotten.push((*id, entry.replica.gs()));
+                if let Some(slot) = &entry.writer {
+                    slot.stop();
+                }
+            }
+            stays
+        });
+        forgotten
+    }
+
+    /// Takes a volume out of use after an I/O error, stops its writers and forgets its replicas. If too few volumes
+    /// are left, [`Dataset::given_up`] completes.
+    pub(crate) fn fail_volume(&self, volume: &Volume, why: &DataNodeError) {
+        if volume.fail() {
+            tracing::error!(dir = %volume.root().display(), error = %why, "volume failed");
+            self.forget_replicas(volume);
+        }
+        let volumes = self.volumes();
+        let failed = volumes.iter().filter(|v| v.is_failed()).count();
+        let unusable = self.volumes.unusable_count();
+        let lost = unusable + failed;
+        if lost > self.failed_volumes_tolerated || failed == volumes.len() {
+            let (all, tolerated) = (unusable + volumes.len(), self.failed_volumes_tolerated);
+            self.give_up(format!(
+                "{lost} of {all} volumes have failed, {tolerated} may \
+                 (dfs.datanode.failed.volumes.tolerated); the last: {why}"
+            ));
+        }
+    }
+
+    /// A volume with room for `len` bytes: the wished storage if it has, else one of the wished type, else any, in turn.
+    ///
+    /// Source: Hadoop 3.5.0 `RoundRobinVolumeChoosingPolicy`, `FsVolumeList#getNextVolume`.
+    pub(super) fn choose_volume(&self, wish: &StorageWish, len: u64) -> Result<Arc<Volume>> {
+        let mut most = 0;
+        let mut fits = |volume: &Arc<Volume>| {
+            let room = volume.usage().map_or(0, |usage| usage.remaining);
+            most = most.max(room);
+            room >= len
+        };
+        // What goes to memory is chosen elsewhere.
+        let volumes = self.volumes();
+        let healthy: Vec<&Arc<Volume>> =
+            volumes.iter().filter(|v| !v.is_failed() && !v.is_ram()).collect();
+        let of_type: Vec<&Arc<Volume>> =
+            healthy.iter().copied().filter(|v| v.storage_type() == wish.storage_type).collect();
+        if let Some(volume) =
+            of_type.iter().find(|v| v.storage_id() == wish.storage_id).filter(|v| fits(v))
+        {
+            return Ok(Arc::clone(volume));
+        }
+        let candidates = if of_type.is_empty() { healthy } else { of_type };
+        for _ in 0..candidates.len() {
+            let turn = self.volumes.next.fetch_add(1, Ordering::Relaxed) % candidates.len();
+            if fits(candidates[turn]) {
+                return Ok(Arc::clone(candidates[turn]));
+            }
+        }
+        Err(DataNodeError::NoSpace { most, needed: len })
+    }
+}
