@@ -61,6 +61,16 @@ pub enum ChecksumType {
     Crc32c,
 }
 
+/// Who brings replicas to where storage policies say. Key `dfs.storage.policy.satisfier.mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SatisfierMode {
+    /// Nobody, but who runs a mover.
+    #[default]
+    None,
+    /// A service outside of the NameNode (`hdfs sps`), which fetches what clients ask for.
+    External,
+}
+
 /// A NameNode's settings.
 #[derive(Clone, Debug)]
 pub struct NameNodeConfig {
@@ -251,6 +261,10 @@ pub struct NameNodeConfig {
     /// Time between looks for lost files with the policy LAZY_PERSIST, which are deleted; zero for none.
     /// Key `dfs.namenode.lazypersist.file.scrub.interval.sec`.
     pub lazy_persist_scrub_interval: Duration,
+    /// Key `dfs.storage.policy.satisfier.mode`.
+    pub satisfier_mode: SatisfierMode,
+    /// Requests that wait for the satisfier, at most. Key `dfs.storage.policy.satisfier.max.outstanding.paths`.
+    pub satisfier_queue_limit: usize,
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
     /// How many of them are kept; 0 for any number. Key `cairn.namenode.retrycache.max-entries`.
@@ -348,6 +362,8 @@ impl Default for NameNodeConfig {
             lease_hard_limit: Duration::from_secs(1200),
             lease_recheck_interval: Duration::from_secs(2),
             lazy_persist_scrub_interval: Duration::from_secs(300),
+            satisfier_mode: SatisfierMode::None,
+            satisfier_queue_limit: 10_000,
             retry_cache_expiry: Duration::from_secs(600),
             retry_cache_max: 1 << 20,
             salvager: None,

@@ -18,6 +18,7 @@ pub mod node;
 mod pages;
 pub mod protocol;
 pub mod run;
+mod satisfier;
 mod store;
 pub mod topology;
 mod trash;

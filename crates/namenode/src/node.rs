@@ -29,6 +29,7 @@ use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::lookup::Lookup;
 use crate::protocol::refusal::Refusal;
+use crate::satisfier::Satisfier;
 use crate::topology::Topology;
 
 /// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.
@@ -45,6 +46,8 @@ pub struct NameNode {
     pub proxy_users: Mutex<ProxyUsers>,
     /// What directives want in DataNodes' memory.
     pub caching: Caching,
+    /// What storage policies are to be satisfied for.
+    pub(crate) satisfier: Satisfier,
     /// Racks and the lists of DataNodes that may serve.
     pub topology: Topology,
     /// Users' groups.
@@ -221,11 +224,19 @@ impl NameNode {
     ///
     /// Source: Hadoop 3.5.0 `NameNodeRpcServer`, which looks into its `RetryCache` first.
     pub fn check_change(&self, call: &Call, what: impl FnOnce() -> String) -> Result<(), Refusal> {
-        let refused = self.check_safe_mode(what);
-        let Some(call) = call_id(call).filter(|_| refused.is_err()) else { return refused };
+        self.unless_answered(call, self.check_safe_mode(what))
+    }
+
+    /// What a check has said, unless the call is one that was carried out before: that gets its answer again.
+    pub(crate) fn unless_answered(
+        &self,
+        call: &Call,
+        checked: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let Some(call) = call_id(call).filter(|_| checked.is_err()) else { return checked };
         match self.ns.read(|store| query::is_answered(store, call, wall_ms()))? {
             true => Ok(()),
-            false => refused,
+            false => checked,
         }
     }
 

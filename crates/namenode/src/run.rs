@@ -30,6 +30,7 @@ use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
+use crate::satisfier::{self, Satisfier};
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
 
@@ -155,6 +156,7 @@ impl NameNode {
             groups,
             proxy_users: Mutex::new(proxy_users),
             caching: Caching::default(),
+            satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
             topology,
             superuser,
             rpc_addr,
@@ -219,6 +221,7 @@ impl RunningNameNode {
         spawn_loop(Box::new(Box::pin(tick_cluster(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(caching::watch_directives(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(satisfier::take_up(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(lazy_files::watch(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));

@@ -102,6 +102,8 @@ pub enum Outcome {
     SnapshotCreated(String),
     /// `AddCacheDirective`: the directive's number.
     CacheDirective(u64),
+    /// `SatisfyStoragePolicy`: what the satisfier is to look after, if that is new.
+    ToSatisfy(Option<InodeId>),
 }
 
 /// A block that no file refers to any more.
@@ -148,6 +150,7 @@ encode_enum!(Outcome {
     24 => CacheDirective(value),
     32 => Reclaimed { done, blocks, more, fewer_copies },
     33 => Replaced { status, removed, fewer_copies },
+    34 => ToSatisfy(value),
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });

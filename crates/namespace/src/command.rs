@@ -189,4 +189,5 @@ commands! {
     74 ModifyCacheDirective = once: ops::cache_directive::ModifyCacheDirective,
     75 RemoveCacheDirective = once: ops::cache_directive::RemoveCacheDirective,
     76 SetTypeQuota: ops::set_quota::SetTypeQuota,
+    77 SatisfyStoragePolicy = once: ops::satisfy_storage_policy::SatisfyStoragePolicy,
 }

@@ -9,6 +9,7 @@ use crate::command::{Command, Entry};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::acl::AclChange;
+use crate::ops::satisfy_storage_policy;
 use crate::ops::xattr::{XAttrName, XAttrSpace};
 use crate::path;
 use crate::policy_admin::{self, REPLICATION_NAME};
@@ -192,6 +193,11 @@ impl Told<'_> {
             (Command::RemoveXAttr(command), _) => {
                 let name = command.name.clone();
                 let change = MetadataChange::XAttr { name, value: None, removed: true };
+                metadata(self.real(&command.path)?, change)
+            }
+            (Command::SatisfyStoragePolicy(command), Outcome::ToSatisfy(Some(_))) => {
+                let (name, value) = (satisfy_storage_policy::mark(), Some(Vec::new()));
+                let change = MetadataChange::XAttr { name, value, removed: false };
                 metadata(self.real(&command.path)?, change)
             }
             (Command::SetEcPolicy(command), _) => {

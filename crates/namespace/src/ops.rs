@@ -23,6 +23,7 @@ pub mod lease;
 pub mod mkdirs;
 pub mod pipeline;
 pub mod rename;
+pub mod satisfy_storage_policy;
 pub mod set_owner;
 pub mod set_permission;
 pub mod set_quota;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
+pub use crate::ops::satisfy_storage_policy::to_satisfy;
 pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;

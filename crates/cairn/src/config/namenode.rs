@@ -30,6 +30,14 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.millis("dfs.namenode.lease-recheck-interval-ms", &mut c.lease_recheck_interval)?;
     let lazy = "dfs.namenode.lazypersist.file.scrub.interval.sec";
     conf.seconds(lazy, &mut c.lazy_persist_scrub_interval)?;
+    let mode = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "NONE" => Ok(SatisfierMode::None),
+        "EXTERNAL" => Ok(SatisfierMode::External),
+        _ => bail!("it takes none or external"),
+    };
+    conf.read("dfs.storage.policy.satisfier.mode", mode, &mut c.satisfier_mode)?;
+    let limit = "dfs.storage.policy.satisfier.max.outstanding.paths";
+    conf.number(limit, &mut c.satisfier_queue_limit)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
     conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));

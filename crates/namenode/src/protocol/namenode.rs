@@ -1,7 +1,7 @@
-//! `NamenodeProtocol`: what a balancer asks of the NameNode.
+//! `NamenodeProtocol`: what balancers and satisfiers ask of the NameNode.
 //!
-//! What it has for standby NameNodes (checkpoints, edit logs) is refused: there are none. So is the external storage
-//! policy satisfier.
+//! What it has for standby NameNodes (checkpoints, edit logs) is refused: there are none. A storage policy satisfier
+//! fetches its work here.
 //! Source: Hadoop 3.5.0 `NameNodeRpcServer`, `NamenodeProtocolServerSideTranslatorPB`.
 
 use cairn_namespace::query;
@@ -26,6 +26,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "isUpgradeFinalized" => is_upgrade_finalized(node, call).await,
         "isRollingUpgrade" => is_rolling_upgrade(node, call).await,
         "getTransactionId" => get_transaction_id(node, call).await,
+        "getNextSPSPath" => get_next_sps_path(node, call).await,
         method if nn::NAMENODE_PROTOCOL_SERVICE_METHODS.contains(&method) => {
             node.check_superuser(call).await?;
             Err(Refusal::unsupported(format!("{method} is not supported")))
@@ -117,6 +118,20 @@ async fn get_transaction_id(node: &NameNode, call: &Call) -> Answer {
     call.decode::<nn::GetTransactionIdRequestProto>()?;
     node.check_superuser_for(call, "getTransactionID").await?;
     answer(&nn::GetTransactionIdResponseProto { tx_id: node.ns.last_sequence() })
+}
+
+/// What the satisfier is to look after next.
+///
+/// Source: Hadoop 3.5.0 `NameNodeRpcServer#getNextSPSPath`.
+async fn get_next_sps_path(node: &NameNode, call: &Call) -> Answer {
+    call.decode::<nn::GetNextSPSPathRequestProto>()?;
+    node.check_superuser(call).await?;
+    if !node.satisfier.is_enabled() {
+        return Err(Refusal::io(
+            "SPS service mode is NONE, so external SPS service is not allowed to fetch the path Ids",
+        ));
+    }
+    answer(&nn::GetNextSPSPathResponseProto { sps_path: node.satisfier.take().map(|id| id.0) })
 }
 
 /// That there are none: blocks are served without tokens.

@@ -15,6 +15,7 @@ use super::refusal::{Answer, Refusal};
 use crate::NameNode;
 use crate::config::NameNodeConfig;
 use crate::run::cluster_config;
+use crate::satisfier;
 
 const HEARTBEAT: &str = "dfs.heartbeat.interval";
 const RECHECK: &str = "dfs.namenode.heartbeat.recheck-interval";
@@ -27,6 +28,7 @@ const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
 const PLACEMENT: &str = "dfs.block.replicator.classname";
 const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
 const PROTECTED: &str = "fs.protected.directories";
+const SATISFIER: &str = "dfs.storage.policy.satisfier.mode";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
@@ -43,6 +45,7 @@ pub const PROPERTIES: &[Property] = &[
     (PLACEMENT, "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault"),
     (DIRECTORY_ITEMS, "1048576"),
     (PROTECTED, ""),
+    (SATISFIER, "none"),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
 ];
@@ -75,6 +78,10 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
     if name == PROTECTED {
         let directories = new.protected_directories.clone();
         return configure(node, |settings| settings.protected_directories = directories);
+    }
+    if name == SATISFIER {
+        satisfier::change_mode(node, new.satisfier_mode);
+        return Ok(());
     }
     let new = cluster_config(new);
     let mut cluster = node.cluster();

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
@@ -27,6 +28,7 @@ pub fn config(dir: &Path) -> NameNodeConfig {
         heartbeat_interval: Duration::from_millis(200),
         lease_recheck_interval: Duration::from_millis(50),
         consider_load: false,
+        satisfier_mode: SatisfierMode::External,
         ..NameNodeConfig::default()
     }
 }

@@ -32,6 +32,7 @@ use cairn_namespace::ops::lease::{
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::rename::{Rename, RenameTo};
+use cairn_namespace::ops::satisfy_storage_policy::SatisfyStoragePolicy;
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
@@ -362,6 +363,7 @@ fn attributes(w: &mut World) {
     w.submit(SetXAttr { path: path(), name: note(), value, create: true, replace: false });
     w.noise();
     w.submit(RemoveXAttr { path: path(), name: note() });
+    w.submit(SatisfyStoragePolicy { path: path() });
     w.submit(RenameSnapshot { path: "/d".into(), from: "s".into(), to: "t".into() });
     w.submit(DeleteSnapshot { path: "/d".into(), name: "t".into() });
     w.submit(DisallowSnapshot { path: "/d".into() });

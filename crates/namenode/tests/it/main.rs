@@ -15,6 +15,7 @@ mod mending;
 mod refusals;
 mod repeated;
 mod safety;
+mod satisfier;
 mod snapshots;
 mod upgrade;
 mod writing;

@@ -12,8 +12,8 @@ use crate::cluster::{
 };
 
 /// What Hadoop 3.5.0 marks `@AtMostOnce` in its `ClientProtocol`, but for calls that are always refused (symbolic
-/// links, encryption zones, the storage policy satisfier) and `saveNamespace`, which changes no state.
-const AT_MOST_ONCE: [&str; 24] = [
+/// links, encryption zones) and `saveNamespace`, which changes no state.
+const AT_MOST_ONCE: [&str; 25] = [
     "create",
     "append",
     "rename",
@@ -32,6 +32,7 @@ const AT_MOST_ONCE: [&str; 24] = [
     "removeCachePool",
     "setXAttr",
     "removeXAttr",
+    "satisfyStoragePolicy",
     "setErasureCodingPolicy",
     "addErasureCodingPolicies",
     "removeErasureCodingPolicy",
@@ -201,6 +202,8 @@ async fn change(s: &mut Sender, client: &Client) {
         flag: Some(pb::XAttrSetFlagProto::XattrCreate as u32),
     };
     let _: pb::SetXAttrResponseProto = s.send("setXAttr", set).await;
+    let satisfy = pb::SatisfyStoragePolicyRequestProto { src: root.clone() };
+    let _: pb::SatisfyStoragePolicyResponseProto = s.send("satisfyStoragePolicy", satisfy).await;
     let remove = pb::RemoveXAttrRequestProto { src: root.clone(), x_attr: Some(attribute) };
     let _: pb::RemoveXAttrResponseProto = s.send("removeXAttr", remove).await;
 

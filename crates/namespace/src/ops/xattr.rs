@@ -101,43 +101,55 @@ impl SetXAttr {
         check_xattr(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
-        let target = existing(&at)?;
-        let key = key(target.id, &self.name);
-        if !self.create && !self.replace {
-            return Err(NamespaceError::HadoopIllegalArgument(
-                "A flag must be specified.".to_string(),
-            ));
-        }
-        match (cx.store.get(Table::XAttr, &key)?.is_some(), self.create, self.replace) {
-            (true, _, false) => {
-                return Err(NamespaceError::Io(format!(
-                    "XAttr: {} already exists. The REPLACE flag must be specified.",
-                    self.name.name
-                )));
-            }
-            (false, false, _) => {
-                return Err(NamespaceError::Io(format!(
-                    "XAttr: {} does not exist. The CREATE flag must be specified.",
-                    self.name.name
-                )));
-            }
-            _ => {}
-        }
-        cx.store.put(Table::XAttr, &key, &self.value)?;
-        let all = all(cx.store, target.id)?;
-        let max = cx.settings.xattrs_per_inode_max;
-        if all.iter().filter(|(name, _)| name.is_counted()).count() as u64 > max {
-            return Err(NamespaceError::Io(format!(
-                "Cannot add additional XAttr to inode, would exceed limit of {max}"
-            )));
-        }
-        if target.is_directory() && all.iter().any(|(name, _)| name.is_unreadable_mark()) {
-            return Err(NamespaceError::Io(format!(
-                "Can only set '{UNREADABLE_BY_SUPERUSER}' on a file."
-            )));
-        }
+        let (create, replace) = (self.create, self.replace);
+        set(cx, existing(&at)?, &self.name, &self.value, (create, replace))?;
         Ok(Outcome::Done)
     }
+}
+
+/// Sets an attribute, which may be new, or be there, as the flags say.
+///
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#setINodeXAttrs`.
+pub(crate) fn set(
+    cx: &mut Context<'_, '_>,
+    target: &Inode,
+    name: &XAttrName,
+    value: &[u8],
+    (create, replace): (bool, bool),
+) -> Result<()> {
+    let key = key(target.id, name);
+    if !create && !replace {
+        return Err(NamespaceError::HadoopIllegalArgument("A flag must be specified.".to_string()));
+    }
+    match (cx.store.get(Table::XAttr, &key)?.is_some(), create, replace) {
+        (true, _, false) => {
+            return Err(NamespaceError::Io(format!(
+                "XAttr: {} already exists. The REPLACE flag must be specified.",
+                name.name
+            )));
+        }
+        (false, false, _) => {
+            return Err(NamespaceError::Io(format!(
+                "XAttr: {} does not exist. The CREATE flag must be specified.",
+                name.name
+            )));
+        }
+        _ => {}
+    }
+    cx.store.put(Table::XAttr, &key, value)?;
+    let all = all(cx.store, target.id)?;
+    let max = cx.settings.xattrs_per_inode_max;
+    if all.iter().filter(|(name, _)| name.is_counted()).count() as u64 > max {
+        return Err(NamespaceError::Io(format!(
+            "Cannot add additional XAttr to inode, would exceed limit of {max}"
+        )));
+    }
+    if target.is_directory() && all.iter().any(|(name, _)| name.is_unreadable_mark()) {
+        return Err(NamespaceError::Io(format!(
+            "Can only set '{UNREADABLE_BY_SUPERUSER}' on a file."
+        )));
+    }
+    Ok(())
 }
 
 /// Removes an extended attribute.
@@ -190,7 +202,6 @@ impl XAttrSpace {
     }
 }
 
-/// Inode, space, name.
 /// Whether an inode has any extended attribute.
 pub(crate) fn has_any(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
     let mut found = false;
@@ -201,6 +212,39 @@ pub(crate) fn has_any(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
     Ok(found)
 }
 
+/// Whether an inode has this one.
+pub(crate) fn has(store: &dyn StoreRead, id: InodeId, name: &XAttrName) -> Result<bool> {
+    Ok(store.get(Table::XAttr, &key(id, name))?.is_some())
+}
+
+/// Inodes from `from` on that have an attribute, of the next `limit` attributes, and where to go on, if there are more.
+pub(crate) fn inodes_with(
+    store: &dyn StoreRead,
+    name: &XAttrName,
+    from: InodeId,
+    limit: usize,
+) -> Result<(Vec<InodeId>, Option<InodeId>)> {
+    let (mut found, mut seen, mut last) = (Vec::new(), 0, None);
+    let mut visit = |entry: &[u8], _: &[u8]| {
+        let Some(id) = entry.first_chunk().map(|id| InodeId(u64::from_be_bytes(*id))) else {
+            return ControlFlow::Continue(());
+        };
+        // Those of one inode stay together.
+        if seen >= limit && last != Some(id) {
+            return ControlFlow::Break(());
+        }
+        (seen, last) = (seen + 1, Some(id));
+        if *entry == key(id, name) {
+            found.push(id);
+        }
+        ControlFlow::Continue(())
+    };
+    store.scan(Table::XAttr, &from.key(), &[], &mut visit)?;
+    let next = last.filter(|_| seen >= limit).map(|last| InodeId(last.0 + 1));
+    Ok((found, next))
+}
+
+/// Inode, space, name.
 fn key(id: InodeId, name: &XAttrName) -> Vec<u8> {
     [&id.key()[..], &[name.space.byte()], name.name.as_bytes()].concat()
 }
@@ -218,7 +262,7 @@ fn check_enabled(settings: &Settings) -> Result<()> {
 }
 
 /// Source: Hadoop 3.5.0 `FSDirectory#resolveLastINode`.
-fn existing(at: &Resolved) -> Result<&Inode> {
+pub(crate) fn existing(at: &Resolved) -> Result<&Inode> {
     at.target().ok_or_else(|| NamespaceError::FileNotFound(format!("cannot find {}", at.path)))
 }
 

@@ -1,14 +1,16 @@
 //! Storage policies: which one is in force, and which cannot be set.
 
-use crate::support::{Fs, create, said};
+use crate::support::{Fs, create, said, user};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::satisfy_storage_policy::{SatisfyStoragePolicy, mark};
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::query;
+use cairn_namespace::ops::xattr::RemoveXAttr;
+use cairn_namespace::{InodeId, Outcome, query};
 use cairn_stripe::{BlockId, StorageType};
 
 fn set(path: &str, policy: &str) -> SetStoragePolicy {
@@ -132,4 +134,37 @@ fn listings_tell_the_policy_in_force() {
     let told = page.entries.iter().map(|e| (e.inode.name.as_str(), e.storage_policy));
     let wanted = [("own", 2), ("striped", 0), ("sub", 5), ("whole", 5)];
     assert_eq!(told.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn what_a_satisfier_is_to_look_after_is_marked_once() {
+    let mut fs = Fs::new();
+    fs.mkdirs("/d");
+    let file = fs.write("/d/f", &[10]);
+    fs.write("/d/empty", &[]);
+    let ask = |path: &str| SatisfyStoragePolicy { path: path.into() };
+    assert_eq!(fs.ok(ask("/d/f")), Outcome::ToSatisfy(Some(file)));
+    assert_eq!(fs.ok(ask("/d/f")), Outcome::ToSatisfy(None), "it is asked for already");
+    assert_eq!(fs.ok(ask("/d/empty")), Outcome::ToSatisfy(None), "there is nothing to move");
+    let folder = fs.status("/d").unwrap().inode.id;
+    assert_eq!(fs.ok(ask("/d")), Outcome::ToSatisfy(Some(folder)));
+    let (class, text) = said(&fs.err(ask("/d")));
+    let there = "XAttr: hdfs.sps already exists. The REPLACE flag must be specified.";
+    assert_eq!((&class[..], &text[..]), ("IOException", there));
+    let (class, text) = said(&fs.err(ask("/none")));
+    assert_eq!((&class[..], &text[..]), ("FileNotFoundException", "cannot find /none"));
+    let refused = fs.run(user("bob"), ask("/d/f")).unwrap_err();
+    assert_eq!(said(&refused).0, "AccessControlException");
+
+    let (mut all, mut from) = (Vec::new(), Some(InodeId(0)));
+    while let Some(id) = from {
+        let (found, next) = query::to_satisfy(&fs.store, id, 1).unwrap();
+        assert!(found.len() <= 1);
+        all.extend(found);
+        from = next;
+    }
+    assert_eq!(all, [folder, file]);
+    fs.ok(RemoveXAttr { path: "/d/f".into(), name: mark() });
+    assert_eq!(query::to_satisfy(&fs.store, InodeId(0), 10).unwrap(), (vec![folder], None));
+    assert_eq!(fs.ok(ask("/d/f")), Outcome::ToSatisfy(Some(file)));
 }

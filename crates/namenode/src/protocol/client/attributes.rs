@@ -1,9 +1,10 @@
 //! What hangs on a path besides its mode: storage policies, extended attributes, access control.
 
+use cairn_namespace::ops::satisfy_storage_policy::{SatisfyStoragePolicy, mark};
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::perm::Access;
-use cairn_namespace::query;
+use cairn_namespace::{Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::StoragePolicy;
 use cairn_wire::exception::class;
@@ -11,6 +12,7 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
 use super::super::storage_policy::to_proto;
+use super::refused::UNSUPPORTED_ACTION;
 use crate::NameNode;
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#setStoragePolicy`.
@@ -28,6 +30,30 @@ pub async fn unset_storage_policy(node: &NameNode, call: &Call) -> Answer {
     node.check_safe_mode(|| format!("Cannot unset storage policy for {}", request.src))?;
     node.submit(call, SetStoragePolicy { path: request.src, policy: None }).await?;
     answer(&pb::UnsetStoragePolicyResponseProto {})
+}
+
+/// Source: Hadoop 3.5.0 `FSNamesystem#satisfyStoragePolicy`.
+pub async fn satisfy_storage_policy(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SatisfyStoragePolicyRequestProto = call.decode()?;
+    let checked = match (node.satisfier.is_enabled(), node.satisfier.is_full()) {
+        (false, _) => Err(Refusal::new(
+            UNSUPPORTED_ACTION,
+            "Cannot request to satisfy storage policy when storage policy satisfier feature has \
+             been disabled by admin. Seek for an admin help to enable it or use Mover tool.",
+        )),
+        (true, Some(limit)) => Err(Refusal::io(format!(
+            "Outstanding satisfier queue limit: {limit} exceeded, try later!"
+        ))),
+        (true, None) => Ok(()),
+    };
+    node.unless_answered(call, checked)?;
+    let what = || format!("Cannot satisfy storage policy for {}", request.src);
+    node.check_change(call, what)?;
+    let path = request.src;
+    if let Outcome::ToSatisfy(Some(id)) = node.submit(call, SatisfyStoragePolicy { path }).await? {
+        node.satisfier.add(id);
+    }
+    answer(&pb::SatisfyStoragePolicyResponseProto {})
 }
 
 /// Source: Hadoop 3.5.0 `FSDirAttrOp#getStoragePolicy`.
@@ -88,14 +114,23 @@ pub async fn set_xattr(node: &NameNode, call: &Call) -> Answer {
     node.check_change(call, || format!("Cannot set XAttr on {}", request.src))?;
     let xattr = required(request.x_attr)?;
     let flags = request.flag.unwrap_or(0);
+    let name = xattr_name(&xattr);
+    let asks = (name == mark()).then(|| request.src.clone());
     let command = SetXAttr {
         path: request.src,
-        name: xattr_name(&xattr),
+        name,
         value: xattr.value.unwrap_or_default(),
         create: flags & pb::XAttrSetFlagProto::XattrCreate as u32 != 0,
         replace: flags & pb::XAttrSetFlagProto::XattrReplace as u32 != 0,
     };
     node.submit(call, command).await?;
+    // The mark that stands for a request, made by hand.
+    if let Some(path) = asks
+        && let Some(status) =
+            node.query(call, |store, caller| query::get_file_info(store, caller, &path)).await?
+    {
+        node.satisfier.add(status.inode.id);
+    }
     answer(&pb::SetXAttrResponseProto {})
 }
 

@@ -100,6 +100,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "unsetStoragePolicy" => attributes::unset_storage_policy(node, call).await,
         "getStoragePolicy" => attributes::get_storage_policy(node, call).await,
         "getStoragePolicies" => attributes::get_storage_policies(node, call).await,
+        "satisfyStoragePolicy" => attributes::satisfy_storage_policy(node, call).await,
         "setXAttr" => attributes::set_xattr(node, call).await,
         "removeXAttr" => attributes::remove_xattr(node, call).await,
         "getXAttrs" => attributes::get_xattrs(node, call).await,

@@ -38,11 +38,6 @@ pub async fn refuse(node: &NameNode, call: &Call) -> Answer {
             node.check_superuser(call).await?;
             Refusal::io("No key provider configured, re-encryption operation is rejected")
         }
-        "satisfyStoragePolicy" => Refusal::new(
-            UNSUPPORTED_ACTION,
-            "Cannot request to satisfy storage policy when storage policy satisfier feature has \
-             been disabled by admin. Seek for an admin help to enable it or use Mover tool.",
-        ),
         "renewDelegationToken" => {
             let request: common::RenewDelegationTokenRequestProto = call.decode()?;
             node.check_safe_mode(|| "Cannot renew delegation token".to_string())?;

@@ -25,6 +25,8 @@ final class DifferentialTests {
     keys.put("hadoop.user.group.static.mapping.overrides", "alice=staff;bob=staff,dev;carol=others");
     keys.put("dfs.namenode.fs-limits.min-block-size", "512");
     keys.put("dfs.blocksize", "1048576");
+    // Nobody fetches the requests.
+    keys.put("dfs.storage.policy.satisfier.mode", "external");
     try (ClusterProcess hadoop =
             new ClusterProcess(new Target(null), new File(x.work(), "differential-hadoop"), 5, 1, keys);
         ClusterProcess target =

@@ -62,7 +62,8 @@ public final class Main {
               RestartTests::run,
               MixedTests::run,
               BalanceTests::run,
-              VolumeTests::run));
+              VolumeTests::run,
+              SatisfierTests::run));
 
   private Main() {}
 

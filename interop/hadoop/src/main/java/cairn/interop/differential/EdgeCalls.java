@@ -454,9 +454,11 @@ final class EdgeCalls {
       ReencryptAction action = Generator.arg(t, g.pick(List.of(ReencryptAction.START, ReencryptAction.CANCEL)));
       return d -> Call.done(() -> d.name().reencryptEncryptionZone(d.at(p), action));
     });
-    add(1, "satisfyStoragePolicy", t -> {
+    add(3, "satisfyStoragePolicy", t -> {
       String p = g.path(t);
-      return d -> Call.done(() -> d.name().satisfyStoragePolicy(d.at(p)));
+      return d ->
+          Call.done(() -> d.name().satisfyStoragePolicy(d.at(p)))
+              + Text.attributes(d.name().listXAttrs(d.at(p)));
     });
     add(1, "getDelegationToken", t -> {
       String renewer = Generator.arg(t, g.pick(List.of("alice", "")));
