@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-pub use call::{Call, UserInfo, respond};
+pub use call::{Call, Name, UserInfo, respond};
 
 /// Answers calls.
 pub trait Service: Send + Sync + 'static {

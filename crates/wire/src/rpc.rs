@@ -256,6 +256,98 @@ impl Request {
     }
 }
 
+/// The headers of a call as nearly all clients send them, read where they lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsualCall {
+    /// The call's number, 0 or more.
+    pub call_id: i32,
+    /// How often it was sent before.
+    pub retry_count: i32,
+    /// The client's identity.
+    pub client_id: [u8; 16],
+    /// Where `RequestHeaderProto` lies in the frame.
+    pub method: Range<usize>,
+    /// Where the request message lies.
+    pub body: Range<usize>,
+}
+
+impl UsualCall {
+    /// Reads a frame (given without its length) that is a call of protocol-buffer kind, of a client with an identity
+    /// of 16 bytes, and that has no more than that in its first header. Any other is for [`Request::decode`].
+    pub fn read(frame: &[u8]) -> Option<UsualCall> {
+        let header = delimited(frame, "").ok()?;
+        let (mut call_id, mut retry_count, mut client_id) = (None, RETRY_COUNT_NONE, None);
+        let (mut kind, mut op) = (None, None);
+        let mut rest = &frame[header.clone()];
+        while let [key, tail @ ..] = rest {
+            if *key == 0x22 {
+                let (len, tail) = tail.split_first()?;
+                client_id = Some(*tail.first_chunk().filter(|_| *len == 16)?);
+                rest = &tail[16..];
+                continue;
+            }
+            let (value, used) = varint(tail, "").ok()??;
+            rest = &tail[used..];
+            // Signed numbers are in zigzag.
+            let signed = (value >> 1) as i32 ^ -((value & 1) as i32);
+            match *key {
+                0x08 => kind = Some(value),
+                0x10 => op = Some(value),
+                0x18 => call_id = Some(signed),
+                0x28 => retry_count = signed,
+                _ => return None,
+            }
+        }
+        let is_call = kind == Some(RpcKindProto::RpcProtocolBuffer as u64)
+            && op == Some(RpcRequestHeaderProtoOperationProto::RpcFinalPacket as u64);
+        let call_id = call_id.filter(|id| is_call && *id >= 0)?;
+        let after = |end: usize| {
+            let part = delimited(&frame[end..], "").ok()?;
+            Some(end + part.start..end + part.end)
+        };
+        let method = after(header.end)?;
+        let body = after(method.end)?;
+        Some(UsualCall { call_id, retry_count, client_id: client_id?, method, body })
+    }
+}
+
+/// Appends a response frame of status SUCCESS up to the message of `message_len` bytes, which is to follow.
+///
+/// `None`, and nothing appended, when it would not fit a Java client's signed length. Source: Hadoop 3.5.0
+/// `Server#setupResponse`.
+pub fn put_success_head(
+    call_id: i32,
+    retry_count: i32,
+    client_id: &[u8],
+    message_len: usize,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let zigzag = ((retry_count << 1) ^ (retry_count >> 31)) as u32;
+    let varint_len = |value: u32| prost::length_delimiter_len(value as usize);
+    let header_len = 1
+        + varint_len(call_id as u32)
+        + 4
+        + (1 + prost::length_delimiter_len(client_id.len()) + client_id.len())
+        + (1 + varint_len(zigzag));
+    let len = prost::length_delimiter_len(header_len)
+        + header_len
+        + prost::length_delimiter_len(message_len)
+        + message_len;
+    let len = i32::try_from(len).ok()?;
+    out.extend_from_slice(&len.to_be_bytes());
+    put_varint(header_len as u64, out);
+    out.push(0x08);
+    put_varint(u64::from(call_id as u32), out);
+    let status = RpcResponseHeaderProtoRpcStatusProto::Success as u8;
+    out.extend_from_slice(&[0x10, status, 0x18, VERSION, 0x3a]);
+    put_varint(client_id.len() as u64, out);
+    out.extend_from_slice(client_id);
+    out.push(0x40);
+    put_varint(zigzag.into(), out);
+    put_varint(message_len as u64, out);
+    Some(())
+}
+
 /// A response header of status SUCCESS for the call.
 ///
 /// Source: Hadoop 3.5.0 `Server#setupResponse`.

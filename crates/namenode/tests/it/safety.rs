@@ -22,8 +22,8 @@ const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol"
 
 fn call_without_identity() -> Call {
     Call {
-        protocol: CLIENT.to_string(),
-        method: "delete".to_string(),
+        protocol: CLIENT.to_string().into(),
+        method: "delete".to_string().into(),
         version: 1,
         user: UserInfo { effective: SUPERUSER.to_string(), real: None }.into(),
         client_id: [0; 16],

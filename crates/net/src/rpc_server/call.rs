@@ -27,14 +27,63 @@ impl UserInfo {
     }
 }
 
+/// The name of a protocol or method, which all calls of a connection share that have it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Name {
+        Name(name.into())
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl PartialEq<Name> for &str {
+    fn eq(&self, other: &Name) -> bool {
+        **self == *other.0
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// One call with its decoded headers.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The protocol that the method belongs to, such as
     /// `org.apache.hadoop.hdfs.protocol.ClientProtocol`.
-    pub protocol: String,
+    pub protocol: Name,
     /// The method's name, such as `getFileInfo`.
-    pub method: String,
+    pub method: Name,
     /// The version of `protocol` that the client wants; 1 in all of HDFS.
     pub version: u64,
     /// The connection's user.
@@ -99,7 +148,7 @@ impl Call {
 
     /// Checks protocol and version against `(protocol, version)` pairs that the service has.
     pub fn check_protocol(&self, served: &[(&str, u64)]) -> Result<(), RemoteException> {
-        match served.iter().find(|(protocol, _)| *protocol == self.protocol) {
+        match served.iter().find(|(protocol, _)| self.protocol == *protocol) {
             None => Err(self.unknown_protocol()),
             Some((_, version)) if *version != self.version => Err(self.version_mismatch(*version)),
             Some(_) => Ok(()),

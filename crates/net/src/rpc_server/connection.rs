@@ -16,21 +16,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::{
-    IpcConnectionContextProto, RpcKindProto, RpcRequestHeaderProto,
+    IpcConnectionContextProto, RequestHeaderProto, RpcKindProto, RpcRequestHeaderProto,
     RpcRequestHeaderProtoOperationProto as Operation,
     RpcResponseHeaderProtoRpcErrorCodeProto as Code, RpcSaslProto, RpcSaslProtoSaslState,
 };
-use cairn_wire::rpc::{self, AuthProtocol, Preamble, Request};
+use cairn_wire::rpc::{self, AuthProtocol, Preamble, Request, UsualCall};
 use cairn_wire::{RemoteException, WireError};
+use prost::Message;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tracing::debug;
 
-use super::call::{Call, UserInfo};
-use super::respond::{Outbox, Responder, write_answers};
+use super::call::{Call, Name, UserInfo};
+use super::respond::{Caller, Identity, Outbox, Responder, ended, write_answers};
 use super::{RpcServerOptions, Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
 
+/// Methods that a connection knows by their bytes: clients call few in turn.
+const KNOWN_METHODS: usize = 8;
 /// How long a refused peer may go on sending before the socket is closed under it.
 const LINGER: Duration = Duration::from_millis(500);
 /// What an HTTP client gets. Source: Hadoop 3.5.0 `Server#RECEIVED_HTTP_REQ_RESPONSE`.
@@ -70,6 +73,7 @@ pub(super) async fn serve<S: Service>(
         shared,
         sasl: false,
         context: None,
+        methods: Vec::new(),
     };
     let writer = write_answers(&outbox, sink, write_timeout);
     tokio::pin!(writer);
@@ -104,6 +108,26 @@ struct Connection<S> {
     /// The client asked for SASL and has not been switched to SIMPLE yet.
     sasl: bool,
     context: Option<Context>,
+    /// Second headers of calls as they came, and as they are decoded.
+    methods: Vec<(Bytes, Method)>,
+}
+
+/// Which method of which protocol is called.
+#[derive(Clone)]
+struct Method {
+    protocol: Name,
+    name: Name,
+    version: u64,
+}
+
+impl From<RequestHeaderProto> for Method {
+    fn from(header: RequestHeaderProto) -> Method {
+        Method {
+            protocol: header.declaring_class_protocol_name.into(),
+            name: header.method_name.into(),
+            version: header.client_protocol_version,
+        }
+    }
 }
 
 impl<S: Service> Connection<S> {
@@ -190,6 +214,15 @@ impl<S: Service> Connection<S> {
     ///
     /// Source: Hadoop 3.5.0 `Server.Connection#processOneRpc`.
     fn take_frame(&mut self, frame: Bytes) -> Result<(), ConnectionError> {
+        if self.context.is_some()
+            && let Some(usual) = UsualCall::read(&frame)
+            && let Some(method) = self.method(frame.slice(usual.method.clone()))
+        {
+            let (call_id, retry_count) = (usual.call_id, usual.retry_count);
+            let to = Caller { call_id, retry_count, client_id: Identity::Usual(usual.client_id) };
+            let taken = self.begin(to, method, frame.slice(usual.body), None);
+            return taken.or_else(|error| self.refuse(call_id, retry_count, error));
+        }
         let request = match Request::decode(frame) {
             Ok(request) => request,
             Err(error) => {
@@ -290,9 +323,9 @@ impl<S: Service> Connection<S> {
 
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
     fn take_call(&mut self, mut request: Request) -> Result<(), RemoteException> {
-        let Some(context) = &self.context else {
+        if self.context.is_none() {
             return Err(invalid("Connection context not established"));
-        };
+        }
         match request.header.rpc_kind() {
             RpcKindProto::RpcProtocolBuffer => {}
             RpcKindProto::RpcBuiltin => {
@@ -303,41 +336,72 @@ impl<S: Service> Connection<S> {
             }
         }
         let mut header = std::mem::take(&mut request.header);
-        // Identities that are not 16 bytes long belong to clients without retries.
-        let client_id = header.client_id.as_slice().try_into().unwrap_or_default();
-        let id = (header.call_id, header.retry_count(), std::mem::take(&mut header.client_id));
-        let responder = Responder::new(Arc::clone(&self.outbox), id);
+        let (call_id, retry_count) = (header.call_id, header.retry_count());
+        let client_id = Identity::from(std::mem::take(&mut header.client_id));
+        let to = Caller { call_id, retry_count, client_id };
         let (method, body) = match request.split_call() {
             Ok(split) => split,
             Err(error) => {
                 let class = class::INVALID_PROTOCOL_BUFFER;
-                responder.answer_here(Err(RemoteException::new(class, error.to_string())));
+                self.outbox.answer(&to, Err(RemoteException::new(class, error.to_string())));
                 return Ok(());
             }
         };
+        self.begin(to, method.into(), body, header.caller_context.map(|context| context.context))
+    }
+
+    /// The second header of a call; those that were decoded last are known by their bytes.
+    fn method(&mut self, header: Bytes) -> Option<Method> {
+        if let Some((_, method)) = self.methods.iter().find(|(known, _)| *known == header) {
+            return Some(method.clone());
+        }
+        let method = Method::from(RequestHeaderProto::decode(&header[..]).ok()?);
+        if self.methods.len() == KNOWN_METHODS {
+            self.methods.remove(0);
+        }
+        // A copy, so as not to keep the frame.
+        self.methods.push((Bytes::copy_from_slice(&header), method.clone()));
+        Some(method)
+    }
+
+    /// Begins a call, and answers it if that takes no wait.
+    fn begin(
+        &mut self,
+        to: Caller,
+        method: Method,
+        body: Bytes,
+        caller_context: Option<String>,
+    ) -> Result<(), RemoteException> {
+        let Some(context) = &self.context else {
+            return Err(invalid("Connection context not established"));
+        };
         let call = Call {
-            protocol: method.declaring_class_protocol_name,
-            method: method.method_name,
-            version: method.client_protocol_version,
+            protocol: method.protocol,
+            method: method.name,
+            version: method.version,
             user: Arc::clone(&context.user),
-            client_id,
-            call_id: header.call_id,
-            retry_count: header.retry_count(),
+            // Identities that are not 16 bytes long belong to clients without retries.
+            client_id: <[u8; 16]>::try_from(&to.client_id[..]).unwrap_or_default(),
+            call_id: to.call_id,
+            retry_count: to.retry_count,
             peer: self.peer,
             body,
             connection_protocol: context.protocol.clone(),
-            caller_context: header.caller_context.map(|context| context.context),
+            caller_context,
         };
         let service = Arc::clone(&self.shared.service);
         match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
             Ok(Some(result)) => {
-                responder.answer_here(result);
+                self.outbox.answer(&to, result);
                 return Ok(());
             }
             Ok(None) => {}
-            // The responder tells the caller.
-            Err(_) => return Ok(()),
+            Err(_) => {
+                self.outbox.answer(&to, Err(ended()));
+                return Ok(());
+            }
         }
+        let responder = Responder::new(Arc::clone(&self.outbox), to);
         let mut call = Box::pin(async move { service.call(call).await });
         // Most calls wait for nothing: they need no task of their own.
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -348,6 +412,7 @@ impl<S: Service> Connection<S> {
                 responder.answer_here(result);
                 return Ok(());
             }
+            // The responder tells the caller.
             Err(_) => return Ok(()),
         }
         let mut stopped = self.shared.stopped.clone();

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -17,8 +17,46 @@ use cairn_wire::rpc;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Answers up to this size are gathered into one write.
+/// Answers up to this size are gathered into one chunk.
 const GATHER: usize = 64 << 10;
+/// A longer message is a chunk of its own.
+const LONG: usize = 16 << 10;
+/// Bytes of an answer before its message, without the client's identity.
+const HEAD_MAX: usize = 64;
+/// Chunks that are given to the system at a time.
+const CHUNKS: usize = 64;
+
+/// Who gets an answer.
+pub(super) struct Caller {
+    pub(super) call_id: i32,
+    pub(super) retry_count: i32,
+    pub(super) client_id: Identity,
+}
+
+/// A client's identity, which it gets back.
+pub(super) enum Identity {
+    /// One of the usual length.
+    Usual([u8; 16]),
+    /// Any other.
+    Other(Vec<u8>),
+}
+
+impl std::ops::Deref for Identity {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Identity::Usual(bytes) => bytes,
+            Identity::Other(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Vec<u8>> for Identity {
+    fn from(bytes: Vec<u8>) -> Identity {
+        bytes.try_into().map_or_else(Identity::Other, Identity::Usual)
+    }
+}
 
 /// Where the answers of one connection wait to be written.
 pub(super) struct Outbox {
@@ -43,14 +81,54 @@ struct Waiting {
     writer: Option<Waker>,
     /// Who reads, while that waits for room.
     reader: Option<Waker>,
+    /// A buffer that was written, for the next chunk.
+    spare: Vec<u8>,
 }
 
 impl Waiting {
-    fn push(&mut self, frame: Vec<u8>) {
-        match self.chunks.back_mut() {
-            Some(last) if last.len() + frame.len() <= GATHER => last.extend_from_slice(&frame),
-            _ => self.chunks.push_back(frame),
+    /// The chunk that has room for `len` more bytes.
+    fn chunk(&mut self, len: usize) -> &mut Vec<u8> {
+        let is_full = |last: &Vec<u8>| {
+            // A long message that is a chunk is not moved to where there is more room.
+            let is_moved = last.len() > LONG && last.capacity() - last.len() < len;
+            is_moved || last.len() + len > GATHER
+        };
+        if self.chunks.back().is_none_or(is_full) {
+            self.chunks.push_back(std::mem::take(&mut self.spare));
         }
+        let last = self.chunks.len() - 1;
+        &mut self.chunks[last]
+    }
+
+    fn push(&mut self, frame: Vec<u8>) {
+        self.chunk(frame.len()).extend_from_slice(&frame);
+    }
+
+    /// Adds the answer of a call.
+    fn answer(&mut self, to: &Caller, result: Result<Vec<u8>, RemoteException>) {
+        let (call_id, retry_count, client_id) = (to.call_id, to.retry_count, &*to.client_id);
+        let error = match result {
+            Ok(message) => {
+                let is_long = message.len() > LONG;
+                let len = HEAD_MAX + client_id.len() + if is_long { 0 } else { message.len() };
+                let chunk = self.chunk(len);
+                let put =
+                    rpc::put_success_head(call_id, retry_count, client_id, message.len(), chunk);
+                match put {
+                    // It is not copied once more.
+                    Some(()) if is_long => return self.chunks.push_back(message),
+                    Some(()) => return chunk.extend_from_slice(&message),
+                    None => RemoteException::with_code(
+                        class::RPC_SERVER,
+                        "The response is too long for a frame",
+                        Code::ErrorSerializingResponse,
+                    ),
+                }
+            }
+            Err(error) => error,
+        };
+        let header = rpc::error_header(call_id, retry_count, client_id, &error);
+        self.push(rpc::encode_response(&header, None).unwrap_or_default());
     }
 
     fn in_flight(&self) -> usize {
@@ -103,6 +181,13 @@ impl Outbox {
         self.waiting().is_closed = true;
     }
 
+    /// Answers a call that has begun and ended just now, in the task that the writer is a part of.
+    pub(super) fn answer(&self, to: &Caller, result: Result<Vec<u8>, RemoteException>) {
+        let mut waiting = self.waiting();
+        waiting.answer(to, result);
+        waiting.answered += 1;
+    }
+
     /// What is to be written next; nothing at the end.
     async fn next(&self) -> Option<VecDeque<Vec<u8>>> {
         poll_fn(|cx| {
@@ -121,8 +206,13 @@ impl Outbox {
     }
 
     /// What [`Outbox::next`] gave has been written.
-    fn note_written(&self) {
+    fn note_written(&self, mut chunks: VecDeque<Vec<u8>>) {
+        let spare = chunks.pop_front().filter(|chunk| chunk.capacity() <= GATHER);
         let mut waiting = self.waiting();
+        if let Some(mut spare) = spare {
+            spare.clear();
+            waiting.spare = spare;
+        }
         waiting.written = 0;
         let reader = waiting.reader.take();
         drop(waiting);
@@ -132,24 +222,25 @@ impl Outbox {
     }
 }
 
+/// What a caller is told whose call came to no end: its service panicked.
+pub(super) fn ended() -> RemoteException {
+    let message = "The call ended without an answer";
+    RemoteException::with_code(class::RPC_SERVER, message, Code::ErrorRpcServer)
+}
+
 /// The duty to answer one call. A call that is dropped unanswered (its service panicked) is
 /// answered with an exception.
 pub(super) struct Responder {
     outbox: Arc<Outbox>,
-    call_id: i32,
-    retry_count: i32,
-    client_id: Vec<u8>,
+    to: Caller,
     answered: bool,
 }
 
 impl Responder {
     /// For a call that begins; see [`Outbox::has_room`].
-    pub(super) fn new(
-        outbox: Arc<Outbox>,
-        (call_id, retry_count, client_id): (i32, i32, Vec<u8>),
-    ) -> Responder {
+    pub(super) fn new(outbox: Arc<Outbox>, to: Caller) -> Responder {
         outbox.waiting().running += 1;
-        Responder { outbox, call_id, retry_count, client_id, answered: false }
+        Responder { outbox, to, answered: false }
     }
 
     /// Answers in the task that the writer is a part of, which comes to it next.
@@ -158,37 +249,13 @@ impl Responder {
     }
 
     pub(super) fn answer(mut self, result: Result<Vec<u8>, RemoteException>) {
-        self.send(result);
-    }
-
-    fn send(&mut self, result: Result<Vec<u8>, RemoteException>) {
         self.queue(result, true);
     }
 
     fn queue(&mut self, result: Result<Vec<u8>, RemoteException>, wakes: bool) {
         self.answered = true;
-        let (call_id, retry_count, client_id) = (self.call_id, self.retry_count, &self.client_id);
-        let encoded = match &result {
-            Ok(message) => {
-                let header = rpc::success_header(call_id, retry_count, client_id);
-                rpc::encode_response(&header, Some(message))
-            }
-            Err(error) => {
-                let header = rpc::error_header(call_id, retry_count, client_id, error);
-                rpc::encode_response(&header, None)
-            }
-        };
-        let frame = encoded.unwrap_or_else(|| {
-            let error = RemoteException::with_code(
-                class::RPC_SERVER,
-                "The response is too long for a frame",
-                Code::ErrorSerializingResponse,
-            );
-            let header = rpc::error_header(call_id, retry_count, client_id, &error);
-            rpc::encode_response(&header, None).unwrap_or_default()
-        });
         let mut waiting = self.outbox.waiting();
-        waiting.push(frame);
+        waiting.answer(&self.to, result);
         waiting.running -= 1;
         waiting.answered += 1;
         let writer = if wakes { waiting.writer.take() } else { None };
@@ -202,10 +269,7 @@ impl Responder {
 impl Drop for Responder {
     fn drop(&mut self) {
         if !self.answered {
-            let message = "The call ended without an answer";
-            let error =
-                RemoteException::with_code(class::RPC_SERVER, message, Code::ErrorRpcServer);
-            self.send(Err(error));
+            self.queue(Err(ended()), true);
         }
     }
 }
@@ -217,25 +281,27 @@ pub(super) async fn write_answers(
     write_timeout: Duration,
 ) -> io::Result<()> {
     while let Some(chunks) = outbox.next().await {
-        for chunk in chunks {
-            write(&mut socket, &chunk, write_timeout).await?;
-        }
-        outbox.note_written();
+        let mut unwritten: Vec<IoSlice<'_>> = chunks.iter().map(|c| IoSlice::new(c)).collect();
+        write(&mut socket, &mut unwritten, write_timeout).await?;
+        outbox.note_written(chunks);
     }
     socket.shutdown().await
 }
 
-/// Writes all of `bytes`, giving up when none could be written for `patience`.
+/// Writes all of `parts`, giving up when nothing could be written for `patience`.
 async fn write(
     socket: &mut (impl AsyncWrite + Unpin),
-    mut bytes: &[u8],
+    mut parts: &mut [IoSlice<'_>],
     patience: Duration,
 ) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match timeout(patience, socket.write(bytes)).await {
+    // Empty ones at the front are none.
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        let some = parts.len().min(CHUNKS);
+        match timeout(patience, socket.write_vectored(&parts[..some])).await {
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             Ok(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(Ok(written)) => bytes = &bytes[written..],
+            Ok(Ok(written)) => IoSlice::advance_slices(&mut parts, written),
             Ok(Err(error)) => return Err(error),
         }
     }

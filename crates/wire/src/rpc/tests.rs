@@ -179,3 +179,67 @@ fn a_message_longer_than_its_frame_is_refused() {
     let error = take_delimited_bytes(&mut frame, "test").expect_err("4 GiB in one byte");
     assert_eq!(error.to_string(), "test: length 4294967295 is outside 0..=1");
 }
+
+#[test]
+fn usual_calls_are_read_as_messages_are() {
+    let method = RequestHeaderProto {
+        method_name: "getFileInfo".into(),
+        declaring_class_protocol_name: "p.Q".into(),
+        client_protocol_version: 1,
+    };
+    let request = GetFileInfoRequestProto { src: "/a".repeat(100) };
+    for (call_id, retry_count) in [(0, -1), (300, 0), (i32::MAX, 7)] {
+        let header = request_header(call_id, retry_count, &[0xbb; 16]);
+        let frame = &encode_request(&header, &method, &request)[4..];
+        let usual = UsualCall::read(frame).expect("a usual call");
+        assert_eq!((usual.call_id, usual.retry_count), (call_id, retry_count));
+        assert_eq!(usual.client_id, [0xbb; 16]);
+        assert_eq!(frame[usual.method.clone()], method.encode_to_vec());
+        assert_eq!(frame[usual.body.clone()], request.encode_to_vec());
+        for end in 0..frame.len() {
+            assert_eq!(UsualCall::read(&frame[..end]), None, "{end}");
+        }
+        let mut other = [frame, &[]].concat();
+        for at in 0..frame.len() {
+            for bit in 0..8 {
+                other[at] ^= 1 << bit;
+                // Whatever is read lies within the frame.
+                if let Some(usual) = UsualCall::read(&other) {
+                    assert!(other.get(usual.method).is_some() && other.get(usual.body).is_some());
+                }
+                other[at] ^= 1 << bit;
+            }
+        }
+    }
+    let unusual = [
+        request_header(-4, -1, &[0xbb; 16]),
+        request_header(1, 0, &[0xbb; 15]),
+        request_header(1, 0, &[]),
+        RpcRequestHeaderProto { state_id: Some(7), ..request_header(1, 0, &[0xbb; 16]) },
+        RpcRequestHeaderProto { rpc_op: Some(1), ..request_header(1, 0, &[0xbb; 16]) },
+        RpcRequestHeaderProto { rpc_kind: None, ..request_header(1, 0, &[0xbb; 16]) },
+    ];
+    for header in unusual {
+        assert_eq!(UsualCall::read(&encode_request(&header, &method, &request)[4..]), None);
+    }
+}
+
+#[test]
+fn heads_of_answers_are_put_as_messages_are() {
+    for (call_id, retry_count, id_len, message_len) in [
+        (0, -1, 16, 0),
+        (1, 0, 0, 1),
+        (200, 64, 16, 127),
+        (i32::MAX, i32::MAX, 200, 128),
+        (-1, -1, 3, 70_000),
+    ] {
+        let (client_id, message) = (vec![7; id_len], vec![9; message_len]);
+        let header = success_header(call_id, retry_count, &client_id);
+        let mut frame = b"before".to_vec();
+        put_success_head(call_id, retry_count, &client_id, message_len, &mut frame).expect("short");
+        frame.extend_from_slice(&message);
+        let expected = encode_response(&header, Some(&message)).expect("short");
+        assert_eq!(frame[6..], expected);
+    }
+    assert_eq!(put_success_head(1, 0, &[], i32::MAX as usize, &mut Vec::new()), None);
+}
