@@ -2,9 +2,7 @@
 
 use crate::connection::{Connection, whole};
 use crate::nodes::BLOCK_LEN;
-use bytes::Bytes;
 use cairn_wire::proto::hdfs as pb;
-use cairn_wire::rpc;
 
 /// Files of a folder.
 const FOLDER: u64 = 1000;
@@ -121,8 +119,15 @@ impl Op {
     }
 
     /// Puts the first call for `number`.
-    pub fn begin(&self, to: &mut Connection, protocol: &str, client: &str, number: u64, id: i32) {
-        let mut put = |method: &str, body: &dyn Body| body.put(to, id, protocol, method);
+    pub fn begin(
+        &self,
+        to: &mut Connection,
+        protocol: &'static str,
+        client: &str,
+        number: u64,
+        id: i32,
+    ) {
+        let mut put = |method: &'static str, body: &dyn Body| body.put(to, id, protocol, method);
         let any = scatter(number) % self.files;
         match self.kind {
             Kind::Base | Kind::Folders | Kind::Mkdirs => {
@@ -207,25 +212,21 @@ impl Op {
         }
     }
 
-    /// Takes an answer in; whether it was the last one.
-    pub fn answered(&self, step: &mut Step, mut message: Bytes) -> Result<bool, String> {
-        let wrong = |error: cairn_wire::WireError| error.to_string();
+    /// Takes an answer in; whether it was the last one. `message` is the message with its length before it.
+    pub fn answered(&self, step: &mut Step, message: &[u8]) -> Result<bool, String> {
         match (self.kind, std::mem::replace(step, Step::First)) {
             (Kind::Create | Kind::Write, Step::First) => {
-                let answer: pb::CreateResponseProto =
-                    rpc::take_delimited(&mut message, "create").map_err(wrong)?;
+                let answer: pb::CreateResponseProto = decoded(message)?;
                 *step = Step::Created(answer.fs.and_then(|fs| fs.file_id).unwrap_or(0));
                 Ok(false)
             }
             (Kind::Write, Step::Created(_)) => {
-                let answer: pb::AddBlockResponseProto =
-                    rpc::take_delimited(&mut message, "addBlock").map_err(wrong)?;
+                let answer: pb::AddBlockResponseProto = decoded(message)?;
                 *step = Step::Placed(Box::new(answer.block));
                 Ok(false)
             }
             (Kind::Create | Kind::Write, Step::Completing(block)) => {
-                let answer: pb::CompleteResponseProto =
-                    rpc::take_delimited(&mut message, "complete").map_err(wrong)?;
+                let answer: pb::CompleteResponseProto = decoded(message)?;
                 if !answer.result {
                     *step = Step::Incomplete(block);
                 }
@@ -240,15 +241,14 @@ impl Op {
                 _,
             ) => {
                 // All of these have one field, a flag.
-                let answer: pb::DeleteResponseProto =
-                    rpc::take_delimited(&mut message, "flag").map_err(wrong)?;
+                let answer: pb::DeleteResponseProto = decoded(message)?;
                 if answer.result { Ok(true) } else { Err("it was not done".to_string()) }
             }
-            (Kind::Status, _) => {
-                let answer: pb::GetFileInfoResponseProto =
-                    rpc::take_delimited(&mut message, "status").map_err(wrong)?;
-                if answer.fs.is_some() { Ok(true) } else { Err("nothing is there".to_string()) }
-            }
+            // All of these have one field, which is left out where nothing is there.
+            (Kind::Status | Kind::Open | Kind::List, _) => match message {
+                [] | [0, ..] => Err("nothing is there".to_string()),
+                _ => Ok(true),
+            },
             _ => Ok(true),
         }
     }
@@ -257,7 +257,7 @@ impl Op {
     pub fn go_on(
         &self,
         to: &mut Connection,
-        protocol: &str,
+        protocol: &'static str,
         client: &str,
         number: u64,
         id: i32,
@@ -284,13 +284,17 @@ impl Op {
     }
 }
 
+fn decoded<M: prost::Message + Default>(message: &[u8]) -> Result<M, String> {
+    M::decode_length_delimited(message).map_err(|error| error.to_string())
+}
+
 /// A request message of any kind.
 trait Body {
-    fn put(&self, to: &mut Connection, id: i32, protocol: &str, method: &str);
+    fn put(&self, to: &mut Connection, id: i32, protocol: &'static str, method: &'static str);
 }
 
 impl<M: prost::Message> Body for M {
-    fn put(&self, to: &mut Connection, id: i32, protocol: &str, method: &str) {
+    fn put(&self, to: &mut Connection, id: i32, protocol: &'static str, method: &'static str) {
         to.put(id, protocol, method, self);
     }
 }
