@@ -10,6 +10,11 @@ pub struct Lookup<'a>(pub &'a dyn StoreRead);
 
 /// A block of the namespace in the cluster's terms.
 pub fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
+    facts_as(block, Layout::from(redundancy))
+}
+
+/// As [`facts`], of a block that is kept in that way.
+pub fn facts_as(block: &Block, layout: Layout) -> BlockFacts {
     let state = match block.state {
         Written::UnderConstruction => BlockState::UnderConstruction,
         Written::UnderRecovery { .. }
@@ -18,7 +23,7 @@ pub fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
         Written::Committed => BlockState::Committed,
         Written::Complete => BlockState::Complete,
     };
-    BlockFacts { gs: block.gs, len: block.len, layout: Layout::from(redundancy), state }
+    BlockFacts { gs: block.gs, len: block.len, layout, state }
 }
 
 // A block that is said to be unknown is deleted by those who hold it: a store that cannot be read

@@ -12,22 +12,28 @@ mod identity;
 mod kept;
 mod key;
 mod layer;
+mod listings;
+mod records;
 mod view;
 
 pub use identity::{Identity, IdentityError};
 pub(crate) use view::Spent;
 
+use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
-use cairn_namespace::{Inode, InodeId, Settings};
+use cairn_namespace::{Block, Inode, InodeId, Settings};
+use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
 use gaps::WORTH;
 use kept::Kept;
 use layer::Layer;
+use listings::Listings;
+use records::Records;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition,
 };
 use std::cell::Cell;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use view::{Aside, FileState, View, scan_in};
@@ -37,6 +43,11 @@ type Bytes = &'static [u8];
 /// Key: [`APPLIED`]; value: the sequence number, 8 bytes, big endian.
 const JOURNAL: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("journal");
 const APPLIED: &[u8] = b"applied";
+
+/// Of the cache, what records of files may have; the rest is for pages of the store's file.
+const RECORDS_PART: usize = 2;
+/// The same for pages of directories.
+const LISTINGS_PART: usize = 8;
 
 fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
     TableDefinition::new(table.name())
@@ -61,7 +72,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens or creates the file. `cache_len` bounds redb's cache, in bytes.
+    /// Opens or creates the file. `cache_len` bounds what of it is kept in memory, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
         Store::open_through(path, cache_len, |file| file)
     }
@@ -74,7 +85,8 @@ impl Store {
     ) -> Result<Store, StoreError> {
         let (file, is_known) = CheckedFile::open(path).map_err(backend)?;
         let mut builder = Database::builder();
-        let builder = builder.set_cache_size(cache_len);
+        let (records_len, listings_len) = (cache_len / RECORDS_PART, cache_len / LISTINGS_PART);
+        let builder = builder.set_cache_size(cache_len - records_len - listings_len);
         let mut database = builder.create_with_backend(wrap(file)).map_err(backend)?;
         // What is known block by block is compared when it is read.
         if !is_known && !database.check_integrity().map_err(backend)? {
@@ -90,7 +102,13 @@ impl Store {
             applied: applied_in(&database)?,
             recent: Arc::default(),
             aside: None,
-            file: Arc::new(FileState { tables: open_tables(&database)?, kept: Kept::default() }),
+            file: Arc::new(FileState {
+                number: 0,
+                tables: open_tables(&database)?,
+                kept: Kept::default(),
+                records: Arc::new(Records::new(records_len)),
+                listings: Arc::new(Listings::new(listings_len)),
+            }),
         };
         Ok(Store { database, current: RwLock::new(Arc::new(view)), is_unread: is_known })
     }
@@ -197,9 +215,15 @@ impl Store {
         let view = self.view();
         let Some(Aside { layer, applied }) = &view.aside else { return Ok(None) };
         write_file(&self.database, Some(*applied), layer)?;
+        let number = view.file.number + 1;
+        view.file.records.advance(number, layer);
+        view.file.listings.advance(number, layer);
         let file = Arc::new(FileState {
+            number,
             tables: open_tables(&self.database)?,
             kept: view.file.kept.after(layer),
+            records: Arc::clone(&view.file.records),
+            listings: Arc::clone(&view.file.listings),
         });
         self.update(|view| View { recent: view.recent.clone(), aside: None, file, ..*view });
         Ok(Some(Spent(Arc::clone(layer))))
@@ -281,6 +305,23 @@ impl StoreRead for Batch {
         self.view.child(parent, name, self.group)
     }
 
+    fn look_up(
+        &self,
+        parent: InodeId,
+        name: &str,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> cairn_namespace::Result<bool> {
+        self.view.look_up(parent, name, self.group, look)
+    }
+
+    fn first_block(&self, file: InodeId) -> cairn_namespace::Result<(u64, Block)> {
+        self.view.first_block(file, self.group)
+    }
+
+    fn policy(&self, id: PolicyId) -> cairn_namespace::Result<Arc<Policy>> {
+        self.view.policy(id, self.group)
+    }
+
     fn settings(&self) -> cairn_namespace::Result<Arc<Settings>> {
         self.view.settings(self.group)
     }
@@ -337,6 +378,26 @@ impl StoreTxn for Batch {
 /// Keep it briefly: the store cannot reuse space that a snapshot still sees.
 pub struct Snapshot(Arc<View>);
 
+impl Snapshot {
+    /// The page of a directory that was kept under this key, if it is still as this shows it.
+    pub(crate) fn listing(&self, key: &[u8]) -> Option<Arc<[u8]>> {
+        let file = &self.0.file;
+        file.listings.page(file.number, self.0.layers(), key)
+    }
+
+    /// Keeps an encoded page of a directory whose inodes are among those of `shown.1`. The key has to have all that it
+    /// depends on besides them, the directory's names, snapshottable directories and policies.
+    pub(crate) fn keep_listing(
+        &self,
+        key: Vec<u8>,
+        shown: (InodeId, RangeInclusive<InodeId>),
+        bytes: &[u8],
+    ) {
+        let file = &self.0.file;
+        file.listings.keep(file.number, self.0.layers(), key, shown, bytes);
+    }
+}
+
 impl StoreRead for Snapshot {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.0.get(table, key, self.0.group)
@@ -357,6 +418,23 @@ impl StoreRead for Snapshot {
 
     fn child(&self, parent: InodeId, name: &str) -> cairn_namespace::Result<Option<Arc<Inode>>> {
         self.0.child(parent, name, self.0.group)
+    }
+
+    fn look_up(
+        &self,
+        parent: InodeId,
+        name: &str,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> cairn_namespace::Result<bool> {
+        self.0.look_up(parent, name, self.0.group, look)
+    }
+
+    fn first_block(&self, file: InodeId) -> cairn_namespace::Result<(u64, Block)> {
+        self.0.first_block(file, self.0.group)
+    }
+
+    fn policy(&self, id: PolicyId) -> cairn_namespace::Result<Arc<Policy>> {
+        self.0.policy(id, self.0.group)
     }
 
     fn settings(&self) -> cairn_namespace::Result<Arc<Settings>> {

@@ -3,7 +3,7 @@
 //! Table `block`: id (sign bit flipped, big endian) -> [`Block`]. Table `file-block`: inode id, position
 //! (4 bytes) -> offset in the file and block id. Where replicas are is not known here.
 
-use crate::encoding::{encode_enum, encode_struct, from_record, to_record};
+use crate::encoding::{Decode, Decoder, encode_enum, encode_struct, from_record, to_record};
 use crate::error::Result;
 use crate::inode::{File, Inode, InodeId};
 use crate::store::{StoreError, StoreRead, StoreTxn, Table};
@@ -150,7 +150,7 @@ pub fn key(id: BlockId) -> [u8; 8] {
 }
 
 /// The block with that id; an internal block's id finds its group.
-pub fn get(store: &dyn StoreRead, id: BlockId) -> Result<Option<Block>> {
+pub fn get(store: &(impl StoreRead + ?Sized), id: BlockId) -> Result<Option<Block>> {
     match store.get(Table::Block, &key(id.group()))? {
         Some(bytes) => Ok(Some(from_record(VERSION, &bytes)?)),
         None => Ok(None),
@@ -172,6 +172,14 @@ pub fn decode(bytes: &[u8]) -> Result<Block> {
     Ok(from_record(VERSION, bytes)?)
 }
 
+/// The file of a block's record.
+pub fn file_in(record: &[u8]) -> Result<InodeId> {
+    let mut input = Decoder::new(record);
+    input.byte()?;
+    <(BlockId, (GenerationStamp, u64))>::decode(&mut input)?;
+    Ok(InodeId::decode(&mut input)?)
+}
+
 /// An entry of the `file-block` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -183,7 +191,8 @@ pub struct Position {
 
 encode_struct!(Position { offset, id });
 
-pub(crate) fn position_key(file: InodeId, index: u32) -> Vec<u8> {
+/// Where the entry at `index` of a file is found.
+pub fn position_key(file: InodeId, index: u32) -> Vec<u8> {
     [&file.key()[..], &index.to_be_bytes()].concat()
 }
 
@@ -193,12 +202,12 @@ pub(crate) fn index_of(key: &[u8]) -> Option<u32> {
 }
 
 /// Reads an entry's record.
-pub(crate) fn position_from(bytes: &[u8]) -> Result<Position> {
+pub fn position_from(bytes: &[u8]) -> Result<Position> {
     Ok(from_record(VERSION, bytes)?)
 }
 
 /// The entry at `index` of a file, which must exist.
-pub fn position(store: &dyn StoreRead, file: InodeId, index: u32) -> Result<Position> {
+pub fn position(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<Position> {
     let bytes = store.get(Table::FileBlock, &position_key(file, index))?.ok_or_else(|| {
         StoreError::Corrupt { what: "file", reason: format!("inode {file} has no block {index}") }
     })?;
@@ -221,7 +230,7 @@ pub fn delete_position(store: &mut dyn StoreTxn, file: InodeId, index: u32) -> R
 }
 
 /// The block at `index` of a file with its offset; the block must exist.
-pub fn at(store: &dyn StoreRead, file: InodeId, index: u32) -> Result<(u64, Block)> {
+pub fn at(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<(u64, Block)> {
     let position = position(store, file, index)?;
     let block = get(store, position.id)?.ok_or_else(|| StoreError::Corrupt {
         what: "file",

@@ -332,6 +332,23 @@ pub struct InodeRef<'a> {
     pub kind: Kind,
 }
 
+impl<'a> From<&'a Inode> for InodeRef<'a> {
+    fn from(inode: &'a Inode) -> InodeRef<'a> {
+        InodeRef {
+            id: inode.id,
+            name: &inode.name,
+            owner: &inode.owner,
+            group: &inode.group,
+            mode: inode.mode,
+            has_acl: !inode.acl.is_empty(),
+            mtime: inode.mtime,
+            atime: inode.atime,
+            storage_policy: inode.storage_policy,
+            kind: inode.kind.clone(),
+        }
+    }
+}
+
 impl<'a> InodeRef<'a> {
     /// Reads a record.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<InodeRef<'a>> {
@@ -422,6 +439,15 @@ pub fn delete(store: &mut dyn StoreTxn, id: InodeId) -> Result<()> {
 /// Where the child of a name is found.
 pub fn child_key(parent: InodeId, name: &str) -> Vec<u8> {
     [&parent.key()[..], name.as_bytes()].concat()
+}
+
+/// Where the inode of a record is found by its name.
+pub fn child_key_in(record: &[u8]) -> Result<Vec<u8>> {
+    let mut input = Decoder::new(record);
+    input.byte()?;
+    InodeId::decode(&mut input)?;
+    let parent = InodeId::decode(&mut input)?;
+    Ok(child_key(parent, input.text()?))
 }
 
 /// What the child at an entry is, beside its id, so that a walk over directories need not read files. Entries of

@@ -130,6 +130,9 @@ pub fn is_below(path: &str, ancestor: &str) -> bool {
         || path.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('/'))
 }
 
+/// The first name of all reserved ones.
+pub(crate) const RESERVED: &str = ".reserved";
+
 /// Whether the path lies in the namespace's own corner, `/.reserved`.
 pub fn is_reserved(path: &str) -> bool {
     path.strip_prefix("/.reserved").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -176,7 +179,7 @@ pub(crate) fn split(path: &str) -> Result<Vec<String>> {
 ///
 /// Source: Hadoop 3.5.0 `FSDirectory#resolveComponents`, `#resolveDotInodesPath`.
 fn resolve_reserved(store: &dyn StoreRead, names: Vec<String>) -> Result<Vec<String>> {
-    if names.first().is_none_or(|name| name != ".reserved") {
+    if names.first().is_none_or(|name| name != RESERVED) {
         return Ok(names);
     }
     let rest = |count: usize| names[count..].to_vec();

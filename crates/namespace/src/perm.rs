@@ -5,7 +5,7 @@
 use crate::acl::{self, AclKind};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode};
+use crate::inode::{self, Inode, InodeRef};
 use crate::path::{self, Resolved};
 use crate::settings::Settings;
 use crate::store::StoreRead;
@@ -94,14 +94,19 @@ fn allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
     if !acl::access(&inode.acl).is_empty() {
         return list_allows(caller, inode, access);
     }
-    let shift = if caller.user == inode.owner {
+    class_allows(caller, (&inode.owner, &inode.group, inode.mode), access)
+}
+
+/// As [`allows`], by the bits of the class that the caller is in.
+fn class_allows(caller: &Caller, (owner, group, mode): (&str, &str, u16), access: Access) -> bool {
+    let shift = if caller.user == owner {
         6
-    } else if caller.groups.contains(&inode.group) {
+    } else if caller.groups.iter().any(|one| one == group) {
         3
     } else {
         0
     };
-    (inode.mode >> shift) & access.0 == access.0
+    (mode >> shift) & access.0 == access.0
 }
 
 /// As [`allows`], by an access control list. The mode's group bits are its mask.
@@ -131,6 +136,17 @@ fn list_allows(caller: &Caller, inode: &Inode, access: Access) -> bool {
         }
     }
     !is_member && grants(inode.mode)
+}
+
+/// Whether a caller may pass through a directory.
+pub(crate) fn may_pass(settings: &Settings, caller: &Caller, directory: &Inode) -> bool {
+    !is_bound(settings, caller) || allows(caller, directory, Access::EXECUTE)
+}
+
+/// Whether the mode of an inode lets a caller read it; not if that is for an access control list to say.
+pub(crate) fn mode_lets_read(settings: &Settings, caller: &Caller, inode: &InodeRef<'_>) -> bool {
+    let allows = || class_allows(caller, (inode.owner, inode.group, inode.mode), Access::READ);
+    !is_bound(settings, caller) || (!inode.has_acl && allows())
 }
 
 fn describe(caller: &Caller, at: &Resolved, index: usize, access: Access) -> String {

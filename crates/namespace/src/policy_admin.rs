@@ -15,6 +15,7 @@ use crate::settings::Settings;
 use crate::store::{StoreError, StoreRead, StoreTxn, Table};
 use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Redundancy, Schema};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 const VERSION: u8 = 1;
 
@@ -89,13 +90,23 @@ pub fn all(store: &dyn StoreRead) -> Result<Vec<PolicyInfo>> {
 
 /// The policy with that id, which a file or directory has.
 pub fn by_id(store: &dyn StoreRead, id: PolicyId) -> Result<Policy> {
+    store.policy(id).map(Arc::unwrap_or_clone)
+}
+
+/// The policy with that id as it is recorded.
+pub(crate) fn read(store: &(impl StoreRead + ?Sized), id: PolicyId) -> Result<Arc<Policy>> {
     match store.get(Table::Policy, &[id.0])? {
-        Some(bytes) => Ok(from_record::<PolicyInfo>(VERSION, &bytes)?.policy),
+        Some(bytes) => from_bytes(&bytes),
         None => Err(NamespaceError::Store(StoreError::Corrupt {
             what: "reference",
             reason: format!("there is no policy {}", id.0),
         })),
     }
+}
+
+/// The policy of a record.
+pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Policy>> {
+    Ok(Arc::new(from_record::<PolicyInfo>(VERSION, bytes)?.policy))
 }
 
 /// Writes a policy and its state.
@@ -134,15 +145,16 @@ pub fn enabled(store: &dyn StoreRead, name: &str) -> Result<PolicyId> {
 
 /// The policy that a new file below `at` gets, or that `at` itself has; `None` means replicas.
 pub fn effective(store: &dyn StoreRead, at: &Resolved) -> Result<Option<Policy>> {
-    match effective_id(at) {
+    match effective_id(&at.chain) {
         Some(id) if id != PolicyId::REPLICATION => by_id(store, id).map(Some),
         _ => Ok(None),
     }
 }
 
-/// As [`effective`], with `PolicyId::REPLICATION` for a directory that says so.
-pub fn effective_id(at: &Resolved) -> Option<PolicyId> {
-    for inode in at.chain.iter().rev() {
+/// As [`effective`] for the last inode of a chain from the root, with `PolicyId::REPLICATION` for a directory that
+/// says so.
+pub fn effective_id(chain: &[Arc<Inode>]) -> Option<PolicyId> {
+    for inode in chain.iter().rev() {
         if let Some(file) = inode.file() {
             return match file.redundancy {
                 FileRedundancy::Striped(id) => Some(id),

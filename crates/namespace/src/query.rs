@@ -3,6 +3,7 @@
 //! Where a path is asked for, the caller's permissions are checked as Hadoop does.
 
 mod blocks;
+mod direct;
 mod page;
 mod summary;
 
@@ -30,7 +31,8 @@ pub use blocks::{
     file_blocks_at, file_of_block, get_block, get_blocks, incomplete_blocks, plan_add_block,
     storage_policy_of_block,
 };
-pub use page::{Entry, Page, visit_listing};
+pub use direct::{SmallFile, visit_file_info, visit_small_file};
+pub use page::{Entry, OpenDirectory, Opened, Page, open_directory, visit_listing};
 pub use summary::{ContentSummary, content_summary, quota_usage};
 
 /// Whether a call that may be carried out only once has an outcome already, which it gets when it comes again.

@@ -8,9 +8,12 @@ pub mod conformance;
 pub mod memory;
 mod overlay;
 
+use crate::block::{self, Block};
 use crate::error::Result as Found;
-use crate::inode::{self, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId, InodeRef};
+use crate::policy_admin;
 use crate::settings::{self, Settings};
+use cairn_stripe::{Policy, PolicyId};
 pub use overlay::{Changes, Overlay};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -139,6 +142,31 @@ pub trait StoreRead {
     /// The inode of that name in a directory. A backend may know the way to directories.
     fn child(&self, parent: InodeId, name: &str) -> Found<Option<Arc<Inode>>> {
         inode::read_child(self, parent, name)
+    }
+
+    /// Hands the inode of that name in a directory to `look`, if there is one, and says whether there is. A backend may
+    /// keep records of files.
+    fn look_up(
+        &self,
+        parent: InodeId,
+        name: &str,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> Found<bool> {
+        let found = self.child(parent, name)?;
+        if let Some(inode) = &found {
+            look(&InodeRef::from(&**inode));
+        }
+        Ok(found.is_some())
+    }
+
+    /// The first block of a file that has one, with its place in the file.
+    fn first_block(&self, file: InodeId) -> Found<(u64, Block)> {
+        block::at(self, file, 0)
+    }
+
+    /// The policy with that id, which a file or directory has. Nothing of it ever changes but its state.
+    fn policy(&self, id: PolicyId) -> Found<Arc<Policy>> {
+        policy_admin::read(self, id)
     }
 
     /// The settings in force, which each call asks for.

@@ -3,7 +3,9 @@
 use crate::node::NodeHandle;
 use crate::storage::StorageHandle;
 use cairn_stripe::geometry::Geometry;
-use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy, StoragePolicy, UnitIndex};
+use cairn_stripe::{
+    BlockId, GenerationStamp, Policy, PolicyId, Redundancy, StoragePolicy, UnitIndex,
+};
 
 /// How a block is kept, without the names that a policy carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +32,18 @@ impl From<&Redundancy> for Layout {
     fn from(redundancy: &Redundancy) -> Layout {
         match redundancy {
             Redundancy::Replicated(copies) => Layout::Replicated { copies: *copies },
-            Redundancy::Striped(policy) => Layout::Striped {
-                policy: policy.id,
-                k: policy.schema.k,
-                m: policy.schema.m,
-                cell_len: policy.cell_len,
-            },
+            Redundancy::Striped(policy) => Layout::from(policy),
+        }
+    }
+}
+
+impl From<&Policy> for Layout {
+    fn from(policy: &Policy) -> Layout {
+        Layout::Striped {
+            policy: policy.id,
+            k: policy.schema.k,
+            m: policy.schema.m,
+            cell_len: policy.cell_len,
         }
     }
 }

@@ -14,28 +14,34 @@ pub struct Reader<'a> {
     pub rack: Option<&'a str>,
 }
 
+impl Reader<'_> {
+    fn is_on(&self, node: &DataNode) -> bool {
+        !self.host.is_empty() && (self.host == node.address.ip || self.host == node.address.host)
+    }
+}
+
 /// Steps between two places of a network: 0 on one host, 2 within a rack, more across racks.
 ///
 /// Source: Hadoop 3.5.0 `NetworkTopology#getDistance`.
 pub fn rack_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('/').collect(), b.split('/').collect());
-    let common = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    2 + (a.len() - common) + (b.len() - common)
+    let common = a.split('/').zip(b.split('/')).take_while(|(x, y)| x == y).count();
+    2 + (a.split('/').count() - common) + (b.split('/').count() - common)
 }
 
 impl Cluster {
     /// Distance from a reader to a node.
     pub fn distance(&self, reader: &Reader<'_>, node: &DataNode) -> usize {
-        let same_host = !reader.host.is_empty()
-            && (reader.host == node.address.ip || reader.host == node.address.host);
-        if same_host {
+        if reader.is_on(node) {
             return 0;
         }
-        let rack = reader.rack.or_else(|| {
+        self.rack_of(reader).map_or(usize::MAX, |rack| rack_distance(rack, &node.rack))
+    }
+
+    fn rack_of<'a>(&'a self, reader: &Reader<'a>) -> Option<&'a str> {
+        reader.rack.or_else(|| {
             let mut local = self.nodes_on_host(reader.host).filter(|_| !reader.host.is_empty());
             local.next().map(|node| node.rack.as_str())
-        });
-        rack.map_or(usize::MAX, |rack| rack_distance(rack, &node.rack))
+        })
     }
 
     /// Sorts places for a reader: nearest first, equally near ones shuffled; then stale nodes, then
@@ -51,6 +57,14 @@ impl Cluster {
         dice: Dice<'_>,
     ) {
         use crate::node::AdminState::{Decommissioned, EnteringMaintenance, InMaintenance};
+        // Looked up for those only who are not on a host of one of the places, and once.
+        let mut found = None;
+        let mut distance = |node: &DataNode| match reader.is_on(node) {
+            true => 0,
+            false => found
+                .get_or_insert_with(|| self.rack_of(reader))
+                .map_or(usize::MAX, |rack| rack_distance(rack, &node.rack)),
+        };
         locations.sort_by_cached_key(|location| {
             let node = self.node(location.node);
             let last = match node.admin {
@@ -60,7 +74,7 @@ impl Cluster {
                 _ if self.config().avoid_stale_for_read && self.is_stale(node, now) => 1,
                 _ => 0,
             };
-            (last, self.distance(reader, node), dice())
+            (last, distance(node), dice())
         });
     }
 }

@@ -105,7 +105,8 @@ pub fn leaving(uuid: &str, told: &LeavingNode) -> pb::LeavingDatanodeProto {
     }
 }
 
-fn admin_state(state: AdminState) -> i32 {
+/// What an administrator has done with a DataNode, as its number.
+pub fn admin_state(state: AdminState) -> i32 {
     let state = match state {
         AdminState::InService => pb::DatanodeInfoProtoAdminState::Normal,
         AdminState::DecommissionInProgress => {

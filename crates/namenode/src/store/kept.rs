@@ -1,19 +1,19 @@
-//! Directories of the store's file as they are decoded, and the way to them; and the files that were asked for last.
+//! Directories of the store's file as they are decoded, and the way to them; settings and policies.
 //!
-//! Each path leads through some directories, so that they are asked for all the time. Who asks for a file's status
-//! often asks next where its blocks are. What is kept belongs to one state of the file and is never wrong; the next
-//! state takes over what has not changed.
+//! Each path leads through some directories, so that they are asked for all the time. What is kept belongs to one state
+//! of the file and is never wrong; the next state takes over what has not changed.
 
 use super::key::Key;
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{Inode, InodeId, Settings};
+use cairn_stripe::{Policy, PolicyId};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Parts with a lock of their own.
 const PARTS: usize = 16;
-/// Directories of a part, and as many files; one that is full is emptied.
+/// Directories of a part; one that is full is emptied.
 const PART_MAX: usize = 2048;
 
 #[derive(Debug, Default)]
@@ -21,8 +21,6 @@ struct Part {
     inodes: HashMap<InodeId, Arc<Inode>>,
     /// By their keys in the table.
     children: HashMap<Key, InodeId>,
-    /// Likewise.
-    files: HashMap<Key, Arc<Inode>>,
 }
 
 /// What is kept of one state of the file.
@@ -30,6 +28,7 @@ struct Part {
 pub(super) struct Kept {
     parts: [RwLock<Part>; PARTS],
     settings: OnceLock<Arc<Settings>>,
+    policies: RwLock<HashMap<PolicyId, Arc<Policy>>>,
 }
 
 impl Kept {
@@ -48,9 +47,6 @@ impl Kept {
             let is_linked = |key: &Key| !layer.has(Table::Child, key.as_slice());
             let children = old.children.iter().filter(|(key, _)| is_linked(key));
             new.children = children.map(|(key, id)| (key.clone(), *id)).collect();
-            let is_same = |file: &Inode| !layer.has(Table::Inode, &file.id.key());
-            let files = old.files.iter().filter(|(key, file)| is_linked(key) && is_same(file));
-            new.files = files.map(|(key, file)| (key.clone(), Arc::clone(file))).collect();
         }
         kept
     }
@@ -87,19 +83,13 @@ impl Kept {
         part.children.insert(Key::from(key), child);
     }
 
-    /// The file at `key`, which begins with the parent's id.
-    pub(super) fn file(&self, parent: InodeId, key: &[u8]) -> Option<Arc<Inode>> {
-        let part = self.part(parent).read().unwrap_or_else(PoisonError::into_inner);
-        part.files.get(key).cloned()
+    pub(super) fn policy(&self, id: PolicyId) -> Option<Arc<Policy>> {
+        self.policies.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    /// Keeps a file, which must be as the store's file has it.
-    pub(super) fn add_file(&self, parent: InodeId, key: &[u8], file: &Arc<Inode>) {
-        let mut part = self.part(parent).write().unwrap_or_else(PoisonError::into_inner);
-        if part.files.len() >= PART_MAX {
-            part.files.clear();
-        }
-        part.files.insert(Key::from(key), Arc::clone(file));
+    pub(super) fn add_policy(&self, policy: &Arc<Policy>) {
+        let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
+        policies.insert(policy.id, Arc::clone(policy));
     }
 
     pub(super) fn settings(&self) -> Option<Arc<Settings>> {

@@ -28,12 +28,22 @@ impl Key {
 
 impl From<&[u8]> for Key {
     fn from(key: &[u8]) -> Key {
-        if key.len() > SHORT_MAX {
-            return Key::Long(key.into());
-        }
+        Key::from([key, &[]])
+    }
+}
+
+impl From<[&[u8]; 2]> for Key {
+    fn from([first, rest]: [&[u8]; 2]) -> Key {
+        let len = first.len() + rest.len();
         let mut bytes = [0; SHORT_MAX];
-        bytes[..key.len()].copy_from_slice(key);
-        Key::Short(key.len() as u8, bytes)
+        match bytes.get_mut(..len) {
+            None => Key::Long([first, rest].concat().into()),
+            Some(place) => {
+                place[..first.len()].copy_from_slice(first);
+                place[first.len()..].copy_from_slice(rest);
+                Key::Short(len as u8, bytes)
+            }
+        }
     }
 }
 

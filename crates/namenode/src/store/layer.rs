@@ -9,7 +9,7 @@ use super::key::Key;
 use cairn_namespace::store::Table;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -72,6 +72,20 @@ impl Layer {
     /// Whether there is anything about `key`.
     pub(super) fn has(&self, table: Table, key: &[u8]) -> bool {
         self.records(table).contains_key(key)
+    }
+
+    /// Whether there is anything about a key in `keys`.
+    pub(super) fn has_any(&self, table: Table, keys: RangeInclusive<&[u8]>) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let keys = (Bound::Included(*keys.start()), Bound::Included(*keys.end()));
+        self.records(table).range::<[u8], _>(keys).next().is_some()
+    }
+
+    /// Whether there is anything about the table.
+    pub(super) fn has_some(&self, table: Table) -> bool {
+        !self.is_empty() && !self.records(table).is_empty()
     }
 
     /// What `look` makes of the value at `key` as of `group`; none if nothing is known here.

@@ -227,3 +227,162 @@ fn layer_and_file_are_one_store() {
         }
     }
 }
+
+/// Records of files, their blocks and pages of directories that are kept are those of the state that is read, whatever
+/// is changed, moved or removed, and whenever the file is written.
+#[test]
+fn records_and_pages_are_those_of_the_state_that_is_read() {
+    use cairn_namespace::block::{self, Block, BlockState, Position};
+    use cairn_stripe::{BlockId, GenerationStamp};
+
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let mut model = MemoryStore::new();
+    let mut seen: Vec<(Snapshot, MemoryStore)> = Vec::new();
+    let mut state = 9_u64;
+    let mut dice = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let directories = [InodeId(20), InodeId(21)];
+    let name = |number: u64| format!("name-{number}-{}", "x".repeat(number as usize * 3));
+    fn find(store: &dyn StoreRead, parent: InodeId, name: &str) -> Option<Inode> {
+        inode::child(store, parent, name).unwrap().map(|id| inode::expect(store, id).unwrap())
+    }
+    fn page(store: &dyn StoreRead, parent: InodeId) -> Option<(Vec<u8>, [InodeId; 2])> {
+        let ids = inode::children(store, parent, None, 100).unwrap();
+        let shown = ids.iter().map(|id| inode::expect(store, *id).unwrap());
+        let bytes = shown.flat_map(|i| [i.id.0.to_be_bytes(), i.mtime.to_be_bytes()].concat());
+        Some((bytes.collect(), [*ids.iter().min()?, *ids.iter().max()?]))
+    }
+    let (mut hits, mut next_id) = (0, 1000);
+    for round in 1..1500_u64 {
+        let mut batch = store.begin(round);
+        for _ in 0..dice(4) {
+            let (parent, number) = (directories[dice(2) as usize], name(dice(12)));
+            let found = find(&model, parent, &number);
+            let both: [&mut dyn StoreTxn; 2] = [&mut batch, &mut model];
+            let (what, to) = (dice(5), (directories[dice(2) as usize], name(20 + dice(12))));
+            for txn in both {
+                match (&found, what) {
+                    (None, _) => {
+                        let id = InodeId(next_id);
+                        let file = inode::File {
+                            redundancy: inode::FileRedundancy::Replicated(3),
+                            block_size: 1 << 20,
+                            block_count: 1,
+                            len: 0,
+                            writer: None,
+                        };
+                        let new = Inode {
+                            id,
+                            parent,
+                            name: number.clone(),
+                            owner: "o".to_string(),
+                            group: "g".to_string(),
+                            mode: 0o644,
+                            acl: Vec::new(),
+                            mtime: round,
+                            atime: 0,
+                            storage_policy: 0,
+                            kind: inode::Kind::File(file),
+                        };
+                        let block = Block {
+                            id: BlockId(id.0 as i64),
+                            gs: GenerationStamp(1),
+                            len: round,
+                            file: id,
+                            index: 0,
+                            state: BlockState::Complete,
+                            unit_crcs: vec![Some(7)],
+                        };
+                        inode::put(txn, &new).unwrap();
+                        inode::link(txn, &new).unwrap();
+                        block::put(txn, &block).unwrap();
+                        let position = Position { offset: 0, id: block.id };
+                        block::put_position(txn, id, 0, position).unwrap();
+                    }
+                    (Some(file), 0) => {
+                        inode::unlink(txn, parent, &number).unwrap();
+                        inode::delete(txn, file.id).unwrap();
+                        block::delete_position(txn, file.id, 0).unwrap();
+                        block::delete(txn, BlockId(file.id.0 as i64)).unwrap();
+                    }
+                    (Some(file), 1) => {
+                        inode::put(txn, &Inode { mtime: round, ..file.clone() }).unwrap();
+                    }
+                    (Some(file), 2) => {
+                        let (_, block) = block::at(txn, file.id, 0).unwrap();
+                        block::put(txn, &Block { len: round, ..block }).unwrap();
+                    }
+                    (Some(file), _) => {
+                        if find(txn, to.0, &to.1).is_none() {
+                            inode::unlink(txn, parent, &number).unwrap();
+                            let (parent, name) = to.clone();
+                            let moved = Inode { parent, name, ..file.clone() };
+                            inode::put(txn, &moved).unwrap();
+                            inode::link(txn, &moved).unwrap();
+                        }
+                    }
+                }
+            }
+            next_id += 1;
+        }
+        store.commit(round, round);
+        match dice(12) {
+            0 => store.write_out().unwrap(),
+            1 | 2 => store.set_aside(),
+            3 | 4 => assert!(store.write_aside().is_ok()),
+            _ => {}
+        }
+        seen.push((store.snapshot(), model.clone()));
+        if seen.len() > 6 {
+            seen.remove(dice(6) as usize);
+        }
+        for (snapshot, model) in &seen {
+            let (parent, name) = (directories[dice(2) as usize], name(dice(32)));
+            let known = find(model, parent, &name);
+            for _ in 0..2 {
+                let mut shown = None;
+                let is_there = snapshot
+                    .look_up(parent, &name, &mut |inode| shown = Some((inode.id, inode.mtime)))
+                    .unwrap();
+                assert_eq!(is_there, shown.is_some());
+                assert_eq!(shown, known.as_ref().map(|file| (file.id, file.mtime)));
+                assert_eq!(snapshot.child(parent, &name).unwrap().as_deref(), known.as_ref());
+                if let Some(file) = &known {
+                    let told = snapshot.first_block(file.id).unwrap();
+                    assert_eq!(told, block::at(model, file.id, 0).unwrap());
+                }
+            }
+            let Some((bytes, [first, last])) = page(model, parent) else { continue };
+            let key = parent.key().to_vec();
+            match snapshot.listing(&key) {
+                Some(kept) => {
+                    assert_eq!(*kept, bytes);
+                    hits += 1;
+                }
+                None => snapshot.keep_listing(key, (parent, first..=last), &bytes),
+            }
+        }
+    }
+    assert!(hits > 100, "{hits}");
+}
+
+/// What is kept has a bound, and what is asked for again and again stays.
+#[test]
+fn records_are_kept_within_their_bound() {
+    let records = Records::new(64 << 10);
+    let key = |number: u64| [&20_u64.to_be_bytes()[..], format!("f{number}").as_bytes()].concat();
+    let is_kept = |number: u64| records.file(0, &key(number), <[u8]>::len).is_some();
+    for number in 0..10_000 {
+        records.keep_file(0, &key(number), &[7; 80]);
+        // The part of each has room for more than these.
+        assert!((0..8.min(number)).all(is_kept), "{number}");
+    }
+    let kept = (0..10_000).filter(|number| is_kept(*number)).count();
+    assert!((64..(64 << 10) / 80).contains(&kept), "{kept}");
+    records.keep_file(0, b"a directory's id and a name", &[7; 60 << 10]);
+    assert_eq!(records.file(0, b"a directory's id and a name", |_| ()), None);
+}

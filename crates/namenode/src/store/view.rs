@@ -1,11 +1,16 @@
 //! The store as of one group: recent changes, those that are on their way to the file, and the file.
 
 use super::kept::Kept;
+use super::key::Key;
 use super::layer::Layer;
+use super::listings::Listings;
+use super::records::Records;
 use super::{Bytes, backend};
+use cairn_namespace::inode::InodeRef;
 use cairn_namespace::settings::{self, Settings};
 use cairn_namespace::store::{StoreError, Table, Visit};
-use cairn_namespace::{Inode, InodeId, inode};
+use cairn_namespace::{Block, Inode, InodeId, block, inode, policy_admin};
+use cairn_stripe::{Policy, PolicyId};
 use redb::{ReadOnlyTable, ReadableTable};
 use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
@@ -43,11 +48,22 @@ impl Spent {
 
 /// The file after a checkpoint.
 pub(super) struct FileState {
+    /// Later ones have greater numbers.
+    pub(super) number: u64,
     pub(super) tables: Box<[ReadOnlyTable<Bytes, Bytes>]>,
     pub(super) kept: Kept,
+    /// Those of all states.
+    pub(super) records: Arc<Records>,
+    /// The same.
+    pub(super) listings: Arc<Listings>,
 }
 
 impl View {
+    /// Layers of changes over the file.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Layer> {
+        [Some(&*self.recent), self.aside.as_ref().map(|aside| &*aside.layer)].into_iter().flatten()
+    }
+
     /// What `look` makes of a record that was changed since the file was written; none if it was not.
     fn with_changed<R>(
         &self,
@@ -115,15 +131,23 @@ impl View {
         name: &str,
         group: u64,
     ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
-        let key = inode::child_key(parent, name);
-        let changed = self.with_changed(Table::Child, &key, group, |value| {
-            value.map(inode::child_id).transpose()
-        });
-        match changed.transpose()? {
+        let key = Key::from([&parent.key()[..], name.as_bytes()]);
+        let key = key.as_slice();
+        match self.changed_child(key, group)? {
             Some(None) => Ok(None),
             Some(Some(id)) => Ok(Some(self.inode(id, group)?.ok_or_else(|| dangling(id))?)),
-            None => self.child_in_file(parent, &key, group),
+            None => self.child_in_file(parent, key, group),
         }
+    }
+
+    /// The child as it was changed since the file was written; none if it was not.
+    fn changed_child(
+        &self,
+        key: &[u8],
+        group: u64,
+    ) -> cairn_namespace::Result<Option<Option<InodeId>>> {
+        let found = |value: Option<&[u8]>| value.map(inode::child_id).transpose();
+        self.with_changed(Table::Child, key, group, found).transpose()
     }
 
     /// The child whose name the file has, as it is now.
@@ -133,29 +157,119 @@ impl View {
         key: &[u8],
         group: u64,
     ) -> cairn_namespace::Result<Option<Arc<Inode>>> {
-        let kept = &self.file.kept;
-        if let Some(file) = kept.file(parent, key) {
-            let found = self.changed_inode(file.id, group)?.unwrap_or(Some(file.clone()));
-            return Ok(Some(found.ok_or_else(|| dangling(file.id))?));
-        }
-        if let Some(id) = kept.child(parent, key) {
+        let file = &self.file;
+        if let Some(id) = file.kept.child(parent, key) {
             return Ok(Some(self.inode(id, group)?.ok_or_else(|| dangling(id))?));
         }
-        let found = self.file.get(Table::Child, key, inode::child_id)?.transpose()?;
+        if let Some(kept) = file.records.file(file.number, key, inode::from_bytes) {
+            let kept = kept?;
+            let id = kept.id;
+            let found = self.changed_inode(id, group)?.unwrap_or_else(|| Some(Arc::new(kept)));
+            return Ok(Some(found.ok_or_else(|| dangling(id))?));
+        }
+        let found = file.get(Table::Child, key, inode::child_id)?.transpose()?;
         let Some(id) = found else { return Ok(None) };
-        let changed = self.changed_inode(id, group)?;
-        let is_changed = changed.is_some();
-        let found = match changed {
+        let found = match self.changed_inode(id, group)? {
             Some(found) => found,
-            None => self.file.inode(id)?,
+            None => file.child(key, id)?,
         };
         let found = found.ok_or_else(|| dangling(id))?;
         if found.is_directory() {
-            kept.add_child(parent, key, id);
-        } else if !is_changed {
-            kept.add_file(parent, key, &found);
+            file.kept.add_child(parent, key, id);
         }
         Ok(Some(found))
+    }
+
+    /// Hands the child of that name to `look`, as [`View::child`] finds it.
+    pub(super) fn look_up(
+        &self,
+        parent: InodeId,
+        name: &str,
+        group: u64,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> cairn_namespace::Result<bool> {
+        let key = Key::from([&parent.key()[..], name.as_bytes()]);
+        let key = key.as_slice();
+        if self.changed_child(key, group)?.is_none() {
+            let (number, mut failed) = (self.file.number, None);
+            let shown = self.file.records.file(number, key, |record| {
+                let inode = InodeRef::from_bytes(record).map_err(|error| failed = Some(error));
+                let Ok(inode) = inode else { return false };
+                let is_changed =
+                    self.with_changed(Table::Inode, &inode.id.key(), group, |_| ()).is_some();
+                if !is_changed {
+                    look(&inode);
+                }
+                !is_changed
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if shown == Some(true) {
+                return Ok(true);
+            }
+        }
+        let found = self.child(parent, name, group)?;
+        if let Some(inode) = &found {
+            look(&InodeRef::from(&**inode));
+        }
+        Ok(found.is_some())
+    }
+
+    pub(super) fn first_block(
+        &self,
+        file: InodeId,
+        group: u64,
+    ) -> cairn_namespace::Result<(u64, Block)> {
+        let missing = |what: &str| StoreError::Corrupt {
+            what: "file",
+            reason: format!("inode {file} has no first {what}"),
+        };
+        let is_changed =
+            |table: Table, key: &[u8]| self.with_changed(table, key, group, |_| ()).is_some();
+        let position_key = block::position_key(file, 0);
+        let is_moved = is_changed(Table::FileBlock, &position_key);
+        let (state, records) = (self.file.number, &self.file.records);
+        if !is_moved {
+            let kept = records.first_block(state, file, |offset, record| {
+                block::decode(record).map(|block| (offset, block))
+            });
+            if let Some(kept) = kept.transpose()?
+                && !is_changed(Table::Block, &block::key(kept.1.id))
+            {
+                return Ok(kept);
+            }
+        }
+        let position = self.get(Table::FileBlock, &position_key, group)?;
+        let position = position.ok_or_else(|| missing("position"))?;
+        let block::Position { offset, id } = block::position_from(&position)?;
+        let key = block::key(id.group());
+        let record = self.get(Table::Block, &key, group)?.ok_or_else(|| missing("block"))?;
+        if !is_moved && !is_changed(Table::Block, &key) {
+            records.keep_first_block(state, file, offset, &record);
+        }
+        Ok((offset, block::decode(&record)?))
+    }
+
+    pub(super) fn policy(&self, id: PolicyId, group: u64) -> cairn_namespace::Result<Arc<Policy>> {
+        let missing = || StoreError::Corrupt {
+            what: "reference",
+            reason: format!("there is no policy {}", id.0),
+        };
+        let decode = |value: Option<&[u8]>| match value {
+            Some(value) => policy_admin::from_bytes(value),
+            None => Err(missing().into()),
+        };
+        if let Some(changed) = self.with_changed(Table::Policy, &[id.0], group, decode) {
+            return changed;
+        }
+        if let Some(kept) = self.file.kept.policy(id) {
+            return Ok(kept);
+        }
+        let found = self.file.get(Table::Policy, &[id.0], |value| decode(Some(value)))?;
+        let found = found.ok_or_else(missing)??;
+        self.file.kept.add_policy(&found);
+        Ok(found)
     }
 
     pub(super) fn settings(&self, group: u64) -> cairn_namespace::Result<Arc<Settings>> {
@@ -267,6 +381,25 @@ impl FileState {
         }
         let found = self.get(Table::Inode, &id.key(), inode::from_bytes)?.transpose()?;
         let found = found.map(Arc::new);
+        if let Some(found) = &found {
+            self.kept.add_inode(found);
+        }
+        Ok(found)
+    }
+
+    /// The inode with that id, to which `key` in the table `child` leads.
+    fn child(&self, key: &[u8], id: InodeId) -> cairn_namespace::Result<Option<Arc<Inode>>> {
+        if let Some(kept) = self.kept.inode(id) {
+            return Ok(Some(kept));
+        }
+        let found = self.get(Table::Inode, &id.key(), |record| -> cairn_namespace::Result<_> {
+            let found = inode::from_bytes(record)?;
+            if !found.is_directory() {
+                self.records.keep_file(self.number, key, record);
+            }
+            Ok(Arc::new(found))
+        });
+        let found = found?.transpose()?;
         if let Some(found) = &found {
             self.kept.add_inode(found);
         }

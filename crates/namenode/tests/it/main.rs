@@ -12,6 +12,7 @@ mod lazy_files;
 mod leaving;
 mod lifecycle;
 mod mending;
+mod reads;
 mod refusals;
 mod repeated;
 mod safety;

@@ -172,7 +172,7 @@ impl Create {
             _ if self.should_replicate => None,
             Some(name) => Some(policy_admin::enabled(cx.store, name)?),
             // The policy of the directory, not of a file that is to be replaced.
-            None => policy_admin::effective_id(&at.above()),
+            None => policy_admin::effective_id(&at.above().chain),
         };
         let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
             set_replication::verify(

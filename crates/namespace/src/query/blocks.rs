@@ -106,10 +106,13 @@ fn blocks_in_range(
     let len = len.min(most);
     // Who asks for no bytes gets the block that they would be in.
     let end = offset.saturating_add(len.max(1));
-    let mut blocks = Vec::new();
+    let (mut blocks, mut last) = (Vec::new(), None);
     let first = first_block_reaching(store, status.inode.id, count, offset)?;
     for index in first..count {
         let (start, block) = block::at(store, status.inode.id, index)?;
+        if index + 1 == count {
+            last = Some((start, block.clone()));
+        }
         if start >= end {
             break;
         }
@@ -119,9 +122,9 @@ fn blocks_in_range(
             blocks.push((start, block));
         }
     }
-    let last = match count {
-        0 => None,
-        count => Some(block::at(store, status.inode.id, count - 1)?),
+    let last = match count.checked_sub(1) {
+        Some(index) if last.is_none() => Some(block::at(store, status.inode.id, index)?),
+        _ => last,
     };
     Ok(FileBlocks { status, redundancy, blocks, last, touch: false })
 }

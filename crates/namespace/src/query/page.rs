@@ -3,12 +3,14 @@
 use super::{Listed, Listing, open_listing};
 use crate::command::Caller;
 use crate::error::Result;
-use crate::inode::{self, FileRedundancy, InodeId, InodeRef, Kind};
+use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::ops::set_storage_policy;
+use crate::path::Resolved;
 use crate::store::{StoreError, StoreRead, Table};
 use crate::{policy_admin, snapshot};
 use cairn_stripe::{Policy, PolicyId};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Ids that are no child's and are read over rather than looked for behind them.
 const READ_OVER: u64 = 8;
@@ -20,7 +22,7 @@ pub struct Entry<'a> {
     /// Its place on the page, by name.
     pub place: usize,
     /// Its record.
-    pub inode: InodeRef<'a>,
+    pub inode: &'a InodeRef<'a>,
     /// A file's policy, or the one in force on a directory.
     pub policy: Option<&'a Policy>,
     /// Storage policy in force; 0 if none is set on it or above.
@@ -37,6 +39,93 @@ pub enum Page {
     Whole(Option<Listing>),
 }
 
+/// What is to be listed at a path.
+pub enum Opened {
+    /// Nothing is there, or all that there is to list.
+    Whole(Option<Listing>),
+    /// A directory.
+    Directory(Box<OpenDirectory>),
+}
+
+/// A directory that the caller may list, from some name on.
+pub struct OpenDirectory {
+    at: Resolved,
+    /// The directory's id.
+    id: InodeId,
+    /// Its children.
+    total: u64,
+    /// The name after which the listing goes on; empty for the start.
+    resumed: Vec<u8>,
+}
+
+/// As [`visit_listing`], up to the entries.
+pub fn open_directory(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    start_after: &[u8],
+    limit: usize,
+) -> Result<Opened> {
+    let (at, resumed) = match open_listing(store, caller, path, start_after, limit)? {
+        Listed::Whole(listing) => return Ok(Opened::Whole(listing)),
+        Listed::Directory(at, resumed) => (at, resumed),
+    };
+    let Some(target) = at.target() else { return Ok(Opened::Whole(None)) };
+    let (id, total) = (target.id, target.directory().map_or(0, |directory| directory.children));
+    Ok(Opened::Directory(Box::new(OpenDirectory { at, id, total, resumed })))
+}
+
+impl OpenDirectory {
+    /// The directory's id.
+    pub fn id(&self) -> InodeId {
+        self.id
+    }
+
+    /// What a page of at most `limit` entries depends on besides the records of the directory's children, of
+    /// snapshottable directories and of policies; none in a snapshot.
+    pub fn page_key(&self, limit: usize) -> Option<Vec<u8>> {
+        if self.at.snapshot.is_some() {
+            return None;
+        }
+        let inherited = policy_admin::effective_id(&self.at.chain);
+        let storage_policy = set_storage_policy::set_above(&self.at.chain);
+        let policies =
+            [u8::from(inherited.is_some()), inherited.map_or(0, |id| id.0), storage_policy];
+        let numbers = [&self.total.to_be_bytes()[..], &(limit as u64).to_be_bytes()].concat();
+        Some([&self.id.key()[..], &numbers, &policies, &self.resumed].concat())
+    }
+
+    /// Calls `visit` for at most `limit` entries, in any order. Tells how many there were, and how many are left, see
+    /// [`Listing::remaining`].
+    pub fn visit(
+        &self,
+        store: &dyn StoreRead,
+        limit: usize,
+        visit: &mut dyn FnMut(&Entry<'_>),
+    ) -> Result<(usize, u64)> {
+        let view = self.at.view(store);
+        let after = (!self.resumed.is_empty()).then_some(self.resumed.as_slice());
+        // One more than asked for tells whether this page is the last.
+        let mut ids = inode::children(&view, self.id, after, limit.saturating_add(1))?;
+        let more = ids.len() > limit;
+        ids.truncate(limit);
+        let mut reader = Reader::below(&view, &self.at.chain, visit);
+        let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
+        wanted.sort_unstable();
+        let near =
+            |one: &(InodeId, usize), next: &(InodeId, usize)| next.0.0 - one.0.0 <= READ_OVER;
+        for run in wanted.chunk_by(near) {
+            if run.len() >= IN_A_ROW {
+                reader.read_run(run)?;
+            } else {
+                run.iter().try_for_each(|(id, place)| reader.read_one(*id, *place))?;
+            }
+        }
+        let remaining = if more { self.total.saturating_sub(ids.len() as u64).max(1) } else { 0 };
+        Ok((ids.len(), remaining))
+    }
+}
+
 /// As [`super::get_listing`]; calls `visit` for the entries of a directory, in any order.
 pub fn visit_listing(
     store: &dyn StoreRead,
@@ -46,47 +135,24 @@ pub fn visit_listing(
     limit: usize,
     visit: &mut dyn FnMut(&Entry<'_>),
 ) -> Result<Page> {
-    let (at, resumed) = match open_listing(store, caller, path, start_after, limit)? {
-        Listed::Whole(listing) => return Ok(Page::Whole(listing)),
-        Listed::Directory(at, resumed) => (at, resumed),
-    };
-    let view = at.view(store);
-    let Some(target) = at.target() else { return Ok(Page::Whole(None)) };
-    let total = target.directory().map_or(0, |directory| directory.children);
-    let after = (!resumed.is_empty()).then_some(resumed.as_slice());
-    // One more than asked for tells whether this page is the last.
-    let mut ids = inode::children(&view, target.id, after, limit.saturating_add(1))?;
-    let more = ids.len() > limit;
-    ids.truncate(limit);
-    let mut reader = Reader {
-        store: &view,
-        inherited: policy_admin::effective_id(&at),
-        storage_policy: set_storage_policy::set_above(&at.chain),
-        policies: Vec::new(),
-        visit,
-    };
-    let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
-    wanted.sort_unstable();
-    let near = |one: &(InodeId, usize), next: &(InodeId, usize)| next.0.0 - one.0.0 <= READ_OVER;
-    for run in wanted.chunk_by(near) {
-        if run.len() >= IN_A_ROW {
-            reader.read_run(run)?;
-        } else {
-            run.iter().try_for_each(|(id, place)| reader.read_one(*id, *place))?;
+    Ok(match open_directory(store, caller, path, start_after, limit)? {
+        Opened::Whole(listing) => Page::Whole(listing),
+        Opened::Directory(directory) => {
+            let (count, remaining) = directory.visit(store, limit, visit)?;
+            Page::Visited(count, remaining)
         }
-    }
-    let remaining = if more { total.saturating_sub(ids.len() as u64).max(1) } else { 0 };
-    Ok(Page::Visited(ids.len(), remaining))
+    })
 }
 
-struct Reader<'a> {
+/// Reads inodes of one directory.
+pub(super) struct Reader<'a> {
     store: &'a dyn StoreRead,
     /// The erasure coding policy that directories inherit.
     inherited: Option<PolicyId>,
     /// The storage policy that is inherited.
     storage_policy: u8,
     /// Those that were looked up.
-    policies: Vec<Policy>,
+    policies: Vec<Arc<Policy>>,
     visit: &'a mut dyn FnMut(&Entry<'_>),
 }
 
@@ -94,7 +160,18 @@ fn missing(id: InodeId) -> StoreError {
     StoreError::Corrupt { what: "reference", reason: format!("there is no inode {id}") }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// For children of the last inode of a chain from the root.
+    pub(super) fn below(
+        store: &'a dyn StoreRead,
+        chain: &[Arc<Inode>],
+        visit: &'a mut dyn FnMut(&Entry<'_>),
+    ) -> Reader<'a> {
+        let inherited = policy_admin::effective_id(chain);
+        let storage_policy = set_storage_policy::set_above(chain);
+        Reader { store, inherited, storage_policy, policies: Vec::new(), visit }
+    }
+
     /// Reads records whose ids are near each other, in ascending order.
     fn read_run(&mut self, run: &[(InodeId, usize)]) -> Result<()> {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { return Ok(()) };
@@ -131,7 +208,11 @@ impl Reader<'_> {
     }
 
     fn show(&mut self, record: &[u8], place: usize) -> Result<()> {
-        let inode = InodeRef::from_bytes(record)?;
+        self.show_inode(&InodeRef::from_bytes(record)?, place)
+    }
+
+    /// Has the inode visited.
+    pub(super) fn show_inode(&mut self, inode: &InodeRef<'_>, place: usize) -> Result<()> {
         let set =
             if inode.storage_policy == 0 { self.storage_policy } else { inode.storage_policy };
         let (policy, storage_policy, snapshottable) = match &inode.kind {
@@ -151,7 +232,7 @@ impl Reader<'_> {
             Some(id) => Some(self.policy(id)?),
             None => None,
         };
-        let policy = policy.map(|index| &self.policies[index]);
+        let policy = policy.map(|index| &*self.policies[index]);
         (self.visit)(&Entry { place, inode, policy, storage_policy, snapshottable });
         Ok(())
     }
@@ -161,7 +242,7 @@ impl Reader<'_> {
         if let Some(index) = self.policies.iter().position(|known| known.id == id) {
             return Ok(index);
         }
-        self.policies.push(policy_admin::by_id(self.store, id)?);
+        self.policies.push(self.store.policy(id)?);
         Ok(self.policies.len() - 1)
     }
 }

@@ -1,11 +1,13 @@
 //! The store as a snapshot sees it.
 
+use crate::block::{self, Block};
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId, InodeRef};
 use crate::settings::Settings;
 use crate::snapshot::SnapshotId;
 use crate::snapshot::version::{self, Kind};
 use crate::store::{StoreError, StoreRead, Table, Visit};
+use cairn_stripe::{Policy, PolicyId};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -85,6 +87,30 @@ impl StoreRead for View<'_> {
             None => self.base.child(parent, name),
             Some(_) => inode::read_child(self, parent, name),
         }
+    }
+
+    fn look_up(
+        &self,
+        parent: InodeId,
+        name: &str,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> Result<bool, NamespaceError> {
+        if self.at.is_none() {
+            return self.base.look_up(parent, name, look);
+        }
+        let found = inode::read_child(self, parent, name)?;
+        if let Some(inode) = &found {
+            look(&InodeRef::from(&**inode));
+        }
+        Ok(found.is_some())
+    }
+
+    fn first_block(&self, file: InodeId) -> Result<(u64, Block), NamespaceError> {
+        if self.at.is_none() { self.base.first_block(file) } else { block::at(self, file, 0) }
+    }
+
+    fn policy(&self, id: PolicyId) -> Result<Arc<Policy>, NamespaceError> {
+        self.base.policy(id)
     }
 
     fn settings(&self) -> Result<Arc<Settings>, NamespaceError> {

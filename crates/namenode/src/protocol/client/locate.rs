@@ -3,13 +3,14 @@
 //! Source: Hadoop 3.5.0 `BlockManager#createLocatedBlocks`, `BlockManager#createLocatedBlock`,
 //! `PBHelperClient#convertLocatedBlock`.
 
-use cairn_namespace::query::{FileBlocks, FileStatus};
-use cairn_namespace::{Block, BlockState, Inode};
-use cairn_redundancy::{AdminState, Cluster, Now, Reader, StorageHandle, StorageState};
+use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
+use cairn_namespace::{Block, BlockState, FileRedundancy, Inode};
+use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageHandle, StorageState};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
+use super::encode::{Located, LocatedFile};
 use crate::NameNode;
 use crate::lookup;
 use crate::node::dice;
@@ -20,6 +21,21 @@ pub struct Places {
     pub storages: Vec<(StorageHandle, UnitIndex)>,
     /// Whether all that is left of the block is known to be bad.
     pub corrupt: bool,
+}
+
+impl Places {
+    /// Whether the replica or unit at a place is in its DataNode's memory.
+    ///
+    /// Source: Hadoop 3.5.0 `CacheManager#setCachedLocations`.
+    pub fn is_cached(
+        &self,
+        cluster: &Cluster,
+        id: BlockId,
+        (storage, unit): &(StorageHandle, UnitIndex),
+    ) -> bool {
+        let id = if id.is_striped() { id.group().internal(*unit) } else { id };
+        cluster.is_cached(id, cluster.storage(*storage).node)
+    }
 }
 
 /// What every located block needs besides the block.
@@ -53,7 +69,11 @@ impl Locator<'_> {
         let indices = || places.storages.iter().map(|(_, unit)| unit.0).collect::<Vec<u8>>();
         let tokens = if striped { places.storages.len() } else { 0 };
         pb::LocatedBlockProto {
-            is_cached: places.storages.iter().map(|place| self.is_cached(&block, place)).collect(),
+            is_cached: {
+                let id = BlockId(block.block_id as i64);
+                let is_cached = |place| places.is_cached(self.cluster, id, place);
+                places.storages.iter().map(is_cached).collect()
+            },
             b: block,
             offset,
             locs: storages().map(|storage| convert::datanode_info(node_of(storage), 0)).collect(),
@@ -67,19 +87,6 @@ impl Locator<'_> {
         }
     }
 
-    /// Whether the replica or unit at a place is in its DataNode's memory.
-    ///
-    /// Source: Hadoop 3.5.0 `CacheManager#setCachedLocations`.
-    fn is_cached(
-        &self,
-        block: &pb::ExtendedBlockProto,
-        (storage, unit): &(StorageHandle, UnitIndex),
-    ) -> bool {
-        let id = BlockId(block.block_id as i64);
-        let id = if id.is_striped() { id.group().internal(*unit) } else { id };
-        self.cluster.is_cached(id, self.cluster.storage(*storage).node)
-    }
-
     /// A file's block where readers and writers find it.
     pub fn locate(
         &self,
@@ -87,13 +94,18 @@ impl Locator<'_> {
         block: &Block,
         redundancy: &Redundancy,
     ) -> pb::LocatedBlockProto {
-        let places = if block.state == BlockState::Complete {
-            self.complete_places(block, redundancy)
-        } else {
-            self.incomplete_places(block)
-        };
+        let places = self.places(block, &Layout::from(redundancy));
         let extended = self.extended(block.id, block.gs, block.len);
         self.located(extended, offset, &places, matches!(redundancy, Redundancy::Striped(_)))
+    }
+
+    /// Where readers and writers find a file's block.
+    pub fn places(&self, block: &Block, layout: &Layout) -> Places {
+        if block.state == BlockState::Complete {
+            self.complete_places(block, layout)
+        } else {
+            self.incomplete_places(block)
+        }
     }
 
     /// The writer's pipeline; after a restart, what has been reported.
@@ -107,15 +119,15 @@ impl Locator<'_> {
     }
 
     /// Good places only, or all if too few of them are good; nearest first, groups by unit.
-    fn complete_places(&self, block: &Block, redundancy: &Redundancy) -> Places {
-        let facts = lookup::facts(block, redundancy);
+    fn complete_places(&self, block: &Block, layout: &Layout) -> Places {
+        let facts = lookup::facts_as(block, *layout);
         let mut found = self.cluster.locations(block.id);
         let bad = found.iter().filter(|at| at.corrupt).count();
-        let corrupt = match redundancy {
-            Redundancy::Striped(_) => {
+        let corrupt = match layout {
+            Layout::Striped { .. } => {
                 bad > 0 && self.cluster.good_units(block.id, &facts) < facts.data_units()
             }
-            Redundancy::Replicated(_) => bad > 0 && bad == found.len(),
+            Layout::Replicated { .. } => bad > 0 && bad == found.len(),
         };
         found.retain(|at| {
             let node = self.cluster.node(at.node);
@@ -129,6 +141,40 @@ impl Locator<'_> {
         found.sort_by_key(|at| at.unit);
         let storages = found.into_iter().map(|at| (at.storage, at.unit)).collect();
         Places { storages, corrupt }
+    }
+
+    /// The answer to `getBlockLocations` for a file of one block at most; none if its block has no place, which is not
+    /// told in safe mode.
+    pub fn small_file(&self, found: &SmallFile<'_>) -> Option<Vec<u8>> {
+        let layout = match (found.entry.policy, found.file.redundancy) {
+            (Some(policy), _) => Layout::from(policy),
+            (None, FileRedundancy::Replicated(copies)) => Layout::Replicated { copies },
+            // A group without its policy is nothing.
+            (None, FileRedundancy::Striped(_)) => return None,
+        };
+        let places = found.block.map(|block| self.places(block, &layout));
+        if places.as_ref().is_some_and(|places| places.storages.is_empty()) {
+            return None;
+        }
+        let located = found.block.zip(places.as_ref()).map(|(block, places)| Located {
+            cluster: self.cluster,
+            block_pool: self.block_pool,
+            id: block.id,
+            gs: block.gs,
+            len: block.len,
+            offset: 0,
+            places,
+            striped: found.entry.policy.is_some(),
+        });
+        let is_complete = found.block.is_some_and(|block| block.state == BlockState::Complete);
+        let open_len = found.block.filter(|_| !is_complete).map_or(0, |block| block.len);
+        let file = LocatedFile {
+            len: found.file.len.saturating_sub(open_len),
+            is_under_construction: found.file.writer.is_some(),
+            is_last_block_complete: is_complete,
+            policy: found.entry.policy,
+        };
+        Some(file.locations(located.as_ref(), found.is_in_range))
     }
 
     /// A file's blocks as `getBlockLocations` sends them.

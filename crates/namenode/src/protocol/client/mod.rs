@@ -9,6 +9,7 @@ mod attributes;
 mod batched;
 mod cache;
 mod ec;
+mod encode;
 mod inotify;
 mod listing;
 mod locate;

@@ -2,7 +2,7 @@
 
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
-use cairn_namespace::{Block, BlockState, Caller};
+use cairn_namespace::{Block, BlockState, Caller, InodeId};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Cluster, Reader, StoragePolicy};
 use cairn_stripe::StorageType;
@@ -10,6 +10,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer};
+use super::encode;
 use super::locate::{self, Locator};
 use super::snapshot;
 use crate::NameNode;
@@ -39,6 +40,11 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
         }
     }
     let now_ms = node.now().wall_ms;
+    if !request.with_unit_crcs()
+        && let Some(answer) = small_file_locations(node, call, caller, &request, now_ms)?
+    {
+        return Ok(answer);
+    }
     let found =
         node.ns.read(|store| query::get_blocks(store, caller, path, offset, len, now_ms))?;
     let mut located = with_locator(node, call, |locator| locator.located_blocks(&found));
@@ -50,17 +56,46 @@ pub fn get_block_locations(node: &NameNode, call: &Call, caller: &Caller) -> Ans
     if located.blocks.iter().any(|block| block.locs.is_empty()) {
         node.check_safe_mode(|| format!("Zero blocklocations for {path}"))?;
     }
-    if found.touch && node.safe_mode_tip().is_none() {
-        // A reader does not wait for its access time to be recorded, nor fail for it.
-        let node_ns = std::sync::Arc::clone(&node.ns);
-        let entry = node.own_entry(TouchAccessTime { file: found.status.inode.id });
-        tokio::spawn(async move {
-            if let Err(error) = node_ns.submit(entry).await {
-                tracing::debug!(%error, "access time not recorded");
-            }
-        });
+    if found.touch {
+        touch(node, found.status.inode.id);
     }
     answer(&pb::GetBlockLocationsResponseProto { locations: Some(located) })
+}
+
+/// Has the access time of a file set. A reader does not wait for that, nor fail for it.
+fn touch(node: &NameNode, file: InodeId) {
+    if node.safe_mode_tip().is_some() {
+        return;
+    }
+    let node_ns = std::sync::Arc::clone(&node.ns);
+    let entry = node.own_entry(TouchAccessTime { file });
+    tokio::spawn(async move {
+        if let Err(error) = node_ns.submit(entry).await {
+            tracing::debug!(%error, "access time not recorded");
+        }
+    });
+}
+
+/// The answer for a file of one block at most, unless anything is unusual about it.
+fn small_file_locations(
+    node: &NameNode,
+    call: &Call,
+    caller: &Caller,
+    request: &pb::GetBlockLocationsRequestProto,
+    now_ms: u64,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let (path, range) = (&request.src, (request.offset, request.length));
+    let (mut answer, mut touched) = (None, None);
+    node.ns.read(|store| {
+        query::visit_small_file(store, caller, path, range, now_ms, &mut |found| {
+            answer = with_locator(node, call, |locator| locator.small_file(found));
+            touched = found.touch.then_some(found.entry.inode.id);
+        })
+    })?;
+    if let (Some(_), Some(file)) = (&answer, touched) {
+        touch(node, file);
+    }
+    Ok(answer)
 }
 
 /// The CRCs recorded of a complete block's units: which units, and the CRC32C of each.
@@ -113,6 +148,15 @@ fn shown(
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#getFileInfo`.
 pub fn get_file_info(node: &NameNode, call: &Call, caller: &Caller) -> Answer {
     let request: pb::GetFileInfoRequestProto = call.decode()?;
+    let mut found = Vec::new();
+    let is_found = node.ns.read(|store| {
+        query::visit_file_info(store, caller, &request.src, &mut |entry| {
+            found = encode::file_info(entry);
+        })
+    })?;
+    if is_found {
+        return Ok(found);
+    }
     let fs = file_status(node, caller, &request.src)?;
     answer(&pb::GetFileInfoResponseProto { fs })
 }
