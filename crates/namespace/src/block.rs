@@ -162,9 +162,9 @@ pub fn put(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
     Ok(store.put(Table::Block, &key(block.id), &to_record(VERSION, block))?)
 }
 
-/// Removes a block's record.
+/// Removes a block's record, which is there.
 pub fn delete(store: &mut dyn StoreTxn, id: BlockId) -> Result<()> {
-    Ok(store.delete(Table::Block, &key(id))?)
+    Ok(store.remove(Table::Block, &key(id))?)
 }
 
 /// Reads a block record, as a scan of the block table hands it out.
@@ -224,9 +224,9 @@ pub fn put_position(
     Ok(store.put(Table::FileBlock, &position_key(file, index), &to_record(VERSION, &position))?)
 }
 
-/// Removes the entry at `index` of a file.
+/// Removes the entry at `index` of a file, which is there.
 pub fn delete_position(store: &mut dyn StoreTxn, file: InodeId, index: u32) -> Result<()> {
-    Ok(store.delete(Table::FileBlock, &position_key(file, index))?)
+    Ok(store.remove(Table::FileBlock, &position_key(file, index))?)
 }
 
 /// The block at `index` of a file with its offset; the block must exist.

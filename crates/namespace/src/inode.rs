@@ -431,9 +431,9 @@ pub fn put(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     Ok(store.put(Table::Inode, &inode.id.key(), &crate::encoding::to_record(VERSION, inode))?)
 }
 
-/// Removes an inode's record.
+/// Removes an inode's record, which is there.
 pub fn delete(store: &mut dyn StoreTxn, id: InodeId) -> Result<()> {
-    Ok(store.delete(Table::Inode, &id.key())?)
+    Ok(store.remove(Table::Inode, &id.key())?)
 }
 
 /// Where the child of a name is found.
@@ -499,6 +499,25 @@ pub fn children(
     found.into_iter().collect()
 }
 
+/// At most `limit` children in byte order of their names: key of the entry, id, and whether it is known to be a file.
+pub(crate) fn entries(
+    store: &dyn StoreRead,
+    parent: InodeId,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, InodeId, bool)>> {
+    let prefix = parent.key();
+    let mut found = Vec::new();
+    store.scan(Table::Child, &prefix, &prefix_end(&prefix), &mut |key, value| {
+        let bits = entry_bits(value);
+        found.push(bits.map(|bits| {
+            let id = InodeId(bits & !(IS_DIRECTORY | IS_FILE));
+            (key.to_vec(), id, bits & IS_FILE != 0)
+        }));
+        if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    found.into_iter().collect()
+}
+
 /// Those of the next `limit` children whose names follow `after` that may be directories: all but files, in byte
 /// order of their names. Also the name to go on after, unless there are no more.
 pub(crate) fn child_directories(
@@ -536,9 +555,9 @@ pub fn link(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     Ok(store.put(Table::Child, &key, &(inode.id.0 | kind).to_be_bytes())?)
 }
 
-/// Takes the name out of the parent.
+/// Takes a name out of the parent, which has it.
 pub fn unlink(store: &mut dyn StoreTxn, parent: InodeId, name: &str) -> Result<()> {
-    Ok(store.delete(Table::Child, &child_key(parent, name))?)
+    Ok(store.remove(Table::Child, &child_key(parent, name))?)
 }
 
 /// The path of an attached inode; `None` if it or a directory above it was deleted.

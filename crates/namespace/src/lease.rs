@@ -159,8 +159,8 @@ fn set_time(
     before: Option<u64>,
     now_ms: u64,
 ) -> Result<()> {
-    if let Some(before) = before {
-        store.delete(Table::LeaseAge, &age_key(before, holder))?;
+    if let Some(before) = before.filter(|before| *before != now_ms) {
+        store.remove(Table::LeaseAge, &age_key(before, holder))?;
     }
     store.put(Table::Lease, &holder_key(holder), &number_bytes(now_ms))?;
     Ok(store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?)
@@ -189,8 +189,8 @@ pub(crate) fn remove(store: &mut dyn StoreTxn, holder: &str, file: InodeId) -> R
     if files(store, holder, None, 1)?.is_empty()
         && let Some(before) = renewed_at(store, holder)?
     {
-        store.delete(Table::LeaseAge, &age_key(before, holder))?;
-        store.delete(Table::Lease, &holder_key(holder))?;
+        store.remove(Table::LeaseAge, &age_key(before, holder))?;
+        store.remove(Table::Lease, &holder_key(holder))?;
     }
     Ok(())
 }

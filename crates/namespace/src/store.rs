@@ -182,6 +182,55 @@ pub trait StoreTxn: StoreRead {
 
     /// Removes `key` if it is there.
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes `key`, which is there: a store may do without looking.
+    fn remove(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        self.delete(table, key)
+    }
+}
+
+/// Records in a row that are not wanted, after which [`scan_prefixes`] goes on elsewhere.
+const PASSED_MAX: usize = 8;
+
+/// What [`scan_prefixes`] calls with the place of a prefix, for each key and value.
+pub(crate) type VisitPlaced<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
+
+/// Calls `visit` for the records whose keys begin with one of `prefixes`, which ascend.
+/// Where they lie side by side this is one walk, much cheaper than looking each up.
+pub(crate) fn scan_prefixes(
+    store: &dyn StoreRead,
+    table: Table,
+    prefixes: &[[u8; 8]],
+    visit: VisitPlaced<'_>,
+) -> Result<(), StoreError> {
+    let Some(last) = prefixes.last() else { return Ok(()) };
+    let end = prefix_end(last);
+    let mut next = 0;
+    while let Some(from) = prefixes.get(next) {
+        let (mut at, mut passed) = (next, 0);
+        next = prefixes.len();
+        store.scan(table, from, &end, &mut |key, value| {
+            while prefixes
+                .get(at)
+                .is_some_and(|prefix| prefix.as_slice() < key && !key.starts_with(prefix))
+            {
+                at += 1;
+            }
+            match prefixes.get(at) {
+                Some(prefix) if key.starts_with(prefix) => {
+                    visit(at, key, value);
+                    passed = 0;
+                }
+                _ => passed += 1,
+            }
+            if passed < PASSED_MAX {
+                return ControlFlow::Continue(());
+            }
+            next = at;
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(())
 }
 
 /// The smallest key that is greater than every key with this prefix; empty if there is none.

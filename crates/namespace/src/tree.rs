@@ -3,13 +3,13 @@
 use crate::apply::RemovedBlock;
 use crate::block::{self, Block, BlockState};
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::lease;
 use crate::ops::counter::{self, Counter};
 use crate::ops::set_storage_policy;
 use crate::path::Resolved;
 use crate::snapshot::reclaim::{self, Removed};
-use crate::store::{StoreRead, StoreTxn, Table};
+use crate::store::{StoreRead, StoreTxn, Table, scan_prefixes};
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
@@ -219,35 +219,46 @@ pub(crate) fn add(
     counter::add(store, Counter::Inodes, 1)
 }
 
+/// Takes the target of `at`, whose record is `inode`, with everything below it out of its directory, and counts that.
+fn take_out(store: &mut dyn StoreTxn, at: &Resolved, inode: &Inode, now_ms: u64) -> Result<()> {
+    let above = &at.chain[..at.chain.len() - 1];
+    if usage::has_quota(above) {
+        let usage = usage::below(store, inode, set_storage_policy::set_above(above))?;
+        usage::charge(store, above, usage.negated())?;
+    }
+    detach(store, inode, now_ms)
+}
+
 /// Takes the target of `at` with everything below it out of the tree. Its records go by [`purge`]; what snapshots
 /// hold of it counts again when they go.
 pub(crate) fn discard(store: &mut dyn StoreTxn, at: &Resolved, now_ms: u64) -> Result<()> {
     // The record may have changed since the path was followed.
     let mut inode = inode::expect(store, at.existing()?.id)?;
-    let above = &at.chain[..at.chain.len() - 1];
-    if usage::has_quota(above) {
-        let usage = usage::below(store, &inode, set_storage_policy::set_above(above))?;
-        usage::charge(store, above, usage.negated())?;
-    }
-    detach(store, &inode, now_ms)?;
+    take_out(store, at, &inode, now_ms)?;
     inode.parent = InodeId::NONE;
     inode::put(store, &inode)?;
     Ok(store.put(Table::Garbage, &inode.id.key(), &[])?)
 }
 
-/// Removes at most about `limit` inodes and blocks of discarded trees, beginning with `first`.
-/// Returns the blocks and whether there is more.
-pub(crate) fn purge(
+/// Removes the target of `at`, a file or an empty directory whose record has not changed since the path was followed,
+/// with all that it has.
+pub(crate) fn remove_one(
     store: &mut dyn StoreTxn,
-    first: Option<InodeId>,
-    limit: u64,
-) -> Result<(Removed, bool)> {
+    at: &Resolved,
+    now_ms: u64,
+) -> Result<Vec<RemovedBlock>> {
+    let inode = at.existing()?;
+    take_out(store, at, inode, now_ms)?;
+    let (mut removed, mut budget) = (Vec::new(), u64::MAX);
+    remove_blocks(store, &mut inode.clone(), &mut budget, &mut removed)?;
+    remove_records(store, inode)?;
+    Ok(removed)
+}
+
+/// Removes at most about `limit` inodes and blocks of discarded trees. Returns the blocks and whether there is more.
+pub(crate) fn purge(store: &mut dyn StoreTxn, limit: u64) -> Result<(Removed, bool)> {
     let mut removed = Removed::default();
     let mut budget = limit.max(1);
-    if let Some(first) = first {
-        let root = inode::expect(store, first)?;
-        purge_tree(store, root, &mut budget, &mut removed.blocks)?;
-    }
     loop {
         let mut root = None;
         store.scan(Table::Garbage, &[], &[], &mut |key, _| {
@@ -266,6 +277,18 @@ pub(crate) fn purge(
     }
 }
 
+/// As [`purge`], of one discarded tree. Returns whether there is more of it.
+pub(crate) fn purge_one(
+    store: &mut dyn StoreTxn,
+    root: InodeId,
+    limit: u64,
+) -> Result<(Vec<RemovedBlock>, bool)> {
+    let (mut removed, mut budget) = (Vec::new(), limit.max(1));
+    let inode = inode::expect(store, root)?;
+    purge_tree(store, inode, &mut budget, &mut removed)?;
+    Ok((removed, store.peek(Table::Garbage, &root.key(), &mut |_| {})?))
+}
+
 /// Removes from the leaves up until the budget is used.
 fn purge_tree(
     store: &mut dyn StoreTxn,
@@ -273,67 +296,194 @@ fn purge_tree(
     budget: &mut u64,
     removed: &mut Vec<RemovedBlock>,
 ) -> Result<()> {
-    // Each level: a directory and those of its children that were fetched and are still there.
-    let mut levels: Vec<(Inode, Vec<InodeId>)> = Vec::new();
-    let mut at = root;
-    loop {
-        let fetched = if at.is_directory() {
-            inode::children(store, at.id, None, PAGE.min(*budget as usize))?
-        } else {
-            Vec::new()
-        };
-        levels.push((at, fetched.into_iter().rev().collect()));
-        // Go up over everything that is empty, then down into the next child.
-        loop {
-            let Some((inode, fetched)) = levels.last_mut() else { return Ok(()) };
-            if *budget == 0 {
-                return Ok(());
-            }
-            if let Some(child) = fetched.pop() {
-                at = inode::expect(store, child)?;
-                break;
-            }
-            let more = inode::children(store, inode.id, None, PAGE.min(*budget as usize))?;
-            if !more.is_empty() {
-                *fetched = more.into_iter().rev().collect();
+    // Each level: a directory and those of its children that were fetched and are still there, no files among them.
+    let mut levels: Vec<(Inode, Vec<InodeId>)> = vec![(root, Vec::new())];
+    while let Some((inode, fetched)) = levels.last_mut() {
+        if *budget == 0 {
+            return Ok(());
+        }
+        if let Some(child) = fetched.pop() {
+            levels.push((inode::expect(store, child)?, Vec::new()));
+            continue;
+        }
+        if inode.is_directory() {
+            let page = inode::entries(store, inode.id, PAGE.min(*budget as usize))?;
+            if !page.is_empty() {
+                let files: Vec<_> = page
+                    .iter()
+                    .filter(|entry| entry.2)
+                    .map(|(key, id, _)| (*id, &key[..]))
+                    .collect();
+                let others = page.iter().filter(|entry| !entry.2).map(|entry| entry.1);
+                *fetched = others.rev().collect();
+                purge_files(store, files, budget, removed)?;
                 continue;
             }
-            let Some((inode, _)) = levels.pop() else { return Ok(()) };
-            if !purge_inode(store, inode, budget, removed)? {
-                return Ok(());
-            }
         }
+        let Some((mut inode, _)) = levels.pop() else { return Ok(()) };
+        if !remove_blocks(store, &mut inode, budget, removed)? {
+            return inode::put(store, &inode);
+        }
+        if inode.parent == InodeId::NONE {
+            store.remove(Table::Garbage, &inode.id.key())?;
+        } else {
+            inode::unlink(store, inode.parent, &inode.name)?;
+        }
+        remove_records(store, &inode)?;
+        *budget = budget.saturating_sub(1);
     }
+    Ok(())
 }
 
-/// Removes a file with its blocks, or an empty directory; false if the budget ended before.
-fn purge_inode(
+/// Blocks of a file that is removed together with others.
+const BLOCKS_TOGETHER: u64 = 16;
+
+/// A file that is to be removed.
+struct Doomed {
+    id: InodeId,
+    redundancy: FileRedundancy,
+    block_count: u64,
+    /// It is open, or has many blocks.
+    is_special: bool,
+    blocks: Vec<Block>,
+}
+
+/// Removes children of a directory that is not attached any more, files all of them with the keys of their entries,
+/// until the budget is used. They were mostly made one after the other, so that their records lie side by side.
+fn purge_files(
     store: &mut dyn StoreTxn,
-    mut inode: Inode,
+    mut files: Vec<(InodeId, &[u8])>,
+    budget: &mut u64,
+    removed: &mut Vec<RemovedBlock>,
+) -> Result<()> {
+    files.sort_unstable();
+    let mut found = read_files(store, &files)?;
+    let mut left = *budget;
+    found.retain(|file| {
+        let is_within = left > 0;
+        left = left.saturating_sub(1 + file.block_count);
+        is_within
+    });
+    read_blocks(store, &mut found)?;
+    let is_alone = |file: &Doomed| {
+        // One whose records do not fit is told of where it is looked at by itself.
+        file.is_special
+            || file.blocks.len() as u64 != file.block_count
+            || file.blocks.iter().any(|block| block.copy_source().is_some())
+    };
+    let (alone, together): (Vec<_>, Vec<_>) = found.into_iter().partition(is_alone);
+    let keys: Vec<_> = together.iter().map(|file| file.id.key()).collect();
+    let mut attributes = Vec::new();
+    scan_prefixes(store, Table::XAttr, &keys, &mut |_, key, _| attributes.push(key.to_vec()))?;
+    for key in attributes {
+        store.remove(Table::XAttr, &key)?;
+    }
+    let entry = |id| files.binary_search_by_key(&id, |(id, _)| *id).map(|place| files[place].1);
+    let (inodes, mut blocks) = (together.len() as i64, 0);
+    for file in together {
+        blocks += file.blocks.len() as i64;
+        for block in &file.blocks {
+            block::delete_position(store, file.id, block.index)?;
+            block::delete(store, block.id)?;
+            let redundancy = file.redundancy;
+            removed.push(RemovedBlock { block: block.reference(), redundancy });
+        }
+        if let Ok(key) = entry(file.id) {
+            store.remove(Table::Child, key)?;
+        }
+        inode::delete(store, file.id)?;
+    }
+    *budget = budget.saturating_sub((inodes + blocks) as u64);
+    for (counter, count) in [(Counter::Inodes, inodes), (Counter::Blocks, blocks)] {
+        if count > 0 {
+            counter::add(store, counter, -count)?;
+        }
+    }
+    for file in alone {
+        if *budget > 0 {
+            let inode = inode::expect(store, file.id)?;
+            purge_tree(store, inode, budget, removed)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is known of files whose ids ascend, without their blocks.
+fn read_files(store: &dyn StoreRead, files: &[(InodeId, &[u8])]) -> Result<Vec<Doomed>> {
+    let keys: Vec<_> = files.iter().map(|(id, _)| id.key()).collect();
+    let mut found = Vec::with_capacity(files.len());
+    scan_prefixes(store, Table::Inode, &keys, &mut |_, _, record| {
+        found.push(InodeRef::from_bytes(record).map(|inode| match inode.kind {
+            Kind::File(file) => Doomed {
+                id: inode.id,
+                redundancy: file.redundancy,
+                block_count: file.block_count,
+                is_special: file.writer.is_some() || file.block_count > BLOCKS_TOGETHER,
+                blocks: Vec::new(),
+            },
+            Kind::Directory(_) => Doomed {
+                id: inode.id,
+                redundancy: FileRedundancy::Replicated(0),
+                block_count: 0,
+                is_special: true,
+                blocks: Vec::new(),
+            },
+        }));
+    })?;
+    let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;
+    for (id, _) in files.iter().skip(found.len()) {
+        inode::expect(store, *id)?;
+    }
+    Ok(found)
+}
+
+/// Finds the blocks of files whose ids ascend; no more than are removed together.
+fn read_blocks(store: &dyn StoreRead, files: &mut [Doomed]) -> Result<()> {
+    let with_blocks = |file: &Doomed| file.block_count > 0 && !file.is_special;
+    let places: Vec<_> =
+        files.iter().enumerate().filter(|(_, file)| with_blocks(file)).map(|(at, _)| at).collect();
+    let keys: Vec<_> = places.iter().map(|at| files[*at].id.key()).collect();
+    let mut positions = Vec::with_capacity(keys.len());
+    scan_prefixes(store, Table::FileBlock, &keys, &mut |at, _, record| {
+        let position = block::position_from(record);
+        positions.push(position.map(|position| (block::key(position.id), places[at])));
+    })?;
+    let mut positions: Vec<_> = positions.into_iter().collect::<Result<_>>()?;
+    positions.sort_unstable();
+    let keys: Vec<_> = positions.iter().map(|(key, _)| *key).collect();
+    let mut failed = Ok(());
+    scan_prefixes(store, Table::Block, &keys, &mut |at, _, record| match block::decode(record) {
+        Ok(block) => files[positions[at].1].blocks.push(block),
+        Err(error) => failed = Err(error),
+    })?;
+    failed
+}
+
+/// Removes the blocks of a file, the last one first; false if the budget ended before.
+fn remove_blocks(
+    store: &mut dyn StoreTxn,
+    inode: &mut Inode,
     budget: &mut u64,
     removed: &mut Vec<RemovedBlock>,
 ) -> Result<bool> {
     while inode.file().is_some_and(|file| file.block_count > 0) {
         if *budget == 0 {
-            inode::put(store, &inode)?;
             return Ok(false);
         }
-        removed.extend(remove_last_block(store, &mut inode)?);
+        removed.extend(remove_last_block(store, inode)?);
         *budget -= 1;
     }
+    Ok(true)
+}
+
+/// Removes what is left of a file without blocks, or of an empty directory, that no name leads to.
+fn remove_records(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     if let Some(writer) = inode.file().and_then(|file| file.writer.as_ref()) {
         lease::remove(store, &writer.holder, inode.id)?;
     }
     crate::ops::xattr::remove_all(store, inode.id)?;
-    if inode.parent == InodeId::NONE {
-        store.delete(Table::Garbage, &inode.id.key())?;
-    } else {
-        inode::unlink(store, inode.parent, &inode.name)?;
-    }
     inode::delete(store, inode.id)?;
-    counter::add(store, Counter::Inodes, -1)?;
-    *budget = budget.saturating_sub(1);
-    Ok(true)
+    counter::add(store, Counter::Inodes, -1)
 }
 
 /// Takes the last block off a file, and with it the one that it was to be a copy of; the caller writes the inode and

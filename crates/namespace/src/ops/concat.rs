@@ -73,9 +73,10 @@ impl Concat {
         }
         for from in &sources {
             let moved = file_at(from, &from.path)?.clone();
+            let id = moved.id;
             take_blocks(cx, &mut target, moved)?;
             tree::discard(cx.store, from, cx.now_ms)?;
-            tree::purge(cx.store, id(from), 1)?;
+            tree::purge_one(cx.store, id, 1)?;
         }
         target.mtime = cx.now_ms;
         ops::save(cx, &target)

@@ -200,7 +200,9 @@ impl Create {
         cx: &mut Context<'_, '_>,
         at: &mut Resolved,
     ) -> Result<Vec<RemovedBlock>> {
-        let Some(target) = at.target() else { return Ok(Vec::new()) };
+        if at.target().is_none() {
+            return Ok(Vec::new());
+        }
         if !self.overwrite {
             lease_ops::refuse_if_open(cx, "CREATE_FILE", at, &self.holder, &self.client_machine)?;
             return Err(NamespaceError::FileAlreadyExists(format!(
@@ -208,9 +210,8 @@ impl Create {
                 at.path, self.client_machine
             )));
         }
-        let (id, blocks) = (target.id, target.file().map_or(0, |file| file.block_count));
-        tree::discard(cx.store, at, cx.now_ms)?;
+        let removed = tree::remove_one(cx.store, at, cx.now_ms)?;
         at.chain.pop();
-        Ok(tree::purge(cx.store, Some(id), blocks + 1)?.0.blocks)
+        Ok(removed)
     }
 }

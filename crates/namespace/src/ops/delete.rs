@@ -3,7 +3,7 @@
 use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::InodeId;
+use crate::inode::{InodeId, Kind};
 use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
@@ -51,9 +51,17 @@ impl Delete {
         for directory in snapshot::check_removable(cx.store, id)? {
             snapshot::delete_root(cx.store, directory)?;
         }
+        let is_one = match &target.kind {
+            Kind::File(file) => file.block_count < AT_ONCE,
+            Kind::Directory(directory) => directory.children == 0,
+        };
+        if is_one {
+            let blocks = tree::remove_one(cx.store, &at, cx.now_ms)?;
+            return Ok(Outcome::Removed { done: true, blocks, more: false });
+        }
         tree::discard(cx.store, &at, cx.now_ms)?;
-        let (removed, more) = tree::purge(cx.store, Some(id), AT_ONCE)?;
-        Ok(removed.into_outcome(more))
+        let (blocks, more) = tree::purge_one(cx.store, id, AT_ONCE)?;
+        Ok(Outcome::Removed { done: true, blocks, more })
     }
 }
 
@@ -71,7 +79,7 @@ encode_struct!(Purge { limit });
 impl Purge {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let (removed, more) = tree::purge(cx.store, None, self.limit)?;
+        let (removed, more) = tree::purge(cx.store, self.limit)?;
         Ok(removed.into_outcome(more))
     }
 }

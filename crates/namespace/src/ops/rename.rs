@@ -1,6 +1,6 @@
 //! Moving names.
 
-use crate::apply::Outcome;
+use crate::apply::{Outcome, RemovedBlock};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
@@ -56,7 +56,7 @@ impl Rename {
             fits && to.target().is_none() && to.parent().is_some_and(Inode::is_directory);
         if possible {
             check_nesting(cx, &from, &to, &snapshottable)?;
-            carry(cx, &from, &to, None)?;
+            carry(cx, &from, &to)?;
         }
         Ok(Outcome::Flag(possible))
     }
@@ -125,13 +125,7 @@ impl RenameTo {
             Some(_) => {}
         }
         check_nesting(cx, &from, &to, &snapshottable)?;
-        let replaced = to.target().cloned();
-        carry(cx, &from, &to, replaced.as_ref())?;
-        let mut blocks = Vec::new();
-        if let Some(replaced) = replaced {
-            let limit = replaced.file().map_or(0, |file| file.block_count) + 1;
-            blocks = tree::purge(cx.store, Some(replaced.id), limit)?.0.blocks;
-        }
+        let blocks = carry(cx, &from, &to)?;
         Ok(Outcome::Removed { done: true, blocks, more: false })
     }
 }
@@ -208,13 +202,9 @@ fn check_nesting(
     )))
 }
 
-/// Moves the target of `from` to `to`, whose parent exists, in the place of `replaced`.
-fn carry(
-    cx: &mut Context<'_, '_>,
-    from: &Resolved,
-    to: &Resolved,
-    replaced: Option<&Inode>,
-) -> Result<()> {
+/// Moves the target of `from` to `to`, whose parent exists, in the place of a file or empty directory that is there, of
+/// which it returns the blocks.
+fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec<RemovedBlock>> {
     let mut moved = check_source(from)?.clone();
     let above_from = &from.chain[..from.chain.len() - 1];
     let above_to = &to.chain[..to.names.len()];
@@ -236,8 +226,9 @@ fn carry(
         before = usage::below(cx.store, &moved, set_storage_policy::set_above(above_from))?;
         after = usage::below(cx.store, &moved, set_storage_policy::set_above(above_to))?;
     }
-    if replaced.is_some() {
-        tree::discard(cx.store, to, cx.now_ms)?;
+    let mut blocks = Vec::new();
+    if to.target().is_some() {
+        blocks = tree::remove_one(cx.store, to, cx.now_ms)?;
     }
     let shared =
         above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
@@ -247,10 +238,10 @@ fn carry(
     usage::charge(cx.store, above_to, after)?;
     tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.now_ms)?;
     let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
-    if old == new || counter::get(cx.store, Counter::QuotasSet)? == 0 {
-        return Ok(());
+    if old != new && counter::get(cx.store, Counter::QuotasSet)? > 0 {
+        recount_types(cx, &moved, old, new)?;
     }
-    recount_types(cx, &moved, old, new)
+    Ok(blocks)
 }
 
 /// Counts on the right types of storage what is below directories with quotas that have come below another storage

@@ -267,7 +267,7 @@ impl DeleteSnapshot {
         snapshot::put_root(cx.store, inode.id, &root)?;
         counter::add(cx.store, Counter::Snapshots, -1)?;
         reclaim::discard(cx.store, inode.id, found.id)?;
-        let (removed, more) = tree::purge(cx.store, None, AT_ONCE)?;
+        let (removed, more) = tree::purge(cx.store, AT_ONCE)?;
         Ok(removed.into_outcome(more))
     }
 }

@@ -15,6 +15,8 @@ type Tables = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; Table::ALL.len()];
 pub struct Overlay<'a> {
     base: &'a dyn StoreRead,
     changes: Tables,
+    /// Deleted keys that may not be there below.
+    doubtful: Vec<(Table, Vec<u8>)>,
 }
 
 /// What [`Overlay::into_changes`] leaves to be written.
@@ -49,12 +51,12 @@ impl Changes {
 impl<'a> Overlay<'a> {
     /// No changes yet.
     pub fn new(base: &'a dyn StoreRead) -> Overlay<'a> {
-        Overlay { base, changes: Tables::default() }
+        Overlay { base, changes: Tables::default(), doubtful: Vec::new() }
     }
 
     /// The store as it will be when `changes` are written.
     pub(crate) fn over(base: &'a dyn StoreRead, changes: &Changes) -> Overlay<'a> {
-        Overlay { base, changes: changes.0.clone() }
+        Overlay { base, changes: changes.0.clone(), doubtful: Vec::new() }
     }
 
     /// The keys of a table that were written or removed, in order.
@@ -64,7 +66,10 @@ impl<'a> Overlay<'a> {
 
     /// What changes the store below; of records that are set, either all or none.
     pub fn into_changes(mut self) -> Result<Changes, StoreError> {
-        if self.drop_vain_deletes()? || self.sets_anything()? {
+        self.drop_vain_deletes()?;
+        if self.changes.iter().any(|table| table.values().any(Option::is_none))
+            || self.sets_anything()?
+        {
             return Ok(Changes(self.changes));
         }
         Ok(Changes::default())
@@ -76,26 +81,15 @@ impl<'a> Overlay<'a> {
         Ok(Changes(self.changes))
     }
 
-    /// Drops the deletions of what is not there; whether there are others.
-    fn drop_vain_deletes(&mut self) -> Result<bool, StoreError> {
-        let mut differs = false;
-        for (table, changes) in Table::ALL.iter().zip(&mut self.changes) {
-            let mut failed = None;
-            changes.retain(|key, value| {
-                let is_there = || self.base.peek(*table, key, &mut |_| {});
-                let keep = value.is_some()
-                    || is_there().unwrap_or_else(|error| {
-                        failed = Some(error);
-                        true
-                    });
-                differs |= keep && value.is_none();
-                keep
-            });
-            if let Some(error) = failed {
-                return Err(error);
+    /// Drops the deletions of what is not there.
+    fn drop_vain_deletes(&mut self) -> Result<(), StoreError> {
+        for (table, key) in std::mem::take(&mut self.doubtful) {
+            let changes = &mut self.changes[table as usize];
+            if changes.get(&key) == Some(&None) && !self.base.peek(table, &key, &mut |_| {})? {
+                changes.remove(&key);
             }
         }
-        Ok(differs)
+        Ok(())
     }
 
     /// Whether a record is set to what it was not.
@@ -218,6 +212,15 @@ impl StoreTxn for Overlay<'_> {
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
         self.changes[table as usize].insert(key.to_vec(), None);
+        self.doubtful.push((table, key.to_vec()));
+        Ok(())
+    }
+
+    fn remove(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        // What was set before may be there here only.
+        if self.changes[table as usize].insert(key.to_vec(), None).is_some() {
+            self.doubtful.push((table, key.to_vec()));
+        }
         Ok(())
     }
 }

@@ -1,14 +1,18 @@
 //! Directories, names, renames, deletes, quotas.
 
 use crate::support::{Fs, MIB, create, page, root, said};
+use cairn_namespace::inode::child_key;
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_times::SetTimes;
+use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::query;
+use cairn_namespace::store::{StoreRead, StoreTxn, Table};
 use cairn_namespace::{Outcome, Settings};
+use std::ops::ControlFlow;
 
 fn mkdir(path: &str, create_parent: bool) -> Mkdirs {
     Mkdirs { path: path.into(), mode: 0o755.into(), create_parent }
@@ -220,6 +224,80 @@ fn a_large_tree_goes_at_once_and_its_inodes_by_and_by() {
     let totals = query::totals(&fs.store).unwrap();
     assert_eq!((totals.inodes, totals.blocks), (1, 0));
     assert!(query::expired_leases(&fs.store, u64::MAX, 10).unwrap().is_empty());
+}
+
+/// Files that lie among others, and such as are not removed together with their neighbours.
+#[test]
+fn what_goes_by_and_by_takes_nothing_else_along() {
+    for limit in [1, 2, 7, 50, 1000] {
+        let mut fs = Fs::new();
+        let mut kept = Vec::new();
+        for number in 0..800_u64 {
+            let (doomed, other) = (format!("/d/{}/{number}", number % 3), format!("/e/{number}"));
+            match number % 40 {
+                1 => fs.write(&doomed, &[1; 20]),
+                2 => fs.create(&doomed),
+                3 => fs.write(&doomed, &[]),
+                4 => fs.write(&doomed, &[1, 2]),
+                _ => fs.write(&doomed, &[1]),
+            };
+            if number % 40 == 5 {
+                // As older builds wrote entries.
+                let id = fs.status(&doomed).unwrap().inode.id;
+                let key = child_key(
+                    fs.status(&format!("/d/{}", number % 3)).unwrap().inode.id,
+                    &number.to_string(),
+                );
+                fs.store.put(Table::Child, &key, &id.key()).unwrap();
+            }
+            for path in [Some(&doomed), (number % 5 == 0).then_some(&other)].into_iter().flatten() {
+                if *path == other {
+                    kept.push(fs.write(&other, &[3]));
+                }
+                if number % 10 == 0 {
+                    let name = XAttrName { space: XAttrSpace::User, name: "a".into() };
+                    let (path, value) = (path.clone(), vec![1]);
+                    fs.ok(SetXAttr { path, name, value, create: true, replace: true });
+                }
+            }
+        }
+        let before = query::totals(&fs.store).unwrap().blocks;
+        let Outcome::Removed { mut blocks, mut more, .. } = fs.delete("/d") else { panic!() };
+        assert!(more);
+        while more {
+            let Outcome::Removed { blocks: next, more: rest, .. } = fs.ok(Purge { limit }) else {
+                panic!()
+            };
+            assert!(next.len() as u64 <= limit + 16, "{} of {limit}", next.len());
+            blocks.extend(next);
+            more = rest;
+        }
+        assert_eq!(blocks.len() as u64, before - kept.len() as u64);
+        blocks.sort_by_key(|removed| removed.block.id.0);
+        blocks.dedup_by_key(|removed| removed.block.id.0);
+        assert_eq!(blocks.len() as u64, before - kept.len() as u64);
+        let totals = query::totals(&fs.store).unwrap();
+        assert_eq!((totals.inodes, totals.blocks), (kept.len() as u64 + 2, kept.len() as u64));
+        let count = |table| {
+            let mut count = 0;
+            let visit = &mut |_: &[u8], _: &[u8]| {
+                count += 1;
+                ControlFlow::Continue(())
+            };
+            fs.store.scan(table, &[], &[], visit).unwrap();
+            count
+        };
+        let tables = [Table::Inode, Table::Child, Table::FileBlock, Table::Block, Table::XAttr];
+        assert_eq!(tables.map(count), [162, 161, 160, 160, 80], "{limit}");
+        assert_eq!([Table::LeaseFile, Table::Garbage].map(count), [0, 0]);
+        for number in (0..800).step_by(5) {
+            let path = format!("/e/{number}");
+            assert_eq!(
+                query::get_blocks(&fs.store, &root(), &path, 0, 9, 9).unwrap().blocks.len(),
+                1
+            );
+        }
+    }
 }
 
 #[test]
