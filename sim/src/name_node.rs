@@ -15,9 +15,9 @@ use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::ops::unit_crcs::ReplaceCrc;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::store::{StoreRead, StoreTxn};
+use cairn_namespace::store::{Changes, StoreRead, StoreTxn};
 use cairn_namespace::{
-    Block, BlockState as Written, CallId, Caller, Command, Entry, NamespaceError, Outcome,
+    Block, BlockState as Written, CallId, Caller, Command, Entry, NamespaceError, Outcome, Retries,
     Settings, apply, evaluate, query,
 };
 use cairn_redundancy::{
@@ -120,6 +120,7 @@ pub(crate) struct NameNode {
     pub(crate) now_ms: u64,
     log: Log,
     pub(crate) store: MemoryStore,
+    retries: Retries,
     pub(crate) cluster: Cluster,
     rng: Rng,
     /// Entries of the log that the model knows of.
@@ -177,6 +178,7 @@ impl NameNode {
             now_ms: 0,
             log: Log::default(),
             store: MemoryStore::new(),
+            retries: Retries::default(),
             cluster: Cluster::new(cluster_config()),
             rng,
             logged: 0,
@@ -229,15 +231,17 @@ impl NameNode {
     /// The store that the log gives.
     fn replay(&mut self) -> MemoryStore {
         let mut store = MemoryStore::new();
+        self.retries = Retries::default();
         let entries = self.log.recover();
         for (at, entry) in entries.into_iter().enumerate() {
-            match apply(&mut store, &entry) {
-                // Not synced when the NameNode fell, and there all the same.
-                Ok(outcome) if at >= self.logged => self.done.push((entry.command, outcome)),
-                Ok(_) => {}
-                Err(error) => {
-                    panic!("an entry of the log can't be applied again: {error}: {entry:?}")
-                }
+            let outcome = apply(&mut store, &entry).unwrap_or_else(|error| {
+                panic!("an entry of the log can't be applied again: {error}: {entry:?}")
+            });
+            let limits = sure(store.settings());
+            sure(self.retries.remember(&entry, &limits, &outcome));
+            // Not synced when the NameNode fell, and there all the same.
+            if at >= self.logged {
+                self.done.push((entry.command, outcome));
             }
             self.logged = self.logged.max(at + 1);
         }
@@ -274,7 +278,12 @@ impl NameNode {
             call,
             command: command.into(),
         };
-        let (outcome, changes) = evaluate(&self.store, &entry)?;
+        let known = self.retries.find(&entry)?;
+        let is_known = known.is_some();
+        let (outcome, changes) = match known {
+            Some(outcome) => (outcome, Changes::default()),
+            None => evaluate(&self.store, &entry)?,
+        };
         let fall = match &mut self.fall {
             Some((0, fall)) => Some(*fall),
             Some((left, _)) => {
@@ -283,7 +292,7 @@ impl NameNode {
             }
             None => None,
         };
-        if !changes.is_empty() {
+        if !changes.is_empty() || !is_known && entry.once().is_some() {
             self.log.append(&entry);
             if fall == Some(Fall::Unsynced) {
                 self.crash();
@@ -293,8 +302,9 @@ impl NameNode {
                 self.log.sync();
             }
             sure(changes.write_to(&mut self.store as &mut dyn StoreTxn).map_err(Into::into));
+            let limits = sure(self.store.settings());
+            sure(self.retries.remember(&entry, &limits, &outcome));
             self.logged += 1;
-            // What changes nothing is a call that came again.
             self.done.push((entry.command, outcome.clone()));
         }
         if fall.is_some() {

@@ -32,8 +32,10 @@ use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::snapshot::SnapshotSettings;
-use cairn_namespace::store::StoreError;
-use cairn_namespace::{Command, Entry, NamespaceError, Outcome, Settings};
+use cairn_namespace::store::{StoreError, StoreTxn, Table};
+use cairn_namespace::{
+    CallId, Command, Entry, NamespaceError, Outcome, Retries, Settings, settings,
+};
 use log::Log;
 use recent::Recent;
 use std::path::{Path, PathBuf};
@@ -189,6 +191,7 @@ pub struct Namesystem {
     identity: Identity,
     store: Arc<Store>,
     recent: Arc<Recent>,
+    retries: Arc<Mutex<Retries>>,
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -222,14 +225,16 @@ impl Namesystem {
         };
         let point = rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
-        let log = match log {
-            Some(log) => log,
+        let (log, retries) = match log {
+            Some(log) => (log, Retries::default()),
             None => replay(dir, &identity, &store)?,
         };
+        let retries = Arc::new(Mutex::new(retries));
         let (sender, receiver) = mpsc::channel();
         let recent = Arc::new(Recent::default());
         let ends = (sender.clone(), receiver);
-        let mut writer = Writer::new(store.clone(), log, ends, recent.clone(), &options);
+        let kept = Arc::clone(&retries);
+        let mut writer = Writer::new(store.clone(), log, ends, recent.clone(), kept, &options);
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
@@ -260,6 +265,7 @@ impl Namesystem {
             identity,
             store,
             recent,
+            retries,
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
@@ -346,6 +352,11 @@ impl Namesystem {
     /// Answers a question from the state after the last durable entry.
     pub fn read<R>(&self, question: impl FnOnce(&Snapshot) -> R) -> R {
         question(&self.store.snapshot())
+    }
+
+    /// Whether a call that may be carried out only once has an outcome already, which it gets when it comes again.
+    pub fn is_answered(&self, call: CallId, now_ms: u64) -> cairn_namespace::Result<bool> {
+        self.retries.lock().unwrap_or_else(PoisonError::into_inner).knows(call, now_ms)
     }
 
     /// Number of the last entry that is applied; 0 before the first.
@@ -463,30 +474,56 @@ fn put_settings_in_force(
 /// Entries that one transaction of a replay holds.
 const REPLAY_BATCH: usize = 1000;
 
-fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<Log, OpenError> {
+fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<(Log, Retries), OpenError> {
     let mut pending: Vec<(u64, Entry)> = Vec::new();
+    let mut retries = Retries::load(&store.snapshot()).map_err(unread)?;
     let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
         let entry =
             Entry::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
         pending.push((sequence, entry));
         if pending.len() >= REPLAY_BATCH {
-            apply_again(store, &mut pending)?;
+            apply_again(store, &mut retries, &mut pending)?;
         }
         Ok::<(), OpenError>(())
     })?;
-    apply_again(store, &mut pending)?;
+    apply_again(store, &mut retries, &mut pending)?;
+    save(&mut retries, &mut store.begin(store.group() + 1))?;
     store.write_out()?;
-    Ok(log)
+    Ok((log, retries))
 }
 
-fn apply_again(store: &Store, pending: &mut Vec<(u64, Entry)>) -> Result<(), OpenError> {
+/// Has the next checkpoint write what is kept of calls that may come again.
+fn save(retries: &mut Retries, batch: &mut crate::store::Batch) -> Result<(), StoreError> {
+    for (key, record) in retries.save() {
+        match record {
+            Some(record) => batch.put(Table::Outcome, &key, &record)?,
+            None => batch.delete(Table::Outcome, &key)?,
+        }
+    }
+    Ok(())
+}
+
+fn unread(error: NamespaceError) -> StoreError {
+    match error {
+        NamespaceError::Store(error) => error,
+        other => StoreError::Corrupt { what: "outcomes of calls", reason: other.to_string() },
+    }
+}
+
+fn apply_again(
+    store: &Store,
+    retries: &mut Retries,
+    pending: &mut Vec<(u64, Entry)>,
+) -> Result<(), OpenError> {
     let Some((last, _)) = pending.last() else { return Ok(()) };
     let last = *last;
     let group = store.group() + 1;
     let mut batch = store.begin(group);
     for (sequence, entry) in pending.drain(..) {
-        cairn_namespace::apply(&mut batch, &entry)
-            .map_err(|source| OpenError::Replay { sequence, source })?;
+        let failed = |source| OpenError::Replay { sequence, source };
+        let outcome = cairn_namespace::apply(&mut batch, &entry).map_err(failed)?;
+        let settings = settings::get(&batch).map_err(failed)?;
+        retries.remember(&entry, &settings, &outcome).map_err(failed)?;
     }
     store.commit(group, last);
     Ok(())

@@ -235,7 +235,7 @@ impl NameNode {
         checked: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let Some(call) = call_id(call).filter(|_| checked.is_err()) else { return checked };
-        match self.ns.read(|store| query::is_answered(store, call, wall_ms()))? {
+        match self.ns.is_answered(call, wall_ms())? {
             true => Ok(()),
             false => checked,
         }

@@ -21,7 +21,7 @@ pub(crate) use view::Spent;
 
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
-use cairn_namespace::{Block, Inode, InodeId, Settings};
+use cairn_namespace::{Block, Inode, InodeId, Retries, Settings};
 use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
 use gaps::WORTH;
@@ -31,6 +31,7 @@ use listings::Listings;
 use records::Records;
 use redb::{
     Database, Durability, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition,
+    TableError,
 };
 use std::cell::Cell;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -96,7 +97,7 @@ impl Store {
             });
         }
         // Readers need every table to exist.
-        write_file(&database, None, &Layer::default())?;
+        write_file(&database, None, &former_outcomes(&database)?)?;
         let view = View {
             group: 0,
             applied: applied_in(&database)?,
@@ -237,6 +238,37 @@ impl Store {
     }
 }
 
+/// Tables of older builds, which had each call's outcome in records of its own.
+const FORMER: [&str; 2] = ["retry", "retry-age"];
+
+fn former(name: &str) -> TableDefinition<'_, Bytes, Bytes> {
+    TableDefinition::new(name)
+}
+
+/// What an older build has kept of calls, as it is kept now.
+fn former_outcomes(database: &Database) -> Result<Layer, StoreError> {
+    let layer = Layer::default();
+    let txn = database.begin_read().map_err(backend)?;
+    let table = match txn.open_table(former(FORMER[0])) {
+        Ok(table) => table,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(layer),
+        Err(error) => return Err(backend(error)),
+    };
+    let mut records = Vec::new();
+    scan_in(&table, &[], &[], &mut |key, record| {
+        records.push((key.to_vec(), record.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    let kept = Retries::from_former(&records).map_err(|error| StoreError::Corrupt {
+        what: "outcomes of calls",
+        reason: error.to_string(),
+    });
+    for (key, record) in kept?.save() {
+        layer.put(Table::Outcome, &key, record.as_deref(), 0);
+    }
+    Ok(layer)
+}
+
 /// Writes all of `layer` and the number of the last entry to the file, and syncs it.
 fn write_file(database: &Database, applied: Option<u64>, layer: &Layer) -> Result<(), StoreError> {
     let mut txn = database.begin_write().map_err(backend)?;
@@ -252,6 +284,9 @@ fn write_file(database: &Database, applied: Option<u64>, layer: &Layer) -> Resul
             };
             Ok(())
         })?;
+    }
+    for name in FORMER {
+        txn.delete_table(former(name)).map_err(backend)?;
     }
     let mut journal = txn.open_table(JOURNAL).map_err(backend)?;
     if let Some(applied) = applied {

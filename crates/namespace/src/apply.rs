@@ -11,7 +11,7 @@ use crate::inode::{FileRedundancy, InodeId};
 use crate::ops::Context;
 use crate::query::FileStatus;
 use crate::store::{Changes, Overlay, StoreRead, StoreTxn};
-use crate::{retry, settings, snapshot};
+use crate::{settings, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
 
 /// What a command has done, for the answer and for the DataNodes.
@@ -207,17 +207,19 @@ impl Outcome {
     }
 
     /// The outcome for a call that comes again: what had to be done about blocks was done then.
-    pub(crate) fn for_retry(self) -> Outcome {
-        let (mut outcome, _) = self.without_fewer_copies();
-        match &mut outcome {
-            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed.clear(),
-            Outcome::Removed { blocks, more, .. } => {
-                blocks.clear();
-                *more = false;
+    pub(crate) fn for_retry(&self) -> Outcome {
+        match self {
+            Outcome::Created { status, .. } | Outcome::Replaced { status, .. } => {
+                Outcome::Created { status: status.clone(), removed: Vec::new() }
             }
-            _ => {}
+            Outcome::Removed { done, .. } | Outcome::Reclaimed { done, .. } => {
+                Outcome::Removed { done: *done, blocks: Vec::new(), more: false }
+            }
+            Outcome::Recovery { closed, work, .. } => {
+                Outcome::Recovery { closed: *closed, work: work.clone(), removed: Vec::new() }
+            }
+            other => other.clone(),
         }
-        outcome
     }
 }
 
@@ -230,14 +232,9 @@ pub fn apply(store: &mut dyn StoreTxn, entry: &Entry) -> Result<Outcome> {
 }
 
 /// What `entry` would do: its outcome and the changes to write. No changes mean that the entry need
-/// not be in the log.
+/// not be in the log, unless its outcome is one to [remember](crate::Retries::remember). Whether it came before
+/// is not asked here.
 pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Changes)> {
-    let call = entry.call.filter(|_| entry.command.is_at_most_once());
-    if let Some(call) = call
-        && let Some(outcome) = retry::find(store, call, entry.now_ms)?
-    {
-        return Ok((outcome, Changes::default()));
-    }
     let settings = settings::get(store)?;
     let mut overlay = Overlay::new(store);
     let mut outcome = entry.command.apply(&mut Context {
@@ -248,10 +245,10 @@ pub fn evaluate(store: &dyn StoreRead, entry: &Entry) -> Result<(Outcome, Change
         command: entry.command.name(),
     })?;
     snapshot::capture::capture(store, &mut overlay, &mut outcome)?;
-    if let Some(call) = call {
-        retry::remember(&mut overlay, call, entry.now_ms, &settings, &outcome)?;
-        // The call was not known.
-        return Ok((outcome, overlay.into_certain_changes()?));
-    }
-    Ok((outcome, overlay.into_changes()?))
+    // An entry that is logged anyway need not be known to change anything.
+    let changes = match entry.once() {
+        Some(_) => overlay.into_certain_changes()?,
+        None => overlay.into_changes()?,
+    };
+    Ok((outcome, changes))
 }

@@ -60,6 +60,11 @@ impl Entry {
         to_record(VERSION, self)
     }
 
+    /// The call, if it must be carried out once only, however often it comes.
+    pub fn once(&self) -> Option<CallId> {
+        self.call.filter(|_| self.command.is_at_most_once())
+    }
+
     /// Reads back an entry of the log.
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, DecodeError> {
         from_record(VERSION, bytes)

@@ -58,6 +58,11 @@ impl Encoder {
         Encoder::default()
     }
 
+    /// One that appends to `out`.
+    pub fn onto(out: Vec<u8>) -> Encoder {
+        Encoder { out }
+    }
+
     /// The bytes written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out

@@ -7,7 +7,7 @@ mod direct;
 mod page;
 mod summary;
 
-use crate::command::{CallId, Caller};
+use crate::command::Caller;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
@@ -34,11 +34,6 @@ pub use blocks::{
 pub use direct::{SmallFile, visit_file_info, visit_small_file};
 pub use page::{Entry, OpenDirectory, Opened, Page, open_directory, visit_listing};
 pub use summary::{ContentSummary, content_summary, quota_usage};
-
-/// Whether a call that may be carried out only once has an outcome already, which it gets when it comes again.
-pub fn is_answered(store: &dyn StoreRead, call: CallId, now_ms: u64) -> Result<bool> {
-    Ok(crate::retry::find(store, call, now_ms)?.is_some())
-}
 
 /// What clients see of a file or directory (`HdfsFileStatusProto`).
 #[derive(Clone, Debug, PartialEq, Eq)]

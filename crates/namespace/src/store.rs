@@ -61,10 +61,8 @@ tables! {
     Policy = "policy",
     /// Extended attributes by inode and name.
     XAttr = "xattr",
-    /// Outcomes of calls that may come again, by client and call.
-    Retry = "retry",
-    /// The same calls by time.
-    RetryAge = "retry-age",
+    /// Outcomes of calls that may come again, many to a record.
+    Outcome = "outcome",
     /// Roots of deleted subtrees whose inodes are still to be removed.
     Garbage = "garbage",
     /// Snapshottable directories by inode.

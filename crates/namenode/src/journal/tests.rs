@@ -178,14 +178,15 @@ impl Watched {
             watch,
         };
         let store = Arc::new(Store::open_through(&path, 1 << 20, wrap).unwrap());
-        let log = replay(dir, &identity, &store).unwrap();
+        let (log, retries) = replay(dir, &identity, &store).unwrap();
         let log = match pipe {
             Some(pipe) => log.onto(pipe),
             None => log,
         };
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
-        let writer = Writer::new(Arc::clone(&store), log, ends, Arc::default(), options);
+        let retries = Arc::new(Mutex::new(retries));
+        let writer = Writer::new(Arc::clone(&store), log, ends, Arc::default(), retries, options);
         let thread = std::thread::spawn(move || writer.run());
         Watched { dir: dir.to_owned(), sender, store, thread }
     }
@@ -221,13 +222,18 @@ fn some(dir: &Path) -> MemoryStore {
     model
 }
 
-/// The namespace that opens from these files.
-fn found(image: Image) -> Records {
+/// The namespace that opens from these files, which knows the outcomes of the first so many entries.
+fn found(image: Image, answered: u64) -> Records {
     let dir = tempfile::tempdir().unwrap();
     for (name, bytes) in image {
         fs::write(dir.path().join(name), bytes).unwrap();
     }
-    Namesystem::open(dir.path(), options()).unwrap().read(|now| dump(now))
+    let namesystem = Namesystem::open(dir.path(), options()).unwrap();
+    for entry in (0..answered).map(entry) {
+        let Some(call) = entry.once() else { continue };
+        assert!(namesystem.is_answered(call, entry.now_ms).unwrap(), "{call:?} of {answered}");
+    }
+    namesystem.read(|now| dump(now))
 }
 
 /// Calls one after the other.
@@ -244,8 +250,8 @@ struct Progress {
     states: Vec<Arc<Records>>,
     /// Calls that were answered; one more may be under way.
     answered: usize,
-    /// What a crash would leave, and which of the states must be found in it.
-    images: Vec<(Image, Vec<Arc<Records>>)>,
+    /// What a crash would leave, which of the states must be found in it, and the entries that were answered.
+    images: Vec<(Image, Vec<Arc<Records>>, u64)>,
 }
 
 impl Calls {
@@ -283,7 +289,9 @@ fn a_power_cut_at_any_step_of_a_checkpoint_leaves_what_was_acknowledged() {
         let images = images();
         let mut known = known.lock().unwrap();
         let wanted = known.states[answered..].to_vec();
-        known.images.extend(images.into_iter().map(|image| (image, wanted.clone())));
+        known
+            .images
+            .extend(images.into_iter().map(|image| (image, wanted.clone(), 6 + answered as u64)));
         Ok(())
     });
     let watched = Watched::start(dir.path(), &options(), watch, None);
@@ -296,13 +304,13 @@ fn a_power_cut_at_any_step_of_a_checkpoint_leaves_what_was_acknowledged() {
     *sender.lock().unwrap() = None;
     watched.end().unwrap();
     let images = std::mem::take(&mut progress.lock().unwrap().images);
-    for (number, (mut image, wanted)) in images.into_iter().enumerate() {
+    for (number, (mut image, wanted, answered)) in images.into_iter().enumerate() {
         // What nobody was told of is torn.
         if number % 2 == 0 {
             let log = image.iter_mut().filter(|(name, _)| name.starts_with("log-")).max();
             log.unwrap().1.extend_from_slice(b"CRNF and no more");
         }
-        let found = found(image);
+        let found = found(image, answered);
         assert!(wanted.iter().any(|wanted| found == **wanted), "image {number}");
     }
 }
@@ -337,7 +345,7 @@ fn a_checkpoint_that_fails_at_any_step_loses_nothing() {
         }
         let ended = watched.end();
         let wanted = dump(&model);
-        assert!(found(image(dir.path())) == wanted, "step {steps}");
+        assert!(found(image(dir.path()), 6) == wanted, "step {steps}");
         let images = std::mem::take(&mut *left.lock().unwrap());
         if images.is_empty() {
             assert!(noticed > 5, "{noticed} of {steps}");
@@ -355,7 +363,7 @@ fn a_checkpoint_that_fails_at_any_step_loses_nothing() {
         for image in images {
             let image =
                 log.iter().fold(image, |image, (name, bytes)| with(&image, name, bytes.clone()));
-            assert!(found(image) == wanted, "step {steps}");
+            assert!(found(image, 6) == wanted, "step {steps}");
         }
         steps += 1;
     }
@@ -373,5 +381,5 @@ fn a_log_that_cannot_be_synced_acknowledges_nothing() {
     assert!(dump(&watched.store.snapshot()) == before, "a reader sees it");
     let dir = watched.dir.clone();
     assert!(matches!(watched.end(), Err(Fatal::Append(_))));
-    assert!(found(image(&dir)) == before);
+    assert!(found(image(&dir), 6) == before);
 }

@@ -12,7 +12,7 @@ use crate::store::{Batch, Spent, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event};
 use cairn_namespace::store::{Changes, StoreError};
-use cairn_namespace::{Entry, NamespaceError, Outcome, evaluate};
+use cairn_namespace::{Entry, NamespaceError, Outcome, Retries, evaluate, settings};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -220,6 +220,8 @@ pub struct Writer {
     /// The group that is open.
     number: u64,
     batch: Batch,
+    /// Of all entries that were applied.
+    retries: Arc<Mutex<Retries>>,
     frame: FrameBuilder,
     watched: Option<Watched>,
     answers: Vec<(oneshot::Sender<Answer>, Answer)>,
@@ -249,12 +251,14 @@ impl Writer {
         log: Log,
         (told, events): (Sender<Input>, Receiver<Input>),
         recent: Arc<Recent>,
+        retries: Arc<Mutex<Retries>>,
         options: &NamesystemOptions,
     ) -> Writer {
         let applied = store.applied();
         let number = store.group() + 1;
         Writer {
             batch: store.begin(number),
+            retries,
             finisher: Finisher {
                 store,
                 recent,
@@ -430,6 +434,7 @@ impl Writer {
         if last.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("a checkpoint of the namespace has panicked");
         }
+        self.save_retries()?;
         self.finisher.store.set_aside();
         self.checkpointed = self.applied;
         self.batch = self.finisher.store.begin(self.number);
@@ -462,9 +467,20 @@ impl Writer {
         Ok(())
     }
 
+    fn retries(&self) -> MutexGuard<'_, Retries> {
+        self.retries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to what is to be set aside the outcomes of all that were applied.
+    fn save_retries(&mut self) -> Result<(), Fatal> {
+        let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(super::save(&mut retries, &mut self.batch)?)
+    }
+
     /// Makes the store durable up to here. Nothing is under way.
     fn checkpoint(&mut self) -> Result<(), Fatal> {
         if self.applied > self.checkpointed {
+            self.save_retries()?;
             self.finisher.store.set_aside();
             self.finisher.checkpoint(self.applied, self.segment_len)?;
             self.checkpointed = self.applied;
@@ -499,10 +515,15 @@ impl Writer {
         if self.watched.is_none() && self.finisher.recent.is_wanted() {
             self.watched = Some(Watched { first: self.applied + 1, batches: Vec::new() });
         }
+        let known = self.retries().find(&entry).map_err(fatal)?;
+        if let Some(outcome) = known {
+            self.answers.push((reply, Ok(outcome)));
+            return Ok(());
+        }
         let bytes = entry.to_bytes();
         let answer = match evaluate(&self.batch, &entry) {
-            // What changes nothing need not be replayed.
-            Ok((outcome, changes)) if changes.is_empty() => Ok(outcome),
+            // What changes nothing need not be replayed, but for its outcome.
+            Ok((outcome, changes)) if changes.is_empty() && entry.once().is_none() => Ok(outcome),
             Ok(_) if bytes.len() > ENTRY_LEN_MAX => {
                 let text =
                     format!("a call of {} bytes is too long: limit={ENTRY_LEN_MAX}", bytes.len());
@@ -517,6 +538,8 @@ impl Writer {
                     }
                 }
                 changes.write_to(&mut self.batch)?;
+                let settings = settings::get(&self.batch).map_err(fatal)?;
+                self.retries().remember(&entry, &settings, &outcome).map_err(fatal)?;
                 self.applied = sequence;
                 Ok(outcome)
             }
@@ -526,6 +549,11 @@ impl Writer {
         self.answers.push((reply, answer));
         Ok(())
     }
+}
+
+/// What cannot be the fault of a caller.
+fn fatal(error: NamespaceError) -> Fatal {
+    super::unread(error).into()
 }
 
 /// What an entry has done. That it cannot be told is no reason not to do it.

@@ -29,8 +29,6 @@ pub(crate) enum Counter {
     CacheDirective,
     /// How often a quota was set.
     QuotasSet,
-    /// Outcomes that are kept for calls that come again.
-    Retries,
 }
 
 impl Counter {
@@ -46,7 +44,6 @@ impl Counter {
             Counter::SnapshotId => b"snapshot-id",
             Counter::CacheDirective => b"cache-directive",
             Counter::QuotasSet => b"quotas-set",
-            Counter::Retries => b"retries",
         }
     }
 
@@ -61,8 +58,7 @@ impl Counter {
             | Counter::Snapshots
             | Counter::SnapshotId
             | Counter::CacheDirective
-            | Counter::QuotasSet
-            | Counter::Retries => 0,
+            | Counter::QuotasSet => 0,
         }
     }
 }

@@ -7,8 +7,10 @@ use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::set_permission::SetPermission;
+use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreRead, StoreTxn, Table};
-use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, evaluate};
+use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Retries, Settings, evaluate};
+use std::ops::ControlFlow;
 
 fn call(call_id: i32) -> Option<CallId> {
     Some(CallId { client_id: [1; 16], call_id })
@@ -60,13 +62,11 @@ fn outcomes_are_forgotten_after_their_time() {
     let anew = fs.submit(root(), call(1), rename("/d", "/e")).unwrap();
     assert_eq!(anew, Outcome::Flag(false));
     // The cache does not grow beyond the calls of its time.
-    let kept = |fs: &Fs| format!("{:?}", fs.store).matches("RetryAge").count();
     for id in 0..100 {
         fs.now_ms += 600_000;
         fs.submit(root(), call(id), rename("/e", "/e")).unwrap();
     }
-    assert_eq!(kept(&fs), 1);
-    assert_eq!(cache_len(&fs), 1);
+    assert_eq!(fs.retries.len(), 1);
 }
 
 #[test]
@@ -81,60 +81,118 @@ fn the_oldest_outcomes_go_when_there_are_too_many() {
     for id in 1..=5 {
         fs.mkdirs(&format!("/{id}"));
         assert!(run(&mut fs, id));
-        assert_eq!(cache_len(&fs), 3.min(id as usize));
+        assert_eq!(fs.retries.len(), 3.min(id as u64));
     }
     assert_eq!([3, 4, 5].map(|id| run(&mut fs, id)), [true; 3]);
     // They are carried out anew, and what was oldest makes room.
     assert_eq!([1, 3].map(|id| run(&mut fs, id)), [false; 2]);
     assert_eq!([5, 1, 3].map(|id| run(&mut fs, id)), [true, false, false]);
-    assert_eq!(cache_len(&fs), 3);
+    assert_eq!(fs.retries.len(), 3);
     // A lower bound is reached with the calls that come.
     fs.ok(Configure { settings: Box::new(settings(0)) });
     for id in 10..30 {
         run(&mut fs, id);
     }
-    assert_eq!(cache_len(&fs), 23);
+    assert_eq!(fs.retries.len(), 23);
     fs.ok(Configure { settings: Box::new(settings(4)) });
     let lens = (30..38).map(|id| {
         run(&mut fs, id);
-        cache_len(&fs)
+        fs.retries.len()
     });
     assert_eq!(lens.collect::<Vec<_>>(), [20, 17, 14, 11, 8, 5, 4, 4]);
     // What expires is not counted any more either.
     fs.now_ms += 600_001;
     for (id, len) in [(40, 1), (41, 2), (42, 3), (43, 4), (44, 4)] {
         run(&mut fs, id);
-        assert_eq!(cache_len(&fs), len);
+        assert_eq!(fs.retries.len(), len);
     }
 }
 
-/// Stores of before have outcomes that nobody counted.
+/// The outcomes as a restart finds them in the store.
+fn reopened(retries: &mut Retries, store: &mut MemoryStore) -> Retries {
+    for (key, record) in retries.save() {
+        match record {
+            Some(record) => store.put(Table::Outcome, &key, &record).unwrap(),
+            None => store.delete(Table::Outcome, &key).unwrap(),
+        }
+    }
+    Retries::load(store).unwrap()
+}
+
+fn deletion(id: i32) -> Entry {
+    let path = format!("/{}", "n".repeat(id as usize % 50 + 1));
+    let command = Delete { path, recursive: false }.into();
+    Entry { now_ms: 1000 + id as u64, caller: root(), call: call(id), command }
+}
+
+/// Outcomes come and go; whenever the store is brought up to date, a restart finds those that are left.
 #[test]
-fn outcomes_that_are_not_counted_go_first() {
-    let mut fs = Fs::with(Settings { retry_entries_max: 2, ..Settings::default() });
-    for id in 1..=3_u8 {
-        let key = [&[9; 16][..], &[0, 0, 0, id]].concat();
-        let age = [&(1000 + u64::from(id)).to_be_bytes()[..], &key].concat();
-        fs.store.put(Table::Retry, &key, b"").unwrap();
-        fs.store.put(Table::RetryAge, &age, b"").unwrap();
-    }
-    fs.now_ms = 0;
-    for (id, len) in [(1, 4), (2, 5), (3, 2), (4, 2), (5, 2)] {
-        let nothing = Delete { path: "/none".into(), recursive: false };
-        fs.submit(root(), call(id), nothing.into()).unwrap();
-        assert_eq!(cache_len(&fs), len, "{id}");
+fn a_restart_finds_the_outcomes_that_are_kept() {
+    for most in [1, 7, 3000] {
+        let settings = Settings { retry_entries_max: most, ..Settings::default() };
+        let mut fs = Fs::with(settings.clone());
+        let mut retries = Retries::default();
+        for id in 0..7000 {
+            let outcome = Outcome::Removed { done: id % 3 == 0, blocks: vec![], more: false };
+            retries.remember(&deletion(id), &settings, &outcome).unwrap();
+            if id % 997 != 0 && id != 6999 {
+                continue;
+            }
+            let found = reopened(&mut retries, &mut fs.store);
+            assert_eq!(found.len(), retries.len());
+            for id in 0..=id {
+                let wanted = retries.find(&deletion(id)).unwrap();
+                assert_eq!(found.find(&deletion(id)).unwrap(), wanted, "{id} of {most}");
+            }
+            if id % 2 == 0 {
+                retries = found;
+            }
+        }
+        // As many are known as there may be, and the store has little more than those.
+        let known = (0..7000).filter(|id| retries.find(&deletion(*id)).unwrap().is_some());
+        assert_eq!(known.count() as u64, most.min(7000));
+        let mut len = 0;
+        let visit = &mut |_: &[u8], value: &[u8]| {
+            len += value.len();
+            ControlFlow::Continue(())
+        };
+        fs.store.scan(Table::Outcome, &[], &[], visit).unwrap();
+        assert!(len < 80_000 + 40 * most as usize, "{len} bytes for {most}");
     }
 }
 
-fn cache_len(fs: &Fs) -> usize {
-    let mut count = 0;
-    fs.store
-        .scan(Table::Retry, &[], &[], &mut |_, _| {
-            count += 1;
-            std::ops::ControlFlow::Continue(())
-        })
-        .unwrap();
-    count
+/// Older builds had a record for each.
+#[test]
+fn outcomes_of_older_builds_are_found() {
+    let key = |id: u8| [&[1; 16][..], &[0, 0, 0, id]].concat();
+    // Version, time of expiry, outcome: a flag.
+    let records = [2, 1].map(|id| (key(id), vec![1, 100 + id, 2, id - 1]));
+    let mut retries = Retries::from_former(&records).unwrap();
+    let found = reopened(&mut retries, &mut MemoryStore::new());
+    let at = |id, now_ms| found.find(&Entry { now_ms, ..deletion(id) }).unwrap();
+    assert_eq!(at(1, 100), Some(Outcome::Flag(false)));
+    assert_eq!(at(2, 101), Some(Outcome::Flag(true)));
+    assert_eq!(at(1, 101), None);
+    assert!(Retries::from_former(&[(vec![1; 19], vec![1, 9, 1])]).is_err());
+}
+
+#[test]
+fn damaged_outcomes_are_told() {
+    let mut retries = Retries::default();
+    retries.remember(&deletion(1), &Settings::default(), &Outcome::Done).unwrap();
+    let (key, record) = retries.save().pop().unwrap();
+    let record = record.unwrap();
+    let load = |key: &[u8], record: &[u8]| {
+        let mut store = MemoryStore::new();
+        store.put(Table::Outcome, key, record).unwrap();
+        Retries::load(&store)
+    };
+    assert_eq!(load(&key, &record).unwrap().len(), 1);
+    for len in (0..record.len()).filter(|len| *len != 1) {
+        load(&key, &record[..len]).unwrap_err();
+    }
+    load(&key[1..], &record).unwrap_err();
+    load(&key, &[&[9], &record[1..]].concat()).unwrap_err();
 }
 
 #[test]

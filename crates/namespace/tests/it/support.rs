@@ -9,9 +9,10 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::query::{self, Entry, FileStatus, Listing, Page};
+use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, NamespaceError, Outcome, Settings, apply,
+    Block, BlockRef, CallId, Caller, Command, NamespaceError, Outcome, Retries, Settings, apply,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -28,6 +29,7 @@ pub fn user(name: &str) -> Caller {
 
 pub struct Fs {
     pub store: MemoryStore,
+    pub retries: Retries,
     pub now_ms: u64,
     pub log: Vec<cairn_namespace::Entry>,
 }
@@ -38,7 +40,12 @@ impl Fs {
     }
 
     pub fn with(settings: Settings) -> Fs {
-        let mut fs = Fs { store: MemoryStore::new(), now_ms: 1_000_000, log: Vec::new() };
+        let mut fs = Fs {
+            store: MemoryStore::new(),
+            retries: Retries::default(),
+            now_ms: 1_000_000,
+            log: Vec::new(),
+        };
         fs.ok(Configure { settings: settings.into() });
         fs
     }
@@ -51,10 +58,17 @@ impl Fs {
     ) -> Result<Outcome, NamespaceError> {
         self.now_ms += 1;
         let entry = cairn_namespace::Entry { now_ms: self.now_ms, caller, call, command };
+        if let Some(outcome) = self.retries.find(&entry).unwrap() {
+            return Ok(outcome);
+        }
         let before = self.store.clone();
         let result = apply(&mut self.store, &entry);
         match &result {
-            Ok(_) => self.log.push(entry),
+            Ok(outcome) => {
+                let settings = self.store.settings().unwrap();
+                self.retries.remember(&entry, &settings, outcome).unwrap();
+                self.log.push(entry);
+            }
             // It would stop the NameNode.
             Err(NamespaceError::Store(error)) => panic!("{error}"),
             Err(_) => assert!(self.store == before, "a refused command changed the store"),
