@@ -13,7 +13,7 @@ use prost::Message;
 use prost::encoding::encoded_len_varint;
 
 use super::super::convert;
-use super::locate::Places;
+use super::places::Places;
 
 pub(super) const fn number(field: u8) -> u8 {
     field << 3
@@ -241,9 +241,7 @@ impl Located<'_> {
         put_bytes(out, bytes(5), &NO_TOKEN);
         if !places.is_empty() {
             put_number(out, bytes(6), places.len() as u64);
-            let caches = self.cluster.caches_anything();
-            let is_cached = |place| caches && self.places.is_cached(self.cluster, self.id, place);
-            out.extend(places.iter().map(|place| u8::from(is_cached(place))));
+            out.extend(self.places.cached(self.cluster, self.id).map(u8::from));
         }
         for storage in storages() {
             put_number(out, number(7), storage.storage_type.number() as u64);

@@ -5,38 +5,16 @@
 
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
 use cairn_namespace::{Block, BlockState, FileRedundancy, Inode};
-use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageHandle, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
+use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
+use cairn_stripe::{BlockId, GenerationStamp, Redundancy};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
 use super::encode::{Located, LocatedFile};
+use super::places::Places;
 use crate::NameNode;
 use crate::lookup;
 use crate::node::dice;
-
-/// Where one block or group is, in the order in which clients should use it.
-pub struct Places {
-    /// The storages, with the unit of each (0 for replicas).
-    pub storages: Vec<(StorageHandle, UnitIndex)>,
-    /// Whether all that is left of the block is known to be bad.
-    pub corrupt: bool,
-}
-
-impl Places {
-    /// Whether the replica or unit at a place is in its DataNode's memory.
-    ///
-    /// Source: Hadoop 3.5.0 `CacheManager#setCachedLocations`.
-    pub fn is_cached(
-        &self,
-        cluster: &Cluster,
-        id: BlockId,
-        (storage, unit): &(StorageHandle, UnitIndex),
-    ) -> bool {
-        let id = if id.is_striped() { id.group().internal(*unit) } else { id };
-        cluster.is_cached(id, cluster.storage(*storage).node)
-    }
-}
 
 /// What every located block needs besides the block.
 pub struct Locator<'a> {
@@ -69,11 +47,7 @@ impl Locator<'_> {
         let indices = || places.storages.iter().map(|(_, unit)| unit.0).collect::<Vec<u8>>();
         let tokens = if striped { places.storages.len() } else { 0 };
         pb::LocatedBlockProto {
-            is_cached: {
-                let id = BlockId(block.block_id as i64);
-                let is_cached = |place| places.is_cached(self.cluster, id, place);
-                places.storages.iter().map(is_cached).collect()
-            },
+            is_cached: places.cached(self.cluster, BlockId(block.block_id as i64)).collect(),
             b: block,
             offset,
             locs: storages().map(|storage| convert::datanode_info(node_of(storage), 0)).collect(),

@@ -16,6 +16,7 @@ mod locate;
 mod meta_save;
 mod paths;
 mod pipeline;
+mod places;
 mod read;
 mod refused;
 mod scan;

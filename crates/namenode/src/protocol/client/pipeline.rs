@@ -16,7 +16,8 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::locate::{Locator, Places};
+use super::locate::Locator;
+use super::places::Places;
 use super::write::{block_ref, file_id};
 use crate::NameNode;
 use crate::lookup::{self, Lookup};

@@ -20,8 +20,9 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::locate::{self, Locator, Places};
+use super::locate::{self, Locator};
 use super::paths::check_path_len;
+use super::places::Places;
 use super::tree::create_mode;
 use crate::NameNode;
 use crate::lookup;
