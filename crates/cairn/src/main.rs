@@ -16,6 +16,11 @@ use commands::{datanode, ec, fs, namenode, quickstart, report};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Calls and commands are made by one thread and freed by another all the time. With the C library's allocator threads
+/// then wait for each other, and half of the time of a change of the namespace goes there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A distributed file system that speaks HDFS and makes erasure coding its normal case.
 #[derive(Parser)]
 #[command(name = "cairn", version, disable_help_subcommand = true)]

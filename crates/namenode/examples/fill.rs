@@ -22,6 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+/// As the NameNode has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Done<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Files of a folder.
