@@ -1,7 +1,9 @@
 use super::*;
-use cairn_namespace::inode;
+use cairn_namespace::encoding::{Encode, Encoder};
+use cairn_namespace::ops::cache_pool::RemoveCachePool;
 use cairn_namespace::store::conformance;
 use cairn_namespace::store::memory::MemoryStore;
+use cairn_namespace::{CallId, Caller, Entry, Outcome, inode};
 
 #[test]
 fn conforms() {
@@ -385,4 +387,59 @@ fn records_are_kept_within_their_bound() {
     assert!((64..(64 << 10) / 80).contains(&kept), "{kept}");
     records.keep_file(0, b"a directory's id and a name", &[7; 60 << 10]);
     assert_eq!(records.file(0, b"a directory's id and a name", |_| ()), None);
+}
+
+/// A store of an older build, which had each outcome in a record of its own, is taken over: once, and for good.
+#[test]
+fn outcomes_in_the_form_of_older_builds_are_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let outcomes = [
+        (CallId { client_id: [7; 16], call_id: 3 }, 9000_u64, Outcome::Flag(true)),
+        (CallId { client_id: [7; 16], call_id: -2 }, 8000, Outcome::SnapshotCreated("/s".into())),
+    ];
+    let store = Store::open(&path, 1 << 20).unwrap();
+    let mut batch = store.begin(1);
+    batch.put(Table::Inode, b"before", b"1").unwrap();
+    store.commit(1, 5);
+    store.write_out().unwrap();
+    let mut txn = store.database.begin_write().unwrap();
+    // As the file itself is written: a start then needs no look at all of it.
+    txn.set_quick_repair(true);
+    for (call, expires_ms, outcome) in &outcomes {
+        let key = [&call.client_id[..], &call.call_id.to_be_bytes()].concat();
+        let mut record = Encoder::new();
+        record.byte(1);
+        expires_ms.encode(&mut record);
+        outcome.encode(&mut record);
+        let age = [&expires_ms.to_be_bytes()[..], &key].concat();
+        let mut table = txn.open_table(former("retry")).unwrap();
+        table.insert(&key[..], &record.into_bytes()[..]).unwrap();
+        let mut ages = txn.open_table(former("retry-age")).unwrap();
+        ages.insert(&age[..], &[][..]).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(store);
+    for start in 0..2 {
+        let store = Store::open(&path, 1 << 20).unwrap();
+        let retries = Retries::load(&store.snapshot()).unwrap();
+        assert_eq!(retries.len(), 2, "start {start}");
+        for (call, expires_ms, outcome) in &outcomes {
+            let again = Entry {
+                now_ms: expires_ms - 1,
+                caller: Caller::system(),
+                call: Some(*call),
+                command: RemoveCachePool { name: "p".into() }.into(),
+            };
+            assert_eq!(retries.find(&again).unwrap().as_ref(), Some(outcome));
+            assert!(!retries.knows(*call, *expires_ms).unwrap());
+        }
+        let value = store.snapshot().get(Table::Inode, b"before").unwrap();
+        assert_eq!((value.as_deref(), store.applied()), (Some(&b"1"[..]), 5));
+        let tables = store.database.begin_read().unwrap();
+        assert!(matches!(
+            tables.open_table(former("retry")),
+            Err(TableError::TableDoesNotExist(_))
+        ));
+    }
 }
