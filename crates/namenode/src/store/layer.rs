@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Records that a scan fetches at first, and at most, at a time.
-const PAGE_MIN: usize = 8;
+const PAGE_MIN: usize = 2;
 const PAGE_MAX: usize = 512;
 
 type Value = Option<Box<[u8]>>;
