@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cairn_namespace::apply::RemovedBlock;
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
@@ -18,7 +19,7 @@ use cairn_net::groups::Groups;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockLookup, Cluster, DisprovedCrc, LateCrc, Now};
+use cairn_redundancy::{BlockLookup, BlockState, Cluster, DisprovedCrc, LateCrc, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
@@ -340,6 +341,40 @@ impl NameNode {
             finals.flat_map(|id| cluster.block_completed(lookup, *id)).collect()
         });
         self.record_late(late);
+    }
+
+    /// Completes those of `committed` that have their minimum of replicas. Their DataNodes may have reported after
+    /// the command that has committed them was decided on and before it came into force, and then say no more.
+    pub(crate) async fn complete_reported(&self, committed: &[BlockId]) -> Result<(), Refusal> {
+        if committed.is_empty() {
+            return Ok(());
+        }
+        let ready: Vec<BlockId> = self.with_cluster(|cluster, lookup| {
+            let is_ready = |id: &BlockId| {
+                let facts = lookup.block(*id).filter(|facts| facts.state == BlockState::Committed);
+                facts.is_some_and(|facts| cluster.min_reached(*id, &facts))
+            };
+            committed.iter().copied().filter(is_ready).collect()
+        });
+        match ready.is_empty() {
+            true => Ok(()),
+            false => self.complete_blocks(&ready).await,
+        }
+    }
+
+    /// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
+    /// now on, however long their file stays open.
+    pub(crate) async fn complete_blocks(&self, ready: &[BlockId]) -> Result<(), Refusal> {
+        let blocks = self.with_cluster(|cluster, lookup| {
+            let crcs = |id: &BlockId| {
+                let facts = lookup.block(*id)?;
+                Some(BlockCrcs { id: *id, gs: facts.gs, units: cluster.unit_crcs(*id, &facts) })
+            };
+            ready.iter().filter_map(crcs).collect()
+        });
+        self.submit_own(CompleteBlocks { blocks }).await?;
+        self.note_completed(ready);
+        Ok(())
     }
 
     /// Records CRCs that came too late for the command that has completed their blocks. Nobody waits for it.

@@ -66,6 +66,30 @@ async fn a_block_of_an_open_file_is_complete_when_a_replica_of_it_is_reported_la
     assert!(client.locations("/f").await.under_construction);
 }
 
+/// A report can come after `addBlock` has counted replicas, and before the block is committed: no later one
+/// need come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_an_open_file_is_complete_when_it_is_reported_while_it_is_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 1).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let mut last = client.add_block("/f", "writer", None).await;
+    for round in 0..300 {
+        let done = pb::ExtendedBlockProto { num_bytes: Some(100), ..last.b.clone() };
+        let (next, _) = tokio::join!(
+            client.add_block("/f", "writer", Some(done)),
+            finish(&datanodes, &last, 100, None)
+        );
+        let id = cairn_stripe::BlockId(last.b.block_id as i64);
+        let found = node.node().ns.read(|store| cairn_namespace::query::get_block(store, id));
+        let state = found.unwrap().unwrap().block.state;
+        assert_eq!(state, cairn_namespace::BlockState::Complete, "block {round}");
+        last = next;
+    }
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn complete_waits_for_a_report_that_is_on_its_way() {
     let dir = tempfile::tempdir().unwrap();

@@ -163,6 +163,7 @@ pub async fn add_block(node: &NameNode, call: &Call) -> Answer {
         }
     };
     node.note_completed(&closed);
+    node.complete_reported(&closed).await?;
     let located = node.with_cluster(|cluster, lookup| {
         // A repeated call keeps the pipeline that the first one was told.
         if cluster.pipeline(block.id).is_empty() && lookup.block(block.id).is_some() {

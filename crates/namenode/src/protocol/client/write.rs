@@ -236,14 +236,15 @@ pub async fn complete(node: &NameNode, call: &Call) -> Answer {
     let outcome = node.submit(call, command).await?;
     if !open.ids.is_empty() {
         let late = node.with_cluster(|cluster, lookup| {
-            open.ids.into_iter().flat_map(|id| cluster.block_completed(lookup, id)).collect()
+            open.ids.iter().flat_map(|id| cluster.block_completed(lookup, *id)).collect()
         });
         node.record_late(late);
     }
-    match outcome {
-        Outcome::Flag(result) => answer(&pb::CompleteResponseProto { result }),
-        other => Err(unexpected(&other)),
+    let Outcome::Flag(result) = outcome else { return Err(unexpected(&outcome)) };
+    if !result {
+        node.complete_reported(&open.ids).await?;
     }
+    answer(&pb::CompleteResponseProto { result })
 }
 
 /// The blocks of a file that are not complete, and what the cluster knows of them.

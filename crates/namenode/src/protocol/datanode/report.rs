@@ -1,7 +1,5 @@
 //! What a DataNode tells: heartbeats, block reports, errors, bad blocks.
 
-use cairn_namespace::ops::complete_blocks::CompleteBlocks;
-use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
@@ -241,7 +239,7 @@ fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>
 /// logs late CRCs.
 async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
     if !changes.ready.is_empty() {
-        complete_blocks(node, &changes.ready).await?;
+        node.complete_blocks(&changes.ready).await?;
     }
     node.reported.notify_waiters();
     warn_of(&changes);
@@ -259,21 +257,6 @@ fn warn_of(changes: &Changes) {
     for block in &changes.unexplained {
         warn!(%block, "replicas or units disagree, and which one is wrong is not known: see cairn scrub");
     }
-}
-
-/// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
-/// now on, however long their file stays open.
-async fn complete_blocks(node: &NameNode, ready: &[BlockId]) -> Result<(), Refusal> {
-    let blocks = node.with_cluster(|cluster, lookup| {
-        let crcs = |id: &BlockId| {
-            let facts = lookup.block(*id)?;
-            Some(BlockCrcs { id: *id, gs: facts.gs, units: cluster.unit_crcs(*id, &facts) })
-        };
-        ready.iter().filter_map(crcs).collect()
-    });
-    node.submit_own(CompleteBlocks { blocks }).await?;
-    node.note_completed(ready);
-    Ok(())
 }
 
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#blockReceivedAndDeleted`.
