@@ -4,12 +4,38 @@ use crate::cluster::{Cluster, PATIENCE};
 use crate::code::{BLOCK, Code};
 use crate::readers::Dice;
 use crate::truth::{self, Written};
-use cairn_client::CreateOptions;
+use cairn_client::{CreateOptions, FileBlock};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Blocks that no test fills.
 fn long_blocks(code: &Code) -> CreateOptions {
     CreateOptions { block_size: Some(BLOCK * 4096), ..code.options() }
+}
+
+/// Waits until the NameNode knows who lives, and all groups of an open file but the last one have each unit on
+/// a DataNode that runs. What came back of the open group stays bad until that ends.
+async fn wait_for_whole_groups(cluster: &Cluster, code: &Code, path: &str) {
+    let (start, running) = (Instant::now(), cluster.running());
+    loop {
+        let stats = cluster.stats();
+        let work = stats.pending_reconstruction + stats.scheduled_reconstruction;
+        let found = cluster.fs.block_locations(path, 0, u64::MAX >> 1).await.unwrap();
+        let last = found.last_block.as_ref().map(|last| last.block.id);
+        let closed = || found.blocks.iter().filter(|group| Some(group.block.id) != last);
+        let is_whole = |group: &FileBlock| {
+            let running = group
+                .locations
+                .iter()
+                .filter(|place| running.contains(&cluster.node_of(&place.addr.uuid)));
+            running.map(|place| place.unit).collect::<BTreeSet<_>>().len() == code.width()
+        };
+        if work == 0 && stats.live_nodes == running.len() && closed().all(is_whole) {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "{code:?}: {stats:?}, {:?}", found.blocks);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// One stream, one group that is never full, and more failures than a group survives, one at a time. Who
@@ -40,15 +66,7 @@ async fn row_21_a_stream_outlives_any_number_of_failures_spread_over_time() {
             for node in cluster.stopped() {
                 cluster.restart(node).await;
             }
-            // What came back of the open group stays bad until that ends.
-            let is_whole = || {
-                let stats = cluster.stats();
-                let work = stats.pending_reconstruction + stats.scheduled_reconstruction;
-                let (groups, live) = (stats.groups, stats.live_nodes);
-                work + groups.missing + groups.low_redundancy == 0
-                    && live == cluster.running().len()
-            };
-            cluster.wait(is_whole, || format!("{:?}", cluster.stats())).await;
+            wait_for_whole_groups(&cluster, &code, "/f").await;
             let holders = cluster.holders("/f", u64::MAX >> 1).await;
             cluster.kill(holders[dice.below(holders.len())]);
         }
