@@ -13,32 +13,46 @@ use cairn_stripe::{Policy, UnitIndex};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Fills `buf` with the bytes from `offset` on, which lie in one group.
+/// Fills `buf` with the bytes from `offset` on, which lie in one group. All stripes are asked for at once.
 pub(crate) async fn read_at(
     file: &OpenedFile,
     policy: &Policy,
     offset: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let mut filled = 0;
-    let mut refreshes = 0;
-    while filled < buf.len() {
-        let at = offset + filled as u64;
-        let group = Group::at(file, policy, at)?;
-        let start = at - group.located.block.offset_in_file;
-        let left_in_stripe = policy.stripe_len() - start % policy.stripe_len();
-        let count = left_in_stripe.min((buf.len() - filled) as u64);
-        let part = &mut buf[filled..filled + count as usize];
-        match read_stripe(&group, start..start + count, part).await {
-            Ok(()) => filled += count as usize,
-            Err(ClientError::TooManyLost { .. }) if refreshes < REFRESHES => {
-                refreshes += 1;
-                file.refresh(at).await?;
-            }
-            Err(error) => return Err(error),
-        }
+    let start = file.block_at(offset)?.block.offset_in_file;
+    let left_in_stripe = policy.stripe_len() - (offset - start) % policy.stripe_len();
+    if buf.len() as u64 <= left_in_stripe {
+        return read_part(file, policy, offset, buf).await;
+    }
+    let (first, rest) = buf.split_at_mut(left_in_stripe as usize);
+    let stripes = std::iter::once(first).chain(rest.chunks_mut(policy.stripe_len() as usize));
+    let (mut reads, mut at) = (Reads::new(), offset);
+    for part in stripes {
+        let begin = at;
+        at += part.len() as u64;
+        reads.push(read_part(file, policy, begin, part));
+    }
+    while let Some(done) = reads.next().await {
+        done?;
     }
     Ok(())
+}
+
+/// Fills `buf` with the bytes from `offset` on, which lie in one stripe.
+async fn read_part(file: &OpenedFile, policy: &Policy, offset: u64, buf: &mut [u8]) -> Result<()> {
+    let mut refreshes = 0;
+    loop {
+        let group = Group::at(file, policy, offset)?;
+        let start = offset - group.located.block.offset_in_file;
+        match read_stripe(&group, start..start + buf.len() as u64, buf).await {
+            Err(ClientError::TooManyLost { .. }) if refreshes < REFRESHES => {
+                refreshes += 1;
+                file.refresh(offset).await?;
+            }
+            done => return done,
+        }
+    }
 }
 
 /// What a read of one unit brought: from which location, after how long, and where it was put.

@@ -189,3 +189,31 @@ async fn positional_reads_do_not_wait_for_a_silent_datanode() {
         assert!(start.elapsed() < hedge_after, "{policy:?}: {:?}", start.elapsed());
     }
 }
+
+/// With a DataNode of each stripe that says nothing, and no others asked beside them, both are asked all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_positional_read_asks_for_all_its_stripes_at_once() {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let mut cluster = Cluster::start(5).await;
+    cluster.fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let options = striped("RS-3-2-1024k", 4 << 20);
+    put(&cluster.fs, "/f", &bytes(9, 5 << 20), &options).await.unwrap();
+    let found = first_block(&cluster.fs, "/f").await;
+    let uuid = |unit: u8| {
+        let mut places = found.locations.iter();
+        places.find(|place| place.unit.0 == unit).unwrap().addr.uuid.clone()
+    };
+    let (last_of_first, first_of_second) = (uuid(2), uuid(0));
+    let mute = [cluster.hang(&last_of_first).await, cluster.hang(&first_of_second).await];
+    let mut config = cluster.fs.config().clone();
+    (config.hedged_reads, config.socket_timeout) = (0, PATIENCE * 10);
+    let fs = cairn_client::FileSystem::connect(config).await.unwrap();
+    let reader = fs.open("/f").await.unwrap();
+    let read = tokio::spawn(async move { reader.read_at((3 << 20) - 10, &mut [0; 20]).await });
+    let mut held = Vec::new();
+    for listener in mute {
+        let asked = tokio::time::timeout(PATIENCE, listener.accept()).await;
+        held.push(asked.expect("it is asked").unwrap());
+    }
+    read.abort();
+}
