@@ -15,11 +15,12 @@ use clap::{Parser, Subcommand};
 use commands::{datanode, ec, fs, namenode, quickstart, report};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tikv_jemallocator::Jemalloc;
 
 /// Calls and commands are made by one thread and freed by another all the time. With the C library's allocator threads
 /// then wait for each other, and half of the time of a change of the namespace goes there.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// A distributed file system that speaks HDFS and makes erasure coding its normal case.
 #[derive(Parser)]

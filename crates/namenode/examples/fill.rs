@@ -21,10 +21,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tikv_jemallocator::Jemalloc;
 
 /// As the NameNode has it.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 type Done<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
