@@ -356,15 +356,15 @@ impl NameNode {
             };
             committed.iter().copied().filter(is_ready).collect()
         });
-        match ready.is_empty() {
-            true => Ok(()),
-            false => self.complete_blocks(&ready).await,
-        }
+        self.complete_blocks(&ready).await
     }
 
     /// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
     /// now on, however long their file stays open.
     pub(crate) async fn complete_blocks(&self, ready: &[BlockId]) -> Result<(), Refusal> {
+        if ready.is_empty() {
+            return Ok(());
+        }
         let blocks = self.with_cluster(|cluster, lookup| {
             let crcs = |id: &BlockId| {
                 let facts = lookup.block(*id)?;

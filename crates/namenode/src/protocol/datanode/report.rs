@@ -238,9 +238,7 @@ fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>
 /// Does what follows from reports: completes committed blocks, wakes those who wait for replicas, and
 /// logs late CRCs.
 async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
-    if !changes.ready.is_empty() {
-        node.complete_blocks(&changes.ready).await?;
-    }
+    node.complete_blocks(&changes.ready).await?;
     node.reported.notify_waiters();
     warn_of(&changes);
     if changes.late_crcs.is_empty() {
