@@ -9,12 +9,16 @@ use crate::store::sync_dir;
 use cairn_codec::crc::crc32c;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"CAIRNLOG";
 const VERSION: u32 = 1;
 /// Magic, version, namespace id, first sequence number, CRC32C of these.
 const HEADER_LEN: usize = 28;
+/// Zeros that are written at a time behind what a synced log has. A sync of bytes that take the place of others is one
+/// write; where the file grows, it also waits for the file system's own journal.
+const ROOM_LEN: usize = 1 << 20;
 
 /// Why the log can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +84,8 @@ pub struct Log {
     segments: Vec<u64>,
     file: File,
     len: u64,
+    /// Up to here the open segment may have zeros behind its entries.
+    room_end: u64,
     next: u64,
     synced: bool,
 }
@@ -122,6 +128,7 @@ impl Log {
             segments: vec![next],
             file,
             len,
+            room_end: len,
             next,
             synced: true,
         })
@@ -176,7 +183,8 @@ impl Log {
         let path = segment_path(dir, last_first);
         let file = reopen(&path, namespace_id, last_first, end).map_err(io_error(&path))?;
         let dir = dir.to_owned();
-        Ok(Log { dir, namespace_id, segments, file, len: end, next, synced: true })
+        let len = end;
+        Ok(Log { dir, namespace_id, segments, file, len, room_end: len, next, synced: true })
     }
 
     /// The same log with another file for what is appended next.
@@ -198,11 +206,22 @@ impl Log {
     /// Appends a frame that goes on where the log ends; `last` is its last entry. After an error
     /// the log must not be used again.
     pub fn append(&mut self, frame: &[u8], last: u64, sync: bool) -> io::Result<()> {
+        let end = self.len + frame.len() as u64;
+        if sync && end > self.room_end {
+            self.make_room(end);
+        }
         self.file.write_all(frame)?;
-        self.len += frame.len() as u64;
+        self.len = end;
         self.next = last + 1;
         self.synced = false;
         if sync { self.sync() } else { Ok(()) }
+    }
+
+    /// Has zeros behind `end`.
+    fn make_room(&mut self, end: u64) {
+        // Where the disk has no space for all of them, the log goes on as long as it can.
+        let _ = self.file.write_all_at(&vec![0; ROOM_LEN], end);
+        self.room_end = end + ROOM_LEN as u64;
     }
 
     /// Brings everything to stable storage.
@@ -219,10 +238,21 @@ impl Log {
         if self.segments.last() == Some(&self.next) {
             return Ok(());
         }
-        self.sync().map_err(io_error(&self.dir))?;
+        self.end_segment().map_err(io_error(&self.dir))?;
         (self.file, self.len) = create_segment(&self.dir, self.namespace_id, self.next)?;
+        self.room_end = self.len;
         self.segments.push(self.next);
         Ok(())
+    }
+
+    /// Syncs the open segment without the zeros behind it: only the last one may have them.
+    fn end_segment(&mut self) -> io::Result<()> {
+        if self.room_end > self.len {
+            self.file.set_len(self.len)?;
+            self.file.sync_all()?;
+            (self.room_end, self.synced) = (self.len, true);
+        }
+        self.sync()
     }
 
     /// Deletes the segments whose entries are all at most `applied`, except the open one.

@@ -57,7 +57,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::journal::{copy, open_with, options, segments};
+use crate::journal::{copy, end_of, open_with, options, segments};
 
 const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -117,7 +117,7 @@ impl World {
         World {
             namesystem,
             mirror,
-            states: vec![(fs::metadata(&log).unwrap().len(), records)],
+            states: vec![(end_of(&log), records)],
             log,
             now_ms: 1_000_000,
             random: seed,
@@ -153,7 +153,7 @@ impl World {
             mirrored.as_ref().map_err(ToString::to_string),
         );
         let (outcome, _) = outcome.map_err(|error| error.to_string())?.without_fewer_copies();
-        let len = fs::metadata(&self.log).unwrap().len();
+        let len = end_of(&self.log);
         if self.states.last().is_some_and(|(end, _)| *end < len) {
             self.logged.insert(name);
             self.states.push((len, dump(&self.mirror)));
@@ -453,7 +453,7 @@ fn a_kill_at_any_record_leaves_what_was_acknowledged() {
         }
         end = end.max(*next);
     }
-    assert_eq!(end, whole.len() as u64);
+    assert_eq!(end, end_of(&image.path().join(log)));
 }
 
 #[test]

@@ -87,16 +87,30 @@ fn dump(namesystem: &Namesystem) -> Records {
     namesystem.read(|now| conformance::dump(now))
 }
 
-/// Makes directories one by one, and returns an image of the kill after them with the length of the
-/// log before each and at the end.
+/// Where the entries of a segment end; behind that there may be zeros.
+pub fn end_of(log: &Path) -> u64 {
+    const SEGMENT_HEADER_LEN: usize = 28;
+    const FRAME_HEADER_LEN: usize = 25;
+    let bytes = fs::read(log).unwrap();
+    let mut at = SEGMENT_HEADER_LEN;
+    while bytes[at..].starts_with(b"CRNF") {
+        let payload_len = bytes[at + 8..].first_chunk().map(|len| u32::from_le_bytes(*len));
+        at += FRAME_HEADER_LEN + payload_len.unwrap() as usize;
+    }
+    assert!(bytes[at..].iter().all(|byte| *byte == 0));
+    at as u64
+}
+
+/// Makes directories one by one, and returns an image of the kill after them with the end of the
+/// log before each and after the last.
 fn killed_after(count: usize) -> (tempfile::TempDir, Vec<u64>) {
     let dir = tempfile::tempdir().unwrap();
     let namesystem = open(dir.path());
     let log = &segments(dir.path())[0];
-    let mut lens = vec![fs::metadata(log).unwrap().len()];
+    let mut lens = vec![end_of(log)];
     for number in 0..count {
         namesystem.submit_blocking(mkdir(number)).unwrap();
-        lens.push(fs::metadata(log).unwrap().len());
+        lens.push(end_of(log));
     }
     (copy(dir.path()), lens)
 }
@@ -124,16 +138,46 @@ fn a_log_torn_at_any_byte_leaves_a_prefix() {
     let whole = fs::read(&segments(image.path())[0]).unwrap();
     // From the middle of the first directory's frame to the end.
     for len in lens[0] + 1..=lens[3] {
-        let torn = copy(image.path());
-        fs::write(&segments(torn.path())[0], &whole[..len as usize]).unwrap();
-        let kept = lens[1..].iter().filter(|end| **end <= len).count();
-        let again = open(torn.path());
-        assert_eq!(names(&again), numbered(kept), "{len} bytes");
-        // What comes next takes the place of what was torn.
-        again.submit_blocking(mkdir(kept)).unwrap();
-        drop(again);
-        assert_eq!(names(&open(torn.path())), numbered(kept + 1), "{len} bytes");
+        // Where the file ends, or where it was to have zeros for what comes next.
+        for room in [0, 300] {
+            let torn = copy(image.path());
+            let left = [&whole[..len as usize], &vec![0; room]].concat();
+            fs::write(&segments(torn.path())[0], left).unwrap();
+            let ends = lens[1..].iter().map(|end| *end as usize);
+            // The last bytes of an entry may be zeros as well.
+            let is_whole = |end: usize| {
+                let lost = whole[..end].iter().skip(len as usize);
+                lost.len() <= room && lost.clone().all(|byte| *byte == 0)
+            };
+            let kept = ends.filter(|end| is_whole(*end)).count();
+            let again = open(torn.path());
+            assert_eq!(names(&again), numbered(kept), "{len} bytes and {room}");
+            // What comes next takes the place of what was torn.
+            again.submit_blocking(mkdir(kept)).unwrap();
+            drop(again);
+            assert_eq!(names(&open(torn.path())), numbered(kept + 1), "{len} bytes and {room}");
+        }
     }
+}
+
+/// Only the last segment has room for what comes next: in any other one, what is no entry is damage.
+#[tokio::test]
+async fn a_segment_that_has_ended_holds_nothing_but_entries() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    for number in 0..3 {
+        namesystem.submit(mkdir(number)).await.unwrap();
+        namesystem.roll_log().await.unwrap();
+    }
+    namesystem.submit(mkdir(3)).await.unwrap();
+    let image = copy(dir.path());
+    let mut kept = segments(image.path());
+    let last = kept.pop().unwrap();
+    assert_eq!(kept.len(), 3);
+    let len = |log: &Path| fs::metadata(log).unwrap().len();
+    assert!(kept.iter().all(|log| len(log) == end_of(log)));
+    assert!(len(&last) > end_of(&last));
+    assert_eq!(names(&open(image.path())), numbered(4));
 }
 
 #[test]
@@ -233,7 +277,7 @@ fn checkpoints_shorten_the_log() {
     assert_eq!(kept.len(), 1, "{kept:?}");
     let log = segments(dir.path()).pop().unwrap();
     let bytes = fs::read(&log).unwrap();
-    fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    fs::write(&log, &bytes[..end_of(&log) as usize - 1]).unwrap();
     let again = open(dir.path());
     assert_eq!(names(&again), numbered(95));
     again.submit_blocking(mkdir(95)).unwrap();
@@ -253,7 +297,7 @@ fn a_start_that_replaces_the_log_can_be_killed() {
     drop(namesystem);
     let old = segments(dir.path()).pop().unwrap();
     let cut = fs::read(&old).unwrap();
-    let cut = &cut[..cut.len() - 1];
+    let cut = &cut[..end_of(&old) as usize - 1];
     fs::write(&old, cut).unwrap();
     drop(open(dir.path()));
     assert!(!old.exists());
