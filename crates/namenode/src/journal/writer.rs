@@ -26,6 +26,10 @@ use tokio::sync::oneshot;
 /// A group is closed when its frame is this long, in bytes.
 const FRAME_LEN_GOAL: usize = PAYLOAD_LEN_MAX / 8;
 
+/// Entries that are applied before it is looked whether the disk is free: a group that could be on its way there is not
+/// to wait for all who have asked.
+const STEP: usize = 32;
+
 /// Longest entry, so that each of its strings can be read back.
 const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
 
@@ -356,7 +360,10 @@ impl Writer {
             if self.is_due() && !self.is_busy && self.answers.is_empty() {
                 self.begin_checkpoint()?;
             }
-            while !self.is_full() && !self.is_held_up() {
+            for _ in 0..STEP {
+                if !self.can_apply() {
+                    break;
+                }
                 let Some(request) = self.backlog.pop_front() else { break };
                 self.apply(request)?;
             }
@@ -382,7 +389,7 @@ impl Writer {
     /// The next event; none if the time of a checkpoint has come.
     fn wait(&self) -> Result<Option<Input>, Fatal> {
         // What is left over from before needs no event.
-        if !self.is_busy && !self.backlog.is_empty() && !self.is_held_up() {
+        if !self.backlog.is_empty() && self.can_apply() {
             return Ok(self.events.try_recv().ok());
         }
         let ended = || Fatal::from(StoreError::Backend("nobody is left to ask".to_string()));
@@ -398,8 +405,10 @@ impl Writer {
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.answers.len() >= self.group_max || self.frame.len() >= FRAME_LEN_GOAL
+    /// Whether the open group may grow.
+    fn can_apply(&self) -> bool {
+        let is_full = self.answers.len() >= self.group_max || self.frame.len() >= FRAME_LEN_GOAL;
+        !is_full && !self.is_held_up()
     }
 
     /// Whether a checkpoint is to be made now.
