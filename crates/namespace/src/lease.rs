@@ -1,6 +1,6 @@
 //! Who holds which files open, and since when nothing was heard of them.
 //!
-//! Table `lease`: holder -> time of the last renewal. Table `lease-age`: that time, holder. Table
+//! Table `lease`: holder -> time of the last renewal, number of files. Table `lease-age`: that time, holder. Table
 //! `lease-file`: holder, inode id. Holders are keyed with their length first. A renewal of all leases
 //! is one number in `meta`, which no lease counts as older than.
 //!
@@ -67,8 +67,41 @@ fn renewed_all(store: &dyn StoreRead) -> Result<u64> {
     Ok(store.get(Table::Meta, RENEWED_ALL)?.map(|bytes| number(&bytes)).transpose()?.unwrap_or(0))
 }
 
-fn renewed_at(store: &dyn StoreRead, holder: &str) -> Result<Option<u64>> {
-    store.get(Table::Lease, &holder_key(holder))?.map(|bytes| number(&bytes)).transpose()
+/// What is known of a holder.
+struct Lease {
+    renewed_ms: u64,
+    /// How many files it has open; none in a record of an older build, which did not count them.
+    files: Option<u64>,
+}
+
+impl Lease {
+    fn get(store: &dyn StoreRead, holder: &str) -> Result<Option<Lease>> {
+        let Some(bytes) = store.get(Table::Lease, &holder_key(holder))? else { return Ok(None) };
+        let mut input = Decoder::new(&bytes);
+        let renewed_ms = u64::decode(&mut input)?;
+        let files = if input.remaining() == 0 { None } else { Some(u64::decode(&mut input)?) };
+        input.finish()?;
+        Ok(Some(Lease { renewed_ms, files }))
+    }
+
+    fn put(&self, store: &mut dyn StoreTxn, holder: &str) -> Result<()> {
+        let mut out = Encoder::new();
+        self.renewed_ms.encode(&mut out);
+        if let Some(files) = self.files {
+            files.encode(&mut out);
+        }
+        Ok(store.put(Table::Lease, &holder_key(holder), &out.into_bytes())?)
+    }
+
+    /// The same as of `now_ms`.
+    fn renew(&mut self, store: &mut dyn StoreTxn, holder: &str, now_ms: u64) -> Result<()> {
+        if self.renewed_ms != now_ms {
+            store.remove(Table::LeaseAge, &age_key(self.renewed_ms, holder))?;
+            store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?;
+            self.renewed_ms = now_ms;
+        }
+        self.put(store, holder)
+    }
 }
 
 /// Whether the holder has been silent for longer than the soft limit, or has no lease.
@@ -78,8 +111,8 @@ pub fn is_soft_expired(
     holder: &str,
     now_ms: u64,
 ) -> Result<bool> {
-    let Some(renewed) = renewed_at(store, holder)? else { return Ok(true) };
-    let renewed = renewed.max(renewed_all(store)?);
+    let Some(lease) = Lease::get(store, holder)? else { return Ok(true) };
+    let renewed = lease.renewed_ms.max(renewed_all(store)?);
     Ok(now_ms.saturating_sub(renewed) > settings.lease_soft_limit_ms)
 }
 
@@ -148,22 +181,9 @@ pub fn expired(
 
 /// Sets the time of a lease that exists; says whether it does.
 pub(crate) fn renew(store: &mut dyn StoreTxn, holder: &str, now_ms: u64) -> Result<bool> {
-    let Some(before) = renewed_at(store, holder)? else { return Ok(false) };
-    set_time(store, holder, Some(before), now_ms)?;
+    let Some(mut lease) = Lease::get(store, holder)? else { return Ok(false) };
+    lease.renew(store, holder, now_ms)?;
     Ok(true)
-}
-
-fn set_time(
-    store: &mut dyn StoreTxn,
-    holder: &str,
-    before: Option<u64>,
-    now_ms: u64,
-) -> Result<()> {
-    if let Some(before) = before.filter(|before| *before != now_ms) {
-        store.remove(Table::LeaseAge, &age_key(before, holder))?;
-    }
-    store.put(Table::Lease, &holder_key(holder), &number_bytes(now_ms))?;
-    Ok(store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?)
 }
 
 /// Every lease counts as renewed now.
@@ -178,21 +198,41 @@ pub(crate) fn add(
     file: InodeId,
     now_ms: u64,
 ) -> Result<()> {
-    let before = renewed_at(store, holder)?;
-    set_time(store, holder, before, now_ms)?;
-    Ok(store.put(Table::LeaseFile, &file_key(holder, file), &[])?)
+    let is_new = !holds(store, holder, file)?;
+    if is_new {
+        store.put(Table::LeaseFile, &file_key(holder, file), &[])?;
+    }
+    match Lease::get(store, holder)? {
+        Some(mut lease) => {
+            lease.files = lease.files.map(|files| files + u64::from(is_new));
+            lease.renew(store, holder, now_ms)
+        }
+        None => {
+            store.put(Table::LeaseAge, &age_key(now_ms, holder), &[])?;
+            Lease { renewed_ms: now_ms, files: Some(1) }.put(store, holder)
+        }
+    }
 }
 
 /// The file is closed or gone; the lease goes with its last file.
 pub(crate) fn remove(store: &mut dyn StoreTxn, holder: &str, file: InodeId) -> Result<()> {
-    store.delete(Table::LeaseFile, &file_key(holder, file))?;
-    if files(store, holder, None, 1)?.is_empty()
-        && let Some(before) = renewed_at(store, holder)?
-    {
-        store.remove(Table::LeaseAge, &age_key(before, holder))?;
-        store.remove(Table::Lease, &holder_key(holder))?;
+    if !holds(store, holder, file)? {
+        return Ok(());
     }
-    Ok(())
+    store.remove(Table::LeaseFile, &file_key(holder, file))?;
+    let Some(mut lease) = Lease::get(store, holder)? else { return Ok(()) };
+    let left = match &mut lease.files {
+        Some(count) => {
+            *count = count.saturating_sub(1);
+            *count
+        }
+        None => files(store, holder, None, 1)?.len() as u64,
+    };
+    if left > 0 {
+        return if lease.files.is_some() { lease.put(store, holder) } else { Ok(()) };
+    }
+    store.remove(Table::LeaseAge, &age_key(lease.renewed_ms, holder))?;
+    Ok(store.remove(Table::Lease, &holder_key(holder))?)
 }
 
 /// At most `limit` open files of all holders with ids greater than `after`, ascending. Walks every
@@ -212,4 +252,49 @@ pub fn open_files(store: &dyn StoreRead, after: InodeId, limit: usize) -> Result
         ControlFlow::Continue(())
     })?;
     Ok(found.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::memory::MemoryStore;
+
+    const HOLDER: &str = "holder";
+
+    fn is_known(store: &MemoryStore) -> bool {
+        Lease::get(store, HOLDER).unwrap().is_some()
+    }
+
+    #[test]
+    fn a_lease_goes_with_its_last_file_however_often_each_comes_and_goes() {
+        let mut store = MemoryStore::new();
+        let file = InodeId;
+        for (id, now_ms) in [(1, 10), (2, 10), (1, 20), (2, 20), (3, 30)] {
+            add(&mut store, HOLDER, file(id), now_ms).unwrap();
+        }
+        assert!(renew(&mut store, HOLDER, 40).unwrap());
+        for id in [2, 2, 4, 1] {
+            remove(&mut store, HOLDER, file(id)).unwrap();
+            assert!(is_known(&store), "without {id}");
+        }
+        remove(&mut store, HOLDER, file(3)).unwrap();
+        assert_eq!(store, MemoryStore::new());
+        assert!(!renew(&mut store, HOLDER, 50).unwrap());
+    }
+
+    #[test]
+    fn files_that_an_older_build_did_not_count_are_looked_for() {
+        let mut store = MemoryStore::new();
+        for id in [1, 2] {
+            add(&mut store, HOLDER, InodeId(id), 10).unwrap();
+        }
+        store.put(Table::Lease, &holder_key(HOLDER), &number_bytes(10)).unwrap();
+        add(&mut store, HOLDER, InodeId(3), 20).unwrap();
+        for id in [1, 3] {
+            remove(&mut store, HOLDER, InodeId(id)).unwrap();
+            assert!(is_known(&store), "without {id}");
+        }
+        remove(&mut store, HOLDER, InodeId(2)).unwrap();
+        assert_eq!(store, MemoryStore::new());
+    }
 }
