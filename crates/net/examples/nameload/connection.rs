@@ -262,7 +262,7 @@ pub async fn drive(
         }
         // DataNodes tell of the blocks that were given out, then their files are completed.
         let blocks = written.iter().filter_map(|at| match &slots[*at].as_ref()?.step {
-            Step::Placed(located) => Some(&**located),
+            Step::Placed(_, located) => Some(&**located),
             _ => None,
         });
         if let Some(nodes) = &nodes {
@@ -270,7 +270,7 @@ pub async fn drive(
         }
         if written
             .iter()
-            .any(|at| matches!(slots[*at], Some(Slot { step: Step::Incomplete(_), .. })))
+            .any(|at| matches!(slots[*at], Some(Slot { step: Step::Incomplete(..), .. })))
         {
             tokio::time::sleep(COMPLETE_AGAIN).await;
         }

@@ -43,11 +43,11 @@ pub enum Step {
     /// The file is there, and open.
     Created(u64),
     /// Its block has places.
-    Placed(Box<pb::LocatedBlockProto>),
+    Placed(u64, Box<pb::LocatedBlockProto>),
     /// Too few replicas were known when it was completed.
-    Incomplete(Option<Box<pb::LocatedBlockProto>>),
+    Incomplete(u64, Option<Box<pb::LocatedBlockProto>>),
     /// `complete` is under way.
-    Completing(Option<Box<pb::LocatedBlockProto>>),
+    Completing(u64, Option<Box<pb::LocatedBlockProto>>),
 }
 
 fn mode(perm: u32) -> pb::FsPermissionProto {
@@ -220,15 +220,15 @@ impl Op {
                 *step = Step::Created(answer.fs.and_then(|fs| fs.file_id).unwrap_or(0));
                 Ok(false)
             }
-            (Kind::Write, Step::Created(_)) => {
+            (Kind::Write, Step::Created(file)) => {
                 let answer: pb::AddBlockResponseProto = decoded(message)?;
-                *step = Step::Placed(Box::new(answer.block));
+                *step = Step::Placed(file, Box::new(answer.block));
                 Ok(false)
             }
-            (Kind::Create | Kind::Write, Step::Completing(block)) => {
+            (Kind::Create | Kind::Write, Step::Completing(file, block)) => {
                 let answer: pb::CompleteResponseProto = decoded(message)?;
                 if !answer.result {
-                    *step = Step::Incomplete(block);
+                    *step = Step::Incomplete(file, block);
                 }
                 Ok(answer.result)
             }
@@ -264,7 +264,7 @@ impl Op {
         step: &mut Step,
     ) {
         let (src, client_name) = (self.path('f', number), client.to_string());
-        let block = match std::mem::replace(step, Step::First) {
+        let (file, block) = match std::mem::replace(step, Step::First) {
             Step::Created(file) if self.kind == Kind::Write => {
                 let file_id = Some(file);
                 let body =
@@ -273,14 +273,15 @@ impl Op {
                 *step = Step::Created(file);
                 return;
             }
-            Step::Placed(block) => Some(block),
-            Step::Incomplete(block) => block,
-            _ => None,
+            Step::Created(file) => (file, None),
+            Step::Placed(file, block) => (file, Some(block)),
+            Step::Incomplete(file, block) => (file, block),
+            Step::First | Step::Completing(..) => return,
         };
         let last = block.as_ref().map(|located| whole(located, BLOCK_LEN));
-        let body = pb::CompleteRequestProto { src, client_name, last, file_id: None };
+        let body = pb::CompleteRequestProto { src, client_name, last, file_id: Some(file) };
         to.put(id, protocol, "complete", &body);
-        *step = Step::Completing(block);
+        *step = Step::Completing(file, block);
     }
 }
 
