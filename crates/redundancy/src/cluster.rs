@@ -259,10 +259,30 @@ impl Cluster {
         gs: GenerationStamp,
         targets: &[Option<StorageHandle>],
     ) {
-        self.constructions.insert(id, Construction::new(id, gs, targets));
-        for storage in targets.iter().flatten() {
-            self.count_scheduled(*storage, 1);
+        let mut construction = Construction::new(id, gs, targets);
+        for expected in &mut construction.expected {
+            let storage = &mut self.storages[expected.storage.0 as usize];
+            expected.promise = Some(storage.promised.add());
         }
+        self.constructions.insert(id, construction);
+    }
+
+    /// Takes what is known of a block out that is no longer written; `facts` if it is complete.
+    pub(crate) fn end_construction(
+        &mut self,
+        id: BlockId,
+        facts: Option<&BlockFacts>,
+    ) -> Option<Construction> {
+        let construction = self.constructions.remove(&id)?;
+        for expected in &construction.expected {
+            // A list of targets comes from outside and may have more of them than there are units.
+            let unit = expected.unit;
+            let facts = facts.filter(|facts| unit.as_usize() < facts.layout.width());
+            let len = facts.map_or(0, |facts| facts.unit_len(unit));
+            let storage = &mut self.storages[expected.storage.0 as usize];
+            storage.promised.settle(expected.promise, len);
+        }
+        Some(construction)
     }
 
     /// Tells that a writer goes on with a new stamp and other storages (`updatePipeline`).
@@ -302,7 +322,7 @@ impl Cluster {
                 let new = crc32c.filter(|_| lookup.unit_crc(id, unit).is_none());
                 late_crcs.extend(new.map(|crc32c| LateCrc { id, gs: facts.gs, unit, crc32c }));
             }
-            self.constructions.remove(&id);
+            self.end_construction(id, Some(&facts));
         }
         self.check_redundancy(lookup, id);
         late_crcs
@@ -326,10 +346,5 @@ impl Cluster {
         (0..count)
             .map(|unit| construction.and_then(|c| c.crc(UnitIndex(unit as u8), facts)))
             .collect()
-    }
-
-    pub(crate) fn count_scheduled(&mut self, storage: StorageHandle, blocks: u64) {
-        let storage = &mut self.storages[storage.0 as usize];
-        storage.scheduled = storage.scheduled.saturating_add(blocks);
     }
 }

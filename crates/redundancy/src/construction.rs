@@ -9,7 +9,7 @@ use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::command::BlockRecovery;
 use crate::report::{LateCrc, ReplicaState, ReportedReplica};
-use crate::storage::StorageHandle;
+use crate::storage::{Promise, StorageHandle};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
@@ -24,6 +24,15 @@ pub struct Expected {
     pub reported: Option<ReportedReplica>,
     /// Whether it belongs to the writer's present pipeline (or group of streamers).
     pub in_pipeline: bool,
+    /// When it was sent there, if it was given to a writer for that.
+    pub(crate) promise: Option<Promise>,
+}
+
+impl Expected {
+    /// One of which nothing is known yet.
+    fn new(storage: StorageHandle, unit: UnitIndex) -> Expected {
+        Expected { storage, unit, reported: None, in_pipeline: false, promise: None }
+    }
 }
 
 /// The outcome of a block recovery, as its primary reports it (`commitBlockSynchronization`).
@@ -85,7 +94,7 @@ impl Construction {
             .take(targets_max(id))
             .filter_map(|(index, storage)| {
                 let (storage, unit) = ((*storage)?, unit_at(id, index));
-                Some(Expected { storage, unit, reported: None, in_pipeline: true })
+                Some(Expected { in_pipeline: true, ..Expected::new(storage, unit) })
             })
             .collect();
         Construction { gs, expected, recovery: None, last_primary: None }
@@ -111,7 +120,7 @@ impl Construction {
     fn entry(&mut self, storage: StorageHandle, unit: UnitIndex) -> &mut Expected {
         let found = self.expected.iter().position(|e| e.storage == storage && e.unit == unit);
         let at = found.unwrap_or_else(|| {
-            self.expected.push(Expected { storage, unit, reported: None, in_pipeline: false });
+            self.expected.push(Expected::new(storage, unit));
             self.expected.len() - 1
         });
         &mut self.expected[at]

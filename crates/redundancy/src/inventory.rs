@@ -6,7 +6,7 @@ use crate::command::Command;
 use crate::error::RedundancyError;
 use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
 use crate::scrub::ScrubOrder;
-use crate::storage::{Storage, StorageHandle, StorageState, StorageUsage};
+use crate::storage::{Promised, Storage, StorageHandle, StorageState, StorageUsage};
 use crate::{ClusterStats, Now};
 use cairn_stripe::{BlockId, StorageType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -255,7 +255,7 @@ impl Cluster {
             entry.storage_type = report.storage_type;
             entry.state = report.state;
             entry.usage = report.usage;
-            entry.scheduled = 0;
+            entry.promised.renew();
             if report.state != StorageState::Failed {
                 usage += report.usage;
             }
@@ -298,7 +298,7 @@ impl Cluster {
             state: StorageState::Normal,
             usage: StorageUsage::default(),
             reported: false,
-            scheduled: 0,
+            promised: Promised::default(),
         });
         self.nodes[node.0 as usize].storages.push(handle);
         self.storage_by_uuid.insert(uuid.to_string(), handle);

@@ -547,7 +547,7 @@ impl Cluster {
         let bad = self.mending.forget_block(id);
         self.queues.remove(id);
         self.scrubs.forget_block(id);
-        let construction = self.constructions.remove(&id);
+        let construction = self.end_construction(id, None);
         for expected in construction.into_iter().flat_map(|c| c.expected) {
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };

@@ -62,6 +62,46 @@ pub struct Storage {
     /// Whether a full report of it has come since its node registered. Until then what it holds is
     /// not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
-    /// Blocks that were sent there since the last heartbeat.
-    pub(crate) scheduled: u64,
+    pub(crate) promised: Promised,
+}
+
+/// What was sent to a storage since its last heartbeat, which knows nothing of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Promised {
+    /// Of that heartbeat.
+    number: u32,
+    /// Blocks that are not known to be done. Each may become as long as a block can be.
+    blocks: u64,
+    /// Bytes of those that are done.
+    done_len: u64,
+}
+
+/// When a block was sent to a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Promise(u32);
+
+impl Promised {
+    /// Counts a block.
+    pub(crate) fn add(&mut self) -> Promise {
+        self.blocks = self.blocks.saturating_add(1);
+        Promise(self.number)
+    }
+
+    /// Such a block is complete, with so many bytes there, or given up.
+    pub(crate) fn settle(&mut self, promise: Option<Promise>, len: u64) {
+        self.done_len = self.done_len.saturating_add(len);
+        if promise == Some(Promise(self.number)) {
+            self.blocks = self.blocks.saturating_sub(1);
+        }
+    }
+
+    /// A heartbeat tells what room is left.
+    pub(crate) fn renew(&mut self) {
+        *self = Promised { number: self.number.wrapping_add(1), ..Promised::default() };
+    }
+
+    /// Bytes that may be taken, if blocks can have that many each.
+    pub(crate) fn len(&self, block_len: u64) -> u64 {
+        block_len.saturating_mul(self.blocks).saturating_add(self.done_len)
+    }
 }

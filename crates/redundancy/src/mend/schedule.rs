@@ -164,7 +164,7 @@ impl Cluster {
         self.leaving.note_placed(id);
         for (worker, targets) in scheduled {
             for (storage, _) in &targets {
-                self.count_scheduled(*storage, 1);
+                self.storages[storage.0 as usize].promised.add();
             }
             self.mending.expect(id, targets, Some(worker), now);
         }

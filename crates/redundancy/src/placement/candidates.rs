@@ -235,7 +235,7 @@ impl<'a> Choice<'a> {
     /// `DatanodeDescriptor#chooseStorage4Block`.
     fn has_room(&self, storage: &Storage) -> bool {
         let block_len = self.request.block_len;
-        let needed = block_len.saturating_mul(storage.scheduled.saturating_add(1));
+        let needed = block_len.saturating_add(storage.promised.len(block_len));
         storage.state == StorageState::Normal && storage.usage.remaining >= needed
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::fixture::*;
 use crate::*;
+use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SEEDS: u64 = 300;
@@ -162,6 +163,52 @@ fn who_cannot_take_a_block_is_never_chosen() {
         let got: BTreeSet<usize> = nodes(&world, &chosen).into_iter().collect();
         assert_eq!(got, BTreeSet::from([3, 4, 6, 7, 8, 9]), "seed {seed}");
     }
+}
+
+/// As many small files as a cluster can take between two heartbeats, each with fewer units than targets.
+#[test]
+fn blocks_that_are_done_take_the_room_that_they_need() {
+    let mut world = World::new(9, 3);
+    let mut number = 0;
+    let mut allocate = |world: &mut World| -> Option<BlockId> {
+        number += 1;
+        let chosen = world.cluster.choose_striped(&request(9), world.now, &mut dice(7));
+        let targets: Vec<_> = chosen.into_iter().map(Some).collect();
+        let is_whole = targets.len() == 9;
+        is_whole.then(|| {
+            let id = group(number);
+            world.cluster.block_allocated(id, GenerationStamp(1001), &targets);
+            id
+        })
+    };
+    let complete = |world: &mut World, id: BlockId, len: u64| {
+        world.blocks.0.insert(id, rs(6, 3, len, BlockState::Complete));
+        world.cluster.block_completed(&world.blocks, id);
+    };
+    for _ in 0..1000 {
+        let id = allocate(&mut world).unwrap();
+        complete(&mut world, id, 3000);
+    }
+    // One that is given up leaves its room to others.
+    for _ in 0..1000 {
+        let id = allocate(&mut world).unwrap();
+        world.cluster.block_removed(id, GenerationStamp(1001));
+    }
+    // Those that are written may become as long as a block can be.
+    let open: Vec<BlockId> = std::iter::from_fn(|| allocate(&mut world)).collect();
+    assert_eq!(open.len(), 49);
+    for id in &open {
+        complete(&mut world, *id, 6 * GIB);
+    }
+    assert_eq!(allocate(&mut world), None, "what was written since takes room");
+    (0..9).for_each(|node| drop(world.heartbeat(node)));
+    // Heartbeats know what was written; what ends now was begun before them.
+    let early = allocate(&mut world).unwrap();
+    (0..9).for_each(|node| drop(world.heartbeat(node)));
+    let open: Vec<BlockId> = (0..49).filter_map(|_| allocate(&mut world)).collect();
+    assert_eq!(open.len(), 49);
+    complete(&mut world, early, 3000);
+    assert_eq!(allocate(&mut world), None);
 }
 
 #[test]
