@@ -234,12 +234,7 @@ pub async fn complete(node: &NameNode, call: &Call) -> Answer {
         min_replicated: open.ready,
     };
     let outcome = node.submit(call, command).await?;
-    if !open.ids.is_empty() {
-        let late = node.with_cluster(|cluster, lookup| {
-            open.ids.iter().flat_map(|id| cluster.block_completed(lookup, *id)).collect()
-        });
-        node.record_late(late);
-    }
+    node.note_completed(&open.ids);
     let Outcome::Flag(result) = outcome else { return Err(unexpected(&outcome)) };
     if !result {
         node.complete_reported(&open.ids).await?;
