@@ -147,6 +147,8 @@ pub struct NameNodeConfig {
     pub type_quotas_enabled: bool,
     /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
     pub snapshots: SnapshotSettings,
+    /// Blocks of one answer that lists lost ones. Key `dfs.namenode.max-corrupt-file-blocks-returned`.
+    pub corrupt_files_page: usize,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
     pub listing_limit: usize,
     /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
@@ -314,6 +316,7 @@ impl Default for NameNodeConfig {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            corrupt_files_page: 100,
             snapshots: SnapshotSettings::default(),
             listing_limit: 1000,
             batched_listing_limit: 100,

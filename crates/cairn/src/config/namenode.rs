@@ -154,6 +154,8 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     )?;
     conf.number("dfs.namenode.snapshotdiff.listing.limit", &mut snapshots.diff_page)?;
     conf.number("dfs.ls.limit", &mut c.listing_limit)?;
+    let corrupt = "dfs.namenode.max-corrupt-file-blocks-returned";
+    conf.number(corrupt, &mut c.corrupt_files_page)?;
     conf.millis(
         "dfs.namenode.path.based.cache.refresh.interval.ms",
         &mut c.cache_refresh_interval,

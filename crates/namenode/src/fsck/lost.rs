@@ -8,9 +8,6 @@ use cairn_redundancy::queue::Priority;
 use cairn_stripe::{BlockId, Redundancy};
 use serde_json::json;
 
-/// Files of one page. Source: Hadoop 3.5.0 `dfs.corruptfilesreturned.max`.
-const PAGE: usize = 500;
-
 impl Check {
     /// Source: Hadoop 3.5.0 `NamenodeFsck#listCorruptFileBlocks`, `FSNamesystem#listCorruptFileBlocks`.
     pub(super) fn list_corrupt(&mut self, path: &str) -> Result<(), Stop> {
@@ -32,7 +29,7 @@ impl Check {
         self.node.ns.read(|store| -> Result<(), Stop> {
             let mut told = 0;
             for id in lost {
-                if told >= PAGE {
+                if told >= self.node.config.corrupt_files_page {
                     break;
                 }
                 seen += 1;

@@ -146,6 +146,46 @@ async fn a_tree_that_was_being_deleted_does_not_hold_up_the_start() {
     panic!("safe mode: {:?}, blocks: {}", node.node().safe_mode_tip(), blocks());
 }
 
+/// Those that a page of the list is asked for come behind more others than are looked at in one go.
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_files_below_a_path_are_found_behind_all_others() {
+    const OTHERS: usize = 1100;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_path_buf();
+    let filled = tokio::task::spawn_blocking(move || {
+        let options = NamesystemOptions {
+            durability: Durability::PageCache,
+            superuser: SUPERUSER.to_string(),
+            ..NamesystemOptions::default()
+        };
+        let ns = Namesystem::open(&path, options).unwrap();
+        write_file(&ns, "/other", OTHERS);
+        write_file(&ns, "/wanted/f", 3);
+    });
+    filled.await.unwrap();
+    let config =
+        NameNodeConfig { safe_mode_threshold: 0.0, corrupt_files_page: 2, ..config(dir.path()) };
+    let node = NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let lost = || {
+        let cluster = node.node().cluster();
+        cluster.queues().level(cairn_redundancy::queue::Priority::Corrupt).count()
+    };
+    while lost() < OTHERS + 3 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let mut cookie = None;
+    for wanted in [2, 1, 0] {
+        let path = "/wanted".to_string();
+        let request = pb::ListCorruptFileBlocksRequestProto { path, cookie: cookie.clone() };
+        let answer: pb::ListCorruptFileBlocksResponseProto =
+            client.call("listCorruptFileBlocks", &request).await.unwrap();
+        assert_eq!(answer.corrupt.files, vec!["/wanted/f"; wanted], "after {cookie:?}");
+        cookie = Some(answer.corrupt.cookie);
+    }
+    node.shutdown().await;
+}
+
 fn id_of(located: &pb::LocatedBlockProto) -> BlockId {
     BlockId(located.b.block_id as i64)
 }

@@ -13,8 +13,8 @@ use crate::NameNode;
 
 /// Open files of one page. Source: Hadoop 3.5.0 `dfs.namenode.list.openfiles.num.responses`.
 const OPEN_FILES_PAGE: usize = 1000;
-/// Files of one page. Source: Hadoop 3.5.0 `dfs.corruptfilesreturned.max`.
-const CORRUPT_FILES_PAGE: usize = 500;
+/// Blocks that are looked at under the cluster's lock at a time.
+const LOST_STEP: usize = 500;
 
 /// Whether `path` is `root` or below it.
 pub(crate) fn is_below(path: &str, root: &str) -> bool {
@@ -101,6 +101,18 @@ fn is_blocking(node: &NameNode, blocks: &[BlockId]) -> bool {
     })
 }
 
+/// Some of the blocks of which nothing good is left, without so many at the front.
+fn lost_blocks(node: &NameNode, seen: usize) -> Result<Vec<BlockId>, Refusal> {
+    let cluster = node.cluster();
+    if cluster.safe_mode().is_starting() {
+        return Err(Refusal::io(
+            "Cannot run listCorruptFileBlocks because replication queues have not been initialized.",
+        ));
+    }
+    let lost = cluster.queues().level(cairn_redundancy::queue::Priority::Corrupt);
+    Ok(lost.skip(seen).take(LOST_STEP).collect())
+}
+
 /// Files with blocks of which nothing good is left. The cookie counts the blocks that were seen.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#listCorruptFileBlocks`.
@@ -109,29 +121,28 @@ pub async fn list_corrupt_file_blocks(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     let mut seen: usize =
         request.cookie.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
-    let lost = {
-        let cluster = node.cluster();
-        if cluster.safe_mode().is_starting() {
-            return Err(Refusal::io(
-                "Cannot run listCorruptFileBlocks because replication queues have not been \
-                 initialized.",
-            ));
+    let (mut files, max) = (Vec::new(), node.config.corrupt_files_page.max(1));
+    while files.len() < max {
+        let lost = lost_blocks(node, seen)?;
+        if lost.is_empty() {
+            break;
         }
-        let lost = cluster.queues().level(cairn_redundancy::queue::Priority::Corrupt);
-        lost.skip(seen).take(CORRUPT_FILES_PAGE).collect::<Vec<_>>()
-    };
-    let files = node.ns.read(|store| -> Result<_, Refusal> {
-        let mut files = Vec::new();
-        for id in lost {
-            seen += 1;
-            let Some(info) = query::get_block(store, id)? else { continue };
-            let Some(path) = path_or_kept(store, info.block.file)? else { continue };
-            if is_below(&path, &request.path) {
-                files.push(path);
+        node.ns.read(|store| -> Result<(), Refusal> {
+            for id in lost {
+                if files.len() >= max {
+                    break;
+                }
+                seen += 1;
+                let Some(info) = query::get_block(store, id)? else { continue };
+                let Some(path) = path_or_kept(store, info.block.file)? else { continue };
+                if is_below(&path, &request.path) {
+                    files.push(path);
+                }
             }
-        }
-        Ok(files)
-    })?;
+            Ok(())
+        })?;
+        tokio::task::yield_now().await;
+    }
     let corrupt = pb::CorruptFileBlocksProto { files, cookie: seen.to_string() };
     answer(&pb::ListCorruptFileBlocksResponseProto { corrupt })
 }
