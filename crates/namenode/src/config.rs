@@ -145,6 +145,8 @@ pub struct NameNodeConfig {
     pub posix_acl_inheritance: bool,
     /// Whether quotas by type of storage can be set. Key `dfs.quota.by.storage.type.enabled`.
     pub type_quotas_enabled: bool,
+    /// Whether the owner of a folder can set quotas of those in it. Key `dfs.permissions.allow.owner.set.quota`.
+    pub owners_set_quotas: bool,
     /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
     pub snapshots: SnapshotSettings,
     /// Blocks of one answer that lists lost ones. Key `dfs.namenode.max-corrupt-file-blocks-returned`.
@@ -316,6 +318,7 @@ impl Default for NameNodeConfig {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            owners_set_quotas: false,
             corrupt_files_page: 100,
             snapshots: SnapshotSettings::default(),
             listing_limit: 1000,

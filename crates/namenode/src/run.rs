@@ -287,6 +287,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         acls_enabled: config.acls_enabled,
         posix_acl_inheritance: config.posix_acl_inheritance,
         type_quotas_enabled: config.type_quotas_enabled,
+        owners_set_quotas: config.owners_set_quotas,
         protects_subdirectories: config.protects_subdirectories,
         protected_directories: config.protected_directories.clone(),
     }

@@ -63,6 +63,8 @@ pub struct Settings {
     pub posix_acl_inheritance: bool,
     /// Let quotas by type of storage be set (`dfs.quota.by.storage.type.enabled`).
     pub type_quotas_enabled: bool,
+    /// Let owners of a folder set the quotas of those in it (`dfs.permissions.allow.owner.set.quota`).
+    pub owners_set_quotas: bool,
     /// What is below a protected directory and not empty stays where it is as well
     /// (`dfs.protected.subdirectories.enable`).
     pub protects_subdirectories: bool,
@@ -196,6 +198,7 @@ encode_settings! {
     4 type_quotas_enabled: bool = true,
     5 retry_entries_max: u64 = 0,
     6 protects_subdirectories: bool = false,
+    7 owners_set_quotas: bool = false,
 }
 
 impl Default for Settings {
@@ -223,6 +226,7 @@ impl Default for Settings {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            owners_set_quotas: false,
             protects_subdirectories: false,
             protected_directories: Vec::new(),
         }

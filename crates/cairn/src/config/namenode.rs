@@ -138,6 +138,7 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.namenode.xattrs.enabled", &mut c.xattrs_enabled)?;
     conf.boolean("dfs.namenode.acls.enabled", &mut c.acls_enabled)?;
     conf.boolean("dfs.quota.by.storage.type.enabled", &mut c.type_quotas_enabled)?;
+    conf.boolean("dfs.permissions.allow.owner.set.quota", &mut c.owners_set_quotas)?;
     conf.boolean("dfs.namenode.posix.acl.inheritance.enabled", &mut c.posix_acl_inheritance)?;
     conf.number("dfs.batched.ls.limit", &mut c.batched_listing_limit)?;
     let snapshots = &mut c.snapshots;

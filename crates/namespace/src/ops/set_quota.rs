@@ -47,8 +47,7 @@ encode_struct!(SetQuota { path, names_max, space_max });
 
 impl SetQuota {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        perm::check_superuser(cx.settings, cx.caller)?;
-        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let at = resolve(cx, &self.path)?;
         let quota = directory(&at)?.quota.clone().unwrap_or_default();
         set(
             cx,
@@ -85,8 +84,7 @@ encode_struct!(SetTypeQuota { path, kind, space_max, keeps_names, names });
 
 impl SetTypeQuota {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        perm::check_superuser(cx.settings, cx.caller)?;
-        let at = cx.resolve(&self.path, Purpose::Use)?;
+        let at = resolve(cx, &self.path)?;
         let enabled = cx.settings.type_quotas_enabled;
         let kind =
             StorageType::ALL.get(usize::from(self.kind)).filter(|_| enabled && self.keeps_names);
@@ -104,6 +102,24 @@ impl SetTypeQuota {
         };
         set(cx, &at, quota)
     }
+}
+
+/// Follows a path to a directory whose limits the caller may set.
+fn resolve(cx: &mut Context<'_, '_>, path: &str) -> Result<Resolved> {
+    let is_superuser = perm::check_superuser(cx.settings, cx.caller);
+    if !cx.settings.owners_set_quotas {
+        is_superuser?;
+        return cx.resolve(path, Purpose::Use);
+    }
+    let at = cx.resolve(path, Purpose::Use)?;
+    let parent = at.names.len().checked_sub(1).and_then(|parent| at.chain.get(parent));
+    if is_superuser.is_err() && parent.is_none_or(|parent| parent.owner != cx.caller.user) {
+        return Err(NamespaceError::AccessControl(format!(
+            "Access denied for user {}. Superuser or owner of parent folder privilege is required",
+            cx.caller.user
+        )));
+    }
+    Ok(at)
 }
 
 /// Source: Hadoop 3.5.0 `INodeDirectory#valueOf`.

@@ -1,6 +1,6 @@
 //! Quotas by type of storage: what counts on which type, and what is refused.
 
-use crate::support::{Fs, MIB, add_block, create, root, said};
+use crate::support::{Fs, MIB, add_block, create, root, said, user};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
@@ -8,6 +8,7 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
@@ -285,4 +286,37 @@ fn give_back_a_block(newer: bool) {
     assert_eq!(held.last.map(|(_, held)| held.id), Some(block.id), "{newer}");
     fs.ok(DeleteSnapshot { path: "/r".into(), name: "s".into() });
     assert_eq!(space(&fs), Some(0));
+}
+
+/// `dfs.permissions.allow.owner.set.quota`.
+#[test]
+fn owners_of_a_folder_may_limit_those_in_it_if_they_are_let() {
+    for owners_set_quotas in [false, true] {
+        let mut fs = Fs::with(Settings { owners_set_quotas, ..Settings::default() });
+        fs.mkdirs("/home/ann/d");
+        let to_ann =
+            |path: &str| SetOwner { path: path.into(), owner: Some("ann".into()), group: None };
+        fs.ok(to_ann("/home/ann"));
+        let all = |path: &str| SetQuota {
+            path: path.into(),
+            names_max: QuotaChange::Set { max: 5 },
+            space_max: QuotaChange::Keep,
+        };
+        let refusal = match owners_set_quotas {
+            true => {
+                "Access denied for user ann. Superuser or owner of parent folder privilege is required"
+            }
+            false => "Access denied for user ann. Superuser privilege is required",
+        };
+        // Her own folder is in somebody else's, as the root directory is in nobody's.
+        for path in ["/home/ann", "/", "/none/d"] {
+            let refused = said(&fs.run(user("ann"), all(path)).unwrap_err());
+            assert_eq!(refused, ("AccessControlException".into(), refusal.to_string()), "{path}");
+        }
+        let in_hers = fs.run(user("ann"), all("/home/ann/d"));
+        let by_type = fs.run(user("ann"), at_most("/home/ann/d", Ssd, 7));
+        assert_eq!((in_hers.is_ok(), by_type.is_ok()), (owners_set_quotas, owners_set_quotas));
+        fs.ok(all("/home/ann"));
+        fs.ok(at_most("/home/ann/d", Ssd, 9));
+    }
 }

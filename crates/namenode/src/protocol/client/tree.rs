@@ -167,7 +167,9 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
         (_, QUOTA_DONT_SET) => "setQuota",
         _ => "setSpaceQuota",
     };
-    node.check_superuser_for(call, operation).await?;
+    if !node.config.owners_set_quotas {
+        node.check_superuser_for(call, operation).await?;
+    }
     node.check_safe_mode(|| format!("Cannot set quota on {}", request.path))?;
     let (names, space) = (request.namespace_quota as i64, request.storagespace_quota as i64);
     if names < -1 || space < -1 {
