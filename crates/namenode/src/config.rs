@@ -265,6 +265,10 @@ pub struct NameNodeConfig {
     /// Time between looks for lost files with the policy LAZY_PERSIST, which are deleted; zero for none.
     /// Key `dfs.namenode.lazypersist.file.scrub.interval.sec`.
     pub lazy_persist_scrub_interval: Duration,
+    /// Whether storage policies can be set, unset and satisfied. Key `dfs.storage.policy.enabled`.
+    pub storage_policies_enabled: bool,
+    /// Whether only the superuser may set and unset them. Key `dfs.storage.policy.permissions.superuser-only`.
+    pub storage_policies_superuser_only: bool,
     /// Key `dfs.storage.policy.satisfier.mode`.
     pub satisfier_mode: SatisfierMode,
     /// Requests that wait for the satisfier, at most. Key `dfs.storage.policy.satisfier.max.outstanding.paths`.
@@ -368,6 +372,8 @@ impl Default for NameNodeConfig {
             lease_hard_limit: Duration::from_secs(1200),
             lease_recheck_interval: Duration::from_secs(2),
             lazy_persist_scrub_interval: Duration::from_secs(300),
+            storage_policies_enabled: true,
+            storage_policies_superuser_only: false,
             satisfier_mode: SatisfierMode::None,
             satisfier_queue_limit: 10_000,
             retry_cache_expiry: Duration::from_secs(600),

@@ -35,6 +35,9 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
         "EXTERNAL" => Ok(SatisfierMode::External),
         _ => bail!("it takes none or external"),
     };
+    conf.boolean("dfs.storage.policy.enabled", &mut c.storage_policies_enabled)?;
+    let only = "dfs.storage.policy.permissions.superuser-only";
+    conf.boolean(only, &mut c.storage_policies_superuser_only)?;
     conf.read("dfs.storage.policy.satisfier.mode", mode, &mut c.satisfier_mode)?;
     let limit = "dfs.storage.policy.satisfier.max.outstanding.paths";
     conf.number(limit, &mut c.satisfier_queue_limit)?;

@@ -3,7 +3,9 @@
 use cairn_wire::exception::class;
 use cairn_wire::proto::{common, hdfs as pb};
 
-use crate::cluster::{CLIENT, Client, SUPERUSER, create_request, start};
+use cairn_namenode::{NameNode, NameNodeConfig};
+
+use crate::cluster::{CLIENT, Client, SUPERUSER, config, create_request, start};
 
 const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
 const USER_MAPPINGS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
@@ -196,5 +198,50 @@ async fn a_policy_is_added_enabled_set_and_removed() {
     let state = all.ec_policies.iter().find(|policy| policy.id == 64).map(|policy| policy.state());
     assert_eq!(state, Some(pb::ErasureCodingPolicyState::Removed));
     assert!(all.ec_policies.is_sorted_by_key(|policy| policy.name().to_string()));
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storage_policies_can_be_switched_off_and_be_the_superusers() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = pb::SetStoragePolicyRequestProto { src: "/".into(), policy_name: "COLD".into() };
+    let unset = pb::UnsetStoragePolicyRequestProto { src: "/".into() };
+    let off = NameNodeConfig { storage_policies_enabled: false, ..config(dir.path()) };
+    let node = NameNode::start(off).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let want = |what: &str| {
+        let text = format!("Failed to {what} since dfs.storage.policy.enabled is set to false.");
+        (class::IO.to_string(), text)
+    };
+    assert_eq!(client.refused("setStoragePolicy", &set).await, want("set storage policy"));
+    assert_eq!(client.refused("unsetStoragePolicy", &unset).await, want("unset storage policy"));
+    let satisfy = pb::SatisfyStoragePolicyRequestProto { src: "/".into() };
+    assert_eq!(
+        client.refused("satisfyStoragePolicy", &satisfy).await,
+        want("satisfy storage policy")
+    );
+    node.shutdown().await;
+    let only = NameNodeConfig { storage_policies_superuser_only: true, ..config(dir.path()) };
+    let node = NameNode::start(only).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/home").await;
+    let owner = pb::SetOwnerRequestProto {
+        src: "/home".into(),
+        username: Some("alice".into()),
+        groupname: None,
+    };
+    let _: pb::SetOwnerResponseProto = client.call("setOwner", &owner).await.unwrap();
+    let set = pb::SetStoragePolicyRequestProto { src: "/home".into(), ..set };
+    let unset = pb::UnsetStoragePolicyRequestProto { src: "/home".into() };
+    let alice = Client::new(&node, CLIENT, "alice");
+    let want = "Access denied for user alice. Superuser privilege is required";
+    for (refused, text) in [
+        alice.refused("setStoragePolicy", &set).await,
+        alice.refused("unsetStoragePolicy", &unset).await,
+    ] {
+        assert_eq!(refused, class::ACCESS_CONTROL);
+        assert!(text.starts_with(want), "{text}");
+    }
+    let _: pb::SetStoragePolicyResponseProto = client.call("setStoragePolicy", &set).await.unwrap();
     node.shutdown().await;
 }

@@ -15,9 +15,29 @@ use super::super::storage_policy::to_proto;
 use super::refused::UNSUPPORTED_ACTION;
 use crate::NameNode;
 
+/// Refuses what needs storage policies where these are switched off.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#checkStoragePolicyEnabled`.
+fn check_policies_enabled(node: &NameNode, what: &str) -> Result<(), Refusal> {
+    if node.config.storage_policies_enabled {
+        return Ok(());
+    }
+    Err(Refusal::io(format!("Failed to {what} since dfs.storage.policy.enabled is set to false.")))
+}
+
+/// The same of a change of them, which may be the superuser's alone.
+async fn check_may_set_policy(node: &NameNode, call: &Call, what: &str) -> Result<(), Refusal> {
+    check_policies_enabled(node, what)?;
+    if node.config.storage_policies_superuser_only {
+        node.check_superuser(call).await?;
+    }
+    Ok(())
+}
+
 /// Source: Hadoop 3.5.0 `FSNamesystem#setStoragePolicy`.
 pub async fn set_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SetStoragePolicyRequestProto = call.decode()?;
+    check_may_set_policy(node, call, "set storage policy").await?;
     node.check_safe_mode(|| format!("Cannot set storage policy for {}", request.src))?;
     let policy = Some(request.policy_name);
     node.submit(call, SetStoragePolicy { path: request.src, policy }).await?;
@@ -27,6 +47,7 @@ pub async fn set_storage_policy(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#unsetStoragePolicy`.
 pub async fn unset_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::UnsetStoragePolicyRequestProto = call.decode()?;
+    check_may_set_policy(node, call, "unset storage policy").await?;
     node.check_safe_mode(|| format!("Cannot unset storage policy for {}", request.src))?;
     node.submit(call, SetStoragePolicy { path: request.src, policy: None }).await?;
     answer(&pb::UnsetStoragePolicyResponseProto {})
@@ -35,6 +56,7 @@ pub async fn unset_storage_policy(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#satisfyStoragePolicy`.
 pub async fn satisfy_storage_policy(node: &NameNode, call: &Call) -> Answer {
     let request: pb::SatisfyStoragePolicyRequestProto = call.decode()?;
+    check_policies_enabled(node, "satisfy storage policy")?;
     let checked = match (node.satisfier.is_enabled(), node.satisfier.is_full()) {
         (false, _) => Err(Refusal::new(
             UNSUPPORTED_ACTION,
