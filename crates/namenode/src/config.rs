@@ -255,6 +255,14 @@ pub struct NameNodeConfig {
     /// How long both must hold. Key `dfs.namenode.safemode.extension`.
     pub safe_mode_extension: Duration,
 
+    /// Bytes that must be free where the NameNode keeps its files, else it is in safe mode. Key
+    /// `dfs.namenode.resource.du.reserved`.
+    pub reserved_len: u64,
+    /// Further folders where that much must be free. Key `dfs.namenode.resource.checked.volumes`.
+    pub checked_dirs: Vec<PathBuf>,
+    /// Time between looks at what is free. Key `dfs.namenode.resource.check.interval`.
+    pub resource_check_interval: Duration,
+
     /// After this silence of its holder a lease can be taken. Key `dfs.namenode.lease-soft-limit` is
     /// not in Hadoop, which has it fixed at 60 s.
     pub lease_soft_limit: Duration,
@@ -368,6 +376,9 @@ impl Default for NameNodeConfig {
             safe_mode_threshold: 0.999,
             safe_mode_min_datanodes: 0,
             safe_mode_extension: Duration::from_secs(30),
+            reserved_len: 100 * MIB,
+            checked_dirs: Vec::new(),
+            resource_check_interval: Duration::from_secs(5),
             lease_soft_limit: Duration::from_secs(60),
             lease_hard_limit: Duration::from_secs(1200),
             lease_recheck_interval: Duration::from_secs(2),

@@ -17,6 +17,7 @@ pub mod memory;
 pub mod node;
 mod pages;
 pub mod protocol;
+mod resources;
 pub mod run;
 mod satisfier;
 mod store;

@@ -30,6 +30,7 @@ use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
+use crate::resources;
 use crate::satisfier::{self, Satisfier};
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
@@ -224,6 +225,7 @@ impl RunningNameNode {
         spawn_loop(Box::new(Box::pin(satisfier::take_up(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(lazy_files::watch(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(resources::watch(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(stop_without_log(Arc::clone(&node), stop.clone()))));
         RunningNameNode { rpc_addr: node.rpc_addr, http_addr, node, stop, tasks }

@@ -158,9 +158,9 @@ impl Cluster {
         off
     }
 
-    /// Turns it on or off for lack of space on the NameNode's disks.
-    pub fn set_low_resources(&mut self, low: bool) {
-        self.safe_mode.set_low_resources(low);
+    /// Turns it on or off for lack of space on the NameNode's disks; whether that is a change.
+    pub fn set_low_resources(&mut self, low: bool) -> bool {
+        self.safe_mode.set_low_resources(low)
     }
 
     /// What an operator and refused clients read while safe mode is on.

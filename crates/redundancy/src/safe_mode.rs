@@ -143,9 +143,9 @@ impl SafeMode {
         self.manual = true;
     }
 
-    /// Turns it on or off for lack of space on the NameNode's disks.
-    pub(crate) fn set_low_resources(&mut self, low: bool) {
-        self.low_resources = low;
+    /// Turns it on or off for lack of space on the NameNode's disks; whether that is a change.
+    pub(crate) fn set_low_resources(&mut self, low: bool) -> bool {
+        std::mem::replace(&mut self.low_resources, low) != low
     }
 
     /// Turns it off for an administrator: `-safemode leave`, or `forceExit` with `force`, which also
@@ -170,11 +170,10 @@ impl SafeMode {
         const LEAVE: &str = "Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off.";
         match self.status() {
             SafeModeStatus::LowResources => {
-                return format!(
-                    "Resources are low on NN. Please add or free up more resources then turn off \
-                     safe mode manually. NOTE:  If you turn off safe mode before adding resources, \
-                     the NN will immediately return to safe mode. {LEAVE}"
-                );
+                return "Resources are low on NN. Please add or free up more resources. NOTE:  If \
+                        you turn off safe mode before adding resources, the NN will immediately \
+                        return to safe mode. "
+                    .to_string();
             }
             SafeModeStatus::Manual => return format!("It was turned on manually. {LEAVE}"),
             _ => {}

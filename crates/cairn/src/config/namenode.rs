@@ -213,7 +213,11 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     leaving(conf, c)?;
     conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
     conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
-    conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)
+    conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)?;
+    conf.bytes("dfs.namenode.resource.du.reserved", &mut c.reserved_len)?;
+    let dirs = conf.list("dfs.namenode.resource.checked.volumes");
+    c.checked_dirs = dirs.iter().map(|dir| folder(dir)).collect();
+    conf.millis("dfs.namenode.resource.check.interval", &mut c.resource_check_interval)
 }
 
 /// What a class name of Hadoop's ends with.
@@ -266,11 +270,13 @@ mod tests {
         conf.set("dfs.namenode.name.dir", "file:///data/nn,/data/nn2");
         conf.set("dfs.blocksize", "1m");
         conf.set("cairn.durability", "page-cache");
+        conf.set("dfs.namenode.resource.checked.volumes", "/data/nn2, file:/var");
         conf.set("hadoop.user.group.static.mapping.overrides", "dr.who=;ann=a,b");
         let c = read(&conf).unwrap();
         assert_eq!(c.rpc_addr, "127.0.0.1:9000".parse().unwrap());
         assert_eq!(c.name_dir, PathBuf::from("/data/nn"));
         assert_eq!((c.block_len, c.durability), (1 << 20, Durability::PageCache));
+        assert_eq!(c.checked_dirs, ["/data/nn2", "/var"].map(PathBuf::from));
         assert_eq!(c.static_groups[1], ("ann".into(), vec!["a".into(), "b".into()]));
         let package = "org.apache.hadoop.hdfs.server.blockmanagement";
         let provider = "dfs.namenode.hosts.provider.classname";

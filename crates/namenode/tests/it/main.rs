@@ -15,6 +15,7 @@ mod mending;
 mod reads;
 mod refusals;
 mod repeated;
+mod resources;
 mod safety;
 mod satisfier;
 mod snapshots;

@@ -1,0 +1,52 @@
+//! Space on the NameNode's own disks: before there is none left for the log, safe mode is on.
+//!
+//! Source: Hadoop 3.5.0 `NameNodeResourceChecker`, `FSNamesystem.NameNodeResourceMonitor`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::NameNode;
+
+/// Looks again and again whether enough is free where the NameNode keeps its files.
+pub(crate) async fn watch(node: Arc<NameNode>) {
+    let config = &node.config;
+    let mut dirs = vec![config.name_dir.clone()];
+    dirs.extend_from_slice(&config.checked_dirs);
+    let (dirs, reserved_len) = (Arc::new(dirs), config.reserved_len);
+    loop {
+        let looked_at = Arc::clone(&dirs);
+        let low = tokio::task::spawn_blocking(move || lowest(&looked_at, reserved_len)).await;
+        // An error means that the runtime is stopping.
+        let Ok(low) = low else { return };
+        let is_change = node.cluster().set_low_resources(low.is_some());
+        match low {
+            Some((dir, free_len)) if is_change => tracing::error!(
+                dir = %dir.display(),
+                free_len,
+                reserved_len,
+                "the NameNode's disk is nearly full: safe mode is on"
+            ),
+            None if is_change => tracing::info!("the NameNode's disks have space again"),
+            _ => {}
+        }
+        tokio::time::sleep(config.resource_check_interval).await;
+    }
+}
+
+/// The first of the folders where less than that is free, and how much that is.
+fn lowest(dirs: &[PathBuf], reserved_len: u64) -> Option<(PathBuf, u64)> {
+    let free = dirs.iter().map(|dir| (dir, free_len(dir)));
+    let low = free.into_iter().find(|(_, free_len)| *free_len < reserved_len);
+    low.map(|(dir, free_len)| (dir.clone(), free_len))
+}
+
+/// Bytes that can be written; none where nobody can look.
+fn free_len(dir: &Path) -> u64 {
+    match rustix::fs::statvfs(dir) {
+        Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
+        Err(error) => {
+            tracing::warn!(dir = %dir.display(), %error, "free space is not known");
+            0
+        }
+    }
+}
