@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// Magic, version, namespace id, first sequence number, CRC32C of these.
 const HEADER_LEN: usize = 28;
 /// Zeros that are written at a time behind what a synced log has. A sync of bytes that take the place of others is one
-/// write; where the file grows, it also waits for the file system's own journal.
+/// write; where the file grows, the file system's own records of that are written as well.
 const ROOM_LEN: usize = 1 << 20;
 
 /// Why the log can't be used.
