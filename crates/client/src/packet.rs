@@ -20,7 +20,7 @@ pub(crate) struct Checksums {
 
 /// Memory for a fixed number of packets.
 pub(crate) struct PacketPool {
-    free: Mutex<Vec<Box<[u8]>>>,
+    free: Mutex<Vec<Vec<u8>>>,
     permits: Arc<Semaphore>,
     packet_len: usize,
     checksums: Checksums,
@@ -32,7 +32,8 @@ pub(crate) struct PacketPool {
 
 /// A packet's memory, given back to its pool when dropped.
 struct Memory {
-    bytes: Box<[u8]>,
+    /// As long as what was ever used of it: a small file is not to pay for clearing the rest.
+    bytes: Vec<u8>,
     pool: Arc<PacketPool>,
     _permit: OwnedSemaphorePermit,
 }
@@ -82,7 +83,7 @@ impl PacketPool {
         let free = self.free.lock().unwrap_or_else(|poison| poison.into_inner()).pop();
         let bytes = free.unwrap_or_else(|| {
             self.held.fetch_add(1, Ordering::Relaxed);
-            vec![0; self.memory_len()].into_boxed_slice()
+            Vec::with_capacity(self.memory_len())
         });
         let memory = Memory { bytes, pool: self.clone(), _permit: permit };
         Filling { memory, len: 0, limit: limit.min(self.packet_len) }
@@ -93,7 +94,10 @@ impl Filling {
     /// Copies as much of `data` as there is room for; returns how much.
     pub(crate) fn put(&mut self, data: &[u8]) -> usize {
         let count = data.len().min(self.limit - self.len);
-        self.memory.bytes[self.len..self.len + count].copy_from_slice(&data[..count]);
+        let bytes = &mut self.memory.bytes;
+        let (again, anew) = data[..count].split_at(count.min(bytes.len() - self.len));
+        bytes[self.len..self.len + again.len()].copy_from_slice(again);
+        bytes.extend_from_slice(anew);
         self.len += count;
         count
     }
@@ -101,7 +105,7 @@ impl Filling {
     /// The first `len` bytes, all of them taken as filled, to be written in place.
     pub(crate) fn fill(&mut self, len: usize) -> &mut [u8] {
         self.len = len.min(self.limit);
-        &mut self.memory.bytes[..self.len]
+        self.memory.used(self.len)
     }
 
     /// The data so far.
@@ -116,13 +120,12 @@ impl Filling {
     /// Computes the checksums; nothing can be changed from now on.
     pub(crate) fn seal(mut self) -> Packet {
         let Checksums { kind, chunk_len } = self.memory.pool.checksums;
-        let packet_len = self.memory.pool.packet_len;
         let crcs_len = kind.total_len(chunk_len, self.len);
-        let (data, crcs) = self.memory.bytes.split_at_mut(packet_len);
-        chunk_crcs(kind, chunk_len, &data[..self.len], &mut crcs[..crcs_len]);
+        let end = self.len + crcs_len;
+        let (data, crcs) = self.memory.used(end).split_at_mut(self.len);
+        chunk_crcs(kind, chunk_len, data, crcs);
         let shared = Bytes::from_owner(self.memory);
-        let data = shared.slice(..self.len);
-        Packet { data, checksums: shared.slice(packet_len..packet_len + crcs_len) }
+        Packet { data: shared.slice(..self.len), checksums: shared.slice(self.len..end) }
     }
 }
 
@@ -130,6 +133,16 @@ impl Packet {
     /// A packet without data.
     pub(crate) fn empty() -> Packet {
         Packet { data: Bytes::new(), checksums: Bytes::new() }
+    }
+}
+
+impl Memory {
+    /// The first `len` bytes.
+    fn used(&mut self, len: usize) -> &mut [u8] {
+        if self.bytes.len() < len {
+            self.bytes.resize(len, 0);
+        }
+        &mut self.bytes[..len]
     }
 }
 
@@ -173,7 +186,23 @@ mod tests {
         let waiting = tokio::time::timeout(std::time::Duration::from_millis(10), pool.take(16));
         assert!(waiting.await.is_err(), "the copy still holds the memory");
         drop(copy);
-        assert_eq!(pool.take(16).await.seal().data.as_ptr(), address);
+        // Shorter than what was there, then longer, in parts and at once.
+        for parts in [&[&b"xy"[..]][..], &[b"0123456", b"789abc", b"defgh"], &[b"zz", b"y"]] {
+            let mut filling = pool.take(16).await;
+            let put: Vec<u8> = parts.concat().into_iter().take(16).collect();
+            for part in parts {
+                filling.put(part);
+            }
+            assert_eq!(filling.data(), put);
+            let packet = filling.seal();
+            assert_eq!((&packet.data[..], packet.data.as_ptr()), (&put[..], address));
+            let crcs =
+                put.chunks(4).flat_map(|chunk| cairn_codec::crc::crc32c(0, chunk).to_be_bytes());
+            assert_eq!(packet.checksums, crcs.collect::<Vec<u8>>());
+        }
+        let mut filling = pool.take(16).await;
+        filling.fill(3).copy_from_slice(b"abc");
+        assert_eq!(&filling.seal().data[..], b"abc");
     }
 
     #[tokio::test]
