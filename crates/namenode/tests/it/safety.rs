@@ -1,5 +1,7 @@
 //! Small gaps through which data or answers could get lost: old clients, restarts, late messages.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,6 +58,16 @@ fn submit(ns: &Namesystem, command: impl Into<Command>) -> Outcome {
     ns.submit_blocking(entry).unwrap()
 }
 
+/// The namespace of a NameNode that does not run.
+fn stopped_namespace(dir: &Path) -> Arc<Namesystem> {
+    let options = NamesystemOptions {
+        durability: Durability::PageCache,
+        superuser: SUPERUSER.to_string(),
+        ..NamesystemOptions::default()
+    };
+    Namesystem::open(dir, options).unwrap()
+}
+
 /// A file with as many complete blocks; returns them.
 fn write_file(ns: &Namesystem, path: &str, count: usize) -> Vec<BlockRef> {
     let holder = "writer".to_string();
@@ -106,12 +118,7 @@ async fn a_tree_that_was_being_deleted_does_not_hold_up_the_start() {
     let path = dir.path().to_path_buf();
     // Stopped after the first step of a deletion, which has more to remove.
     let stopped = tokio::task::spawn_blocking(move || {
-        let options = NamesystemOptions {
-            durability: Durability::PageCache,
-            superuser: SUPERUSER.to_string(),
-            ..NamesystemOptions::default()
-        };
-        let ns = Namesystem::open(&path, options).unwrap();
+        let ns = stopped_namespace(&path);
         let mut blocks = write_file(&ns, "/kept", 1);
         blocks.extend(write_file(&ns, "/deleted", BLOCKS));
         submit(&ns, Delete { path: "/deleted".to_string(), recursive: true });
@@ -153,12 +160,7 @@ async fn lost_files_below_a_path_are_found_behind_all_others() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().to_path_buf();
     let filled = tokio::task::spawn_blocking(move || {
-        let options = NamesystemOptions {
-            durability: Durability::PageCache,
-            superuser: SUPERUSER.to_string(),
-            ..NamesystemOptions::default()
-        };
-        let ns = Namesystem::open(&path, options).unwrap();
+        let ns = stopped_namespace(&path);
         write_file(&ns, "/other", OTHERS);
         write_file(&ns, "/wanted/f", 3);
     });

@@ -29,7 +29,7 @@ use cairn_namespace::Caller;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
 
-pub(crate) use scan::is_below;
+pub(crate) use scan::take_lost;
 
 use super::refusal::Answer;
 use crate::NameNode;

@@ -1,9 +1,12 @@
 //! Lists over the whole file system, a page at a time: open files, files with lost blocks.
 
 use cairn_namespace::lease::open_files;
+use cairn_namespace::query::{self, BlockInfo};
 use cairn_namespace::snapshot::paths::path_or_kept;
-use cairn_namespace::{InodeId, query};
+use cairn_namespace::store::StoreRead;
+use cairn_namespace::{InodeId, NamespaceError};
 use cairn_net::rpc_server::Call;
+use cairn_redundancy::queue::Priority;
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -17,7 +20,7 @@ const OPEN_FILES_PAGE: usize = 1000;
 const LOST_STEP: usize = 500;
 
 /// Whether `path` is `root` or below it.
-pub(crate) fn is_below(path: &str, root: &str) -> bool {
+fn is_below(path: &str, root: &str) -> bool {
     let root = root.trim_end_matches('/');
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -101,16 +104,38 @@ fn is_blocking(node: &NameNode, blocks: &[BlockId]) -> bool {
     })
 }
 
-/// Some of the blocks of which nothing good is left, without so many at the front.
-fn lost_blocks(node: &NameNode, seen: usize) -> Result<Vec<BlockId>, Refusal> {
-    let cluster = node.cluster();
-    if cluster.safe_mode().is_starting() {
-        return Err(Refusal::io(
-            "Cannot run listCorruptFileBlocks because replication queues have not been initialized.",
-        ));
-    }
-    let lost = cluster.queues().level(cairn_redundancy::queue::Priority::Corrupt);
-    Ok(lost.skip(seen).take(LOST_STEP).collect())
+/// Goes a step on through the blocks of which nothing good is left, from behind the first `seen`, and hands those of
+/// files below `root` to `take`, which says whether it wants more. Returns whether there may be more that are wanted.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#listCorruptFileBlocks`.
+pub(crate) fn take_lost<E: From<Refusal> + From<NamespaceError>>(
+    node: &NameNode,
+    root: &str,
+    seen: &mut usize,
+    mut take: impl FnMut(&dyn StoreRead, BlockInfo, String) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let lost: Vec<BlockId> = {
+        let cluster = node.cluster();
+        if cluster.safe_mode().is_starting() {
+            return Err(E::from(Refusal::io(
+                "Cannot run listCorruptFileBlocks because replication queues have not been \
+                 initialized.",
+            )));
+        }
+        cluster.queues().level(Priority::Corrupt).skip(*seen).take(LOST_STEP).collect()
+    };
+    let may_have_more = !lost.is_empty();
+    node.ns.read(|store| {
+        for id in lost {
+            *seen += 1;
+            let Some(info) = query::get_block(store, id)? else { continue };
+            let Some(path) = path_or_kept(store, info.block.file)? else { continue };
+            if is_below(&path, root) && !take(store, info, path)? {
+                return Ok(false);
+            }
+        }
+        Ok(may_have_more)
+    })
 }
 
 /// Files with blocks of which nothing good is left. The cookie counts the blocks that were seen.
@@ -121,26 +146,11 @@ pub async fn list_corrupt_file_blocks(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     let mut seen: usize =
         request.cookie.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
-    let (mut files, max) = (Vec::new(), node.config.corrupt_files_page.max(1));
-    while files.len() < max {
-        let lost = lost_blocks(node, seen)?;
-        if lost.is_empty() {
-            break;
-        }
-        node.ns.read(|store| -> Result<(), Refusal> {
-            for id in lost {
-                if files.len() >= max {
-                    break;
-                }
-                seen += 1;
-                let Some(info) = query::get_block(store, id)? else { continue };
-                let Some(path) = path_or_kept(store, info.block.file)? else { continue };
-                if is_below(&path, &request.path) {
-                    files.push(path);
-                }
-            }
-            Ok(())
-        })?;
+    let mut files = Vec::new();
+    while take_lost(node, &request.path, &mut seen, |_, _, path| -> Result<_, Refusal> {
+        files.push(path);
+        Ok(files.len() < node.config.corrupt_files_page)
+    })? {
         tokio::task::yield_now().await;
     }
     let corrupt = pb::CorruptFileBlocksProto { files, cookie: seen.to_string() };
