@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fsck::salvage::Salvager;
+use crate::host_names;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -230,6 +231,12 @@ pub struct NameNodeConfig {
     pub scrub_bytes_per_second: u64,
     /// Where racks are looked up.
     pub racks: RackSource,
+    /// Whether a DataNode is refused when the program that is to tell its rack does not; it is in the default one
+    /// otherwise. Key `dfs.namenode.reject-unresolved-dn-topology-mapping`.
+    pub refuses_unknown_racks: bool,
+    /// Tells whether an address has a name. DataNodes at one that has none are refused; with `None` nobody is asked.
+    /// Key `dfs.namenode.datanode.registration.ip-hostname-check`.
+    pub name_check: Option<fn(IpAddr) -> bool>,
     /// DataNodes that may register, one `host`, `address` or `address:port` a line; all when `None`.
     /// Key `dfs.hosts`.
     pub hosts_file: Option<PathBuf>,
@@ -366,6 +373,8 @@ impl Default for NameNodeConfig {
             consider_load: true,
             load_factor: 2.0,
             racks: RackSource::Default,
+            refuses_unknown_racks: false,
+            name_check: Some(host_names::is_resolved),
             hosts_file: None,
             hosts_exclude_file: None,
             hosts_format: HostsFormat::Lists,

@@ -8,6 +8,7 @@ pub mod caching;
 pub mod config;
 mod diff_listings;
 pub mod fsck;
+pub mod host_names;
 pub mod hosts;
 pub mod journal;
 mod lazy_files;

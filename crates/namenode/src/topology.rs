@@ -1,7 +1,7 @@
 //! Which rack a host is in, and which DataNodes may serve.
 //!
-//! Racks come from a table, from a program, or from the configuration; what none of them knows is in
-//! `/default-rack`. A DataNode is looked up by `address:port`, `name:port`, address, then name, so that
+//! Racks come from a table, from a program, or from the configuration; what the first and the last do not
+//! know is in `/default-rack`. A DataNode is looked up by `address:port`, `name:port`, address, then name, so that
 //! many DataNodes of one host can be in different racks. Who may serve is in [`Hosts`].
 //!
 //! Source: Hadoop 3.5.0 `TableMapping`, `ScriptBasedMapping`.
@@ -92,8 +92,8 @@ impl Topology {
         }
     }
 
-    /// The rack of a DataNode.
-    pub async fn rack_of_node(&self, address: &NodeAddress) -> String {
+    /// The rack of a DataNode; `None` if it is for a program to say, and that does not.
+    pub async fn rack_of_node(&self, address: &NodeAddress) -> Option<String> {
         let port = address.xfer_port;
         let names = [
             format!("{}:{port}", address.ip),
@@ -102,7 +102,7 @@ impl Topology {
             address.host.clone(),
         ];
         if let Some(rack) = self.known_rack(&names) {
-            return rack;
+            return Some(rack);
         }
         self.ask_program(&address.ip).await
     }
@@ -117,19 +117,19 @@ impl Topology {
         names.iter().find_map(|name| state.racks.get(name)).map(|rack| normalize(rack))
     }
 
-    async fn ask_program(&self, ip: &str) -> String {
+    async fn ask_program(&self, ip: &str) -> Option<String> {
         let RackSource::Script(path) = &self.source else {
-            return DEFAULT_RACK.to_string();
+            return Some(DEFAULT_RACK.to_string());
         };
         match run_program(path, ip).await {
             Ok(rack) => {
                 let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
                 state.racks.insert(ip.to_string(), rack.clone());
-                rack
+                Some(rack)
             }
             Err(error) => {
                 warn!(%error, program = %path.display(), host = ip, "no rack");
-                DEFAULT_RACK.to_string()
+                None
             }
         }
     }
@@ -174,7 +174,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String, TopologyError> {
     read().map_err(|source| TopologyError::Read { path: path.to_path_buf(), source })
 }
 
-/// Runs `path ip` and reads the rack that it prints.
+/// Runs `path ip` and reads the one rack that it prints.
+///
+/// Source: Hadoop 3.5.0 `ScriptBasedMapping.RawScriptBasedMapping#resolve`.
 async fn run_program(path: &Path, ip: &str) -> io::Result<String> {
     let (path, ip) = (path.to_path_buf(), ip.to_string());
     let run = move || std::process::Command::new(path).arg(ip).output();
@@ -184,6 +186,9 @@ async fn run_program(path: &Path, ip: &str) -> io::Result<String> {
     }
     let printed = &output.stdout[..output.stdout.len().min(MAX_OUTPUT_LEN)];
     let printed = String::from_utf8_lossy(printed);
-    let rack = printed.split_whitespace().next();
-    rack.map(normalize).ok_or_else(|| io::Error::other("it printed nothing"))
+    match printed.split_whitespace().collect::<Vec<_>>()[..] {
+        [rack] => Ok(normalize(rack)),
+        [] => Err(io::Error::other("it printed nothing")),
+        _ => Err(io::Error::other("it printed more than one rack")),
+    }
 }

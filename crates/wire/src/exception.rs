@@ -164,6 +164,9 @@ pub mod class {
     /// `org.apache.hadoop.hdfs.security.token.block.InvalidBlockTokenException`.
     pub const INVALID_BLOCK_TOKEN: &str =
         "org.apache.hadoop.hdfs.security.token.block.InvalidBlockTokenException";
+    /// `org.apache.hadoop.hdfs.server.blockmanagement.UnresolvedTopologyException`.
+    pub const UNRESOLVED_TOPOLOGY: &str =
+        "org.apache.hadoop.hdfs.server.blockmanagement.UnresolvedTopologyException";
     /// `org.apache.hadoop.hdfs.server.common.InconsistentFSStateException`.
     pub const INCONSISTENT_FS_STATE: &str =
         "org.apache.hadoop.hdfs.server.common.InconsistentFSStateException";

@@ -210,6 +210,12 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let path = |text: &str| Ok(Some(PathBuf::from(text)));
     conf.read("dfs.hosts", path, &mut c.hosts_file)?;
     conf.read("dfs.hosts.exclude", path, &mut c.hosts_exclude_file)?;
+    let unknown = "dfs.namenode.reject-unresolved-dn-topology-mapping";
+    conf.boolean(unknown, &mut c.refuses_unknown_racks)?;
+    let mut checks_names = c.name_check.is_some();
+    let named = "dfs.namenode.datanode.registration.ip-hostname-check";
+    conf.boolean(named, &mut checks_names)?;
+    c.name_check = c.name_check.filter(|_| checks_names);
     leaving(conf, c)?;
     conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
     conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
@@ -278,6 +284,11 @@ mod tests {
         assert_eq!((c.block_len, c.durability), (1 << 20, Durability::PageCache));
         assert_eq!(c.checked_dirs, ["/data/nn2", "/var"].map(PathBuf::from));
         assert_eq!(c.static_groups[1], ("ann".into(), vec!["a".into(), "b".into()]));
+        assert!(c.name_check.is_some() && !c.refuses_unknown_racks);
+        conf.set("dfs.namenode.datanode.registration.ip-hostname-check", "false");
+        conf.set("dfs.namenode.reject-unresolved-dn-topology-mapping", "true");
+        let c = read(&conf).unwrap();
+        assert!(c.name_check.is_none() && c.refuses_unknown_racks);
         let package = "org.apache.hadoop.hdfs.server.blockmanagement";
         let provider = "dfs.namenode.hosts.provider.classname";
         conf.set(provider, format!("{package}.CombinedHostFileManager"));

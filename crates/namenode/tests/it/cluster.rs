@@ -186,6 +186,27 @@ pub fn add_block_request(
     }
 }
 
+/// The pool of blocks, and the call by which DataNode `number` registers.
+pub async fn registration(rpc: &Client, number: u16) -> (String, dn::RegisterDatanodeRequestProto) {
+    let version: pb::VersionResponseProto =
+        rpc.call("versionRequest", &pb::VersionRequestProto {}).await.unwrap();
+    let registration = dn::DatanodeRegistrationProto {
+        datanode_id: pb::DatanodeIDProto {
+            ip_addr: "127.0.0.1".to_string(),
+            host_name: format!("host{number}"),
+            datanode_uuid: format!("datanode-{number}"),
+            xfer_port: (10_000 + number).into(),
+            info_port: (20_000 + number).into(),
+            ipc_port: (30_000 + number).into(),
+            info_secure_port: None,
+        },
+        storage_info: version.info.storage_info,
+        keys: pb::ExportedBlockKeysProto::default(),
+        software_version: "3.5.0".to_string(),
+    };
+    (version.info.block_pool_id, dn::RegisterDatanodeRequestProto { registration })
+}
+
 /// A DataNode that says that it holds what it is told to say.
 pub struct FakeDataNode {
     rpc: Client,
@@ -198,29 +219,11 @@ impl FakeDataNode {
     /// Registers DataNode `number` and sends its first heartbeat and an empty or given full report.
     pub async fn start(node: &RunningNameNode, number: u16, blocks: &[pb::BlockProto]) -> Self {
         let rpc = Client::new(node, DATANODE, SUPERUSER);
-        let version: pb::VersionResponseProto =
-            rpc.call("versionRequest", &pb::VersionRequestProto {}).await.unwrap();
-        let registration = dn::DatanodeRegistrationProto {
-            datanode_id: pb::DatanodeIDProto {
-                ip_addr: "127.0.0.1".to_string(),
-                host_name: format!("host{number}"),
-                datanode_uuid: format!("datanode-{number}"),
-                xfer_port: (10_000 + number).into(),
-                info_port: (20_000 + number).into(),
-                ipc_port: (30_000 + number).into(),
-                info_secure_port: None,
-            },
-            storage_info: version.info.storage_info,
-            keys: pb::ExportedBlockKeysProto::default(),
-            software_version: "3.5.0".to_string(),
-        };
-        let registration: dn::RegisterDatanodeResponseProto = rpc
-            .call("registerDatanode", &dn::RegisterDatanodeRequestProto { registration })
-            .await
-            .unwrap();
+        let (pool, request) = registration(&rpc, number).await;
+        let answer: dn::RegisterDatanodeResponseProto =
+            rpc.call("registerDatanode", &request).await.unwrap();
         let storage = format!("DS-{number}");
-        let pool = version.info.block_pool_id;
-        let registration = registration.registration;
+        let registration = answer.registration;
         let datanode = FakeDataNode { rpc, registration, pool, storage };
         datanode.heartbeat().await;
         datanode.report(blocks).await;

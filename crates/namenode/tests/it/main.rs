@@ -14,6 +14,7 @@ mod lifecycle;
 mod mending;
 mod reads;
 mod refusals;
+mod registration;
 mod repeated;
 mod resources;
 mod safety;

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 use super::SOFTWARE_VERSION;
 use crate::NameNode;
 use crate::protocol::refusal::{Answer, Refusal, answer};
+use crate::topology::DEFAULT_RACK;
 
 /// `NameNodeLayoutVersion.CURRENT_LAYOUT_VERSION` of Hadoop 3.5.0.
 const LAYOUT_VERSION: i32 = -67;
@@ -120,14 +121,49 @@ fn address(call: &Call, id: &pb::DatanodeIDProto) -> Result<NodeAddress, Refusal
     })
 }
 
-/// The refusal of a DataNode that may not serve. Source: Hadoop 3.5.0 `DisallowedDatanodeException`.
+/// The refusal of a DataNode that is not on the list of those that may serve.
 pub(super) fn disallow(registration: &dn::DatanodeRegistrationProto) -> Refusal {
+    disallow_because(registration, "the host is not in the include-list")
+}
+
+/// The refusal of a DataNode that may not serve. Source: Hadoop 3.5.0 `DisallowedDatanodeException`.
+fn disallow_because(registration: &dn::DatanodeRegistrationProto, reason: &str) -> Refusal {
     let who = describe(registration);
-    let message = format!(
-        "Datanode denied communication with namenode because the host is not in the include-list: \
-         {who}"
-    );
+    let message = format!("Datanode denied communication with namenode because {reason}: {who}");
     Refusal::new(class::DISALLOWED_DATANODE, message)
+}
+
+/// Refuses a DataNode at an address without a name: lists of hosts go by names as well.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
+async fn verify_name(
+    node: &NameNode,
+    call: &Call,
+    registration: &dn::DatanodeRegistrationProto,
+) -> Result<(), Refusal> {
+    let Some(is_resolved) = node.config.name_check else { return Ok(()) };
+    let ip = call.peer.ip().to_canonical();
+    let asked = tokio::task::spawn_blocking(move || is_resolved(ip)).await;
+    if asked.map_err(|_| Refusal::io("registerDatanode was interrupted"))? {
+        return Ok(());
+    }
+    warn!(%ip, "a DataNode's address has no name");
+    let reason = format!("hostname cannot be resolved (ip={ip}, hostname={ip})");
+    Err(disallow_because(registration, &reason))
+}
+
+/// The rack of a DataNode.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#resolveNetworkLocation`.
+async fn rack(node: &NameNode, address: &NodeAddress) -> Result<String, Refusal> {
+    match node.topology.rack_of_node(address).await {
+        Some(rack) => Ok(rack),
+        None if node.config.refuses_unknown_racks => {
+            let message = format!("Unresolved topology mapping for host {}", address.host);
+            Err(Refusal::new(class::UNRESOLVED_TOPOLOGY, message))
+        }
+        None => Ok(DEFAULT_RACK.to_string()),
+    }
 }
 
 /// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
@@ -137,6 +173,7 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     verify_version(&registration)?;
     verify(node, &registration)?;
     let address = address(call, &registration.datanode_id)?;
+    verify_name(node, call, &registration).await?;
     registration.datanode_id.ip_addr = address.ip.clone();
     let hosts = node.topology.hosts();
     if !hosts.is_included(&address) {
@@ -144,7 +181,7 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
         warn!(ip = id.ip_addr, host = id.host_name, "a DataNode is not on the list of hosts");
         return Err(disallow(&registration));
     }
-    let rack = node.topology.rack_of_node(&address).await;
+    let rack = rack(node, &address).await?;
     let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
     info!(%address, rack, uuid = registration.datanode_id.datanode_uuid, "a DataNode registers");
     let now = node.now();
