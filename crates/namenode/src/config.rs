@@ -257,6 +257,12 @@ pub struct NameNodeConfig {
     /// Share of blocks that must be found before safe mode ends. Key
     /// `dfs.namenode.safemode.threshold-pct`.
     pub safe_mode_threshold: f64,
+    /// Replicas with which a block counts as found, if not `min_replication`. Key
+    /// `dfs.namenode.safemode.replication.min`.
+    pub safe_mode_min_replication: Option<u16>,
+    /// Share of blocks that must be found before those that lack redundancy are queued, and so told, if not that of
+    /// safe mode. Key `dfs.namenode.replqueue.threshold-pct`.
+    pub queue_threshold: Option<f64>,
     /// DataNodes that must live before safe mode ends. Key `dfs.namenode.safemode.min.datanodes`.
     pub safe_mode_min_datanodes: usize,
     /// How long both must hold. Key `dfs.namenode.safemode.extension`.
@@ -383,6 +389,8 @@ impl Default for NameNodeConfig {
             maintenance_min_replication: 1,
             upgrade_domain_factor: None,
             safe_mode_threshold: 0.999,
+            safe_mode_min_replication: None,
+            queue_threshold: None,
             safe_mode_min_datanodes: 0,
             safe_mode_extension: Duration::from_secs(30),
             reserved_len: 100 * MIB,

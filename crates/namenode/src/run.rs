@@ -303,6 +303,8 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         stale_interval: config.stale_interval,
         replication_min: config.min_replication,
         safe_mode_threshold: config.safe_mode_threshold,
+        safe_mode_replication_min: config.safe_mode_min_replication,
+        queue_threshold: config.queue_threshold,
         safe_mode_min_nodes: config.safe_mode_min_datanodes,
         safe_mode_extension: config.safe_mode_extension,
         invalidate_limit: config.invalidate_limit,

@@ -125,7 +125,12 @@ impl Cluster {
     pub fn start_safe_mode(&mut self, block_total: u64, now: Now) {
         let live = self.live_count();
         self.safe_mode.start(block_total, now, live);
-        if !self.safe_mode.is_starting() {
+        self.scan_if_new();
+    }
+
+    /// Has all blocks looked at when what lacks redundancy is queued from now on.
+    fn scan_if_new(&mut self) {
+        if self.safe_mode.begin_to_queue() {
             self.mending.start_scan();
         }
     }
@@ -150,11 +155,8 @@ impl Cluster {
     /// Turns it off for an administrator; see [`SafeMode::leave`]. The next ticks look for blocks
     /// that need mending. Returns whether it is off now.
     pub fn leave_safe_mode(&mut self, force: bool) -> bool {
-        let was_starting = self.safe_mode.is_starting();
         let off = self.safe_mode.leave(force);
-        if was_starting && !self.safe_mode.is_starting() {
-            self.mending.start_scan();
-        }
+        self.scan_if_new();
         off
     }
 
@@ -175,9 +177,7 @@ impl Cluster {
         let died = self.find_dead(lookup, now);
         let live = self.live_count();
         let left_safe_mode = self.safe_mode.tick(now, live);
-        if left_safe_mode {
-            self.mending.start_scan();
-        }
+        self.scan_if_new();
         let admin = self.follow_leaving(lookup, now);
         self.grant_walks();
         let more = self.go_on(lookup);
@@ -248,6 +248,16 @@ impl Cluster {
             facts.data_units()
         } else {
             usize::from(self.config.replication_min.max(1))
+        }
+    }
+
+    /// Good replicas or units with which a block counts as found when the NameNode starts.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManagerSafeMode#incrementSafeBlockCount`.
+    pub(crate) fn safe_min(&self, facts: &BlockFacts) -> usize {
+        match self.config.safe_mode_replication_min {
+            Some(min) if !facts.layout.is_striped() => usize::from(min.max(1)),
+            _ => self.min_units(facts).max(1),
         }
     }
 

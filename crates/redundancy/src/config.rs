@@ -41,6 +41,12 @@ pub struct Config {
     /// Part of the complete blocks that must have been reported before safe mode ends:
     /// `dfs.namenode.safemode.threshold-pct`.
     pub safe_mode_threshold: f64,
+    /// Replicas that a replicated block must have to count for that, if not as many as to be complete:
+    /// `dfs.namenode.safemode.replication.min`.
+    pub safe_mode_replication_min: Option<u16>,
+    /// Part of the complete blocks that must have been reported before what lacks redundancy is queued, if not as
+    /// many as safe mode waits for: `dfs.namenode.replqueue.threshold-pct`.
+    pub queue_threshold: Option<f64>,
     /// Live DataNodes that safe mode waits for: `dfs.namenode.safemode.min.datanodes`.
     pub safe_mode_min_nodes: usize,
     /// How long safe mode goes on after its thresholds are met:
@@ -106,6 +112,8 @@ impl Default for Config {
             max_tracked_nodes: 100,
             upgrade_domain_factor: None,
             safe_mode_threshold: 0.999,
+            safe_mode_replication_min: None,
+            queue_threshold: None,
             safe_mode_min_nodes: 0,
             safe_mode_extension: Duration::from_secs(30),
             invalidate_limit: 1000,

@@ -129,7 +129,7 @@ impl Cluster {
 
     /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
     pub(crate) fn check_redundancy(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
-        if !self.safe_mode.is_starting() {
+        if self.safe_mode.is_queueing() {
             self.check_against(lookup, id, lookup.block(id));
         }
     }
@@ -141,7 +141,7 @@ impl Cluster {
         id: BlockId,
         facts: Option<BlockFacts>,
     ) {
-        if self.safe_mode.is_starting() {
+        if !self.safe_mode.is_queueing() {
             return;
         }
         let Some(facts) = facts else {

@@ -578,7 +578,7 @@ impl Cluster {
         if !self.safe_mode.is_starting() || facts.state != BlockState::Complete {
             return;
         }
-        let min = self.min_units(facts).max(1);
+        let min = self.safe_min(facts);
         match (before >= min, after >= min) {
             (false, true) => self.safe_mode.block_became_safe(),
             (true, false) => self.safe_mode.block_became_unsafe(),

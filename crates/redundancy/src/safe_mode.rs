@@ -1,7 +1,8 @@
 //! Safe mode: after its start the NameNode changes nothing until enough blocks are reported.
 //!
 //! Three things can hold it: the start (until thresholds are met and an extension has passed), an
-//! administrator, and low resources of the NameNode's own disks. Each ends on its own terms.
+//! administrator, and low resources of the NameNode's own disks. Each ends on its own terms. What lacks
+//! redundancy may be queued, and so be told, before the start's part is over; it is mended after it.
 //!
 //! Source: Hadoop 3.5.0 `BlockManagerSafeMode`, `FSNamesystem#getSafeModeTip`.
 
@@ -39,9 +40,11 @@ pub enum SafeModeStatus {
 #[derive(Clone, Debug)]
 pub struct SafeMode {
     threshold: f64,
+    queue_threshold: f64,
     min_nodes: usize,
     extension: Duration,
     startup: Startup,
+    queues: bool,
     manual: bool,
     low_resources: bool,
     block_total: u64,
@@ -56,9 +59,11 @@ impl SafeMode {
     pub(crate) fn new(config: &Config) -> SafeMode {
         SafeMode {
             threshold: config.safe_mode_threshold,
+            queue_threshold: config.queue_threshold.unwrap_or(config.safe_mode_threshold),
             min_nodes: config.safe_mode_min_nodes,
             extension: config.safe_mode_extension,
             startup: Startup::Over,
+            queues: true,
             manual: false,
             low_resources: false,
             block_total: 0,
@@ -76,6 +81,16 @@ impl SafeMode {
         self.started_ms = now.mono_ms;
         self.startup =
             if self.thresholds_met(live_nodes) { Startup::Over } else { Startup::Thresholds };
+        self.queues = false;
+    }
+
+    /// Has what lacks redundancy queued from now on, if the start is over or enough blocks are reported for that.
+    /// Returns whether it was not before.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManagerSafeMode#initializeReplQueuesIfNecessary`.
+    pub(crate) fn begin_to_queue(&mut self) -> bool {
+        let is_time = !self.is_starting() || self.block_safe >= self.part(self.queue_threshold);
+        is_time && !std::mem::replace(&mut self.queues, true)
     }
 
     /// Lets time pass. Returns whether the start's safe mode has ended just now.
@@ -112,9 +127,14 @@ impl SafeMode {
         self.block_safe >= self.block_threshold() && live_nodes >= self.min_nodes
     }
 
-    /// Blocks that must be reported. Hadoop rounds down.
+    /// Blocks that must be reported.
     fn block_threshold(&self) -> u64 {
-        (self.block_total as f64 * f64::from(self.threshold as f32)) as u64
+        self.part(self.threshold)
+    }
+
+    /// A part of all blocks. Hadoop rounds down.
+    fn part(&self, part: f64) -> u64 {
+        (self.block_total as f64 * f64::from(part as f32)) as u64
     }
 
     /// Why it is on, or that it is off.
@@ -136,6 +156,11 @@ impl SafeMode {
     /// Whether the start's part still holds, so that locations are counted and nothing is mended.
     pub fn is_starting(&self) -> bool {
         self.startup != Startup::Over
+    }
+
+    /// Whether what lacks redundancy is queued: always, but for the first part of a start.
+    pub fn is_queueing(&self) -> bool {
+        self.queues
     }
 
     /// Turns it on for an administrator (`dfsadmin -safemode enter`).

@@ -8,6 +8,7 @@ use cairn_namenode::config::{
     ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
 };
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -218,6 +219,10 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     c.name_check = c.name_check.filter(|_| checks_names);
     leaving(conf, c)?;
     conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
+    let positive = |text: &str| Ok(Some(text.parse::<NonZeroU16>()?.get()));
+    conf.read("dfs.namenode.safemode.replication.min", positive, &mut c.safe_mode_min_replication)?;
+    let part = |text: &str| Ok(Some(text.parse()?));
+    conf.read("dfs.namenode.replqueue.threshold-pct", part, &mut c.queue_threshold)?;
     conf.number("dfs.namenode.safemode.min.datanodes", &mut c.safe_mode_min_datanodes)?;
     conf.millis("dfs.namenode.safemode.extension", &mut c.safe_mode_extension)?;
     conf.bytes("dfs.namenode.resource.du.reserved", &mut c.reserved_len)?;
@@ -289,6 +294,14 @@ mod tests {
         conf.set("dfs.namenode.reject-unresolved-dn-topology-mapping", "true");
         let c = read(&conf).unwrap();
         assert!(c.name_check.is_none() && c.refuses_unknown_racks);
+        assert_eq!((c.safe_mode_min_replication, c.queue_threshold), (None, None));
+        conf.set("dfs.namenode.safemode.replication.min", "2");
+        conf.set("dfs.namenode.replqueue.threshold-pct", "0.5");
+        let c = read(&conf).unwrap();
+        assert_eq!((c.safe_mode_min_replication, c.queue_threshold), (Some(2), Some(0.5)));
+        conf.set("dfs.namenode.safemode.replication.min", "0");
+        assert!(read(&conf).is_err(), "no block would ever count");
+        conf.set("dfs.namenode.safemode.replication.min", "2");
         let package = "org.apache.hadoop.hdfs.server.blockmanagement";
         let provider = "dfs.namenode.hosts.provider.classname";
         conf.set(provider, format!("{package}.CombinedHostFileManager"));

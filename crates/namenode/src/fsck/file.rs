@@ -290,7 +290,7 @@ impl Check {
         let mut queued = 0;
         for batch in findings.misplaced.chunks(BATCH) {
             queued += self.node.with_cluster(|cluster, lookup| {
-                if cluster.safe_mode().is_starting() {
+                if !cluster.safe_mode().is_queueing() {
                     return 0;
                 }
                 batch.iter().for_each(|block| cluster.block_changed(lookup, block.id));

@@ -70,7 +70,7 @@ impl Cluster {
 
     /// The next step of all walks. Returns whether another is to follow.
     pub(crate) fn look_at_blocks(&mut self, lookup: &dyn BlockLookup) -> bool {
-        if self.safe_mode.is_on() || self.mending.walks.steps == 0 {
+        if !self.safe_mode.is_queueing() || self.mending.walks.steps == 0 {
             return false;
         }
         self.mending.walks.steps -= 1;

@@ -131,3 +131,56 @@ fn nothing_is_deleted_or_copied_in_safe_mode() {
     let commands = world.run(3000, &[]);
     assert_eq!(commands[&0], [Command::Invalidate(vec![BlockRef { id: block(99), ..good }])]);
 }
+
+#[test]
+fn blocks_may_need_more_or_fewer_replicas_than_to_be_complete() {
+    for (min, safe_min, after) in [(1, Some(2), [0, 1]), (2, Some(1), [1, 1]), (2, None, [0, 1])] {
+        let config =
+            Config { replication_min: min, safe_mode_replication_min: safe_min, ..config() };
+        // Of two blocks one must be reported: Hadoop rounds the threshold down.
+        let mut world = starting(2, config);
+        for (node, safe) in (0..2).zip(after) {
+            let good = world.good(block(1), 0);
+            world.received(node, good);
+            let counts = world.cluster.safe_mode().block_counts();
+            assert_eq!(counts, (2, safe), "{min} {safe_min:?}");
+        }
+        let good = world.good(block(1), 0);
+        world.deleted(0, good);
+        let safe = u64::from(safe_min == Some(1));
+        assert_eq!(world.cluster.safe_mode().block_counts(), (2, safe), "{min} {safe_min:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_before_safe_mode_ends_and_mended_after_it() {
+    for (part, from) in [(Some(0.0), 0), (Some(0.5), 5), (None, 9)] {
+        let mut world = starting(10, Config { queue_threshold: part, ..config() });
+        world.blocks.0.insert(block(9), replicated(2, 10, BlockState::Complete));
+        for number in 1..=9 {
+            let safe = number - 1;
+            world.run(1000, &[]);
+            assert_eq!(status(&world), SafeModeStatus::Starting);
+            let is_queueing = safe >= from;
+            assert_eq!(world.cluster.safe_mode().is_queueing(), is_queueing, "{part:?} {safe}");
+            let missing = if is_queueing { 10 - safe as u64 } else { 0 };
+            assert_eq!(
+                world.cluster.stats(world.now).replicated.missing,
+                missing,
+                "{part:?} {safe}"
+            );
+            let good = world.good(block(number), 0);
+            world.received(0, good);
+        }
+        let commands = world.run(3000, &[]);
+        assert_eq!(status(&world), SafeModeStatus::Extension);
+        assert!(world.cluster.safe_mode().is_queueing());
+        assert_eq!(world.cluster.stats(world.now).replicated.missing, 1, "{part:?}");
+        assert!(commands.values().all(Vec::is_empty), "{commands:?}");
+        let commands = world.run(35_000, &[]);
+        assert_eq!(status(&world), SafeModeStatus::Off);
+        assert_eq!(world.cluster.stats(world.now).replicated.missing, 1, "{part:?}");
+        let copies = |command: &Command| matches!(command, Command::Transfer(_));
+        assert!(commands.values().flatten().any(copies), "the other copy: {commands:?}");
+    }
+}

@@ -116,7 +116,7 @@ pub(crate) fn take_lost<E: From<Refusal> + From<NamespaceError>>(
 ) -> Result<bool, E> {
     let lost: Vec<BlockId> = {
         let cluster = node.cluster();
-        if cluster.safe_mode().is_starting() {
+        if !cluster.safe_mode().is_queueing() {
             return Err(E::from(Refusal::io(
                 "Cannot run listCorruptFileBlocks because replication queues have not been \
                  initialized.",
