@@ -296,6 +296,8 @@ pub struct ServerDefaults {
     pub replication: u16,
     /// Minutes that deleted files stay in the trash; 0 for none.
     pub trash_interval_minutes: u64,
+    /// Number of the storage policy of files for which none is set.
+    pub storage_policy: u32,
 }
 
 /// A policy and whether directories can have it.

@@ -4,6 +4,7 @@
 
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::reconfiguration::Reload;
+use cairn_stripe::StoragePolicy;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -290,6 +291,8 @@ pub struct NameNodeConfig {
     pub storage_policies_enabled: bool,
     /// Whether only the superuser may set and unset them. Key `dfs.storage.policy.permissions.superuser-only`.
     pub storage_policies_superuser_only: bool,
+    /// The storage policy of files for which none is set. Key `dfs.storage.default.policy`.
+    pub default_storage_policy: StoragePolicy,
     /// Key `dfs.storage.policy.satisfier.mode`.
     pub satisfier_mode: SatisfierMode,
     /// Requests that wait for the satisfier, at most. Key `dfs.storage.policy.satisfier.max.outstanding.paths`.
@@ -402,6 +405,7 @@ impl Default for NameNodeConfig {
             lazy_persist_scrub_interval: Duration::from_secs(300),
             storage_policies_enabled: true,
             storage_policies_superuser_only: false,
+            default_storage_policy: StoragePolicy::HOT,
             satisfier_mode: SatisfierMode::None,
             satisfier_queue_limit: 10_000,
             retry_cache_expiry: Duration::from_secs(600),
@@ -413,6 +417,14 @@ impl Default for NameNodeConfig {
 }
 
 impl NameNodeConfig {
+    /// The storage policy in force where `set` is set; 0 for none.
+    pub fn storage_policy(&self, set: u8) -> StoragePolicy {
+        match set {
+            StoragePolicy::UNSPECIFIED => self.default_storage_policy,
+            set => StoragePolicy::by_id(set),
+        }
+    }
+
     /// Silence after which a DataNode counts as dead.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#setHeartbeatExpireInterval`.

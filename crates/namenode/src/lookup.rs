@@ -1,7 +1,7 @@
 //! What blocks should be, read from the namespace for the cluster state.
 
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{Block, BlockState as Written, query};
+use cairn_namespace::{Block, BlockState as Written, query, settings};
 use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Layout, StoragePolicy};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 
@@ -44,7 +44,9 @@ impl BlockLookup for Lookup<'_> {
     fn storage_policy(&self, id: BlockId) -> StoragePolicy {
         let policy = query::storage_policy_of_block(self.0, id)
             .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
-        StoragePolicy::by_id(policy)
+        let settings = settings::get(self.0)
+            .unwrap_or_else(|error| panic!("cannot read the settings in the store: {error}"));
+        settings.storage_policy(policy)
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
@@ -64,5 +66,23 @@ impl BlockLookup for Lookup<'_> {
     fn is_future(&self, gs: GenerationStamp) -> bool {
         query::is_future_stamp(self.0, gs)
             .unwrap_or_else(|error| panic!("cannot read the store's last stamp: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_namespace::Settings;
+    use cairn_namespace::store::memory::MemoryStore;
+
+    #[test]
+    fn where_no_storage_policy_is_set_the_default_one_is_in_force() {
+        let mut store = MemoryStore::new();
+        let policy = |store: &MemoryStore| Lookup(store).storage_policy(BlockId(1));
+        assert_eq!(policy(&store), StoragePolicy::HOT);
+        let default_storage_policy = StoragePolicy::COLD.id;
+        let settings = Settings { default_storage_policy, ..Settings::default() };
+        settings::put(&mut store, &settings).unwrap();
+        assert_eq!(policy(&store), StoragePolicy::COLD);
     }
 }

@@ -290,6 +290,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         posix_acl_inheritance: config.posix_acl_inheritance,
         type_quotas_enabled: config.type_quotas_enabled,
         owners_set_quotas: config.owners_set_quotas,
+        default_storage_policy: config.default_storage_policy.id,
         protects_subdirectories: config.protects_subdirectories,
         protected_directories: config.protected_directories.clone(),
     }

@@ -6,6 +6,7 @@
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, from_record, to_record};
 use crate::error::Result;
 use crate::store::{StoreRead, StoreTxn, Table};
+use cairn_stripe::StoragePolicy;
 use std::sync::Arc;
 
 /// Where they are in [`Table::Meta`].
@@ -63,6 +64,8 @@ pub struct Settings {
     pub posix_acl_inheritance: bool,
     /// Let quotas by type of storage be set (`dfs.quota.by.storage.type.enabled`).
     pub type_quotas_enabled: bool,
+    /// Number of the storage policy of files for which none is set (`dfs.storage.default.policy`).
+    pub default_storage_policy: u8,
     /// Let owners of a folder set the quotas of those in it (`dfs.permissions.allow.owner.set.quota`).
     pub owners_set_quotas: bool,
     /// What is below a protected directory and not empty stays where it is as well
@@ -169,6 +172,12 @@ impl FromNumber for u64 {
     }
 }
 
+impl FromNumber for u8 {
+    fn from_number(number: u64) -> Option<u8> {
+        u8::try_from(number).ok()
+    }
+}
+
 impl FromNumber for bool {
     fn from_number(number: u64) -> Option<bool> {
         (number <= 1).then_some(number == 1)
@@ -199,6 +208,7 @@ encode_settings! {
     5 retry_entries_max: u64 = 0,
     6 protects_subdirectories: bool = false,
     7 owners_set_quotas: bool = false,
+    8 default_storage_policy: u8 = StoragePolicy::HOT.id,
 }
 
 impl Default for Settings {
@@ -226,10 +236,23 @@ impl Default for Settings {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            default_storage_policy: StoragePolicy::HOT.id,
             owners_set_quotas: false,
             protects_subdirectories: false,
             protected_directories: Vec::new(),
         }
+    }
+}
+
+impl Settings {
+    /// The storage policy in force where `set` is set on a file or above it; 0 for none.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockStoragePolicySuite#getPolicy`.
+    pub fn storage_policy(&self, set: u8) -> StoragePolicy {
+        StoragePolicy::by_id(match set {
+            StoragePolicy::UNSPECIFIED => self.default_storage_policy,
+            set => set,
+        })
     }
 }
 

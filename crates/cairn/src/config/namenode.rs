@@ -7,6 +7,7 @@ use cairn_conf::authority;
 use cairn_namenode::config::{
     ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
 };
+use cairn_stripe::StoragePolicy;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -39,6 +40,11 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.boolean("dfs.storage.policy.enabled", &mut c.storage_policies_enabled)?;
     let only = "dfs.storage.policy.permissions.superuser-only";
     conf.boolean(only, &mut c.storage_policies_superuser_only)?;
+    let policy = |text: &str| {
+        let found = StoragePolicy::ALL.into_iter().find(|policy| policy.name == text);
+        found.context("it takes the name of a storage policy, in capitals")
+    };
+    conf.read("dfs.storage.default.policy", policy, &mut c.default_storage_policy)?;
     conf.read("dfs.storage.policy.satisfier.mode", mode, &mut c.satisfier_mode)?;
     let limit = "dfs.storage.policy.satisfier.max.outstanding.paths";
     conf.number(limit, &mut c.satisfier_queue_limit)?;
@@ -295,6 +301,11 @@ mod tests {
         let c = read(&conf).unwrap();
         assert!(c.name_check.is_none() && c.refuses_unknown_racks);
         assert_eq!((c.safe_mode_min_replication, c.queue_threshold), (None, None));
+        conf.set("dfs.storage.default.policy", "ONE_SSD");
+        assert_eq!(read(&conf).unwrap().default_storage_policy.id, 10);
+        conf.set("dfs.storage.default.policy", "one_ssd");
+        assert!(read(&conf).is_err(), "Hadoop knows no such constant");
+        conf.set("dfs.storage.default.policy", "ONE_SSD");
         conf.set("dfs.namenode.safemode.replication.min", "2");
         conf.set("dfs.namenode.replqueue.threshold-pct", "0.5");
         let c = read(&conf).unwrap();

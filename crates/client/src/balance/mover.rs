@@ -12,8 +12,6 @@ use cairn_wire::proto::hdfs::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The number of the policy of files for which none is set (`HOT`).
-const DEFAULT_POLICY: u32 = 7;
 /// Moves that are planned before they are run.
 const BATCH: usize = 1000;
 
@@ -26,9 +24,12 @@ pub(super) async fn rounds(
     told: &dyn Fn(MoveProgress),
 ) -> Result<MoveEnd> {
     let policies = policies(fs).await?;
+    let default_policy = fs.server_defaults().await?.storage_policy;
     let mut idle = 0;
     loop {
-        let mut round = Round { fs, policies: &policies, progress, told, planned: 0, stuck: 0 };
+        let policies = &policies;
+        let (planned, stuck) = (0, 0);
+        let mut round = Round { fs, policies, default_policy, progress, told, planned, stuck };
         let before = round.progress.moved;
         for path in paths {
             round.walk(path).await?;
@@ -57,6 +58,7 @@ async fn policies(fs: &FileSystem) -> Result<BTreeMap<u32, Vec<Kind>>> {
 struct Round<'a> {
     fs: &'a FileSystem,
     policies: &'a BTreeMap<u32, Vec<Kind>>,
+    default_policy: u32,
     progress: &'a mut MoveProgress,
     told: &'a dyn Fn(MoveProgress),
     planned: usize,
@@ -89,8 +91,10 @@ impl Round<'_> {
                 left.extend(children.into_iter().map(|child| child.path));
                 continue;
             }
-            let wanted =
-                if status.storage_policy == 0 { DEFAULT_POLICY } else { status.storage_policy };
+            let wanted = match status.storage_policy {
+                0 => self.default_policy,
+                set => set,
+            };
             let Some(policy) = self.policies.get(&wanted) else { continue };
             for piece in self.pieces(&path, &nodes).await? {
                 let racks = nodes.racks.clone();

@@ -4,7 +4,7 @@ use super::FileSystem;
 use crate::error::Result;
 use crate::protocol::convert;
 use crate::types::*;
-use cairn_stripe::Policy;
+use cairn_stripe::{Policy, StoragePolicy};
 use cairn_wire::proto::hdfs::*;
 
 impl FileSystem {
@@ -157,6 +157,11 @@ impl FileSystem {
             packet_len: defaults.write_packet_size,
             replication: u16::try_from(defaults.replication).unwrap_or(u16::MAX),
             trash_interval_minutes: defaults.trash_interval.unwrap_or(0),
+            // Older NameNodes name none.
+            storage_policy: defaults
+                .policy_id
+                .filter(|id| *id != 0)
+                .unwrap_or(StoragePolicy::HOT.id.into()),
         })
     }
 }

@@ -197,7 +197,8 @@ impl Check {
             }
         }
         if self.options.storage_policies {
-            self.storage.add(found.status.storage_policy, look.types.iter().copied());
+            let policy = self.node.config.storage_policy(found.status.storage_policy);
+            self.storage.add(policy, look.types.iter().copied());
         }
         let missing = verdict.is_missing() && !verdict.corrupt;
         let _ = write!(findings.report, "{number}. {name} len={}", block.len);

@@ -14,11 +14,11 @@ pub(super) struct StorageSummary {
 }
 
 impl StorageSummary {
-    /// Counts a block of a file with that policy (0 for none of its own).
-    pub(super) fn add(&mut self, policy: u8, types: impl Iterator<Item = StorageType>) {
+    /// Counts a block of a file for which that policy is in force.
+    pub(super) fn add(&mut self, policy: StoragePolicy, types: impl Iterator<Item = StorageType>) {
         let mut ranks: Vec<usize> = types.map(StorageType::rank).collect();
         ranks.sort_unstable();
-        *self.combinations.entry((StoragePolicy::by_id(policy).id, ranks)).or_default() += 1;
+        *self.combinations.entry((policy.id, ranks)).or_default() += 1;
     }
 }
 
@@ -84,10 +84,10 @@ mod tests {
     fn blocks_are_counted_by_their_types() {
         let mut summary = StorageSummary::default();
         for _ in 0..2 {
-            summary.add(0, [Disk, Disk, Disk].into_iter());
+            summary.add(StoragePolicy::HOT, [Disk, Disk, Disk].into_iter());
         }
-        summary.add(10, [Disk, Ssd, Disk].into_iter());
-        summary.add(2, [Disk, Archive, Disk].into_iter());
+        summary.add(StoragePolicy::by_id(10), [Disk, Ssd, Disk].into_iter());
+        summary.add(StoragePolicy::by_id(2), [Disk, Archive, Disk].into_iter());
         let wanted = "
 Blocks satisfying the specified storage policy:
 Storage Policy                  # of blocks       % of blocks

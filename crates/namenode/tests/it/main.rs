@@ -20,5 +20,6 @@ mod resources;
 mod safety;
 mod satisfier;
 mod snapshots;
+mod storage_policies;
 mod upgrade;
 mod writing;

@@ -127,7 +127,7 @@ fn verify_rest(cx: &Context<'_, '_>, at: &Resolved, inode: &Inode, last: &Block)
         }
         replicated => replicated,
     };
-    let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+    let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
     let rest = file.block_size.saturating_sub(last.len);
     usage::verify(cx.store, above, usage::of_bytes(cx.store, redundancy, policy, rest)?)
 }

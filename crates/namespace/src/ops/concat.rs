@@ -9,7 +9,6 @@ use crate::ops::{self, Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
-use crate::store::StoreRead;
 use crate::tree;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
@@ -60,7 +59,7 @@ impl Concat {
             return refuse("concat: at least two of the source files are the same".to_string());
         }
         let above = &at.chain[..at.chain.len() - 1];
-        usage::verify(cx.store, above, more_than_before(cx.store, &target, above, &sources)?)?;
+        usage::verify(cx.store, above, more_than_before(cx, &target, above, &sources)?)?;
         let policy = set_storage_policy::in_force(above, &target);
         let redundancy = usage::counted_redundancy(cx.store, &target)?;
         for from in &sources {
@@ -107,17 +106,17 @@ impl Concat {
 ///
 /// Source: Hadoop 3.5.0 `FSDirConcatOp#computeQuotaDeltas`.
 fn more_than_before(
-    store: &dyn StoreRead,
+    cx: &Context<'_, '_>,
     target: &Inode,
     above: &[Arc<Inode>],
     sources: &[Resolved],
 ) -> Result<Usage> {
-    let mut more = Usage::default();
+    let (store, mut more) = (&*cx.store, Usage::default());
     let Some(wanted) = usage::counted_redundancy(store, target)? else { return Ok(more) };
     for from in sources {
         let inode = file_at(from, &from.path)?;
         let Some(now) = inode.file().map(|file| file.redundancy) else { continue };
-        let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+        let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
         let after = usage::of_blocks_as(store, inode, wanted, policy)?;
         more = more.plus(after).minus(usage::of_blocks_as(store, inode, now, policy)?);
     }

@@ -104,7 +104,8 @@ impl Create {
         let above = at.chain.len();
         let id = file.id;
         at.chain.push(Arc::new(file));
-        if set_storage_policy::is_lazy(&at.chain) {
+        let in_force = cx.settings.storage_policy(set_storage_policy::effective(&at.chain));
+        if in_force == StoragePolicy::LAZY_PERSIST {
             Arc::make_mut(&mut at.chain[above]).storage_policy = StoragePolicy::LAZY_PERSIST.id;
         }
         let (above, file) = at.chain.split_at(above);

@@ -142,13 +142,6 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
     Ok(())
 }
 
-/// The policy that stands for none where Hadoop takes none for the default one.
-///
-/// Source: Hadoop 3.5.0 `BlockStoragePolicySuite#getPolicy`.
-pub(crate) fn or_default(set: u8) -> u8 {
-    if set == StoragePolicy::UNSPECIFIED { StoragePolicy::HOT.id } else { set }
-}
-
 /// The id of a storage policy, its name in any case of letters.
 pub(crate) fn id_of(name: &str) -> Result<u8> {
     let policy = StoragePolicy::by_name(name).ok_or_else(|| {

@@ -158,7 +158,7 @@ impl Truncate {
     ) -> Result<()> {
         let Some(file) = inode.file().filter(|_| usage::has_quota(above)) else { return Ok(()) };
         let Some(kept) = usage::counted_redundancy(cx.store, inode)? else { return Ok(()) };
-        let policy = set_storage_policy::or_default(set_storage_policy::in_force(above, inode));
+        let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
         let holders = BlockHolders::of(cx.store, inode.id)?;
         let mut more = Usage::default();
         for index in (0..file.block_count as u32).rev() {

@@ -6,11 +6,11 @@ use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::satisfy_storage_policy::{SatisfyStoragePolicy, mark};
-use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::xattr::RemoveXAttr;
-use cairn_namespace::{InodeId, Outcome, query};
+use cairn_namespace::{InodeId, Outcome, Settings, query};
 use cairn_stripe::{BlockId, StorageType};
 
 fn set(path: &str, policy: &str) -> SetStoragePolicy {
@@ -95,6 +95,52 @@ fn lazy_persist_counts_at_creation_only() {
     let cannot = |what: &str| (class.clone(), format!("Cannot {what} lazy persist file /d/f"));
     assert_eq!(said(&fs.err(append)), cannot("append to"));
     assert_eq!(said(&fs.err(cut)), cannot("truncate"));
+}
+
+/// A tree in which the policy of that number is in force where none is set.
+fn with_default(default_storage_policy: u8) -> Fs {
+    Fs::with(Settings { default_storage_policy, block_size_min: 0, ..Settings::default() })
+}
+
+#[test]
+fn a_default_of_lazy_persist_is_kept_by_new_files() {
+    for (default, own) in [(7, 0), (10, 0), (15, 15)] {
+        let mut fs = with_default(default);
+        fs.mkdirs("/cold");
+        fs.ok(set("/cold", "COLD"));
+        fs.write("/f", &[]);
+        fs.write("/cold/f", &[]);
+        assert_eq!((in_force(&fs, "/f"), in_force(&fs, "/cold/f")), (own, 2), "{default}");
+        assert_eq!(in_force(&fs, "/"), 0, "none is set: {default}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_block_counts_on_the_types_of_the_default_policy() {
+    for (default, is_refused) in [(7, false), (12, true)] {
+        let mut fs = with_default(default);
+        fs.mkdirs("/q");
+        fs.write("/q/f", &[100]);
+        fs.ok(SetTypeQuota {
+            path: "/q".into(),
+            kind: StorageType::Ssd.rank() as u8,
+            space_max: QuotaChange::Set { max: 1000 },
+            keeps_names: true,
+            names: i64::MAX as u64,
+        });
+        let append = Append {
+            path: "/q/f".into(),
+            holder: "w".into(),
+            client_machine: String::new(),
+            new_block: false,
+            replicas: LastBlocks { last_min_replicated: true, ..LastBlocks::default() },
+        };
+        if is_refused {
+            assert_eq!(said(&fs.err(append)).0, "QuotaByStorageTypeExceededException");
+        } else {
+            fs.ok(append);
+        }
+    }
 }
 
 #[test]

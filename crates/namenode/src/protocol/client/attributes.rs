@@ -93,7 +93,7 @@ pub async fn get_storage_policy(node: &NameNode, call: &Call) -> Answer {
         let message = format!("File/Directory does not exist: {path}");
         Refusal::new(class::FILE_NOT_FOUND, message)
     })?;
-    let storage_policy = to_proto(StoragePolicy::by_id(status.storage_policy));
+    let storage_policy = to_proto(node.config.storage_policy(status.storage_policy));
     answer(&pb::GetStoragePolicyResponseProto { storage_policy })
 }
 

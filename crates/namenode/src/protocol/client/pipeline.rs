@@ -9,7 +9,6 @@ use cairn_namespace::{Block, Caller, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockState, Cluster, NodeHandle, PlacementRequest, Reader, StorageHandle,
-    StoragePolicy,
 };
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use cairn_wire::exception::class;
@@ -81,7 +80,7 @@ fn choose_targets(
         favored: &favored,
         busy: &[],
         existing: &[],
-        storage_policy: StoragePolicy::by_id(wanted.storage_policy),
+        storage_policy: node.config.storage_policy(wanted.storage_policy),
         is_new: true,
         avoid_local: flagged(pb::AddBlockFlagProto::NoLocalWrite),
     };
@@ -285,7 +284,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
             favored: &[],
             busy: &[],
             existing: &existing,
-            storage_policy: StoragePolicy::by_id(status.storage_policy),
+            storage_policy: node.config.storage_policy(status.storage_policy),
             is_new: existing.is_empty(),
             avoid_local: false,
         };

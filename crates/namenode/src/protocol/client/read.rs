@@ -4,7 +4,7 @@ use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{Cluster, Reader, StoragePolicy};
+use cairn_redundancy::{Cluster, Reader};
 use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -355,7 +355,7 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
             checksum_type: Some(checksum_type as i32),
             // An empty address tells clients that there is no key provider, so they do not ask.
             key_provider_uri: Some(String::new()),
-            policy_id: Some(StoragePolicy::HOT.id.into()),
+            policy_id: Some(config.default_storage_policy.id.into()),
             snapshot_trash_root_enabled: Some(false),
         },
     })
