@@ -147,6 +147,9 @@ pub struct NameNodeConfig {
     pub posix_acl_inheritance: bool,
     /// Whether quotas by type of storage can be set. Key `dfs.quota.by.storage.type.enabled`.
     pub type_quotas_enabled: bool,
+    /// Whether the rights to all that is below a path are asked for before its content is summed up, not on the way.
+    /// Key `dfs.permissions.ContentSummary.subAccess`.
+    pub summaries_check_first: bool,
     /// Whether the owner of a folder can set quotas of those in it. Key `dfs.permissions.allow.owner.set.quota`.
     pub owners_set_quotas: bool,
     /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
@@ -346,6 +349,7 @@ impl Default for NameNodeConfig {
             acls_enabled: true,
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
+            summaries_check_first: false,
             owners_set_quotas: false,
             corrupt_files_page: 100,
             snapshots: SnapshotSettings::default(),

@@ -289,6 +289,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         acls_enabled: config.acls_enabled,
         posix_acl_inheritance: config.posix_acl_inheritance,
         type_quotas_enabled: config.type_quotas_enabled,
+        summaries_check_first: config.summaries_check_first,
         owners_set_quotas: config.owners_set_quotas,
         default_storage_policy: config.default_storage_policy.id,
         protects_subdirectories: config.protects_subdirectories,

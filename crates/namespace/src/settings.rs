@@ -66,6 +66,9 @@ pub struct Settings {
     pub type_quotas_enabled: bool,
     /// Number of the storage policy of files for which none is set (`dfs.storage.default.policy`).
     pub default_storage_policy: u8,
+    /// Ask for the rights to all that is below a path before its content is summed up, not on the way
+    /// (`dfs.permissions.ContentSummary.subAccess`).
+    pub summaries_check_first: bool,
     /// Let owners of a folder set the quotas of those in it (`dfs.permissions.allow.owner.set.quota`).
     pub owners_set_quotas: bool,
     /// What is below a protected directory and not empty stays where it is as well
@@ -209,6 +212,7 @@ encode_settings! {
     6 protects_subdirectories: bool = false,
     7 owners_set_quotas: bool = false,
     8 default_storage_policy: u8 = StoragePolicy::HOT.id,
+    9 summaries_check_first: bool = false,
 }
 
 impl Default for Settings {
@@ -237,6 +241,7 @@ impl Default for Settings {
             posix_acl_inheritance: true,
             type_quotas_enabled: true,
             default_storage_policy: StoragePolicy::HOT.id,
+            summaries_check_first: false,
             owners_set_quotas: false,
             protects_subdirectories: false,
             protected_directories: Vec::new(),

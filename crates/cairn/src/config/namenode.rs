@@ -189,6 +189,7 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
 
 fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.permissions.enabled", &mut c.permissions_enabled)?;
+    conf.boolean("dfs.permissions.ContentSummary.subAccess", &mut c.summaries_check_first)?;
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
     conf.seconds("hadoop.security.groups.cache.secs", &mut c.groups_cache)?;
@@ -301,6 +302,8 @@ mod tests {
         let c = read(&conf).unwrap();
         assert!(c.name_check.is_none() && c.refuses_unknown_racks);
         assert_eq!((c.safe_mode_min_replication, c.queue_threshold), (None, None));
+        conf.set("dfs.permissions.ContentSummary.subAccess", "true");
+        assert!(!c.summaries_check_first && read(&conf).unwrap().summaries_check_first);
         conf.set("dfs.storage.default.policy", "ONE_SSD");
         assert_eq!(read(&conf).unwrap().default_storage_policy.id, 10);
         conf.set("dfs.storage.default.policy", "one_ssd");

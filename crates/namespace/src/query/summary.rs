@@ -96,6 +96,9 @@ pub fn content_summary(
     let Some(target) = at.target().cloned() else {
         return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
     };
+    if settings.summaries_check_first {
+        perm::check_below(&at.view(store), &settings, caller, &target, Access::READ_EXECUTE)?;
+    }
     let mut sum = limits(&target);
     sum.policy = policy_name(store, &at, &target)?;
     let is_now = at.snapshot.is_none();
@@ -125,7 +128,9 @@ pub fn content_summary(
                 let all = if holds_more { usage::of_blocks(store, inode, policy)? } else { now };
                 sum.space = sum.space.saturating_add_signed(all.space);
             } else {
-                perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
+                if !settings.summaries_check_first {
+                    perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
+                }
                 sum.directories += 1;
             }
             Ok(())

@@ -10,7 +10,7 @@ use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_times::SetTimes;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::store::{StoreRead, StoreTxn, Table};
-use cairn_namespace::{inode, query};
+use cairn_namespace::{Settings, inode, query};
 
 fn home(fs: &mut Fs, name: &str, mode: u16) -> String {
     let path = format!("/home/{name}");
@@ -94,6 +94,44 @@ fn a_recursive_delete_needs_every_full_directory() {
 }
 
 /// Files are passed over by what their entries say, and those of older builds say nothing.
+#[test]
+fn rights_to_sum_up_content_are_asked_for_on_the_way_or_before() {
+    for summaries_check_first in [false, true] {
+        let settings = Settings { summaries_check_first, block_size_min: 0, ..Settings::default() };
+        let mut fs = Fs::with(settings);
+        let sum = |fs: &Fs, name: &str| query::content_summary(&fs.store, &user(name), "/home");
+        for name in ["ada", "bob"] {
+            home(&mut fs, name, 0o700);
+        }
+        // Hadoop's look at what is below begins with the last sibling.
+        let first = if summaries_check_first { "bob" } else { "ada" };
+        let want = format!(
+            "Permission denied: user=eve, access=READ_EXECUTE, \
+             inode=\"/home/{first}\":{first}:{first}:drwx------"
+        );
+        assert_eq!(said(&sum(&fs, "eve").unwrap_err()), ("AccessControlException".into(), want));
+        for name in ["ada", "bob"] {
+            home(&mut fs, name, 0o755);
+        }
+        assert_eq!(sum(&fs, "eve").unwrap().directories, 3);
+        // It asks whether children could be deleted, too.
+        home(&mut fs, "bob", 0o1777);
+        fs.write("/home/bob/f", &[5]);
+        match (sum(&fs, "eve"), summaries_check_first) {
+            (Ok(found), false) => assert_eq!((found.files, found.len), (1, 5)),
+            (Err(error), true) => {
+                let text = error.to_string();
+                let want = "Permission denied by sticky bit: user=eve, path=\"/home/bob/f\":";
+                assert!(text.starts_with(want), "{text}");
+            }
+            (other, _) => panic!("{other:?}"),
+        }
+        assert_eq!(sum(&fs, "bob").unwrap().files, 1);
+        let file = query::content_summary(&fs.store, &user("eve"), "/home/bob/f").unwrap();
+        assert_eq!(file.files, 1);
+    }
+}
+
 #[test]
 fn directories_below_are_found_among_files() {
     let mut fs = Fs::new();
