@@ -122,6 +122,9 @@ pub struct NameNodeConfig {
     pub min_replication: u16,
     /// Key `dfs.replication.max`.
     pub max_replication: u16,
+    /// Blocks at the end of a file that may lack replicas when it is closed, if more are expected. Key
+    /// `dfs.namenode.file.close.num-committed-allowed`.
+    pub committed_allowed: usize,
     /// Longest name of one path component, bytes of UTF-8; 0 for no limit.
     /// Key `dfs.namenode.fs-limits.max-component-length`.
     pub max_component_len: usize,
@@ -338,6 +341,7 @@ impl Default for NameNodeConfig {
             replication: 3,
             min_replication: 1,
             max_replication: 512,
+            committed_allowed: 0,
             max_component_len: 255,
             max_directory_items: 1024 * 1024,
             protected_directories: Vec::new(),

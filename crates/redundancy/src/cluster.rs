@@ -261,6 +261,18 @@ impl Cluster {
         }
     }
 
+    /// Places of the writer's pipeline that have not reported what they have of a block since it became complete, while
+    /// they have time for that.
+    pub fn unreported(&self, id: BlockId) -> impl Iterator<Item = (StorageHandle, UnitIndex)> {
+        let from_writer = self.mending.coming(id).iter().filter(|task| task.worker.is_none());
+        from_writer.map(|task| (task.storage, task.unit))
+    }
+
+    /// Whether a complete block has too few replicas or units for that, and some are awaited.
+    pub fn awaits_reports(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        self.unreported(id).next().is_some() && !self.min_reached(id, facts)
+    }
+
     /// Tells that `addBlock` (or `append`) gave a block to a writer, with the storages it was given;
     /// unit `i` of a group is at `targets[i]`.
     pub fn block_allocated(

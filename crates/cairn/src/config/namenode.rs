@@ -138,6 +138,7 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.replication", &mut c.replication)?;
     conf.number("dfs.namenode.replication.min", &mut c.min_replication)?;
     conf.number("dfs.replication.max", &mut c.max_replication)?;
+    conf.number("dfs.namenode.file.close.num-committed-allowed", &mut c.committed_allowed)?;
     conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
     conf.number("dfs.namenode.fs-limits.max-directory-items", &mut c.max_directory_items)?;
     c.protected_directories = protected(&conf.list("fs.protected.directories"));
@@ -302,6 +303,8 @@ mod tests {
         let c = read(&conf).unwrap();
         assert!(c.name_check.is_none() && c.refuses_unknown_racks);
         assert_eq!((c.safe_mode_min_replication, c.queue_threshold), (None, None));
+        conf.set("dfs.namenode.file.close.num-committed-allowed", "1");
+        assert_eq!((c.committed_allowed, read(&conf).unwrap().committed_allowed), (0, 1));
         conf.set("dfs.permissions.ContentSummary.subAccess", "true");
         assert!(!c.summaries_check_first && read(&conf).unwrap().summaries_check_first);
         conf.set("dfs.storage.default.policy", "ONE_SSD");

@@ -5,6 +5,7 @@ mod bad_input;
 mod balancer;
 mod caching;
 mod cluster;
+mod committed;
 mod every_command;
 mod fsck;
 mod journal;

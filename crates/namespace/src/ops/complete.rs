@@ -26,7 +26,7 @@ pub struct Complete {
     pub last: Option<BlockRef>,
     /// CRC32C of the last block's units, as far as reported.
     pub last_crcs: Vec<Option<u32>>,
-    /// Whether every block of the file has its minimum of replicas.
+    /// Whether every block of the file has its minimum of replicas, or may lack it.
     pub min_replicated: bool,
 }
 

@@ -113,7 +113,17 @@ impl Locator<'_> {
         self.cluster.sort_for_reader(&mut found, &self.reader, self.now, &mut dice);
         // Of two places with one unit clients take the first.
         found.sort_by_key(|at| at.unit);
-        let storages = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+        let mut storages: Vec<_> = found.into_iter().map(|at| (at.storage, at.unit)).collect();
+        // Until enough DataNodes have reported it, readers need those to which it was written.
+        if storages.len() < facts.data_units() {
+            let written = self.cluster.unreported(block.id).chain(self.cluster.pipeline(block.id));
+            for place in written {
+                if !storages.contains(&place) {
+                    storages.push(place);
+                }
+            }
+            storages.sort_by_key(|(_, unit)| *unit);
+        }
         Places { storages, corrupt }
     }
 

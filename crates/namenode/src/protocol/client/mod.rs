@@ -8,6 +8,7 @@ mod admin;
 mod attributes;
 mod batched;
 mod cache;
+mod committed;
 mod ec;
 mod encode;
 mod inotify;

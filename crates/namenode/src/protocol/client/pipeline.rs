@@ -15,6 +15,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use super::committed;
 use super::locate::Locator;
 use super::places::Places;
 use super::write::{block_ref, file_id};
@@ -218,6 +219,7 @@ fn plan(
             (choose_targets(node, cluster, &wanted, request)?, None)
         }
         AddBlockPlan::New {
+            file,
             block_size,
             redundancy,
             storage_policy,
@@ -228,9 +230,12 @@ fn plan(
             // The command makes it complete.
             let open =
                 penultimate.filter(|block| block.state != cairn_namespace::BlockState::Complete);
-            let waits = open.as_ref().is_some_and(|block| {
-                !cluster.min_reached(block.id, &lookup::facts(block, &redundancy))
-            });
+            let lacks =
+                |block: &Block| !cluster.min_reached(block.id, &lookup::facts(block, &redundancy));
+            let waits = match node.config.committed_allowed {
+                0 => open.as_ref().is_some_and(lacks),
+                allowed => committed::is_awaited(cluster, lookup, file, allowed.saturating_add(2))?,
+            };
             if waits {
                 return Ok((false, None));
             }

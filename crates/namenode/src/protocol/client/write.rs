@@ -20,6 +20,7 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
+use super::committed;
 use super::locate::{self, Locator};
 use super::paths::check_path_len;
 use super::places::Places;
@@ -116,8 +117,19 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         replicas: node.last_blocks(&path),
         path: path.clone(),
     };
-    let open = node.file_of(&path).map(|file| node.incomplete_blocks(file)).unwrap_or_default();
-    let outcome = node.submit(call, command).await?;
+    let file = node.file_of(&path);
+    let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
+    let is_awaited = match file {
+        Some(file) => {
+            node.with_cluster(|cluster, lookup| committed::is_awaited(cluster, lookup, file, 1))?
+        }
+        None => false,
+    };
+    let refused = |refusal: Refusal| match is_awaited {
+        true => not_yet_complete(refusal),
+        false => refusal,
+    };
+    let outcome = node.submit(call, command).await.map_err(refused)?;
     // It may have been taken from a silent holder and closed on the way.
     node.note_completed(&open);
     if matches!(outcome, Outcome::Recovery { .. }) {
@@ -157,6 +169,19 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     })?;
     let stat = Some(locate::file_status(&status, ""));
     answer(&pb::AppendResponseProto { block, stat })
+}
+
+/// What an append is told whose file was closed before its last block had its replicas: it may try again.
+///
+/// Source: Hadoop 3.5.0 `FSDirAppendOp#appendFile`.
+fn not_yet_complete(refusal: Refusal) -> Refusal {
+    match refusal.0.message.strip_suffix(" is not sufficiently replicated yet.") {
+        Some(what) => Refusal::new(
+            class::RETRIABLE,
+            format!("{}: {what} is COMMITTED but not yet COMPLETE.", class::NOT_REPLICATED_YET),
+        ),
+        None => refusal,
+    }
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#truncate`.
@@ -251,7 +276,7 @@ struct OpenBlocks {
 }
 
 /// Looks at the open blocks of a file as they will be with `last` committed. The flag says whether
-/// all have their minimum of replicas.
+/// all have their minimum of replicas, or may lack it.
 fn open_blocks(
     node: &NameNode,
     file: InodeId,
@@ -259,7 +284,16 @@ fn open_blocks(
 ) -> Result<(bool, OpenBlocks), Refusal> {
     node.with_cluster(|cluster, lookup| {
         let mut open = OpenBlocks { ready: true, ..OpenBlocks::default() };
-        for block in query::incomplete_blocks(lookup.0, file)? {
+        let allowed = node.config.committed_allowed;
+        if allowed > 0 {
+            // Those before them were looked at when blocks were added.
+            for back in [1, 2].map(|more| allowed.saturating_add(more)) {
+                open.ready &= !committed::is_awaited(cluster, lookup, file, back)?;
+            }
+        }
+        let blocks = query::incomplete_blocks(lookup.0, file)?;
+        let count = blocks.len();
+        for (index, block) in blocks.into_iter().enumerate() {
             let Some(mut facts) = cairn_redundancy::BlockLookup::block(lookup, block.id) else {
                 continue;
             };
@@ -270,7 +304,8 @@ fn open_blocks(
                 facts.state = BlockState::Committed;
                 open.last_crcs = cluster.unit_crcs(block.id, &facts);
             }
-            open.ready &= cluster.min_reached(block.id, &facts);
+            open.ready &= cluster.min_reached(block.id, &facts)
+                || committed::may_lack(&node.config, cluster, (block.id, &facts), count - index);
             open.ids.push(block.id);
         }
         Ok((open.ready, open))
