@@ -18,7 +18,7 @@ impl NameNode {
     /// What the cluster knows of the last two blocks of the file at `path`; nothing if there is none.
     pub(crate) fn last_blocks(&self, path: &str) -> LastBlocks {
         self.with_cluster(|cluster, lookup| {
-            let status = query::get_file_info(lookup.0, &Caller::system(), path).ok().flatten();
+            let status = query::get_file_info(lookup.store, &Caller::system(), path).ok().flatten();
             status.map_or_else(LastBlocks::default, |status| {
                 last_blocks_of(cluster, lookup, status.inode.id, Some(path))
             })
@@ -114,13 +114,13 @@ fn last_blocks_of(
     file: InodeId,
     path: Option<&str>,
 ) -> LastBlocks {
-    let open = query::incomplete_blocks(lookup.0, file).unwrap_or_default();
+    let open = query::incomplete_blocks(lookup.store, file).unwrap_or_default();
     let reached = |block: &Block| {
         lookup.block(block.id).is_some_and(|facts| cluster.min_reached(block.id, &facts))
     };
     let last = match open.last() {
         Some(last) => Some(last.clone()),
-        None => path.and_then(|path| last_block(lookup.0, path)),
+        None => path.and_then(|path| last_block(lookup.store, path)),
     };
     let before_last = open.len().checked_sub(2).map(|index| &open[index]);
     LastBlocks {

@@ -29,9 +29,10 @@ use crate::config::NameNodeConfig;
 use crate::diff_listings::DiffListings;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
-use crate::lookup::Lookup;
+use crate::lookup::{Ahead, Lookup};
 use crate::protocol::refusal::Refusal;
 use crate::satisfier::Satisfier;
+use crate::store::Snapshot;
 use crate::topology::Topology;
 
 /// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.
@@ -94,8 +95,22 @@ impl NameNode {
 
     /// Works on the cluster with a snapshot of the namespace that is not older than it.
     pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
+        self.locked(|cluster, store| work(cluster, &Lookup::new(store)))
+    }
+
+    /// As [`NameNode::with_cluster`], with those blocks, in the order of their ids, looked up before others have to wait.
+    pub fn with_cluster_and<R>(
+        &self,
+        blocks: &[BlockId],
+        work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R,
+    ) -> cairn_namespace::Result<R> {
+        let ahead = self.ns.read(|store| Ahead::read(store, blocks))?;
+        Ok(self.locked(|cluster, store| work(cluster, &Lookup::with(store, &ahead))))
+    }
+
+    fn locked<R>(&self, work: impl FnOnce(&mut Cluster, &Snapshot) -> R) -> R {
         let mut cluster = self.cluster();
-        let done = self.ns.read(|store| work(&mut cluster, &Lookup(store)));
+        let done = self.ns.read(|store| work(&mut cluster, store));
         if cluster.take_new_orders() {
             self.ordered.notify_waiters();
         }
@@ -405,7 +420,7 @@ impl NameNode {
     /// Tells the cluster that a file wants another number of copies.
     pub fn replication_changed(&self, file: InodeId) -> Result<(), Refusal> {
         self.with_cluster(|cluster, lookup| {
-            for block in query::blocks_of_file(lookup.0, file)? {
+            for block in query::blocks_of_file(lookup.store, file)? {
                 cluster.block_changed(lookup, block);
             }
             Ok(())

@@ -413,7 +413,31 @@ impl StoreTxn for Batch {
 /// Keep it briefly: the store cannot reuse space that a snapshot still sees.
 pub struct Snapshot(Arc<View>);
 
+/// When something was read: what a later snapshot is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    group: u64,
+    file: u64,
+}
+
 impl Snapshot {
+    /// What it shows, to be compared with later ones.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { group: self.0.group, file: self.0.file.number }
+    }
+
+    /// Whether nothing at all has changed since.
+    pub(crate) fn is_of(&self, moment: Moment) -> bool {
+        self.0.group == moment.group
+    }
+
+    /// Whether a record is known to be as it was at an earlier moment: changes that have been written to the file
+    /// since then are not told apart.
+    pub(crate) fn is_unchanged(&self, since: Moment, table: Table, key: &[u8]) -> bool {
+        let is_same = |layer: &Layer| !layer.has_newer(table, key, since.group);
+        self.is_of(since) || self.0.file.number == since.file && self.0.layers().all(is_same)
+    }
+
     /// The page of a directory that was kept under this key, if it is still as this shows it.
     pub(crate) fn listing(&self, key: &[u8]) -> Option<Arc<[u8]>> {
         let file = &self.0.file;

@@ -151,10 +151,9 @@ pub fn key(id: BlockId) -> [u8; 8] {
 
 /// The block with that id; an internal block's id finds its group.
 pub fn get(store: &(impl StoreRead + ?Sized), id: BlockId) -> Result<Option<Block>> {
-    match store.get(Table::Block, &key(id.group()))? {
-        Some(bytes) => Ok(Some(from_record(VERSION, &bytes)?)),
-        None => Ok(None),
-    }
+    let mut found = None;
+    store.peek(Table::Block, &key(id.group()), &mut |record| found = Some(decode(record)))?;
+    found.transpose()
 }
 
 /// Writes a block.

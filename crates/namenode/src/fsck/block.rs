@@ -217,8 +217,8 @@ impl Check {
         let options = &self.options;
         let text = self.node.with_cluster(|cluster, lookup: &Lookup<'_>| {
             let Some(facts) = lookup.block(id) else { return Ok(None) };
-            let Some(info) = query::get_block(lookup.0, id)? else { return Ok(None) };
-            let path = path_or_kept(lookup.0, info.block.file)?;
+            let Some(info) = query::get_block(lookup.store, id)? else { return Ok(None) };
+            let path = path_or_kept(lookup.store, info.block.file)?;
             let view = View { options, cluster, replication_min, now };
             Ok::<_, Stop>(path.map(|path| {
                 let finding = finding(&view, id, &facts, &path);

@@ -78,7 +78,7 @@ async fn get_blocks(node: &NameNode, call: &Call) -> Answer {
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#isHotBlock`.
 fn is_hot(lookup: &Lookup<'_>, id: BlockId, since_ms: u64) -> bool {
-    match query::file_of_block(lookup.0, id) {
+    match query::file_of_block(lookup.store, id) {
         Ok(Some(file)) => {
             file.atime > since_ms || file.file().is_some_and(|file| file.writer.is_some())
         }

@@ -74,6 +74,14 @@ impl Layer {
         self.records(table).contains_key(key)
     }
 
+    /// Whether there is anything about `key` that was written by a group after `group`.
+    pub(super) fn has_newer(&self, table: Table, key: &[u8], group: u64) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        self.records(table).get(key).is_some_and(|versions| versions.group > group)
+    }
+
     /// Whether there is anything about a key in `keys`.
     pub(super) fn has_any(&self, table: Table, keys: RangeInclusive<&[u8]>) -> bool {
         if self.is_empty() {

@@ -230,11 +230,13 @@ fn layer_and_file_are_one_store() {
     }
 }
 
-/// Records of files, their blocks and pages of directories that are kept are those of the state that is read, whatever
-/// is changed, moved or removed, and whenever the file is written.
+/// Records of files, their blocks and pages of directories that are kept, and blocks that were read ahead, are those of
+/// the state that is read, whatever is changed, moved or removed, and whenever the file is written.
 #[test]
 fn records_and_pages_are_those_of_the_state_that_is_read() {
+    use crate::lookup::{Ahead, Lookup};
     use cairn_namespace::block::{self, Block, BlockState, Position};
+    use cairn_redundancy::BlockLookup;
     use cairn_stripe::{BlockId, GenerationStamp};
 
     let dir = tempfile::tempdir().unwrap();
@@ -312,7 +314,11 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
                         block::delete(txn, BlockId(file.id.0 as i64)).unwrap();
                     }
                     (Some(file), 1) => {
-                        inode::put(txn, &Inode { mtime: round, ..file.clone() }).unwrap();
+                        let mut file = Inode { mtime: round, ..file.clone() };
+                        if let inode::Kind::File(file) = &mut file.kind {
+                            file.redundancy = inode::FileRedundancy::Replicated(1 + round as u16);
+                        }
+                        inode::put(txn, &file).unwrap();
                     }
                     (Some(file), 2) => {
                         let (_, block) = block::at(txn, file.id, 0).unwrap();
@@ -341,6 +347,16 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
         seen.push((store.snapshot(), model.clone()));
         if seen.len() > 6 {
             seen.remove(dice(6) as usize);
+        }
+        let ids: Vec<BlockId> =
+            (next_id.saturating_sub(40)..next_id).map(|id| BlockId(id as i64)).collect();
+        for (before, _) in &seen {
+            let ahead = Ahead::read(before, &ids).unwrap();
+            let (now, model) = seen.last().unwrap();
+            for id in &ids {
+                let (told, known) = (Lookup::with(now, &ahead), Lookup::new(model));
+                assert_eq!(told.block(*id), known.block(*id));
+            }
         }
         for (snapshot, model) in &seen {
             let (parent, name) = (directories[dice(2) as usize], name(dice(32)));

@@ -3,7 +3,7 @@
 use crate::block::{self, Block};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
 use crate::ops::add_block::AddBlock;
 use crate::ops::{set_storage_policy, xattr};
 use crate::path::{self, Purpose, Resolved};
@@ -167,6 +167,21 @@ pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>
     }
 }
 
+/// The blocks or groups with those ids, in their order, each as [`get_block`] finds it.
+pub fn get_blocks_by_id(store: &dyn StoreRead, ids: &[BlockId]) -> Result<Vec<Option<BlockInfo>>> {
+    let has_snapshots = capture::in_use(store)?;
+    let find = |id: &BlockId| match block::get(store, *id)? {
+        Some(block) => with_file(store, block, has_snapshots),
+        None => Ok(None),
+    };
+    ids.iter().map(find).collect()
+}
+
+/// Whether blocks may be kept as snapshots need them, and not only as their files say.
+pub fn has_snapshots(store: &dyn StoreRead) -> Result<bool> {
+    capture::in_use(store)
+}
+
 /// The storage policy in force for the file of a block; 0 for the default, and for a block of no file.
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
@@ -192,10 +207,16 @@ fn with_file(
     block: Block,
     has_snapshots: bool,
 ) -> Result<Option<BlockInfo>> {
-    let now = inode::get(store, block.file)?;
-    let file = now.as_ref().and_then(Inode::file);
-    let file_open = file.is_some_and(|file| file.writer.is_some());
-    let redundancy = match file.map(|file| file.redundancy) {
+    let mut found = Ok(None);
+    store.peek(Table::Inode, &block.file.key(), &mut |record| {
+        found = InodeRef::from_bytes(record).map(|inode| match &inode.kind {
+            Kind::File(file) => Some((file.redundancy, file.writer.is_some())),
+            _ => None,
+        });
+    })?;
+    let file = found?;
+    let file_open = file.is_some_and(|(_, is_open)| is_open);
+    let redundancy = match file.map(|(redundancy, _)| redundancy) {
         Some(redundancy) if !has_snapshots => Some(redundancy),
         redundancy => held::redundancy(store, block.file, redundancy)?,
     };

@@ -44,6 +44,15 @@ impl FullReport {
         FullReport { replicas, taken: 0, after: None, begun: None }
     }
 
+    /// The blocks and groups that the next step may ask for, in the order of their ids.
+    pub fn next_blocks(&self) -> Vec<BlockId> {
+        let end = self.replicas.len().min(self.taken + STEP);
+        let mut blocks: Vec<BlockId> =
+            self.replicas[self.taken..end].iter().map(|replica| replica.block.id.group()).collect();
+        blocks.dedup();
+        blocks
+    }
+
     /// How many replicas it names.
     pub fn replica_count(&self) -> usize {
         self.replicas.len()

@@ -43,11 +43,11 @@ pub(super) fn is_awaited(
 }
 
 fn from_end(lookup: &Lookup<'_>, file: InodeId, back: usize) -> Result<Option<Block>, Refusal> {
-    let found = inode::get(lookup.0, file)?;
+    let found = inode::get(lookup.store, file)?;
     let count = found.as_ref().and_then(|inode| inode.file()).map_or(0, |file| file.block_count);
     let index = usize::try_from(count).ok().and_then(|count| count.checked_sub(back));
     match index.and_then(|index| u32::try_from(index).ok()) {
-        Some(index) => Ok(Some(block::at(lookup.0, file, index)?.1)),
+        Some(index) => Ok(Some(block::at(lookup.store, file, index)?.1)),
         None => Ok(None),
     }
 }

@@ -54,7 +54,7 @@ pub async fn meta_save(node: &NameNode, call: &Call) -> Answer {
 fn text(node: &NameNode) -> Result<String, Refusal> {
     let now = node.now();
     node.with_cluster(|cluster, lookup| {
-        let totals = query::totals(lookup.0)?;
+        let totals = query::totals(lookup.store)?;
         let (inodes, blocks) = (totals.inodes, totals.blocks);
         let mut text = format!(
             "{inodes} files and directories, {blocks} blocks = {} total filesystem objects\n",
@@ -134,8 +134,8 @@ impl Dump<'_> {
             let _ = writeln!(text, "Block {id} is Null");
             return Ok(());
         };
-        let file = match query::get_block(self.lookup.0, id)? {
-            Some(info) => path_or_kept(self.lookup.0, info.block.file)?,
+        let file = match query::get_block(self.lookup.store, id)? {
+            Some(info) => path_or_kept(self.lookup.store, info.block.file)?,
             None => None,
         };
         let path = file.unwrap_or_else(|| "[orphaned]".to_string());

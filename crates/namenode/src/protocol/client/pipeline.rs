@@ -198,16 +198,16 @@ fn plan(
         command.previous_min_replicated = cluster.min_reached(previous.id.group(), &facts);
         command.previous_crcs = cluster.unit_crcs(previous.id.group(), &facts);
     }
-    let (targets, penultimate) = match query::plan_add_block(lookup.0, caller, &command)? {
+    let (targets, penultimate) = match query::plan_add_block(lookup.store, caller, &command)? {
         AddBlockPlan::Retry { offset, block } => {
-            let info = query::get_block(lookup.0, block.id)?;
+            let info = query::get_block(lookup.store, block.id)?;
             let redundancy = info.map_or(Redundancy::Replicated(1), |info| info.redundancy);
             if !cluster.pipeline(block.id).is_empty() {
                 return Ok((true, Some(Plan::Placed { offset, block, redundancy })));
             }
             // It was added, but a restart has forgotten where: choose anew.
             let (path, holder) = (&command.path, &command.holder);
-            let status = query::check_lease(lookup.0, caller, path, command.file, holder)?;
+            let status = query::check_lease(lookup.store, caller, path, command.file, holder)?;
             let writer = status.inode.file().and_then(|file| file.writer.clone());
             let wanted = Wanted {
                 path: &request.src,
@@ -273,7 +273,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
     let caller = node.caller(call).await;
     let located = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
         let file = file_id(request.file_id);
-        let status = query::check_lease(lookup.0, &caller, path, file, &request.client_name)?;
+        let status = query::check_lease(lookup.store, &caller, path, file, &request.client_name)?;
         let existing = storages_named(cluster, &request.existings, &request.existing_storage_uuids);
         let mut excluded = nodes_of(cluster, &request.excludes);
         excluded.extend(nodes_of(cluster, &request.existings));

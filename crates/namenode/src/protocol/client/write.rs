@@ -145,7 +145,7 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     let Outcome::Appended { status, last } = outcome else { return Err(unexpected(&outcome)) };
     let id = status.inode.id;
     let block = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
-        let end = query::get_blocks(lookup.0, &Caller::system(), &path, u64::MAX, 0, 0)?;
+        let end = query::get_blocks(lookup.store, &Caller::system(), &path, u64::MAX, 0, 0)?;
         let found = Some(end).filter(|end| end.status.inode.id == id);
         let Some(query::FileBlocks { last: Some((offset, block)), redundancy, .. }) = &found else {
             return Ok(None);
@@ -291,7 +291,7 @@ fn open_blocks(
                 open.ready &= !committed::is_awaited(cluster, lookup, file, back)?;
             }
         }
-        let blocks = query::incomplete_blocks(lookup.0, file)?;
+        let blocks = query::incomplete_blocks(lookup.store, file)?;
         let count = blocks.len();
         for (index, block) in blocks.into_iter().enumerate() {
             let Some(mut facts) = cairn_redundancy::BlockLookup::block(lookup, block.id) else {

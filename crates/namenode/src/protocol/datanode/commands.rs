@@ -162,7 +162,7 @@ impl Encoder<'_> {
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn truncated(&self, recovery: &BlockRecovery) -> (Option<BlockRef>, Option<pb::BlockProto>) {
         let find = |id| {
-            let found = query::get_block(self.lookup.0, id);
+            let found = query::get_block(self.lookup.store, id);
             let found = found.unwrap_or_else(|error| {
                 error!(%error, block = %id, "a block cannot be read");
                 None
@@ -221,7 +221,7 @@ impl Encoder<'_> {
 
     /// CRC32C of the group's units as first written, where known.
     fn recorded_crcs(&self, group: &BlockRef) -> Vec<(UnitIndex, u32)> {
-        let crcs = match query::get_block(self.lookup.0, group.id) {
+        let crcs = match query::get_block(self.lookup.store, group.id) {
             Ok(info) => info.filter(|info| info.block.gs == group.gs),
             Err(error) => {
                 error!(%error, block = %group.id, "the CRCs of a group cannot be read");
@@ -262,7 +262,7 @@ impl Encoder<'_> {
         let Layout::Striped { policy: id, .. } = layout else {
             return convert::replication_policy();
         };
-        let known: Vec<Policy> = match query::policies(self.lookup.0) {
+        let known: Vec<Policy> = match query::policies(self.lookup.store) {
             Ok(infos) => infos.into_iter().map(|info| info.policy).collect(),
             Err(error) => {
                 error!(%error, "the erasure coding policies cannot be read");

@@ -192,9 +192,10 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
         let mut more = true;
         while more {
             let (mut changes, now) = (Changes::default(), node.now());
-            more = node.with_cluster(|cluster, lookup| {
+            let next = report.next_blocks();
+            more = node.with_cluster_and(&next, |cluster, lookup| {
                 cluster.full_report_step(lookup, &mut report, now, &mut changes)
-            });
+            })?;
             act_on(node, changes).await?;
             // Others get the lock in between.
             tokio::task::yield_now().await;
