@@ -5,6 +5,7 @@ use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// Bytes that each block pretends to have.
 pub const BLOCK_LEN: u64 = 1 << 20;
@@ -189,46 +190,57 @@ impl Nodes {
         Ok(())
     }
 
-    /// Registers all anew and sends their full reports; the number of replicas in them.
+    /// Registers all anew and sends their full reports, all at the same time; the number of replicas in them.
     pub async fn report(&self, load: &Load) -> Result<u64, String> {
-        let mut connection = Connection::open(&load.addr, &load.superuser, DATANODE).await?;
+        let mut reports = JoinSet::new();
+        for index in 0..self.nodes.len() {
+            let (nodes, load) = (self.clone(), load.clone());
+            reports.spawn(async move { nodes.report_of(index, &load).await });
+        }
         let mut replicas = 0;
-        for (index, node) in self.nodes.iter().enumerate() {
-            let registration = node.registration.clone();
-            let body = dn::RegisterDatanodeRequestProto { registration };
-            let _: dn::RegisterDatanodeResponseProto =
-                connection.call(DATANODE, "registerDatanode", &body).await?;
-            let mut beat = self.heartbeat(index);
-            beat.request_full_block_report_lease = Some(true);
-            let answer: dn::HeartbeatResponseProto =
-                connection.call(DATANODE, "sendHeartbeat", &beat).await?;
-            let held = node.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let total = held.len() as i32;
-            for (at, (mut bytes, mut count)) in held.into_iter().enumerate() {
-                let place = (index as u64, self.nodes.len() as u64);
-                let more = self.filled().on(place, (at as u64, node.storages.len() as u64));
-                bytes.extend(more.0);
-                count += more.1;
-                replicas += count;
-                let body = dn::BlockReportRequestProto {
-                    registration: node.registration.clone(),
-                    block_pool_id: self.pool.to_string(),
-                    reports: vec![dn::StorageBlockReportProto {
-                        storage: storage(&node.storages[at]),
-                        blocks: Vec::new(),
-                        number_of_blocks: Some(count),
-                        blocks_buffers: if bytes.is_empty() { Vec::new() } else { vec![bytes] },
-                    }],
-                    context: Some(dn::BlockReportContextProto {
-                        total_rpcs: total,
-                        cur_rpc: at as i32,
-                        id: 1 + index as i64,
-                        lease_id: answer.full_block_report_lease_id,
-                    }),
-                };
-                let _: dn::BlockReportResponseProto =
-                    connection.call(DATANODE, "blockReport", &body).await?;
-            }
+        while let Some(report) = reports.join_next().await {
+            replicas += report.map_err(|error| error.to_string())??;
+        }
+        Ok(replicas)
+    }
+
+    async fn report_of(&self, index: usize, load: &Load) -> Result<u64, String> {
+        let node = &self.nodes[index];
+        let mut connection = Connection::open(&load.addr, &load.superuser, DATANODE).await?;
+        let registration = node.registration.clone();
+        let body = dn::RegisterDatanodeRequestProto { registration };
+        let _: dn::RegisterDatanodeResponseProto =
+            connection.call(DATANODE, "registerDatanode", &body).await?;
+        let mut beat = self.heartbeat(index);
+        beat.request_full_block_report_lease = Some(true);
+        let answer: dn::HeartbeatResponseProto =
+            connection.call(DATANODE, "sendHeartbeat", &beat).await?;
+        let held = node.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (total, mut replicas) = (held.len() as i32, 0);
+        for (at, (mut bytes, mut count)) in held.into_iter().enumerate() {
+            let place = (index as u64, self.nodes.len() as u64);
+            let more = self.filled().on(place, (at as u64, node.storages.len() as u64));
+            bytes.extend(more.0);
+            count += more.1;
+            replicas += count;
+            let body = dn::BlockReportRequestProto {
+                registration: node.registration.clone(),
+                block_pool_id: self.pool.to_string(),
+                reports: vec![dn::StorageBlockReportProto {
+                    storage: storage(&node.storages[at]),
+                    blocks: Vec::new(),
+                    number_of_blocks: Some(count),
+                    blocks_buffers: if bytes.is_empty() { Vec::new() } else { vec![bytes] },
+                }],
+                context: Some(dn::BlockReportContextProto {
+                    total_rpcs: total,
+                    cur_rpc: at as i32,
+                    id: 1 + index as i64,
+                    lease_id: answer.full_block_report_lease_id,
+                }),
+            };
+            let _: dn::BlockReportResponseProto =
+                connection.call(DATANODE, "blockReport", &body).await?;
         }
         Ok(replicas)
     }
