@@ -16,6 +16,7 @@ use crate::volume::sys;
 use cairn_net::http::{self, Request};
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
+use cairn_net::transfer_stream;
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ impl DataNode {
         let listener = TcpListener::bind(config.xfer_addr)
             .await
             .context(|| format!("binding {}", config.xfer_addr))?;
+        transfer_stream::prepare_listener(&listener);
         let xfer_addr = listener.local_addr().context(|| "data transfer port".into())?;
         let domain = match &config.domain_socket {
             Some(path) => {

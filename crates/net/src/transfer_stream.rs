@@ -5,6 +5,7 @@
 //! checksums and data into one system call without copying them, or lets the kernel send from a
 //! file ([`SendFile`] says when). Tests: `transfer_stream/tests.rs`.
 
+mod congestion;
 mod low_water;
 mod reader;
 mod socket;
@@ -18,9 +19,10 @@ use std::time::Duration;
 
 use cairn_wire::{WireError, transfer};
 use socket2::SockRef;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 
+pub use congestion::prepare_listener;
 pub use reader::{Packet, PlacedPacket, TransferReader};
 use socket::Socket;
 pub use writer::TransferWriter;
@@ -115,13 +117,16 @@ impl TransferStream {
         options: &TransferOptions,
     ) -> Result<TransferStream, TransferError> {
         let after = options.connect_timeout;
-        let connecting = timeout(after, TcpStream::connect(addr));
+        let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        congestion::begin(&socket);
+        let connecting = timeout(after, socket.connect(addr));
         let what = "connecting";
         let stream = connecting.await.map_err(|_| TransferError::Timeout { what, after })??;
         Ok(TransferStream::from_tcp(stream, options)?)
     }
 
-    /// Takes a connected socket, sets `TCP_NODELAY` and the buffers' sizes.
+    /// Takes a connected socket, sets `TCP_NODELAY`, the buffers' sizes, and where the system paces what is sent, that
+    /// it does not within this machine: see [`prepare_listener`].
     pub fn from_tcp(stream: TcpStream, options: &TransferOptions) -> io::Result<TransferStream> {
         stream.set_nodelay(true)?;
         let socket = SockRef::from(&stream);
@@ -131,8 +136,10 @@ impl TransferStream {
         if options.recv_buffer > 0 {
             socket.set_recv_buffer_size(options.recv_buffer)?;
         }
+        let is_local = stream.peer_addr()?.ip() == stream.local_addr()?.ip();
+        congestion::settle(&stream, is_local);
         let send_file = match options.send_file {
-            SendFile::Remote => stream.peer_addr()?.ip() != stream.local_addr()?.ip(),
+            SendFile::Remote => !is_local,
             SendFile::Always => true,
             SendFile::Never => false,
         };
