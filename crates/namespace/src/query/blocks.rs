@@ -161,20 +161,24 @@ pub struct BlockInfo {
 
 /// The block or group that `id` (also an internal block's) belongs to; `None` if no file has it.
 pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>> {
-    match block::get(store, id)? {
-        Some(block) => with_file(store, block, capture::in_use(store)?),
-        None => Ok(None),
-    }
+    find_block(store, id, has_snapshots(store)?)
 }
 
 /// The blocks or groups with those ids, in their order, each as [`get_block`] finds it.
 pub fn get_blocks_by_id(store: &dyn StoreRead, ids: &[BlockId]) -> Result<Vec<Option<BlockInfo>>> {
-    let has_snapshots = capture::in_use(store)?;
-    let find = |id: &BlockId| match block::get(store, *id)? {
+    let has_snapshots = has_snapshots(store)?;
+    ids.iter().map(|id| find_block(store, *id, has_snapshots)).collect()
+}
+
+fn find_block(
+    store: &dyn StoreRead,
+    id: BlockId,
+    has_snapshots: bool,
+) -> Result<Option<BlockInfo>> {
+    match block::get(store, id)? {
         Some(block) => with_file(store, block, has_snapshots),
         None => Ok(None),
-    };
-    ids.iter().map(find).collect()
+    }
 }
 
 /// Whether blocks may be kept as snapshots need them, and not only as their files say.
@@ -240,7 +244,7 @@ pub fn blocks_after(
         })?;
     }
     let mut infos = Vec::with_capacity(found.len());
-    let has_snapshots = capture::in_use(store)?;
+    let has_snapshots = has_snapshots(store)?;
     for block in found {
         infos.extend(with_file(store, block?, has_snapshots)?);
     }

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 /// once.
 const UNPACED: &str = "reno";
 
-/// The system's, if it is another for connections within the machine.
+/// The system's when the first socket was made, if it is another for connections within the machine.
 static SYSTEMS: OnceLock<Option<String>> = OnceLock::new();
 
 fn paces(control: &str) -> bool {

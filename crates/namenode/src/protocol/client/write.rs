@@ -120,10 +120,10 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     let file = node.file_of(&path);
     let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
     let is_awaited = match file {
-        Some(file) => {
+        Some(file) if node.config.committed_allowed > 0 => {
             node.with_cluster(|cluster, lookup| committed::is_awaited(cluster, lookup, file, 1))?
         }
-        None => false,
+        _ => false,
     };
     let refused = |refusal: Refusal| match is_awaited {
         true => not_yet_complete(refusal),
