@@ -126,7 +126,7 @@ pub(crate) fn open_file(
             at.path, target.id
         ))),
         Some(writer) if writer.holder != holder => Err(NamespaceError::LeaseExpired(format!(
-            "Client (={}) is not the lease owner (={holder}: {} (inode {}) Holder {holder} does not \
+            "Client (={holder}) is not the lease owner (={}: {} (inode {}) Holder {holder} does not \
              have any open files.",
             writer.holder, at.path, target.id
         ))),

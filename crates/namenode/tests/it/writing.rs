@@ -6,7 +6,9 @@ use cairn_stripe::Policy;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use crate::cluster::{CLIENT, Client, SUPERUSER, add_block_request, create_request, finish, start};
+use crate::cluster::{
+    CLIENT, Client, FakeDataNode, SUPERUSER, add_block_request, create_request, finish, start,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replicated_file_is_written_block_by_block() {
@@ -197,8 +199,39 @@ async fn blocks_without_enough_datanodes_are_refused_in_hadoops_words() {
         "File /f could only be written to 0 of the 1 minReplication nodes. There are 0 datanode(s) \
          running and 0 node(s) are excluded in this operation."
     );
-    let other = client.refused("addBlock", &add_block_request("/f", "thief", None)).await;
-    assert_eq!(other.0, class::LEASE_EXPIRED);
+    let id = client.file_info("/f").await.unwrap().file_id();
+    let (class, text) = client.refused("addBlock", &add_block_request("/f", "thief", None)).await;
+    assert_eq!(class, class::LEASE_EXPIRED);
+    assert_eq!(
+        text,
+        format!(
+            "Client (=thief) is not the lease owner (=writer: /f (inode {id}) Holder thief does not \
+             have any open files."
+        )
+    );
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quotas_are_looked_at_once_a_block_has_somewhere_to_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, mut datanodes) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    let request = pb::SetQuotaRequestProto {
+        path: "/d".to_string(),
+        namespace_quota: i64::MAX as u64,
+        storagespace_quota: 1,
+        storage_type: None,
+    };
+    let _: pb::SetQuotaResponseProto = client.call("setQuota", &request).await.unwrap();
+    client.create("/d/f", "writer").await;
+    let request = add_block_request("/d/f", "writer", None);
+    let (class, text) = client.refused("addBlock", &request).await;
+    assert_eq!(class, class::IO, "{text}");
+    datanodes.push(FakeDataNode::start(&node, 0, &[]).await);
+    let (class, text) = client.refused("addBlock", &request).await;
+    assert_eq!(class, "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException", "{text}");
     node.shutdown().await;
 }
 

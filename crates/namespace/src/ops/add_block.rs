@@ -61,22 +61,6 @@ impl AddBlock {
             )));
         }
         let redundancy = policy_admin::redundancy(store, file.redundancy)?;
-        let whole_len = match &redundancy {
-            Redundancy::Replicated(_) => file.block_size,
-            Redundancy::Striped(policy) => {
-                file.block_size.saturating_mul(u64::from(policy.schema.k))
-            }
-        };
-        let policy = set_storage_policy::set_above(&at.chain);
-        let whole = usage::of_bytes(store, file.redundancy, policy, whole_len)?;
-        let grown = match (self.previous, block::last(store, inode)?) {
-            (Some(previous), Some(last)) if !last.is_final() => {
-                usage::of_bytes(store, file.redundancy, policy, previous.len)?
-                    .minus(usage::of_bytes(store, file.redundancy, policy, last.len)?)
-            }
-            _ => Usage::default(),
-        };
-        usage::verify(store, &at.chain, whole.plus(grown))?;
         Ok(AddBlockPlan::New {
             file: inode.id,
             block_size: file.block_size,
@@ -88,6 +72,27 @@ impl AddBlock {
                 .map_or(String::new(), |w| w.client_machine.clone()),
             penultimate: block::penultimate(store, inode)?,
         })
+    }
+
+    /// Whether the quotas above allow a block of the file's whole size, and what the previous one has grown by.
+    fn verify_quota(&self, store: &dyn StoreRead, at: &Resolved) -> Result<()> {
+        let inode = at.existing()?;
+        let Some(file) = inode.file() else { return Err(not_a_file(at)) };
+        let whole_len = match policy_admin::redundancy(store, file.redundancy)? {
+            Redundancy::Replicated(_) => file.block_size,
+            Redundancy::Striped(policy) => {
+                file.block_size.saturating_mul(u64::from(policy.schema.k))
+            }
+        };
+        let policy = set_storage_policy::set_above(&at.chain);
+        let of = |len| usage::of_bytes(store, file.redundancy, policy, len);
+        let grown = match (self.previous, block::last(store, inode)?) {
+            (Some(previous), Some(last)) if !last.is_final() => {
+                of(previous.len)?.minus(of(last.len)?)
+            }
+            _ => Usage::default(),
+        };
+        usage::verify(store, &at.chain, of(whole_len)?.plus(grown))
     }
 
     /// The last block and its offset, if an earlier call has added it already; fails if `previous` is
@@ -140,6 +145,8 @@ impl AddBlock {
         }
         let at =
             ops::open_file(cx.store, (cx.caller, cx.command), &self.path, self.file, &self.holder)?;
+        // Not in the plan: a block that no DataNode could take is refused as that.
+        self.verify_quota(cx.store, &at)?;
         let mut inode = at.existing()?.clone();
         complete_penultimate(cx, &inode)?;
         if let Some(previous) = self.previous {
