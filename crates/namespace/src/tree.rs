@@ -176,7 +176,10 @@ pub(crate) fn detach(store: &mut dyn StoreTxn, inode: &Inode, now_ms: u64) -> Re
     update_parent(store, inode.parent, -1, now_ms)
 }
 
-/// Gives `inode` another place, which must be free.
+/// Gives `inode` another place, which must be free. Its new parent was changed when `inode` was, if that is still to
+/// come.
+///
+/// Source: Hadoop 3.5.0 `INodeDirectory#addChild`.
 pub(crate) fn relink(
     store: &mut dyn StoreTxn,
     inode: &mut Inode,
@@ -194,7 +197,7 @@ pub(crate) fn relink(
     inode.name = name.to_string();
     inode::put(store, inode)?;
     inode::link(store, inode)?;
-    update_parent(store, parent, more, now_ms)
+    update_parent(store, parent, more, now_ms.max(inode.mtime))
 }
 
 /// Puts a new inode into the tree below `chain`, whose last is its parent. The caller has checked

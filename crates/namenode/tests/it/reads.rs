@@ -9,6 +9,7 @@ use cairn_namenode::{NameNode, NameNodeConfig};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::{Caller, Entry};
 use cairn_stripe::Policy;
+use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 
@@ -63,6 +64,25 @@ async fn locations(
     assert_eq!(told[0], told[1], "{path}");
     assert_eq!(told[0], told[2], "{path}");
     told.swap_remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_superuser_who_asks_below_a_file_is_told_of_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _datanodes) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let alice = Client::new(&node, CLIENT, "alice");
+    for path in ["/f/a", "/f/a/b", "/f/.snapshot", "/f/.snapshot/s"] {
+        assert_eq!(status(&client, path).await, None, "{path}");
+        let request = pb::GetFileInfoRequestProto { src: path.to_string() };
+        let (class, text) = alice.refused("getFileInfo", &request).await;
+        assert_eq!(
+            (class.as_str(), text.as_str()),
+            (class::ACCESS_CONTROL, "/f (is not a directory)")
+        );
+    }
+    node.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -129,7 +129,9 @@ pub(crate) fn list_names(
         let mut names = at.names.clone();
         names.push(snapshot.name.clone());
         let entry = path::walk(store, names)?;
-        entries.extend(FileStatus::of(&entry.view(store), &entry)?);
+        let status = FileStatus::of(&entry.view(store), &entry)?;
+        // Their storage policy is not told here, though it is to who asks for one of them.
+        entries.extend(status.map(|status| FileStatus { storage_policy: 0, ..status }));
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Listing { entries, remaining })

@@ -575,6 +575,13 @@ fn statuses_tell_what_is_snapshottable() {
     assert_eq!(fs.status("/d/.snapshot"), None);
     assert!(listing::is_dot_snapshot(&fs.store, &root(), "/d/.snapshot").unwrap());
     assert_eq!(fs.status("/d/.snapshot/none"), None);
+    // A storage policy is told of a snapshot, but not in the list of all.
+    fs.ok(SetStoragePolicy { path: "/d".into(), policy: Some("COLD".to_string()) });
+    take(&mut fs, "/d", "t");
+    let listed = query::get_listing(&fs.store, &root(), "/d/.snapshot", b"", 10).unwrap().unwrap();
+    let policies: Vec<u8> = listed.entries.iter().map(|entry| entry.storage_policy).collect();
+    assert_eq!(policies, [0, 0]);
+    assert_eq!(fs.status("/d/.snapshot/t").unwrap().storage_policy, 2);
     let error = query::get_listing(&fs.store, &root(), "/e/.snapshot", b"", 10).unwrap_err();
     assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /e");
     // The root is snapshottable by nature, but has no room for snapshots.

@@ -104,6 +104,13 @@ fn a_time_to_come_stays_when_children_come_and_go() {
     fs.delete("/d/a");
     fs.ok(rename_to("/d/b", "/c", false));
     assert_eq!(fs.status("/d").unwrap().inode.mtime, late);
+    // It comes with who has it to a new parent, but not back to the old one.
+    fs.ok(rename_to("/d", "/e", false));
+    assert_eq!(fs.status("/").unwrap().inode.mtime, late);
+    fs.mkdirs("/f/g");
+    fs.ok(SetTimes { path: "/f/g".into(), mtime: Some(late), atime: None });
+    fs.ok(rename_to("/f/g", "/e/g", false));
+    assert_eq!(fs.status("/f").unwrap().inode.mtime, fs.now_ms);
 }
 
 #[test]

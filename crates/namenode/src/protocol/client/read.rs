@@ -106,11 +106,19 @@ fn unit_crcs(block: &Block) -> (Option<Vec<u8>>, Vec<u32>) {
     (Some(units), crcs)
 }
 
-/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`: a superuser who asks below a file is told
-/// that nothing is there.
 fn file_info(node: &NameNode, caller: &Caller, path: &str) -> Result<Option<FileStatus>, Refusal> {
     let found = node.ns.read(|store| query::get_file_info(store, caller, path));
-    match found.map_err(Refusal::from) {
+    nothing_below_files(caller, found.map_err(Refusal::from))
+}
+
+/// What was found at a path, for who has asked: a superuser who asks below a file is told that nothing is there.
+///
+/// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getFileInfo`.
+fn nothing_below_files<T>(
+    caller: &Caller,
+    found: Result<Option<T>, Refusal>,
+) -> Result<Option<T>, Refusal> {
+    match found {
         Err(refusal) if caller.superuser && is_access_refusal(&refusal) => Ok(None),
         other => other,
     }
@@ -141,7 +149,7 @@ fn shown(
     let is_reserved = node.ns.read(|store| query::is_reserved_root(store, caller, path));
     match is_reserved {
         Ok(true) => Ok(Some(locate::reserved_status())),
-        _ => snapshot::file_info(node, caller, path),
+        _ => nothing_below_files(caller, snapshot::file_info(node, caller, path)),
     }
 }
 
