@@ -234,7 +234,8 @@ pub fn get_listing(
         at.names.push(String::new());
         at.chain.push(Arc::new(child));
         let policy = policy_admin::effective(store, &at)?;
-        let storage_policy = set_storage_policy::effective(&at.chain);
+        // Also what a striped file ignores.
+        let storage_policy = set_storage_policy::set_above(&at.chain);
         at.names.pop();
         let Some(inode) = at.chain.pop() else { continue };
         let snapshottable = inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?;

@@ -109,7 +109,7 @@ impl OpenDirectory {
         let mut ids = inode::children(&view, self.id, after, limit.saturating_add(1))?;
         let more = ids.len() > limit;
         ids.truncate(limit);
-        let mut reader = Reader::below(&view, &self.at.chain, visit);
+        let mut reader = Reader::listing(&view, &self.at.chain, visit);
         let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
         wanted.sort_unstable();
         let near =
@@ -151,6 +151,8 @@ pub(super) struct Reader<'a> {
     inherited: Option<PolicyId>,
     /// The storage policy that is inherited.
     storage_policy: u8,
+    /// Whether a storage policy is shown that a striped file ignores.
+    shows_ignored: bool,
     /// Those that were looked up.
     policies: Vec<Arc<Policy>>,
     visit: &'a mut dyn FnMut(&Entry<'_>),
@@ -169,7 +171,19 @@ impl<'a> Reader<'a> {
     ) -> Reader<'a> {
         let inherited = policy_admin::effective_id(chain);
         let storage_policy = set_storage_policy::set_above(chain);
-        Reader { store, inherited, storage_policy, policies: Vec::new(), visit }
+        let policies = Vec::new();
+        Reader { store, inherited, storage_policy, shows_ignored: false, policies, visit }
+    }
+
+    /// The same for a listing.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`, which does not ask whether a policy suits stripes.
+    fn listing(
+        store: &'a dyn StoreRead,
+        chain: &[Arc<Inode>],
+        visit: &'a mut dyn FnMut(&Entry<'_>),
+    ) -> Reader<'a> {
+        Reader { shows_ignored: true, ..Reader::below(store, chain, visit) }
     }
 
     /// Reads records whose ids are near each other, in ascending order.
@@ -221,7 +235,8 @@ impl<'a> Reader<'a> {
                     FileRedundancy::Striped(id) => Some(id),
                     FileRedundancy::Replicated(_) => None,
                 };
-                (policy, set_storage_policy::for_file(set, file.redundancy), false)
+                let heeded = set_storage_policy::for_file(set, file.redundancy);
+                (policy, if self.shows_ignored { set } else { heeded }, false)
             }
             Kind::Directory(directory) => {
                 let snapshottable = snapshot::is_snapshottable(self.store, inode.id)?;

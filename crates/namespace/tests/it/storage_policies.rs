@@ -1,6 +1,6 @@
 //! Storage policies: which one is in force, and which cannot be set.
 
-use crate::support::{Fs, create, said, user};
+use crate::support::{Fs, create, root, said, user};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::LastBlocks;
@@ -19,6 +19,17 @@ fn set(path: &str, policy: &str) -> SetStoragePolicy {
 
 fn in_force(fs: &Fs, path: &str) -> u8 {
     fs.status(path).unwrap().storage_policy
+}
+
+/// The storage policies of what is in a directory, by either way to list it.
+fn listed(fs: &Fs, path: &str) -> Vec<u8> {
+    let listing = query::get_listing(&fs.store, &root(), path, b"", 10).unwrap().unwrap();
+    let mut told: Vec<u8> = listing.entries.iter().map(|entry| entry.storage_policy).collect();
+    query::visit_listing(&fs.store, &root(), path, b"", 10, &mut |entry| {
+        told.push(entry.storage_policy);
+    })
+    .unwrap();
+    told
 }
 
 #[test]
@@ -55,7 +66,10 @@ fn a_striped_file_ignores_policies_that_do_not_suit_stripes() {
         fs.ok(set("/ec", policy));
         assert_eq!(in_force(&fs, "/ec/f"), id, "{policy}");
         assert_eq!(query::storage_policy_of_block(&fs.store, block.id).unwrap(), id, "{policy}");
-        assert_ne!(in_force(&fs, "/ec"), 0, "the directory has it: {policy}");
+        let set_above = in_force(&fs, "/ec");
+        assert_ne!(set_above, 0, "the directory has it: {policy}");
+        // A listing tells it of the file too.
+        assert_eq!(listed(&fs, "/ec"), [set_above; 2], "{policy}");
     }
     assert_eq!(query::storage_policy_of_block(&fs.store, BlockId(1)).unwrap(), 0, "of no file");
 }
@@ -178,7 +192,7 @@ fn listings_tell_the_policy_in_force() {
     fs.ok(set("/d/own", "COLD"));
     let page = crate::support::page(&fs.store, "/d", b"", 10);
     let told = page.entries.iter().map(|e| (e.inode.name.as_str(), e.storage_policy));
-    let wanted = [("own", 2), ("striped", 0), ("sub", 5), ("whole", 5)];
+    let wanted = [("own", 2), ("striped", 5), ("sub", 5), ("whole", 5)];
     assert_eq!(told.collect::<Vec<_>>(), wanted);
 }
 

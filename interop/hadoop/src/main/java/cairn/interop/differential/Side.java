@@ -119,6 +119,11 @@ final class Side implements AutoCloseable {
     } catch (RemoteException e) {
       // The calls have deleted the folder: it is made again.
     }
+    HdfsFileStatus status = superuser().getFileInfo(root);
+    if (status != null && !status.isDirectory()) {
+      // A rename has put a file in its place.
+      superuser().delete(root, false);
+    }
     superuser().mkdirs(end, FsPermission.getDirDefault(), true);
     return Events.until(watched, end).stream().map(this::normal).toList();
   }
