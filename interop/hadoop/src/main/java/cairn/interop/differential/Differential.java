@@ -143,7 +143,7 @@ public final class Differential implements AutoCloseable {
     if (OVERWRITES.matcher(call.text()).find() && target.has(path) && !hadoop.has(path)) {
       target.remove(path);
     }
-    for (int end = path.lastIndexOf('/'); end > root.length(); end = path.lastIndexOf('/', end - 1)) {
+    for (int end = path.lastIndexOf('/'); end >= root.length(); end = path.lastIndexOf('/', end - 1)) {
       String folder = path.substring(0, end);
       if (hadoop.has(folder) && !target.has(folder)) {
         hadoop.remove(folder);
