@@ -223,17 +223,23 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
     let (mut before, mut after) = (Usage::default(), Usage::default());
     if counted {
         // A storage policy set above the one place is none at the other.
-        before = usage::below(cx.store, &moved, set_storage_policy::set_above(above_from))?;
-        after = usage::below(cx.store, &moved, set_storage_policy::set_above(above_to))?;
+        let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
+        before = usage::below(cx.store, &moved, old)?;
+        after = usage::below(cx.store, &moved, new)?;
+        // Quotas above both are as full as before; what is replaced makes room in the others.
+        let shared =
+            above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
+        let replaced = match to.target() {
+            Some(target) => usage::below(cx.store, target, new)?,
+            None => Usage::default(),
+        };
+        usage::verify_from(cx.store, above_to, shared, after.minus(replaced))?;
     }
     let mut blocks = Vec::new();
     if to.target().is_some() {
         blocks = tree::remove_one(cx.store, to, cx.now_ms)?;
     }
-    let shared =
-        above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
     usage::charge(cx.store, above_from, before.negated())?;
-    usage::verify_from(cx.store, above_to, shared, after)?;
     path::check_reserved_name(to.name())?;
     usage::charge(cx.store, above_to, after)?;
     tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.now_ms)?;

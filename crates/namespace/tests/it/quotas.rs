@@ -7,7 +7,7 @@ use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
-use cairn_namespace::ops::rename::Rename;
+use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
@@ -319,4 +319,38 @@ fn owners_of_a_folder_may_limit_those_in_it_if_they_are_let() {
         fs.ok(all("/home/ann"));
         fs.ok(at_most("/home/ann/d", Ssd, 9));
     }
+}
+
+/// Quotas may be set below what is used already.
+#[test]
+fn what_a_rename_replaces_makes_room_for_what_comes() {
+    let mut fs = Fs::new();
+    for path in ["/full/a", "/full/b", "/c", "/d/e"] {
+        fs.mkdirs(path);
+    }
+    fs.write("/full/f", &[10]);
+    fs.write("/g", &[10]);
+    fs.write("/h", &[11]);
+    fs.ok(SetQuota {
+        path: "/full".into(),
+        names_max: QuotaChange::Set { max: 1 },
+        space_max: QuotaChange::Set { max: 1 },
+    });
+    let over = |src: &str, dst: &str| RenameTo {
+        src: src.into(),
+        dst: dst.into(),
+        overwrite: true,
+        to_trash: false,
+    };
+    let text = said(&fs.err(over("/c", "/full/new"))).1;
+    assert!(text.ends_with("/full is exceeded: quota=1 file count=5"), "{text}");
+    let text = said(&fs.err(over("/d", "/full/b"))).1;
+    assert!(text.ends_with("/full is exceeded: quota=1 file count=5"), "{text}");
+    fs.ok(over("/c", "/full/b"));
+    let text = said(&fs.err(over("/h", "/full/f"))).1;
+    assert!(text.contains("diskspace consumed = 33 B"), "{text}");
+    fs.ok(over("/g", "/full/f"));
+    let inode = fs.status("/full").unwrap().inode;
+    let quota = inode.directory().unwrap().quota.clone().unwrap();
+    assert_eq!((quota.names, quota.space), (4, 30));
 }
