@@ -179,7 +179,7 @@ impl CreateSnapshot {
         snapshot::put_root(cx.store, inode.id, &root)?;
         counter::add(cx.store, Counter::SnapshotId, 1)?;
         counter::add(cx.store, Counter::Snapshots, 1)?;
-        inode.mtime = cx.now_ms;
+        inode.mtime = inode.mtime.max(cx.now_ms);
         inode::put(cx.store, &inode)?;
         let above = if self.path == "/" { "" } else { self.path.as_str() };
         Ok(Outcome::SnapshotCreated(format!("{above}/{}/{}", snapshot::DOT_SNAPSHOT, self.name)))
@@ -258,7 +258,7 @@ impl DeleteSnapshot {
                 self.name, at.path
             )));
         };
-        inode.mtime = cx.now_ms;
+        inode.mtime = inode.mtime.max(cx.now_ms);
         inode::put(cx.store, &inode)?;
         snapshot::delete(cx.store, inode.id, &found)?;
         root.count = root.count.saturating_sub(1);

@@ -10,7 +10,7 @@ use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
-use cairn_namespace::ops::set_times::TouchAccessTime;
+use cairn_namespace::ops::set_times::{SetTimes, TouchAccessTime};
 use cairn_namespace::ops::snapshot::{
     AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
     RenameSnapshot,
@@ -558,6 +558,18 @@ fn a_diff_below_the_root_is_of_that_directory() {
         report(&fs, "/e", "s", "").unwrap_err(),
         "SnapshotException: The path /e is neither snapshottable nor under a snapshot root!"
     );
+}
+
+#[test]
+fn a_time_to_come_stays_when_snapshots_come_and_go() {
+    let mut fs = allowed("/d");
+    let late = u64::MAX >> 1;
+    fs.ok(SetTimes { path: "/d".into(), mtime: Some(late), atime: None });
+    take(&mut fs, "/d", "s");
+    assert_eq!(fs.status("/d").unwrap().inode.mtime, late);
+    assert_eq!(fs.status("/d/.snapshot/s").unwrap().inode.mtime, fs.now_ms);
+    fs.ok(DeleteSnapshot { path: "/d".into(), name: "s".into() });
+    assert_eq!(fs.status("/d").unwrap().inode.mtime, late);
 }
 
 #[test]
