@@ -321,10 +321,11 @@ impl Merge<'_> {
         below: impl FnOnce(Visit<'_>) -> Result<(), StoreError>,
         visit: Visit<'_>,
     ) -> Result<(), StoreError> {
-        if layer.is_empty() {
+        let (from, to) = self.range;
+        if layer.is_empty() || (!to.is_empty() && !layer.has_any(self.table, from..=to)) {
+            // What comes into it meanwhile is of later groups.
             return below(visit);
         }
-        let (from, to) = self.range;
         let deleted = || self.deleted.update(|count| count + 1);
         let mut recent = layer.range(self.table, from, to, self.group).peekable();
         let mut stopped = false;
