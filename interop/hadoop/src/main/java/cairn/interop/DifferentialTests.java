@@ -7,6 +7,7 @@ import java.util.Set;
 
 /** The same random calls to the target and to a real Hadoop, whose answers must be the same. */
 final class DifferentialTests {
+  /** Of each seed, unless the system property {@code interop.calls} says otherwise. */
   private static final int CALLS = 300;
 
   /** Pools are few and common to all: among many other calls nothing would come of these. */
@@ -35,14 +36,15 @@ final class DifferentialTests {
             new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf())) {
       int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
       int first = Integer.getInteger("interop.first", 0);
+      int calls = Integer.getInteger("interop.calls", CALLS);
       for (int seed = first; seed < first + seeds; seed++) {
         int s = seed;
-        x.runner().test("differential/" + s, () -> both.run(s, CALLS));
+        x.runner().test("differential/" + s, () -> both.run(s, calls));
       }
       for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
-        x.runner().test("differential/caching-" + s, () -> both.run(s, CALLS, CACHING));
-        x.runner().test("differential/edges-" + s, () -> both.run(s, CALLS, EDGES));
+        x.runner().test("differential/caching-" + s, () -> both.run(s, calls, CACHING));
+        x.runner().test("differential/edges-" + s, () -> both.run(s, calls, EDGES));
       }
     }
   }
