@@ -321,13 +321,24 @@ fn enter(
     chain: &mut Vec<Arc<Inode>>,
 ) -> Result<InSnapshot> {
     let root = chain[chain.len() - 1].id;
-    let Some((name, below)) = names.split_first() else { return Ok(InSnapshot::Names(root)) };
-    let Some(found) = snapshot::by_name(store, root, name)? else {
-        return Ok(InSnapshot::Missing(root));
+    let found = match names.first() {
+        Some(name) => snapshot::by_name(store, root, name)?,
+        None => None,
     };
-    let view = View::new(store, Some((root, found.id)));
+    // Where no snapshot is named, rights are those of the newest one.
+    let newest = || Ok::<_, NamespaceError>(snapshot::root(store, root)?.and_then(|r| r.newest));
+    let seen = match &found {
+        Some(found) => Some(found.id),
+        None => newest()?,
+    };
+    let view = View::new(store, seen.map(|id| (root, id)));
     let was = inode::expect(&view, root)?;
     chain.pop();
+    let (Some(found), Some((_, below))) = (found, names.split_first()) else {
+        chain.push(Arc::new(was));
+        let is_list = names.is_empty();
+        return Ok(if is_list { InSnapshot::Names(root) } else { InSnapshot::Missing(root) });
+    };
     chain.push(Arc::new(was.clone()));
     chain.push(Arc::new(Inode { name: DOT_SNAPSHOT.to_string(), ..was.clone() }));
     chain.push(Arc::new(Inode { name: found.name, mtime: found.mtime, ..was }));

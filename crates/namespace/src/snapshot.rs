@@ -371,18 +371,20 @@ pub fn root_above(store: &dyn StoreRead, inode: InodeId) -> Result<Option<InodeI
 pub(crate) fn check_removable(store: &dyn StoreRead, top: InodeId) -> Result<Vec<InodeId>> {
     let mut below = Vec::new();
     for (id, root) in roots(store)? {
-        let Some(at) = path::of_inode(store, id)? else { continue };
-        if !at.chain.iter().any(|inode| inode.id == top) {
-            continue;
+        if let Some(at) = path::of_inode(store, id)?
+            && at.chain.iter().any(|inode| inode.id == top)
+        {
+            below.push((at, id, root.count));
         }
-        if root.count > 0 {
-            let path = at.path;
-            return Err(NamespaceError::Snapshot(format!(
-                "The directory {path} cannot be deleted since {path} is snapshottable and already has \
-                 snapshots"
-            )));
-        }
-        below.push(id);
     }
-    Ok(below)
+    // As one comes to them by name.
+    below.sort_by(|(one, ..), (other, ..)| one.names.cmp(&other.names));
+    if let Some((at, ..)) = below.iter().find(|(_, _, count)| *count > 0) {
+        let path = &at.path;
+        return Err(NamespaceError::Snapshot(format!(
+            "The directory {path} cannot be deleted since {path} is snapshottable and already has \
+             snapshots"
+        )));
+    }
+    Ok(below.into_iter().map(|(_, id, _)| id).collect())
 }

@@ -9,7 +9,8 @@ use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
-use crate::snapshot;
+use crate::snapshot::{self, capture};
+use crate::store::StoreRead;
 use crate::tree::{self, Siblings};
 use crate::usage::{self, Usage};
 use std::sync::Arc;
@@ -226,14 +227,16 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
         let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
         before = usage::below(cx.store, &moved, old)?;
         after = usage::below(cx.store, &moved, new)?;
-        // Quotas above both are as full as before; what is replaced makes room in the others.
         let shared =
             above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
+        // Quotas above both are as full as before.
+        let skip = if is_in_latest_snapshot(cx.store, to, shared - 1)? { 0 } else { shared };
+        // What is replaced makes room.
         let replaced = match to.target() {
             Some(target) => usage::below(cx.store, target, new)?,
             None => Usage::default(),
         };
-        usage::verify_from(cx.store, above_to, shared, after.minus(replaced))?;
+        usage::verify_from(cx.store, above_to, skip, after.minus(replaced))?;
     }
     let mut blocks = Vec::new();
     if to.target().is_some() {
@@ -248,6 +251,20 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
         recount_types(cx, &moved, old, new)?;
     }
     Ok(blocks)
+}
+
+/// Whether the latest snapshot on the way to `to` has the directory at `common` in the chain, or is of one below it.
+/// Where it has, Hadoop looks at the quotas above both places as well.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#verifyQuota`, `INode#isInLatestSnapshot`.
+fn is_in_latest_snapshot(store: &dyn StoreRead, to: &Resolved, common: usize) -> Result<bool> {
+    for (index, inode) in to.chain.iter().enumerate().rev() {
+        let has_snapshots = snapshot::root(store, inode.id)?.is_some_and(|r| r.newest.is_some());
+        if has_snapshots {
+            return Ok(common <= index || capture::is_held(store, to.chain[common].id)?);
+        }
+    }
+    Ok(false)
 }
 
 /// Counts on the right types of storage what is below directories with quotas that have come below another storage

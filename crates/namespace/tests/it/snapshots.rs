@@ -573,6 +573,34 @@ fn a_time_to_come_stays_when_snapshots_come_and_go() {
 }
 
 #[test]
+fn the_first_directory_by_name_that_has_snapshots_is_named() {
+    let mut fs = Fs::new();
+    for path in ["/d/b", "/d/a/x", "/d/a!"] {
+        fs.mkdirs(path);
+        fs.ok(AllowSnapshot { path: path.into() });
+        take(&mut fs, path, "s");
+    }
+    let text = refusal(fs.err(Delete { path: "/d".into(), recursive: true }));
+    assert!(text.contains("The directory /d/a/x cannot be deleted"), "{text}");
+}
+
+#[test]
+fn without_a_name_the_newest_snapshot_tells_who_may_pass() {
+    let mut fs = allowed("/d");
+    take(&mut fs, "/d", "s");
+    let ask = |fs: &Fs, path: &str| query::get_listing(&fs.store, &user("bob"), path, b"", 10);
+    fs.ok(SetPermission { path: "/d".into(), mode: 0 });
+    for path in ["/d/.snapshot", "/d/.snapshot/s", "/d/.snapshot/none", "/d/.snapshot/none/b"] {
+        assert!(ask(&fs, path).is_ok(), "{path}");
+    }
+    take(&mut fs, "/d", "t");
+    for path in ["/d/.snapshot", "/d/.snapshot/t", "/d/.snapshot/none", "/d/.snapshot/none/b"] {
+        let text = refusal(ask(&fs, path).unwrap_err());
+        assert!(text.starts_with("AccessControlException"), "{path}: {text}");
+    }
+}
+
+#[test]
 fn statuses_tell_what_is_snapshottable() {
     let mut fs = allowed("/d");
     assert!(fs.status("/d").unwrap().snapshottable);
