@@ -95,7 +95,7 @@ impl SetStoragePolicy {
                     .to_string(),
             ));
         }
-        if id != 0 && lazy(target.storage_policy) {
+        if lazy(target.storage_policy) {
             return Err(NamespaceError::HadoopIllegalArgument(
                 "Existing policy LAZY_PERSIST cannot be changed after file creation.".to_string(),
             ));

@@ -86,10 +86,10 @@ fn lazy_persist_counts_at_creation_only() {
         (class.clone(), format!("Policy {lazy} cannot be set after file creation."))
     );
     fs.ok(Create { storage_policy: Some("LAZY_PERSIST".into()), ..create("/lazy") });
-    assert_eq!(
-        said(&fs.err(set("/lazy", "HOT"))),
-        (class, "Existing policy LAZY_PERSIST cannot be changed after file creation.".into())
-    );
+    let stays =
+        (class, "Existing policy LAZY_PERSIST cannot be changed after file creation.".into());
+    assert_eq!(said(&fs.err(set("/lazy", "HOT"))), stays);
+    assert_eq!(said(&fs.err(SetStoragePolicy { path: "/lazy".into(), policy: None })), stays);
     // A file keeps what its directory had when it was made.
     fs.mkdirs("/d");
     fs.ok(set("/d", "LAZY_PERSIST"));
