@@ -293,6 +293,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         owners_set_quotas: config.owners_set_quotas,
         default_storage_policy: config.default_storage_policy.id,
         protects_subdirectories: config.protects_subdirectories,
+        rules: cairn_namespace::settings::RULES,
         protected_directories: config.protected_directories.clone(),
     }
 }

@@ -13,6 +13,12 @@ use std::sync::Arc;
 pub const KEY: &[u8] = b"settings";
 const VERSION: u8 = 1;
 
+/// The rules of this build, see [`Settings::rules`].
+///
+/// - 0: those of builds that did not count them
+/// - 1: a file's `LAZY_PERSIST` stays when its storage policy is unset
+pub const RULES: u64 = 1;
+
 /// Limits and switches of the namespace. Defaults are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -74,6 +80,9 @@ pub struct Settings {
     /// What is below a protected directory and not empty stays where it is as well
     /// (`dfs.protected.subdirectories.enable`).
     pub protects_subdirectories: bool,
+    /// What commands refuse that they once let pass: a log is replayed by the rules under which it was written, or a
+    /// start would fail at what was done then. No key sets it; the NameNode puts its own [`RULES`] in force.
+    pub rules: u64,
     /// Paths of directories that nobody deletes or renames while they are not empty, as Java sorts them
     /// (`fs.protected.directories`).
     pub protected_directories: Vec<String>,
@@ -213,6 +222,7 @@ encode_settings! {
     7 owners_set_quotas: bool = false,
     8 default_storage_policy: u8 = StoragePolicy::HOT.id,
     9 summaries_check_first: bool = false,
+    10 rules: u64 = 0,
 }
 
 impl Default for Settings {
@@ -244,6 +254,7 @@ impl Default for Settings {
             summaries_check_first: false,
             owners_set_quotas: false,
             protects_subdirectories: false,
+            rules: RULES,
             protected_directories: Vec::new(),
         }
     }

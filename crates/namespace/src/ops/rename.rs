@@ -9,8 +9,7 @@ use crate::ops::{Context, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
-use crate::snapshot::{self, capture};
-use crate::store::StoreRead;
+use crate::snapshot;
 use crate::tree::{self, Siblings};
 use crate::usage::{self, Usage};
 use std::sync::Arc;
@@ -229,14 +228,12 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
         after = usage::below(cx.store, &moved, new)?;
         let shared =
             above_from.iter().zip(above_to).take_while(|(one, other)| one.id == other.id).count();
-        // Quotas above both are as full as before.
-        let skip = if is_in_latest_snapshot(cx.store, to, shared - 1)? { 0 } else { shared };
-        // What is replaced makes room.
+        // Quotas above both are as full as before. In the others, what is replaced makes room.
         let replaced = match to.target() {
             Some(target) => usage::below(cx.store, target, new)?,
             None => Usage::default(),
         };
-        usage::verify_from(cx.store, above_to, skip, after.minus(replaced))?;
+        usage::verify_from(cx.store, above_to, shared, after.minus(replaced))?;
     }
     let mut blocks = Vec::new();
     if to.target().is_some() {
@@ -251,20 +248,6 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
         recount_types(cx, &moved, old, new)?;
     }
     Ok(blocks)
-}
-
-/// Whether the latest snapshot on the way to `to` has the directory at `common` in the chain, or is of one below it.
-/// Where it has, Hadoop looks at the quotas above both places as well.
-///
-/// Source: Hadoop 3.5.0 `FSDirectory#verifyQuota`, `INode#isInLatestSnapshot`.
-fn is_in_latest_snapshot(store: &dyn StoreRead, to: &Resolved, common: usize) -> Result<bool> {
-    for (index, inode) in to.chain.iter().enumerate().rev() {
-        let has_snapshots = snapshot::root(store, inode.id)?.is_some_and(|r| r.newest.is_some());
-        if has_snapshots {
-            return Ok(common <= index || capture::is_held(store, to.chain[common].id)?);
-        }
-    }
-    Ok(false)
 }
 
 /// Counts on the right types of storage what is below directories with quotas that have come below another storage

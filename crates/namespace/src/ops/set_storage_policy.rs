@@ -95,7 +95,8 @@ impl SetStoragePolicy {
                     .to_string(),
             ));
         }
-        if lazy(target.storage_policy) {
+        let stays = id != 0 || cx.settings.rules >= 1;
+        if stays && lazy(target.storage_policy) {
             return Err(NamespaceError::HadoopIllegalArgument(
                 "Existing policy LAZY_PERSIST cannot be changed after file creation.".to_string(),
             ));

@@ -58,13 +58,15 @@ fn settings_that_differ_from_what_they_were_are_numbered() {
         assert_eq!(Entry::from_bytes(&entry.to_bytes()).as_ref(), Ok(&entry));
         hex(&entry.to_bytes()).replace(PREFIX, "")
     };
-    let before = || Settings { retry_entries_max: 0, ..Settings::default() };
+    let before = || Settings { retry_entries_max: 0, rules: 0, ..Settings::default() };
     let plain = bytes(before());
     let off = bytes(Settings { acls_enabled: false, ..before() });
     assert!(plain.starts_with("0101") && plain.ends_with("808080020120808001"), "{plain}");
     assert_eq!(off, format!("0103{}010100", &plain[4..]));
     let bounded = bytes(Settings { retry_entries_max: 300, ..before() });
     assert_eq!(bounded, format!("0103{}0105ac02", &plain[4..]));
+    let ruled = bytes(Settings { rules: 1, ..before() });
+    assert_eq!(ruled, format!("0103{}010a01", &plain[4..]));
     let protected_directories = vec!["/a".to_string()];
     let protected = bytes(Settings { protected_directories, ..before() });
     assert_eq!(protected, format!("0105{}01022f61", &plain[4..]));

@@ -354,35 +354,3 @@ fn what_a_rename_replaces_makes_room_for_what_comes() {
     let quota = inode.directory().unwrap().quota.clone().unwrap();
     assert_eq!((quota.names, quota.space), (4, 30));
 }
-
-/// As in Hadoop, which looks further up than it needs to then.
-#[test]
-fn a_move_to_where_snapshots_are_is_measured_by_all_quotas_above() {
-    let mut fs = Fs::new();
-    for path in ["/q/d/old", "/q/c", "/q/plain"] {
-        fs.mkdirs(path);
-    }
-    fs.ok(AllowSnapshot { path: "/q/d".into() });
-    fs.ok(CreateSnapshot { path: "/q/d".into(), name: "s".into() });
-    fs.mkdirs("/q/d/new");
-    fs.mkdirs("/q/d/new/x");
-    fs.mkdirs("/q/d/old/x");
-    fs.ok(SetQuota {
-        path: "/q".into(),
-        names_max: QuotaChange::Set { max: 8 },
-        space_max: QuotaChange::Keep,
-    });
-    let to = |src: &str, dst: &str| RenameTo {
-        src: src.into(),
-        dst: dst.into(),
-        overwrite: false,
-        to_trash: false,
-    };
-    let text = said(&fs.err(to("/q/c", "/q/d/c"))).1;
-    assert!(text.ends_with("/q is exceeded: quota=8 file count=9"), "{text}");
-    // What both are in is in the snapshot, or is not.
-    let text = said(&fs.err(to("/q/d/old/x", "/q/d/old/y"))).1;
-    assert!(text.ends_with("/q is exceeded: quota=8 file count=9"), "{text}");
-    fs.ok(to("/q/d/new/x", "/q/d/new/y"));
-    fs.ok(to("/q/c", "/q/plain/c"));
-}

@@ -90,6 +90,10 @@ fn lazy_persist_counts_at_creation_only() {
         (class, "Existing policy LAZY_PERSIST cannot be changed after file creation.".into());
     assert_eq!(said(&fs.err(set("/lazy", "HOT"))), stays);
     assert_eq!(said(&fs.err(SetStoragePolicy { path: "/lazy".into(), policy: None })), stays);
+    // In a log of earlier builds it was unset.
+    let mut past = Fs::with(Settings { rules: 0, ..Settings::default() });
+    past.ok(Create { storage_policy: Some("LAZY_PERSIST".into()), ..create("/lazy") });
+    past.ok(SetStoragePolicy { path: "/lazy".into(), policy: None });
     // A file keeps what its directory had when it was made.
     fs.mkdirs("/d");
     fs.ok(set("/d", "LAZY_PERSIST"));
