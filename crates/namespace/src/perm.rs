@@ -6,8 +6,9 @@ use crate::acl::{self, AclKind};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeRef};
-use crate::path::{self, Resolved};
+use crate::path::Resolved;
 use crate::settings::Settings;
+use crate::snapshot::paths::path_or_kept;
 use crate::store::StoreRead;
 use crate::tree;
 
@@ -149,24 +150,23 @@ pub(crate) fn mode_lets_read(settings: &Settings, caller: &Caller, inode: &Inode
     !is_bound(settings, caller) || (!inode.has_acl && allows())
 }
 
-fn describe(caller: &Caller, at: &Resolved, index: usize, access: Access) -> String {
-    let inode = &at.chain[index];
-    format!(
+fn refusal(caller: &Caller, path: &str, inode: &Inode, access: Access) -> NamespaceError {
+    NamespaceError::AccessControl(format!(
         "Permission denied: user={}, access={}, inode=\"{}\":{}:{}:{}{}",
         caller.user,
         access.name(),
-        at.prefix(index),
+        path,
         inode.owner,
         inode.group,
         if inode.is_directory() { 'd' } else { '-' },
         symbols(inode.mode)
-    )
+    ))
 }
 
 fn check_at(caller: &Caller, at: &Resolved, index: usize, access: Access) -> Result<()> {
     match at.chain.get(index) {
         Some(inode) if !allows(caller, inode, access) => {
-            Err(NamespaceError::AccessControl(describe(caller, at, index, access)))
+            Err(refusal(caller, &at.prefix(index), inode, access))
         }
         _ => Ok(()),
     }
@@ -198,7 +198,7 @@ pub fn check_access(
     if is_bound(settings, caller) { check_at(caller, at, at.names.len(), access) } else { Ok(()) }
 }
 
-/// An inode met on a walk must allow `access`.
+/// An inode met on a walk must allow `access`. It is named by its path in `store`.
 pub(crate) fn check_inode(
     store: &dyn StoreRead,
     settings: &Settings,
@@ -209,10 +209,8 @@ pub(crate) fn check_inode(
     if !is_bound(settings, caller) || allows(caller, inode, access) {
         return Ok(());
     }
-    match path::of_inode(store, inode.id)? {
-        Some(at) => check_at(caller, &at, at.names.len(), access),
-        None => Ok(()),
-    }
+    let path = path_or_kept(store, inode.id)?.unwrap_or_default();
+    Err(refusal(caller, &path, inode, access))
 }
 
 /// Every directory of the tree at the target must allow `access`, and its sticky bit the removal of each

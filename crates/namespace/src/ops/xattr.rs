@@ -173,8 +173,14 @@ impl RemoveXAttr {
         check_xattr(cx.caller, &self.path, &self.name, false)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
-        let id = existing(&at)?.id;
-        if self.name.is_unreadable_mark() && !all(cx.store, id)?.is_empty() {
+        let inode = existing(&at)?;
+        let id = inode.id;
+        // Hadoop has a directory's policies among its attributes, and does not come to the mark without any.
+        let has_policies = inode
+            .directory()
+            .is_some_and(|directory| directory.policy.is_some() || inode.storage_policy != 0);
+        let has_any = || Ok::<_, NamespaceError>(has_policies || !all(cx.store, id)?.is_empty());
+        if self.name.is_unreadable_mark() && has_any()? {
             return Err(NamespaceError::AccessControl(format!(
                 "The xattr '{UNREADABLE_BY_SUPERUSER}' can not be deleted."
             )));

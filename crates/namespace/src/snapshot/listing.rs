@@ -10,6 +10,7 @@ use crate::settings;
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Root, SnapshotId};
 use crate::store::StoreRead;
+use std::sync::Arc;
 
 /// A snapshottable directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,14 +125,20 @@ pub(crate) fn list_names(
     let page = snapshot::by_names(store, root, after, limit.saturating_add(1))?;
     let total = snapshot::root(store, root)?.map_or(0, |root| u64::from(root.count));
     let more = page.len() > limit;
+    let children = inode::expect(store, root)?.directory().map_or(0, |now| now.children);
     let mut entries = Vec::new();
     for snapshot in page.iter().take(limit) {
         let mut names = at.names.clone();
         names.push(snapshot.name.clone());
         let entry = path::walk(store, names)?;
-        let status = FileStatus::of(&entry.view(store), &entry)?;
-        // Their storage policy is not told here, though it is to who asks for one of them.
-        entries.extend(status.map(|status| FileStatus { storage_policy: 0, ..status }));
+        // As in Hadoop's list, but not for who asks for one of them: no storage policy, and the children of now.
+        if let Some(status) = FileStatus::of(&entry.view(store), &entry)? {
+            let mut status = FileStatus { storage_policy: 0, ..status };
+            if let Some(was) = Arc::make_mut(&mut status.inode).directory_mut() {
+                was.children = children;
+            }
+            entries.push(status);
+        }
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Listing { entries, remaining })

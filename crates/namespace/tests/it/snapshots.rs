@@ -601,6 +601,27 @@ fn without_a_name_the_newest_snapshot_tells_who_may_pass() {
 }
 
 #[test]
+fn a_diff_names_what_nobody_may_read_by_where_it_is_now() {
+    let mut fs = allowed("/d");
+    fs.mkdirs("/d/old");
+    fs.ok(SetPermission { path: "/d/old".into(), mode: 0o311 });
+    take(&mut fs, "/d", "s");
+    fs.ok(SetPermission { path: "/d/old".into(), mode: 0o755 });
+    fs.ok(RenameTo {
+        src: "/d/old".into(),
+        dst: "/d/new".into(),
+        overwrite: false,
+        to_trash: false,
+    });
+    let refused = |fs: &Fs| diff::report(&fs.store, &user("bob"), "/d", "s", "").unwrap_err();
+    let text = refusal(refused(&fs));
+    assert!(text.ends_with("access=READ, inode=\"/d/new\":root:supergroup:d-wx--x--x"), "{text}");
+    fs.delete("/d/new");
+    let text = refusal(refused(&fs));
+    assert!(text.contains("inode=\"/d/"), "{text}");
+}
+
+#[test]
 fn statuses_tell_what_is_snapshottable() {
     let mut fs = allowed("/d");
     assert!(fs.status("/d").unwrap().snapshottable);
@@ -621,6 +642,11 @@ fn statuses_tell_what_is_snapshottable() {
     let listed = query::get_listing(&fs.store, &root(), "/d/.snapshot", b"", 10).unwrap().unwrap();
     let policies: Vec<u8> = listed.entries.iter().map(|entry| entry.storage_policy).collect();
     assert_eq!(policies, [0, 0]);
+    // The children are those of now in the list.
+    fs.mkdirs("/d/new");
+    let listed = query::get_listing(&fs.store, &root(), "/d/.snapshot", b"", 10).unwrap().unwrap();
+    assert!(listed.entries.iter().all(|entry| entry.children() == 1));
+    assert_eq!(fs.status("/d/.snapshot/t").unwrap().children(), 0);
     assert_eq!(fs.status("/d/.snapshot/t").unwrap().storage_policy, 2);
     let error = query::get_listing(&fs.store, &root(), "/e/.snapshot", b"", 10).unwrap_err();
     assert_eq!(refusal(error), "SnapshotException: Directory is not a snapshottable directory: /e");

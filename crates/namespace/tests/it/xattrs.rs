@@ -158,6 +158,30 @@ fn superusers_do_not_read_what_is_marked() {
 }
 
 #[test]
+fn the_mark_is_missed_where_there_is_no_attribute_at_all() {
+    let mut fs = Fs::new();
+    let cannot = "AccessControlException: \
+                  The xattr 'security.hdfs.unreadable.by.superuser' can not be deleted.";
+    let none = "IOException: No matching attributes found for remove operation";
+    for (path, told) in [("/plain", none), ("/ec", cannot), ("/cold", cannot)] {
+        fs.mkdirs(path);
+        match path {
+            "/ec" => fs.set_policy(path, "RS-3-2-1024k"),
+            "/cold" => {
+                fs.ok(SetStoragePolicy { path: path.into(), policy: Some("COLD".into()) });
+            }
+            _ => {}
+        }
+        let (class, text) = said(&fs.err(RemoveXAttr { path: path.into(), name: mark() }));
+        assert_eq!(format!("{class}: {text}"), told, "{path}");
+    }
+    // Of files they are not.
+    fs.write("/ec/f", &[]);
+    let (class, text) = said(&fs.err(RemoveXAttr { path: "/ec/f".into(), name: mark() }));
+    assert_eq!(format!("{class}: {text}"), none);
+}
+
+#[test]
 fn reserved_paths_lead_to_inodes() {
     let mut fs = Fs::new();
     fs.mkdirs("/d/s");

@@ -139,7 +139,7 @@ public final class Differential implements AutoCloseable {
    */
   private void levelParents(String root, Call call) throws Exception {
     String named = call.text().split(" ")[1].replace("/.reserved/raw", "").replace("~", root);
-    String path = named.replaceAll("/\\.reserved/\\.inodes/\\[([^\\]]*)\\]", "$1");
+    String path = named.replaceAll("/\\.reserved/\\.inodes/\\[([^\\]]*)\\]", "$1").replaceAll("/\\.(?=/|$)", "");
     if (OVERWRITES.matcher(call.text()).find() && target.has(path) && !hadoop.has(path)) {
       target.remove(path);
     }
