@@ -289,8 +289,11 @@ impl View {
         deleted: &Cell<usize>,
         visit: Visit<'_>,
     ) -> Result<(), StoreError> {
-        let file =
-            |visit: Visit<'_>| scan_in(&self.file.tables[table as usize], range.0, range.1, visit);
+        let (from, to) = range;
+        if !to.is_empty() && from >= to {
+            return Ok(());
+        }
+        let file = |visit: Visit<'_>| scan_in(&self.file.tables[table as usize], from, to, visit);
         let merge = Merge { table, range, group, deleted };
         match &self.aside {
             None => merge.over(&self.recent, file, visit),
