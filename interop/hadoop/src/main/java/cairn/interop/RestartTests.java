@@ -76,10 +76,10 @@ final class RestartTests {
 
   private void decommission() throws Exception {
     write();
-    int leaving = roles.indexOf(blocks().get(0).getLocations()[0]);
-    say(leaving);
+    int leaving = fullest();
     long all = lacking(leaving);
     check(all > 2, "the leaving DataNode holds " + all + " blocks");
+    say(leaving);
     await("some of its blocks are elsewhere", () -> lacking(leaving) < all);
     equal("DECOMMISSION_INPROGRESS", state(leaving), "state in the middle");
     check(lacking(leaving) > 0, "it is over too soon");
@@ -94,11 +94,12 @@ final class RestartTests {
   }
 
   private void repair() throws Exception {
-    int dead = roles.indexOf(blocks().get(0).getLocations()[0]);
+    await("nothing is there that is not needed", this::settled);
+    int dead = fullest();
+    long all = lacking(dead);
+    check(all > 2, "the DataNode that is to die holds " + all + " blocks");
     roles.killDataNode(dead);
     await("the DataNode is dead", () -> roles.live() == NODES - 1);
-    long all = lacking(dead);
-    check(all > 2, "the dead DataNode held " + all + " blocks");
     await("some of them are whole again", () -> lacking(dead) < all);
     check(lacking(dead) > 0, "it is over too soon");
     restart(NODES - 1);
@@ -150,6 +151,25 @@ final class RestartTests {
     return all;
   }
 
+  /** The DataNode that is needed for most blocks: of {@link #NODES}, one has more than the average of four. */
+  private int fullest() throws IOException {
+    int fullest = 0;
+    for (int i = 1; i < NODES; i++) {
+      if (lacking(i) > lacking(fullest)) {
+        fullest = i;
+      }
+    }
+    return fullest;
+  }
+
+  private boolean settled() throws IOException {
+    return blocks().stream().allMatch(b -> b.getLocations().length == needed(b));
+  }
+
+  private static int needed(LocatedBlock block) {
+    return block.isStriped() ? 5 : 3;
+  }
+
   /** Blocks and groups of which DataNodes other than {@code without} have too few replicas or units. */
   private long lacking(int without) throws IOException {
     return blocks().stream()
@@ -157,7 +177,7 @@ final class RestartTests {
             b -> {
               DatanodeInfo[] places = b.getLocations();
               long others = Arrays.stream(places).filter(n -> roles.indexOf(n) != without).count();
-              return others < (b.isStriped() ? 5 : 3);
+              return others < needed(b);
             })
         .count();
   }
