@@ -7,6 +7,7 @@
 
 mod checked_file;
 mod crc_table;
+mod delta;
 mod gaps;
 mod identity;
 mod kept;
@@ -14,6 +15,10 @@ mod key;
 mod layer;
 mod listings;
 mod records;
+mod run;
+mod runs;
+mod shares;
+mod shelf;
 mod view;
 
 pub use identity::{Identity, IdentityError};
@@ -30,11 +35,14 @@ use layer::Layer;
 use listings::Listings;
 use records::Records;
 use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition,
-    TableError,
+    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata, StorageBackend,
+    TableDefinition, TableError,
 };
+use runs::Runs;
+use shares::Shares;
 use std::cell::Cell;
 use std::ops::{ControlFlow, RangeInclusive};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use view::{Aside, FileState, View, scan_in};
@@ -44,11 +52,6 @@ type Bytes = &'static [u8];
 /// Key: [`APPLIED`]; value: the sequence number, 8 bytes, big endian.
 const JOURNAL: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("journal");
 const APPLIED: &[u8] = b"applied";
-
-/// Of the cache, what records of files may have; the rest is for pages of the store's file.
-const RECORDS_PART: usize = 2;
-/// The same for pages of directories.
-const LISTINGS_PART: usize = 8;
 
 fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
     TableDefinition::new(table.name())
@@ -84,10 +87,12 @@ impl Store {
         cache_len: usize,
         wrap: impl FnOnce(CheckedFile) -> F,
     ) -> Result<Store, StoreError> {
+        // It may end with much that was never written.
+        let file_len = std::fs::metadata(path).map_or(0, |file| file.blocks() * 512);
         let (file, is_known) = CheckedFile::open(path).map_err(backend)?;
         let mut builder = Database::builder();
-        let (records_len, listings_len) = (cache_len / RECORDS_PART, cache_len / LISTINGS_PART);
-        let builder = builder.set_cache_size(cache_len - records_len - listings_len);
+        let shares = Shares::of(cache_len, file_len);
+        let builder = builder.set_cache_size(shares.pages);
         let mut database = builder.create_with_backend(wrap(file)).map_err(backend)?;
         // What is known block by block is compared when it is read.
         if !is_known && !database.check_integrity().map_err(backend)? {
@@ -98,6 +103,10 @@ impl Store {
         }
         // Readers need every table to exist.
         write_file(&database, None, &former_outcomes(&database)?)?;
+        let tables = open_tables(&database)?;
+        let empty: Result<Vec<bool>, _> =
+            tables.iter().map(ReadableTableMetadata::is_empty).collect();
+        let empty = empty.map_err(backend)?;
         let view = View {
             group: 0,
             applied: applied_in(&database)?,
@@ -105,10 +114,11 @@ impl Store {
             aside: None,
             file: Arc::new(FileState {
                 number: 0,
-                tables: open_tables(&database)?,
+                tables,
                 kept: Kept::default(),
-                records: Arc::new(Records::new(records_len)),
-                listings: Arc::new(Listings::new(listings_len)),
+                records: Arc::new(Records::new(shares.records)),
+                listings: Arc::new(Listings::new(shares.listings)),
+                runs: Arc::new(Runs::new(shares.runs, |table| empty[table as usize])),
             }),
         };
         Ok(Store { database, current: RwLock::new(Arc::new(view)), is_unread: is_known })
@@ -175,8 +185,8 @@ impl Store {
         self.is_unread
     }
 
-    /// Reads records of `table` in the file, at most `limit` from the one at `from` on; damage is an error. Returns
-    /// the key to go on from, unless the end was reached.
+    /// Reads records of `table` in the file, at most `limit` from the one at `from` on; damage is an error. They are
+    /// packed in memory if there is room. Returns the key to go on from, unless the end was reached.
     pub fn look(
         &self,
         table: Table,
@@ -184,16 +194,12 @@ impl Store {
         limit: usize,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let view = self.view();
-        let (mut next, mut count) = (None, 0);
-        scan_in(&view.file.tables[table as usize], from, &[], &mut |key, _| {
-            if count == limit {
-                next = Some(key.to_vec());
-                return ControlFlow::Break(());
-            }
-            count += 1;
-            ControlFlow::Continue(())
-        })?;
-        Ok(next)
+        view.file.look(table, from, limit)
+    }
+
+    /// How many records a table has in the file.
+    pub fn len(&self, table: Table) -> Result<u64, StoreError> {
+        self.view().file.tables[table as usize].len().map_err(backend)
     }
 
     /// Sets aside what is to be written to the file by [`Store::write_aside`]. No group may be open, or wait to be
@@ -219,12 +225,14 @@ impl Store {
         let number = view.file.number + 1;
         view.file.records.advance(number, layer);
         view.file.listings.advance(number, layer);
+        view.file.runs.advance(number, layer);
         let file = Arc::new(FileState {
             number,
             tables: open_tables(&self.database)?,
             kept: view.file.kept.after(layer),
             records: Arc::clone(&view.file.records),
             listings: Arc::clone(&view.file.listings),
+            runs: Arc::clone(&view.file.runs),
         });
         self.update(|view| View { recent: view.recent.clone(), aside: None, file, ..*view });
         Ok(Some(Spent(Arc::clone(layer))))

@@ -207,10 +207,13 @@ pub fn position_from(bytes: &[u8]) -> Result<Position> {
 
 /// The entry at `index` of a file, which must exist.
 pub fn position(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<Position> {
-    let bytes = store.get(Table::FileBlock, &position_key(file, index))?.ok_or_else(|| {
-        StoreError::Corrupt { what: "file", reason: format!("inode {file} has no block {index}") }
-    })?;
-    Ok(from_record(VERSION, &bytes)?)
+    let mut found = None;
+    let key = position_key(file, index);
+    store.peek(Table::FileBlock, &key, &mut |record| found = Some(position_from(record)))?;
+    found.ok_or_else(|| StoreError::Corrupt {
+        what: "file",
+        reason: format!("inode {file} has no block {index}"),
+    })?
 }
 
 /// Sets the entry at `index` of a file.

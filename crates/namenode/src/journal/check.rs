@@ -1,4 +1,5 @@
-//! Reads what a start has not read of the store, slowly: damage is to be found before somebody needs what it hit.
+//! Reads what a start has not read of the store, slowly: damage is to be found before somebody needs what it hit, and
+//! what has room in memory is to be there.
 
 use crate::store::Store;
 use cairn_namespace::store::{StoreError, Table};
@@ -9,21 +10,52 @@ use std::time::Instant;
 /// Records that are read at a time.
 const STEP: usize = 1000;
 /// How many times as long as a step took nothing is read after it.
-const REST: u32 = 9;
+const REST: u32 = 4;
 
 /// Reads all of the store; an error is damage, or a disk that fails. Ends early when `open` has no sender any more.
+///
+/// Of each table as large a part has been read at any time: what is read comes into memory, and where not all has room
+/// there, it is to be all about the same files.
 pub(super) fn check(store: &Arc<Store>, open: &Receiver<()>) -> Result<(), StoreError> {
-    for table in Table::ALL {
-        let mut from = Some(Vec::new());
-        while let Some(key) = from {
-            let begun = Instant::now();
-            from = store.look(*table, &key, STEP)?;
-            if let Err(RecvTimeoutError::Disconnected) = open.recv_timeout(REST * begun.elapsed()) {
-                return Ok(());
+    let mut tables = Table::ALL
+        .iter()
+        .map(|table| Progress::new(store, *table))
+        .collect::<Result<Vec<_>, _>>()?;
+    while let Some(behind) = tables.iter_mut().min_by(|a, b| a.part().total_cmp(&b.part())) {
+        let begun = Instant::now();
+        match store.look(behind.table, &behind.next, STEP)? {
+            Some(next) => {
+                behind.next = next;
+                behind.steps += 1;
             }
+            None => {
+                let done = behind.table;
+                tables.retain(|progress| progress.table != done);
+            }
+        }
+        if let Err(RecvTimeoutError::Disconnected) = open.recv_timeout(REST * begun.elapsed()) {
+            return Ok(());
         }
     }
     Ok(())
+}
+
+/// How far a table has been read.
+struct Progress {
+    table: Table,
+    next: Vec<u8>,
+    steps: u64,
+    records: u64,
+}
+
+impl Progress {
+    fn new(store: &Store, table: Table) -> Result<Progress, StoreError> {
+        Ok(Progress { table, next: Vec::new(), steps: 0, records: store.len(table)? })
+    }
+
+    fn part(&self) -> f64 {
+        self.steps as f64 / self.records.max(1) as f64
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Pages of directories as they were encoded for clients, within a bound of bytes.
 //!
-//! As [`super::records`], all states of the store's file share them, and each has the number of the state that it was
+//! As with [`super::runs`], all states of the store's file share them, and each has the number of the state that it was
 //! made of. A page is right as long as nothing was changed among the names of its directory and the inodes on it; what
 //! it depends on besides is in its key.
 

@@ -1,6 +1,6 @@
-//! Records of files that were asked for last, by the names that lead there, and of their first blocks, within a bound
-//! of bytes; so that who asks for a file's status or its blocks finds in one look what else takes one or more in pages
-//! of the store's file each.
+//! Records of files that are asked for again and again, by the names that lead there, and of their first blocks, within
+//! a bound of bytes; so that who asks for a file's status or its blocks finds in one look what else takes two, in runs
+//! or in pages of the store's file.
 //!
 //! All states of the file share them. A record is kept with the number of the state that it was read from, which the
 //! next states have as well until it is changed: [`Records::advance`] then forgets it, before anybody sees the new
@@ -12,13 +12,15 @@ use cairn_namespace::{InodeId, block, inode};
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Parts with a lock of their own.
 const PARTS: usize = 16;
 /// What a record takes beside its bytes: its place, and what the allocator adds.
 const OVERHEAD: usize = 56;
+/// Once there was no room any more, of so many records one is kept: those that come more often come in sooner.
+const ONE_OF: u32 = 4;
 /// Records up to this are copied out with no memory taken.
 const SHORT_MAX: usize = 256;
 
@@ -122,11 +124,19 @@ pub(super) struct Records {
     parts: [RwLock<Part>; PARTS],
     /// Bytes of each part.
     part_max: usize,
+    /// Whether there was no room.
+    was_full: AtomicBool,
+    asked: AtomicU32,
 }
 
 impl Records {
     pub(super) fn new(max: usize) -> Records {
-        Records { parts: Default::default(), part_max: max / PARTS }
+        Records {
+            parts: Default::default(),
+            part_max: max / PARTS,
+            was_full: AtomicBool::new(false),
+            asked: AtomicU32::new(0),
+        }
     }
 
     /// Names of one directory are spread over all parts.
@@ -168,6 +178,11 @@ impl Records {
     }
 
     fn keep(&self, state: u64, key: &[u8], value: [&[u8]; 2]) {
+        if self.was_full.load(Ordering::Relaxed)
+            && !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_OF)
+        {
+            return;
+        }
         let Some(record) = Record::new(state, key, value) else { return };
         let len = record.len();
         // One that is out of all proportion would take the place of thousands.
@@ -182,6 +197,7 @@ impl Records {
         part.records.insert(record);
         if part.len > self.part_max {
             part.make_room(self.part_max);
+            self.was_full.store(true, Ordering::Relaxed);
         }
     }
 

@@ -166,9 +166,28 @@ fn scanned(store: &dyn StoreRead, from: &[u8], to: &[u8], count: usize) -> Vec<(
 /// Changes, commits, snapshots and checkpoints in any order: everybody sees what a plain map would show.
 #[test]
 fn layer_and_file_are_one_store() {
+    // All of it packed in memory, hardly any, and none; from the first record on, or as a start finds it.
+    for cache_len in [1 << 20, 4 << 10, 0] {
+        check_layer_and_file(cache_len, false);
+        check_layer_and_file(cache_len, true);
+    }
+}
+
+fn check_layer_and_file(cache_len: usize, is_there_before: bool) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let path = dir.path().join("db");
     let mut model = MemoryStore::new();
+    if is_there_before {
+        let store = Store::open(&path, cache_len).unwrap();
+        let mut batch = store.begin(0);
+        for key in (0..300_u16).filter(|key| key % 3 > 0) {
+            batch.put(Table::Child, &key.to_be_bytes(), b"before").unwrap();
+            model.put(Table::Child, &key.to_be_bytes(), b"before").unwrap();
+        }
+        store.commit(0, 0);
+        store.write_out().unwrap();
+    }
+    let store = Store::open(&path, cache_len).unwrap();
     let mut seen: Vec<(Snapshot, MemoryStore)> = Vec::new();
     let mut state = 5_u64;
     let mut dice = |below: u64| {
@@ -227,6 +246,66 @@ fn layer_and_file_are_one_store() {
                 (snapshot.get(Table::Child, &from), model.get(Table::Child, &from));
             assert_eq!(found.unwrap(), known.unwrap());
         }
+    }
+}
+
+/// What one group has changed is seen together, by whoever reads while others bring it to the file and into memory.
+#[test]
+fn readers_see_whole_groups_while_the_file_is_written() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    const KEYS: u64 = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    // A part of it has room in memory, which is taken by one after the other.
+    for cache_len in [1 << 20, 24 << 10] {
+        let store = Store::open(&path, cache_len).unwrap();
+        let other = |key: u64| key + 100_000;
+        let write = |group: u64, keys: std::ops::Range<u64>, step: usize| {
+            let mut batch = store.begin(group);
+            for key in keys.step_by(step) {
+                for key in [key, other(key)] {
+                    batch.put(Table::Inode, &key.to_be_bytes(), &group.to_be_bytes()).unwrap();
+                }
+            }
+            store.commit(group, group);
+        };
+        write(1, 0..KEYS, 1);
+        store.write_out().unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for reader in 0..2_u64 {
+                let (store, is_over) = (&store, &is_over);
+                scope.spawn(move || {
+                    let mut key = reader;
+                    let end = Instant::now() + Duration::from_secs(60);
+                    while !is_over.load(Ordering::Relaxed) && Instant::now() < end {
+                        key = (key * 7 + 11) % KEYS;
+                        let seen = store.snapshot();
+                        let get = |key: u64| seen.get(Table::Inode, &key.to_be_bytes()).unwrap();
+                        assert!(get(key).is_some());
+                        assert_eq!(get(key), get(other(key)), "{key}");
+                        let values = |from: u64| {
+                            let (mut values, to) = (Vec::new(), (from + 40).to_be_bytes());
+                            let mut visit = |_: &[u8], value: &[u8]| {
+                                values.push(value.to_vec());
+                                ControlFlow::Continue(())
+                            };
+                            seen.scan(Table::Inode, &from.to_be_bytes(), &to, &mut visit).unwrap();
+                            values
+                        };
+                        assert_eq!(values(key), values(other(key)), "from {key}");
+                    }
+                });
+            }
+            for group in 2..200_u64 {
+                let from = (group * 37) % (KEYS - 300);
+                write(group, from..from + 300, group as usize % 20 + 1);
+                store.write_out().unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
     }
 }
 
@@ -403,6 +482,47 @@ fn records_are_kept_within_their_bound() {
     assert!((64..(64 << 10) / 80).contains(&kept), "{kept}");
     records.keep_file(0, b"a directory's id and a name", &[7; 60 << 10]);
     assert_eq!(records.file(0, b"a directory's id and a name", |_| ()), None);
+}
+
+/// Whoever an inode is shown to may wait for others, who in turn wait for a change.
+#[test]
+fn the_store_can_be_changed_while_an_inode_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db"), 1 << 20).unwrap();
+    let directory = Inode {
+        id: InodeId(20),
+        parent: InodeId::ROOT,
+        name: "a".to_string(),
+        owner: String::new(),
+        group: String::new(),
+        mode: 0o755,
+        acl: Vec::new(),
+        mtime: 0,
+        atime: 0,
+        storage_policy: 0,
+        kind: inode::Kind::Directory(inode::Directory::default()),
+    };
+    let mut batch = store.begin(1);
+    inode::put(&mut batch, &directory).unwrap();
+    inode::link(&mut batch, &directory).unwrap();
+    store.commit(1, 1);
+    for state in ["in the layer", "in the file"] {
+        let (changed, wait) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let mut look = |_: &InodeRef<'_>| {
+                let (store, changed) = (&store, changed.clone());
+                scope.spawn(move || {
+                    store.begin(2).put(Table::Inode, b"other", b"").unwrap();
+                    changed.send(()).unwrap();
+                });
+                let done = wait.recv_timeout(std::time::Duration::from_secs(20));
+                assert!(done.is_ok(), "{state}");
+            };
+            assert!(store.snapshot().look_up(InodeId::ROOT, "a", &mut look).unwrap());
+        });
+        store.commit(2, 2);
+        store.write_out().unwrap();
+    }
 }
 
 /// A store of an older build, which had each outcome in a record of its own, is taken over: once, and for good.

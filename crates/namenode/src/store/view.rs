@@ -5,8 +5,9 @@ use super::key::Key;
 use super::layer::Layer;
 use super::listings::Listings;
 use super::records::Records;
+use super::runs::{At, Runs};
 use super::{Bytes, backend};
-use cairn_namespace::inode::InodeRef;
+use cairn_namespace::inode::{InodeRef, Kind};
 use cairn_namespace::settings::{self, Settings};
 use cairn_namespace::store::{StoreError, Table, Visit};
 use cairn_namespace::{Block, Inode, InodeId, block, inode, policy_admin};
@@ -56,6 +57,8 @@ pub(super) struct FileState {
     pub(super) records: Arc<Records>,
     /// The same.
     pub(super) listings: Arc<Listings>,
+    /// The same.
+    pub(super) runs: Arc<Runs>,
 }
 
 impl View {
@@ -190,9 +193,10 @@ impl View {
     ) -> cairn_namespace::Result<bool> {
         let key = Key::from([&parent.key()[..], name.as_bytes()]);
         let key = key.as_slice();
-        if self.changed_child(key, group)?.is_none() {
-            let (number, mut failed) = (self.file.number, None);
-            let shown = self.file.records.file(number, key, |record| {
+        let changed = self.changed_child(key, group)?;
+        let (file, mut failed) = (&self.file, None);
+        if changed.is_none() {
+            let shown = file.records.file(file.number, key, |record| {
                 let inode = InodeRef::from_bytes(record).map_err(|error| failed = Some(error));
                 let Ok(inode) = inode else { return false };
                 let is_changed =
@@ -209,11 +213,31 @@ impl View {
                 return Ok(true);
             }
         }
-        let found = self.child(parent, name, group)?;
-        if let Some(inode) = &found {
-            look(&InodeRef::from(&**inode));
-        }
-        Ok(found.is_some())
+        let is_in_file = changed.is_none();
+        let id = match changed {
+            Some(changed) => changed,
+            None => file.get(Table::Child, key, inode::child_id)?.transpose()?,
+        };
+        let Some(id) = id else { return Ok(false) };
+        // No lock may be held while it is shown: who looks takes others.
+        let found = match self.changed_inode(id, group)? {
+            Some(changed) => changed.map(|inode| look(&InodeRef::from(&*inode))),
+            None => {
+                let show = |record: &[u8]| {
+                    let inode = InodeRef::from_bytes(record)?;
+                    if is_in_file && matches!(inode.kind, Kind::File(_)) {
+                        file.records.keep_file(file.number, key, record);
+                    }
+                    look(&inode);
+                    Ok(())
+                };
+                let shown: Option<cairn_namespace::Result<()>> =
+                    file.get(Table::Inode, &id.key(), show)?;
+                shown.transpose()?
+            }
+        };
+        found.ok_or_else(|| dangling(id))?;
+        Ok(true)
     }
 
     pub(super) fn first_block(
@@ -293,7 +317,7 @@ impl View {
         if !to.is_empty() && from >= to {
             return Ok(());
         }
-        let file = |visit: Visit<'_>| scan_in(&self.file.tables[table as usize], from, to, visit);
+        let file = |visit: Visit<'_>| self.file.scan(table, from, to, visit);
         let merge = Merge { table, range, group, deleted };
         match &self.aside {
             None => merge.over(&self.recent, file, visit),
@@ -375,8 +399,131 @@ impl FileState {
         key: &[u8],
         look: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError> {
+        if let Some(known) = self.runs.get(self.number, table, key) {
+            return Ok(known.map(|value| look(value.as_slice())));
+        }
         let found = self.tables[table as usize].get(key).map_err(backend)?;
+        if self.runs.wants(table) {
+            self.read_ahead(table, key)?;
+        }
         Ok(found.map(|value| look(value.value())))
+    }
+
+    /// Brings what comes from `from` on into memory, up to where something is known.
+    fn read_ahead(&self, table: Table, from: &[u8]) -> Result<(), StoreError> {
+        let At::Gap(next) = self.runs.at(self.number, table, from) else { return Ok(()) };
+        let to = next.as_deref().unwrap_or_default();
+        let mut filling = self.runs.fill(self.number, table, from);
+        scan_in(&self.tables[table as usize], from, to, &mut |key, value| {
+            filling.push(key, value);
+            match filling.has_made_any() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if !filling.has_made_any() {
+            filling.finish(to);
+        }
+        Ok(())
+    }
+
+    /// Reads records of the file itself, at most `limit` from the one at `from` on, and brings them into memory if
+    /// there is room. Returns the key to go on from, unless the end was reached.
+    pub(super) fn look(
+        &self,
+        table: Table,
+        from: &[u8],
+        limit: usize,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut filling =
+            self.runs.has_room_for(table).then(|| self.runs.fill(self.number, table, from));
+        let (mut next, mut count) = (None, 0);
+        scan_in(&self.tables[table as usize], from, &[], &mut |key, value| {
+            if count == limit {
+                next = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            count += 1;
+            if let Some(filling) = &mut filling {
+                filling.push(key, value);
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(filling) = filling {
+            filling.finish(next.as_deref().unwrap_or_default());
+        }
+        Ok(next)
+    }
+
+    /// Calls `visit` for the records of a table in `from..to`, which is not empty; an empty `to` means no end.
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let mut from = from.to_vec();
+        let is_end = |key: &[u8]| key.is_empty() || (!to.is_empty() && key >= to);
+        loop {
+            let next = match self.runs.at(self.number, table, &from) {
+                At::Known(stretch) => {
+                    // Most are to be seen to their end.
+                    let is_last = is_end(&stretch.end);
+                    let flow = stretch.run.scan(&from, |key, value| match is_last && is_end(key) {
+                        true => ControlFlow::Break(()),
+                        false => visit(key, value),
+                    });
+                    if flow.is_break() || is_last {
+                        return Ok(());
+                    }
+                    from = stretch.end.to_vec();
+                    continue;
+                }
+                At::Gap(next) => next.filter(|next| !is_end(next)),
+            };
+            let end = next.as_deref().unwrap_or(to);
+            if self.scan_gap(table, (&from, end), next.is_some(), visit)?.is_break() {
+                return Ok(());
+            }
+            let Some(next) = next else { return Ok(()) };
+            from = next.into_vec();
+        }
+    }
+
+    /// Scans what is not known, and may bring it into memory.
+    fn scan_gap(
+        &self,
+        table: Table,
+        (from, to): (&[u8], &[u8]),
+        is_known_then: bool,
+        visit: Visit<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let file = &self.tables[table as usize];
+        let mut flow = ControlFlow::Continue(());
+        if !self.runs.wants(table) {
+            scan_in(file, from, to, &mut |key, value| {
+                flow = visit(key, value);
+                flow
+            })?;
+            return Ok(flow);
+        }
+        let mut filling = self.runs.fill(self.number, table, from);
+        let mut last = Vec::new();
+        scan_in(file, from, to, &mut |key, value| {
+            filling.push(key, value);
+            flow = visit(key, value);
+            if flow.is_break() {
+                last = [key, &[0]].concat();
+            }
+            flow
+        })?;
+        match flow {
+            ControlFlow::Break(()) => filling.finish_before(&last),
+            ControlFlow::Continue(()) if is_known_then || to.is_empty() => filling.finish(to),
+            ControlFlow::Continue(()) => filling.finish_before(to),
+        }
+        Ok(flow)
     }
 
     pub(super) fn inode(&self, id: InodeId) -> cairn_namespace::Result<Option<Arc<Inode>>> {
@@ -422,16 +569,13 @@ impl FileState {
     }
 }
 
-/// Calls `visit` for the records of a table in `from..to`; an empty `to` means no end.
+/// Calls `visit` for the records of a table in `from..to`, which is not empty; an empty `to` means no end.
 pub(super) fn scan_in(
     table: &impl ReadableTable<Bytes, Bytes>,
     from: &[u8],
     to: &[u8],
     visit: Visit<'_>,
 ) -> Result<(), StoreError> {
-    if !to.is_empty() && from >= to {
-        return Ok(());
-    }
     let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
     let range = table.range::<&[u8]>((Bound::Included(from), end)).map_err(backend)?;
     for entry in range {
