@@ -7,7 +7,6 @@
 
 mod checked_file;
 mod crc_table;
-mod delta;
 mod gaps;
 mod identity;
 mod kept;
@@ -15,10 +14,8 @@ mod key;
 mod layer;
 mod listings;
 mod records;
-mod run;
 mod runs;
 mod shares;
-mod shelf;
 mod view;
 
 pub use identity::{Identity, IdentityError};

@@ -7,10 +7,14 @@
 //! [`Runs::advance`] brings what a checkpoint has changed into it, before anybody sees the new state. Who reads an older
 //! state does not see stretches of later ones, and adds none.
 
+mod delta;
+mod run;
+mod shelf;
+
 use super::layer::Layer;
-use super::run::{COUNT_MAX, Change, Rows, Run, Value};
-use super::shelf::{Shelf, Stretch};
 use cairn_namespace::store::Table;
+use run::{COUNT_MAX, Change, Rows, Run, Value};
+use shelf::{Shelf, Stretch};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

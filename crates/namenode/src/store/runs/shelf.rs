@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 const BOOK_MAX: usize = 256;
 
 /// What a table has from one key to another.
-pub(super) struct Stretch {
+pub(in crate::store) struct Stretch {
     /// The first state that has it so.
     pub(super) state: u64,
     pub(super) from: Box<[u8]>,
     /// The first key that it says nothing about; empty for none.
-    pub(super) end: Box<[u8]>,
-    pub(super) run: Run,
+    pub(in crate::store) end: Box<[u8]>,
+    pub(in crate::store) run: Run,
     /// Nobody has asked for it since it came, or since it was last passed when room was made.
     pub(super) is_idle: AtomicBool,
 }

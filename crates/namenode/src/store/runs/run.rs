@@ -115,7 +115,7 @@ impl Rows {
 }
 
 /// An unpacked value.
-pub(super) struct Value {
+pub(in crate::store) struct Value {
     len: usize,
     short: [u8; SHORT_MAX],
     /// If it is longer.
@@ -135,7 +135,7 @@ impl Value {
         }
     }
 
-    pub(super) fn as_slice(&self) -> &[u8] {
+    pub(in crate::store) fn as_slice(&self) -> &[u8] {
         match self.len > SHORT_MAX {
             true => &self.long,
             false => &self.short[..self.len],
@@ -145,7 +145,7 @@ impl Value {
 
 /// Packed records.
 #[derive(Default)]
-pub(super) struct Run {
+pub(in crate::store) struct Run {
     bytes: Box<[u8]>,
     prefix_len: u16,
     /// Where the first value ends and the places begin.
@@ -316,7 +316,7 @@ impl Run {
     }
 
     /// Calls `visit` for the records from `from` on.
-    pub(super) fn scan(
+    pub(in crate::store) fn scan(
         &self,
         from: &[u8],
         mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
