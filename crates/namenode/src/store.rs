@@ -113,7 +113,7 @@ impl Store {
                 number: 0,
                 tables,
                 kept: Kept::default(),
-                records: Arc::new(Records::new(shares.records)),
+                records: Arc::new(Records::new(shares.records, shares.one_of)),
                 listings: Arc::new(Listings::new(shares.listings)),
                 runs: Arc::new(Runs::new(shares.runs, |table| empty[table as usize])),
             }),

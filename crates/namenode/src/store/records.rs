@@ -19,8 +19,6 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 const PARTS: usize = 16;
 /// What a record takes beside its bytes: its place, and what the allocator adds.
 const OVERHEAD: usize = 56;
-/// Once there was no room any more, of so many records one is kept: those that come more often come in sooner.
-const ONE_OF: u32 = 4;
 /// Records up to this are copied out with no memory taken.
 const SHORT_MAX: usize = 256;
 
@@ -124,16 +122,19 @@ pub(super) struct Records {
     parts: [RwLock<Part>; PARTS],
     /// Bytes of each part.
     part_max: usize,
-    /// Whether there was no room.
+    /// Once there was no room any more, of so many records one is kept: those that come more often come in sooner.
+    one_of: u32,
     was_full: AtomicBool,
     asked: AtomicU32,
 }
 
 impl Records {
-    pub(super) fn new(max: usize) -> Records {
+    /// With at most so many bytes; `one_of` says how many records that find no room it takes for one to be kept.
+    pub(super) fn new(max: usize, one_of: u32) -> Records {
         Records {
             parts: Default::default(),
             part_max: max / PARTS,
+            one_of,
             was_full: AtomicBool::new(false),
             asked: AtomicU32::new(0),
         }
@@ -179,7 +180,7 @@ impl Records {
 
     fn keep(&self, state: u64, key: &[u8], value: [&[u8]; 2]) {
         if self.was_full.load(Ordering::Relaxed)
-            && !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_OF)
+            && !self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.one_of)
         {
             return;
         }

@@ -11,6 +11,8 @@ const PAGES_MIN: usize = 64 << 20;
 pub(super) struct Shares {
     /// Of records of files that are asked for again and again.
     pub(super) records: usize,
+    /// Of so many such records one is kept when there is no room: where all is packed too, it need not be the last.
+    pub(super) one_of: u32,
     /// Of pages of directories as they were encoded for clients.
     pub(super) listings: usize,
     /// Of pages of the store's file.
@@ -27,10 +29,10 @@ impl Shares {
         let pages = (cache / 16).max(PAGES_MIN.min(cache / 4));
         let runs = cache - records - listings - pages;
         if file / PACKED_PART * PACKED_OF <= runs as u64 {
-            return Shares { records, listings, pages, runs };
+            return Shares { records, one_of: 4, listings, pages, runs };
         }
         let (records, listings) = (cache / 2, cache / 8);
-        Shares { records, listings, pages: cache - records - listings, runs: 0 }
+        Shares { records, one_of: 1, listings, pages: cache - records - listings, runs: 0 }
     }
 }
 

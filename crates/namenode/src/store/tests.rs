@@ -470,7 +470,7 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
 /// What is kept has a bound, and what is asked for again and again stays.
 #[test]
 fn records_are_kept_within_their_bound() {
-    let records = Records::new(64 << 10);
+    let records = Records::new(64 << 10, 1);
     let key = |number: u64| [&20_u64.to_be_bytes()[..], format!("f{number}").as_bytes()].concat();
     let is_kept = |number: u64| records.file(0, &key(number), <[u8]>::len).is_some();
     for number in 0..10_000 {
