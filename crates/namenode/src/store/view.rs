@@ -193,27 +193,11 @@ impl View {
     ) -> cairn_namespace::Result<bool> {
         let key = Key::from([&parent.key()[..], name.as_bytes()]);
         let key = key.as_slice();
-        let changed = self.changed_child(key, group)?;
-        let (file, mut failed) = (&self.file, None);
-        if changed.is_none() {
-            let shown = file.records.file(file.number, key, |record| {
-                let inode = InodeRef::from_bytes(record).map_err(|error| failed = Some(error));
-                let Ok(inode) = inode else { return false };
-                let is_changed =
-                    self.with_changed(Table::Inode, &inode.id.key(), group, |_| ()).is_some();
-                if !is_changed {
-                    look(&inode);
-                }
-                !is_changed
-            });
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            if shown == Some(true) {
-                return Ok(true);
-            }
-        }
+        let (file, changed) = (&self.file, self.changed_child(key, group)?);
         let is_in_file = changed.is_none();
+        if is_in_file && self.look_up_kept(key, group, look)? {
+            return Ok(true);
+        }
         let id = match changed {
             Some(changed) => changed,
             None => file.get(Table::Child, key, inode::child_id)?.transpose()?,
@@ -238,6 +222,25 @@ impl View {
         };
         found.ok_or_else(|| dangling(id))?;
         Ok(true)
+    }
+
+    /// The same of a file whose record is kept, and has not changed since.
+    fn look_up_kept(
+        &self,
+        key: &[u8],
+        group: u64,
+        look: &mut dyn FnMut(&InodeRef<'_>),
+    ) -> cairn_namespace::Result<bool> {
+        let shown = self.file.records.file(self.file.number, key, |record| {
+            let inode = InodeRef::from_bytes(record)?;
+            let key = inode.id.key();
+            let is_changed = self.with_changed(Table::Inode, &key, group, |_| ()).is_some();
+            if !is_changed {
+                look(&inode);
+            }
+            Ok(!is_changed)
+        });
+        shown.unwrap_or(Ok(false))
     }
 
     pub(super) fn first_block(
