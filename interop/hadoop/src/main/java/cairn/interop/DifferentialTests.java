@@ -16,6 +16,10 @@ final class DifferentialTests {
   /** What is at the edge of what can be asked, on trees that others have made. */
   private static final Set<String> EDGES = Set.of("edges", "tree", "files", "quotas", "snapshots");
 
+  /** Whatever has been answered is there after the process was killed. */
+  private static final Set<String> RESTARTS =
+      Set.of("restarts", "tree", "acls", "files", "attributes", "ec", "quotas", "snapshots");
+
   private DifferentialTests() {}
 
   static void run(Main.Context x) throws Exception {
@@ -33,7 +37,7 @@ final class DifferentialTests {
         ClusterProcess target =
             new ClusterProcess(x.target(), new File(x.work(), "differential"), 5, 1, keys);
         Differential both =
-            new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf())) {
+            new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf(), target::restart)) {
       int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
       int first = Integer.getInteger("interop.first", 0);
       int calls = Integer.getInteger("interop.calls", CALLS);
@@ -45,6 +49,7 @@ final class DifferentialTests {
         int s = seed;
         x.runner().test("differential/caching-" + s, () -> both.run(s, calls, CACHING));
         x.runner().test("differential/edges-" + s, () -> both.run(s, calls, EDGES));
+        x.runner().test("differential/restarts-" + s, () -> both.run(s, calls, RESTARTS));
       }
     }
   }

@@ -8,14 +8,14 @@ package cairn.interop.differential;
  * @param text the call as people read it
  * @param body what is done; its answer is compared
  */
-record Call(String user, String family, String text, Body body) {
+public record Call(String user, String family, String text, Body body) {
   /** Makes the call through {@code door} and returns the answer as text. */
   interface Body {
     String on(Door door) throws Exception;
   }
 
   /** Something that answers nothing. */
-  interface Act {
+  public interface Act {
     void run() throws Exception;
   }
 

@@ -41,14 +41,18 @@ public final class Differential implements AutoCloseable {
   private final List<Set<String>> families;
   private int runs;
 
-  /** Connects to both. The system property {@code interop.families} names the families of calls to make. */
-  public Differential(String hadoop, Configuration hadoopConf, String target, Configuration targetConf)
+  /**
+   * Connects to both. The system property {@code interop.families} names the families of calls to make. {@code restart}
+   * ends the target by SIGKILL and starts it again; Hadoop stays as it is.
+   */
+  public Differential(
+      String hadoop, Configuration hadoopConf, String target, Configuration targetConf, Call.Act restart)
       throws Exception {
     String named = System.getProperty("interop.families");
     families = named == null ? FAMILIES : List.of(families(named));
     boolean reserved = families.stream().anyMatch(f -> f.contains("raw"));
-    this.hadoop = new Side(URI.create(hadoop), hadoopConf, Generator.USERS, reserved);
-    this.target = new Side(URI.create(target), targetConf, Generator.USERS, reserved);
+    this.hadoop = new Side(URI.create(hadoop), hadoopConf, Generator.USERS, reserved, () -> {});
+    this.target = new Side(URI.create(target), targetConf, Generator.USERS, reserved, restart);
     for (Side side : List.of(this.hadoop, this.target)) {
       for (String policy : List.of("RS-3-2-1024k", "XOR-2-1-1024k")) {
         side.superuser().enableErasureCodingPolicy(policy);
@@ -111,7 +115,9 @@ public final class Differential implements AutoCloseable {
           hadoop.countAnew();
         }
       }
-      return leveled || calls.isEmpty() ? null : compareEvents(calls);
+      // Nobody is told of what came before a restart.
+      boolean restarted = calls.stream().anyMatch(call -> call.family().equals("restarts"));
+      return leveled || restarted || calls.isEmpty() ? null : compareEvents(calls);
     } finally {
       hadoop.end();
       target.end();

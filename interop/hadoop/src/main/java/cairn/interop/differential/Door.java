@@ -15,6 +15,7 @@ import org.apache.hadoop.hdfs.protocol.ClientProtocol;
  * @param pool the block pool
  * @param ids the id of each file that a call has left open, by its path
  * @param inodes the id of the inode at a path, or that of none
+ * @param restart ends what is under test by SIGKILL and starts it again
  */
 record Door(
     ClientProtocol name,
@@ -22,7 +23,8 @@ record Door(
     String root,
     String pool,
     Map<String, Long> ids,
-    ToLongFunction<String> inodes) {
+    ToLongFunction<String> inodes,
+    Call.Act restart) {
   private static final Pattern INODE = Pattern.compile("\\[(.*?)\\]");
 
   /**

@@ -52,6 +52,7 @@ final class Generator {
     listings();
     CacheCalls.addTo(this);
     EdgeCalls.addTo(this);
+    add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
     kinds.removeIf(k -> !families.contains(k.family()));
     for (Kind k : kinds) {
       total += k.weight();

@@ -41,12 +41,17 @@ final class Side implements AutoCloseable {
   private final Set<Long> limited = new LinkedHashSet<>();
   private final boolean reserved;
   private final String pool;
+  private final Call.Act restart;
   private String root = "/";
   private DFSInotifyEventInputStream watched;
 
-  /** Connects as the superuser and as each of {@code users}; {@code reserved}: calls may reach the root. */
-  Side(URI uri, Configuration conf, List<String> users, boolean reserved) throws Exception {
+  /**
+   * Connects as the superuser and as each of {@code users}; {@code reserved}: calls may reach the root; {@code restart}
+   * is what a call to restart does.
+   */
+  Side(URI uri, Configuration conf, List<String> users, boolean reserved, Call.Act restart) throws Exception {
     this.reserved = reserved;
+    this.restart = restart;
     open(uri, conf, "superuser", UserGroupInformation.getCurrentUser());
     for (String user : users) {
       open(uri, conf, user, UserGroupInformation.createRemoteUser(user));
@@ -73,6 +78,25 @@ final class Side implements AutoCloseable {
 
   ClientProtocol superuser() {
     return names.get("superuser");
+  }
+
+  /** Restarts the file system, and has each user find the way to it again: their connections are of no use then. */
+  private void restart() throws Exception {
+    restart.run();
+    for (String user : names.keySet()) {
+      while (!answers(names.get(user)) || !answers(files.get(user).getClient().getNamenode())) {
+        Thread.sleep(20);
+      }
+    }
+  }
+
+  private static boolean answers(ClientProtocol name) {
+    try {
+      name.getServerDefaults();
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   /** Makes an empty folder the place of the calls to come. */
@@ -213,7 +237,7 @@ final class Side implements AutoCloseable {
 
   /** What {@code call} is answered here: its result, or the class and message of its exception. */
   String answer(Call call) {
-    Door door = new Door(names.get(call.user()), files.get(call.user()), root, pool, ids, this::inode);
+    Door door = new Door(names.get(call.user()), files.get(call.user()), root, pool, ids, this::inode, this::restart);
     String answer;
     try {
       answer = call.body().on(door);
