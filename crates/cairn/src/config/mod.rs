@@ -1,6 +1,7 @@
 //! Settings of the roles from Hadoop's keys ([`namenode`], [`datanode`], [`client`]).
 
 pub mod datanode;
+mod memory;
 pub mod namenode;
 
 pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml};

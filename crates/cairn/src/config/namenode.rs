@@ -1,6 +1,6 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::Configuration;
+use super::{Configuration, memory};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
@@ -100,10 +100,16 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let mut bytes = c.rpc_max_request_len as u64;
     conf.bytes("ipc.maximum.data.length", &mut bytes)?;
     c.rpc_max_request_len = usize::try_from(bytes)?;
-    let mut cache = c.store_cache_len as u64;
+    let mut cache = store_cache_len(memory::available());
     conf.bytes("cairn.namenode.store.cache", &mut cache)?;
     c.store_cache_len = usize::try_from(cache)?;
     Ok(())
+}
+
+/// The default: a sixteenth of the memory, so that large namespaces have room on large machines, and small machines
+/// have room for others.
+fn store_cache_len(memory: u64) -> u64 {
+    (memory / 16).clamp(256 << 20, 1 << 30)
 }
 
 /// The paths as the NameNode knows them, sorted; what is no absolute path or reserved is left out.
@@ -281,6 +287,16 @@ fn racks(conf: &Configuration) -> Result<RackSource> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cache_follows_the_memory_within_bounds() {
+        for (gib, mib) in [(0, 256), (2, 256), (8, 512), (12, 768), (16, 1024), (512, 1024)] {
+            assert_eq!(store_cache_len(gib << 30), mib << 20);
+        }
+        let mut conf = Configuration::default();
+        conf.set("cairn.namenode.store.cache", "64m");
+        assert_eq!(read(&conf).unwrap().store_cache_len, 64 << 20);
+    }
 
     #[test]
     fn keys_reach_their_settings() {
