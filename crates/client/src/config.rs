@@ -81,7 +81,7 @@ pub struct ClientConfig {
     pub hedged_reads: usize,
     /// Data bytes that a striped stream may hold in its buffers, at least two stripes.
     pub stream_buffer_len: usize,
-    /// Connections to DataNodes kept for the next read. `dfs.client.socketcache.capacity`, 16 in Hadoop: a
+    /// Connections to DataNodes kept for the next read or block. `dfs.client.socketcache.capacity`, 16 in Hadoop: a
     /// striped read has one for each unit.
     pub idle_connections: usize,
     /// How long they are kept. `dfs.client.socketcache.expiryMsec`.

@@ -11,7 +11,7 @@
 mod connection;
 mod recovery;
 
-use crate::datanode::write_block::{Stage, Target, WriteOp, open_write, targets};
+use crate::datanode::write_block::{Stage, Target, WriteOp, keep, open_write, targets};
 use crate::error::{ClientError, Result};
 use crate::packet::Packet;
 use crate::protocol::convert::{Located, Token};
@@ -162,7 +162,13 @@ impl Pipeline {
         let len = block.sent_len;
         self.send(Packet::empty(), len, false, true).await?;
         self.drain().await?;
-        self.previous = self.block.take().map(|block| Block { len, ..block.block });
+        let Some(block) = self.block.take() else { return Ok(()) };
+        if let Some(connection) = block.connection
+            && let Some(stream) = connection.finish().await
+        {
+            keep(&self.file.fs.inner, &block.targets[0].addr, stream);
+        }
+        self.previous = Some(Block { len, ..block.block });
         Ok(())
     }
 
@@ -334,7 +340,7 @@ impl OpenBlock {
             is_lazy: file.status.storage_policy == LAZY_PERSIST,
             checksums: file.checksums,
         };
-        let stream = open_write(file.fs.config(), &op).await?;
+        let stream = open_write(&file.fs.inner, &op).await?;
         self.connection = Some(Connection::new(stream, self.targets[0].addr.clone()));
         Ok(())
     }

@@ -7,13 +7,13 @@
 
 use crate::config::ClientConfig;
 use crate::datanode::failure;
-use crate::datanode::write_block::{Stage, Target, WriteOp, open_write};
+use crate::datanode::write_block::{Stage, Target, WriteOp, keep, open_write};
 use crate::error::{ClientError, Result};
 use crate::packet::{Checksums, Packet};
 use crate::protocol::convert::Token;
 use crate::types::Block;
 use crate::write_stalls::Progress;
-use cairn_net::transfer_stream::{TransferReader, TransferWriter};
+use cairn_net::transfer_stream::{TransferReader, TransferStream, TransferWriter};
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::PipelineAckProto;
 use cairn_wire::transfer::{HEARTBEAT_SEQNO, PacketHeader, ack_is_success};
@@ -22,7 +22,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// What a unit is and how to reach its DataNode.
 pub(crate) struct UnitSetup {
@@ -164,10 +164,15 @@ struct Task {
 struct Connection {
     writer: TransferWriter,
     due: Due,
-    acks: AbortHandle,
-    in_use: Arc<AtomicBool>,
+    acks: AckTask,
     /// The last packet was sent: the DataNode takes what follows for another operation.
     ended: bool,
+}
+
+/// The task that receives acknowledgements, which ends with this or, giving the reader back, with the last of them.
+struct AckTask {
+    task: JoinHandle<Option<TransferReader>>,
+    in_use: Arc<AtomicBool>,
 }
 
 /// Packets sent and not acknowledged.
@@ -186,7 +191,7 @@ impl Task {
         let heartbeat = self.config().socket_timeout / 2;
         loop {
             let done = match tokio::time::timeout(heartbeat, queue.recv()).await {
-                Ok(None) => return,
+                Ok(None) => return self.finish().await,
                 Ok(Some(command)) => self.handle(command).await,
                 Err(_) => self.send_heartbeat().await,
             };
@@ -194,6 +199,22 @@ impl Task {
                 report_failure(&self.report, &self.setup.block, &error);
                 return;
             }
+        }
+    }
+
+    /// Keeps the connection if the block was written to its end.
+    async fn finish(mut self) {
+        let all = self.seqno as u64;
+        let Some(connection) = self.connection.take().filter(|connection| connection.ended) else {
+            return;
+        };
+        let mut acks = connection.acks;
+        // Who gives a block up does not wait for it.
+        if self.report.borrow().acked == all
+            && let Ok(Some(reader)) = (&mut acks.task).await
+        {
+            let stream = TransferStream { reader, writer: connection.writer };
+            keep(&self.setup.config, &self.setup.target.addr, stream);
         }
     }
 
@@ -237,7 +258,7 @@ impl Task {
             is_lazy: false,
             checksums: setup.checksums,
         };
-        let stream = open_write(self.config(), &op).await?;
+        let stream = open_write(&setup.config, &op).await?;
         let (reader, writer) = stream.split();
         let due = Due::default();
         let in_use = Arc::new(AtomicBool::new(true));
@@ -249,8 +270,8 @@ impl Task {
             block: setup.block.clone(),
             target: setup.target.clone(),
         };
-        let acks = tokio::spawn(acks.run()).abort_handle();
-        self.connection = Some(Connection { writer, due, acks, in_use, ended: false });
+        let acks = AckTask { task: tokio::spawn(acks.run()), in_use };
+        self.connection = Some(Connection { writer, due, acks, ended: false });
         Ok(())
     }
 
@@ -289,10 +310,10 @@ impl Task {
     }
 }
 
-impl Drop for Connection {
+impl Drop for AckTask {
     fn drop(&mut self) {
         self.in_use.store(false, Ordering::Release);
-        self.acks.abort();
+        self.task.abort();
     }
 }
 
@@ -323,11 +344,15 @@ struct Acks {
 }
 
 impl Acks {
-    async fn run(mut self) {
-        if let Err(error) = self.receive().await
-            && self.in_use.load(Ordering::Acquire)
-        {
-            report_failure(&self.report, &self.block, &error);
+    async fn run(mut self) -> Option<TransferReader> {
+        match self.receive().await {
+            Ok(()) => Some(self.reader),
+            Err(error) => {
+                if self.in_use.load(Ordering::Acquire) {
+                    report_failure(&self.report, &self.block, &error);
+                }
+                None
+            }
         }
     }
 

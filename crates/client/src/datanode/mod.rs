@@ -43,7 +43,7 @@ pub(crate) async fn connect(
     let found = tokio::net::lookup_host((addr.ip.as_str(), addr.xfer_port)).await;
     let socket = found.map_err(failed)?.next();
     let socket = socket.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-    let read_timeout = config.socket_timeout + PER_NODE * nodes as u32;
+    let read_timeout = read_timeout(config, nodes);
     let options = TransferOptions {
         connect_timeout: config.socket_timeout,
         read_timeout,
@@ -51,6 +51,11 @@ pub(crate) async fn connect(
         ..TransferOptions::default()
     };
     TransferStream::connect(socket, &options).await.map_err(|error| failure(addr, error))
+}
+
+/// How long to wait for a word of the first of so many DataNodes.
+fn read_timeout(config: &ClientConfig, nodes: usize) -> Duration {
+    config.socket_timeout + PER_NODE * nodes as u32
 }
 
 /// A failure of the connection to a DataNode.

@@ -1,4 +1,4 @@
-//! Connections to DataNodes that wait for the next read.
+//! Connections to DataNodes that wait for the next read, or for a new block.
 //!
 //! Source: Hadoop 3.5.0 `PeerCache`.
 

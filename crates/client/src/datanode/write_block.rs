@@ -2,9 +2,10 @@
 //!
 //! Source: Hadoop 3.5.0 `DataStreamer#createBlockOutputStream`, `Sender#writeBlock`.
 
-use super::{connect, failure, response};
+use super::{connect, failure, read_timeout, response};
 use crate::config::ClientConfig;
-use crate::error::Result;
+use crate::error::{ClientError, Result};
+use crate::fs::Inner;
 use crate::packet::Checksums;
 use crate::protocol::convert::{self, Located, Token};
 use crate::types::{Block, DataNodeAddr};
@@ -12,6 +13,7 @@ use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
+use std::io::ErrorKind;
 
 pub(crate) use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
 
@@ -56,12 +58,55 @@ pub(crate) struct WriteOp<'a> {
     pub is_lazy: bool,
 }
 
-/// Opens a write; the pipeline is ready for packets.
-pub(crate) async fn open_write(config: &ClientConfig, op: &WriteOp<'_>) -> Result<TransferStream> {
+/// Opens a write; the pipeline is ready for packets. A new block may begin over a kept connection.
+pub(crate) async fn open_write(fs: &Inner, op: &WriteOp<'_>) -> Result<TransferStream> {
+    let first = &op.targets[0];
+    let request = request(op);
+    let kept = || fs.connections.take(&first.addr.xfer_addr());
+    while op.stage == Stage::PipelineSetupCreate
+        && let Some(mut stream) = kept()
+    {
+        let patience = read_timeout(&fs.config, op.targets.len());
+        stream.reader.set_timeout(patience);
+        stream.writer.set_timeout(patience);
+        match begin(&mut stream, &first.addr, &request).await {
+            Err(error) if was_closed(&error) => {}
+            done => return done.map(|()| stream),
+        }
+    }
+    let mut stream = connect(&fs.config, &first.addr, op.targets.len()).await?;
+    begin(&mut stream, &first.addr, &request).await?;
+    Ok(stream)
+}
+
+/// Keeps a connection over which a block was written to its end. Hadoop's DataNodes close it, Cairn's do not.
+pub(crate) fn keep(fs: &Inner, addr: &DataNodeAddr, mut stream: TransferStream) {
+    stream.release_memory();
+    fs.connections.put(addr.xfer_addr(), stream);
+}
+
+/// Whether the DataNode has closed the connection, before it has seen what was asked over it.
+fn was_closed(error: &ClientError) -> bool {
+    let ClientError::DataNode { source, .. } = error else { return false };
+    use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(source.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+async fn begin(
+    stream: &mut TransferStream,
+    addr: &DataNodeAddr,
+    request: &OpWriteBlockProto,
+) -> Result<()> {
+    let sent = stream.writer.send_op(Op::WriteBlock, request).await;
+    sent.map_err(|error| failure(addr, error))?;
+    response(stream, addr).await.map(|_| ())
+}
+
+fn request(op: &WriteOp<'_>) -> OpWriteBlockProto {
     let first = &op.targets[0];
     let rest = &op.targets[1..];
     let block = Block { len: op.block_size, ..op.block.clone() };
-    let request = OpWriteBlockProto {
+    OpWriteBlockProto {
         header: header(&block, op.token, op.client_name),
         targets: rest.iter().map(|target| target.info.clone()).collect(),
         source: None,
@@ -82,12 +127,7 @@ pub(crate) async fn open_write(config: &ClientConfig, op: &WriteOp<'_>) -> Resul
         target_pinnings: vec![false; rest.len()],
         storage_id: Some(first.storage_id.clone()),
         target_storage_ids: rest.iter().map(|target| target.storage_id.clone()).collect(),
-    };
-    let mut stream = connect(config, &first.addr, op.targets.len()).await?;
-    let sent = stream.writer.send_op(Op::WriteBlock, &request).await;
-    sent.map_err(|error| failure(&first.addr, error))?;
-    response(&mut stream, &first.addr).await?;
-    Ok(stream)
+    }
 }
 
 /// Has `source` copy its replica to `target`, and waits until it is there.
@@ -120,5 +160,81 @@ fn header(block: &Block, token: &Token, client_name: &str) -> ClientOperationHea
             trace_info: None,
         },
         client_name: client_name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileSystem;
+    use cairn_codec::crc::ChecksumKind;
+    use cairn_net::transfer_stream::TransferOptions;
+    use cairn_stripe::BlockId;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::net::TcpListener;
+
+    /// A DataNode that agrees to `writes` on each connection, and then closes it; with the number of connections.
+    async fn agreeable(writes: usize) -> (DataNodeAddr, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let xfer_port = listener.local_addr().unwrap().port().into();
+        let id = DatanodeIDProto { ip_addr: "127.0.0.1".into(), xfer_port, ..Default::default() };
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = count.clone();
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let stream = TransferStream::from_tcp(socket, &TransferOptions::default()).unwrap();
+                tokio::spawn(agree(stream, writes));
+            }
+        });
+        (convert::addr(&id), count)
+    }
+
+    async fn agree(mut stream: TransferStream, writes: usize) {
+        for _ in 0..writes {
+            let Some((Op::WriteBlock, _)) = stream.reader.read_op().await.unwrap() else { return };
+            let answer =
+                BlockOpResponseProto { status: Status::Success as i32, ..Default::default() };
+            stream.writer.send_message(&answer).await.unwrap();
+        }
+    }
+
+    async fn write(fs: &Inner, addr: &DataNodeAddr) -> TransferStream {
+        let target = Target {
+            info: DatanodeInfoProto::default(),
+            addr: addr.clone(),
+            storage_id: String::new(),
+            storage_type: 1,
+        };
+        let (pool, id) = ("BP-1".to_string(), BlockId(1 << 30));
+        let block = Block { pool, id, stamp: GenerationStamp(1001), len: 0 };
+        let op = WriteOp {
+            block: &block,
+            token: &Token::default(),
+            client_name: "client",
+            targets: std::slice::from_ref(&target),
+            stage: Stage::PipelineSetupCreate,
+            acked: 0,
+            sent: 0,
+            new_stamp: block.stamp,
+            block_size: 1 << 20,
+            checksums: Checksums { kind: ChecksumKind::Crc32c, chunk_len: 512 },
+            is_lazy: false,
+        };
+        open_write(fs, &op).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_takes_one_block_after_another_until_it_is_closed() {
+        let fs = FileSystem::new(ClientConfig::default()).unwrap();
+        for (writes, connections) in [(10, 1), (1, 4), (2, 2)] {
+            let (addr, count) = agreeable(writes).await;
+            for _ in 0..4 {
+                let stream = write(&fs.inner, &addr).await;
+                keep(&fs.inner, &addr, stream);
+            }
+            assert_eq!(count.load(Ordering::Relaxed), connections, "{writes} on each");
+        }
     }
 }

@@ -7,8 +7,13 @@ use crate::types::DataNodeAddr;
 use cairn_net::transfer_stream::{TransferReader, TransferStream, TransferWriter};
 use cairn_wire::proto::hdfs::{PipelineAckProto, Status};
 use cairn_wire::transfer::{HEARTBEAT_SEQNO, PacketHeader, ack_flags, ack_is_success};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
+
+/// No packet has this number.
+const NOT_SENT: i64 = i64::MIN;
 
 /// What the pipeline answered.
 pub(super) enum AckEvent {
@@ -23,7 +28,18 @@ pub(super) struct Connection {
     writer: TransferWriter,
     addr: DataNodeAddr,
     events: mpsc::UnboundedReceiver<AckEvent>,
-    acks: AbortHandle,
+    /// The number of the packet that ends the block, once it is sent.
+    last: Arc<AtomicI64>,
+    acks: AckTask,
+}
+
+/// Receives acknowledgements until this is dropped; gives the reader back with that of the last packet.
+struct AckTask(JoinHandle<Option<TransferReader>>);
+
+impl Drop for AckTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Connection {
@@ -31,11 +47,15 @@ impl Connection {
         let (reader, writer) = stream.split();
         // Not more acknowledgements can come than packets are in flight.
         let (report, events) = mpsc::unbounded_channel();
-        let acks = tokio::spawn(receive(reader, addr.clone(), report)).abort_handle();
-        Connection { writer, addr, events, acks }
+        let last = Arc::new(AtomicI64::new(NOT_SENT));
+        let acks = AckTask(tokio::spawn(receive(reader, addr.clone(), report, last.clone())));
+        Connection { writer, addr, events, last, acks }
     }
 
     pub(super) async fn send(&mut self, header: &PacketHeader, packet: &Packet) -> Result<()> {
+        if header.last_packet {
+            self.last.store(header.seqno, Ordering::Release);
+        }
         let sent = self.writer.send_packet(header, &packet.checksums, &packet.data);
         // A failed pipeline may stop taking data: its word must not wait for the write to time out.
         let failed = async {
@@ -55,15 +75,18 @@ impl Connection {
         self.events.recv().await.unwrap_or_else(gone)
     }
 
+    /// What can be used for another operation; nothing before the last packet is acknowledged.
+    pub(super) async fn finish(mut self) -> Option<TransferStream> {
+        if self.last.load(Ordering::Acquire) == NOT_SENT {
+            return None;
+        }
+        let reader = (&mut self.acks.0).await.ok()??;
+        Some(TransferStream { reader, writer: self.writer })
+    }
+
     /// An acknowledgement that is already there.
     pub(super) fn try_ack(&mut self) -> Option<AckEvent> {
         self.events.try_recv().ok()
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.acks.abort();
     }
 }
 
@@ -71,7 +94,8 @@ async fn receive(
     mut reader: TransferReader,
     addr: DataNodeAddr,
     report: mpsc::UnboundedSender<AckEvent>,
-) {
+    last: Arc<AtomicI64>,
+) -> Option<TransferReader> {
     loop {
         let ack: Result<PipelineAckProto, _> = reader.read_message("PipelineAckProto").await;
         let event = match ack {
@@ -80,9 +104,15 @@ async fn receive(
             Ok(ack) => bad_node(&ack),
             Err(error) => AckEvent::Bad { index: 0, reason: failure(&addr, error).to_string() },
         };
-        let last = matches!(event, AckEvent::Bad { .. });
-        if report.send(event).is_err() || last {
-            return;
+        let (is_last, is_bad) = match event {
+            AckEvent::Ack(seqno) => (seqno == last.load(Ordering::Acquire), false),
+            AckEvent::Bad { .. } => (false, true),
+        };
+        if report.send(event).is_err() || is_bad {
+            return None;
+        }
+        if is_last {
+            return Some(reader);
         }
     }
 }

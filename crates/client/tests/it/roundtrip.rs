@@ -1,8 +1,10 @@
 //! What is written comes back: every policy, lengths around every boundary.
 
 use crate::cluster::*;
-use cairn_client::{ChecksumMode, CreateOptions};
+use cairn_client::{ChecksumMode, ClientConfig, CreateOptions, DataNodeFilter};
+use cairn_datanode::DataNodeConfig;
 use cairn_stripe::Policy;
+use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_policy_at_every_boundary() {
@@ -22,6 +24,35 @@ async fn every_policy_at_every_boundary() {
             assert_same(&get(fs, &path).await.unwrap(), &data, &path);
             ranges(&cluster, &path, &data).await;
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn small_files_one_after_the_other_take_one_connection_to_a_datanode() {
+    let (often, long) = (Duration::from_millis(50), Duration::from_secs(60));
+    let tune = |_: &mut _, node: &mut DataNodeConfig| {
+        (node.heartbeat_interval, node.keepalive) = (often, long);
+    };
+    let keep = |client: &mut ClientConfig| client.idle_connection_expiry = long;
+    let cluster = Cluster::start_tuned(5, tune, keep).await;
+    let fs = &cluster.fs;
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let plain = CreateOptions { create_parents: true, ..CreateOptions::default() };
+    for i in 0..10 {
+        let (data, striped) = (bytes(i, 10_000), striped("RS-3-2-1024k", 2 << 20));
+        put(fs, &format!("/ec/{i}"), &data, &striped).await.unwrap();
+        put(fs, &format!("/3x/{i}"), &data, &plain).await.unwrap();
+    }
+    // Those between DataNodes are closed.
+    let start = Instant::now();
+    loop {
+        let nodes = fs.datanodes(DataNodeFilter::Live).await.unwrap();
+        let open: Vec<u32> = nodes.iter().map(|node| node.xceiver_count).collect();
+        if open.iter().sum::<u32>() >= 3 && open.iter().all(|count| *count <= 1) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "connections that are open: {open:?}");
+        tokio::time::sleep(often).await;
     }
 }
 
