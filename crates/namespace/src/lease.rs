@@ -63,7 +63,8 @@ fn number_bytes(value: u64) -> Vec<u8> {
     out.into_bytes()
 }
 
-fn renewed_all(store: &dyn StoreRead) -> Result<u64> {
+/// When every lease was renewed last: as the NameNode that serves began to.
+pub(crate) fn renewed_all(store: &dyn StoreRead) -> Result<u64> {
     Ok(store.get(Table::Meta, RENEWED_ALL)?.map(|bytes| number(&bytes)).transpose()?.unwrap_or(0))
 }
 

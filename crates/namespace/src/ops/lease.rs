@@ -173,10 +173,12 @@ fn release(
         return Ok(closed(removed));
     }
     give_to(cx, &mut inode, new_holder)?;
-    let is_due = last
-        .recovery()
-        .is_none_or(|(_, started_ms)| cx.now_ms.saturating_sub(started_ms) >= RECOVERY_TIMEOUT_MS);
-    if !is_due {
+    // The order of a NameNode that has ended went with its memory.
+    let serves_since = lease::renewed_all(cx.store)?;
+    let is_under_way = |(_, started_ms): (_, u64)| {
+        started_ms >= serves_since && cx.now_ms.saturating_sub(started_ms) < RECOVERY_TIMEOUT_MS
+    };
+    if last.recovery().is_some_and(is_under_way) {
         return Ok(Outcome::Recovery { closed: false, work: None, removed: Vec::new() });
     }
     let recovery_gs = counter::next_stamp(cx.store)?;

@@ -124,6 +124,24 @@ fn recovery_is_ordered_again_when_it_takes_too_long() {
 }
 
 #[test]
+fn recovery_is_ordered_again_by_a_namenode_that_has_started_since() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    fs.add_block("/f", None);
+    let Outcome::Recovery { work: Some(first), .. } = fs.ok(recover("/f", LOCATED)) else {
+        panic!()
+    };
+    fs.now_ms += 1;
+    fs.ok(RenewAllLeases {});
+    let Outcome::Recovery { work: Some(second), .. } = fs.ok(recover("/f", LOCATED)) else {
+        panic!()
+    };
+    assert!(second.recovery_gs > first.recovery_gs);
+    let again = fs.ok(recover("/f", LOCATED));
+    assert_eq!(again, Outcome::Recovery { closed: false, work: None, removed: vec![] });
+}
+
+#[test]
 fn files_without_bytes_are_closed_at_once() {
     let mut fs = Fs::new();
     fs.create("/empty");

@@ -13,7 +13,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
@@ -55,6 +57,7 @@ final class RestartTests {
       RestartTests t = new RestartTests(roles, hosts);
       x.runner().test("restart/kill -9 of the NameNode in the middle of a decommission", t::decommission);
       x.runner().test("restart/kill -9 of the NameNode in the middle of a repair", t::repair);
+      x.runner().test("restart/kill -9 of the NameNode that has ordered a lease's recovery", t::recovery);
     }
   }
 
@@ -105,6 +108,36 @@ final class RestartTests {
     restart(NODES - 1);
     await("all are whole again", () -> lacking(dead) == 0);
     readAll();
+    roles.startDataNode(dead);
+    await("all serve", () -> roles.live() == NODES);
+  }
+
+  /** The order goes to a DataNode that has died, and is not known to the next NameNode. */
+  private void recovery() throws Exception {
+    Path path = new Path("/copied/open");
+    Configuration conf = roles.conf();
+    conf.set("dfs.client.block.write.replace-datanode-on-failure.policy", "NEVER");
+    FileSystem writer = FileSystem.newInstance(roles.fs().getUri(), conf);
+    FSDataOutputStream out = writer.create(path);
+    out.write(new byte[MIB]);
+    out.hflush();
+    LocatedBlock open =
+        roles.fs().getClient().getLocatedBlocks(path.toString(), 0, 1).getLastLocatedBlock();
+    List<Integer> places = Arrays.stream(open.getLocations()).map(roles::indexOf).toList();
+    for (int place : places) {
+      roles.killDataNode(place);
+    }
+    check(!roles.fs().recoverLease(path), "nobody is there to recover the block");
+    for (int place : places) {
+      roles.startDataNode(place);
+    }
+    restart(NODES);
+    long begin = System.nanoTime();
+    await("the file is closed", () -> roles.fs().recoverLease(path));
+    long seconds = (System.nanoTime() - begin) / 1_000_000_000;
+    // An order that is under way is repeated after 90 s.
+    check(seconds < 60, "recovered after " + seconds + " s");
+    equal((long) MIB, roles.fs().getFileStatus(path).getLen(), "length");
   }
 
   private void restart(int live) throws Exception {
