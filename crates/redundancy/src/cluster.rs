@@ -182,6 +182,7 @@ impl Cluster {
         self.grant_walks();
         let more = self.go_on(lookup);
         self.mend(lookup, now, dice);
+        self.pass_recoveries_on(lookup, now);
         self.look_for_scrubs(lookup, now);
         Tick { died, left_safe_mode, admin, more }
     }

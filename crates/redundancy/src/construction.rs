@@ -326,6 +326,33 @@ impl Cluster {
         true
     }
 
+    /// Gives orders to recover blocks to other DataNodes where those that have them did not come for two heartbeats:
+    /// one that has just died was heard of as late as any, and Hadoop's clients wait for it.
+    pub(crate) fn pass_recoveries_on(&mut self, lookup: &dyn crate::BlockLookup, now: Now) {
+        let patience = 2 * self.config.heartbeat_interval;
+        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        for (id, new_gs) in self.mending.recoveries_not_told() {
+            let Some(construction) = self.constructions.get(&id) else { continue };
+            let last = construction.last_primary;
+            let is_late =
+                |attempt: Attempt| now.mono_ms.saturating_sub(attempt.since_ms) >= patience;
+            if !construction.recovery.is_some_and(is_late) {
+                continue;
+            }
+            let Some(facts) = lookup.block(id) else { continue };
+            let places = self.recovery_places(id, &facts, now);
+            let next = self.choose_primary(&places, last);
+            if next.is_none() || next == last {
+                continue;
+            }
+            self.mending.take_recovery_back(id);
+            if let Some(construction) = self.constructions.get_mut(&id) {
+                construction.recovery = None;
+            }
+            self.start_block_recovery(id, &facts, new_gs, now);
+        }
+    }
+
     /// Live places that may hold something of the block: expected ones, then reported ones. Stale
     /// nodes are left out if enough others are there: one more than a replicated block needs, all
     /// that a group may need.

@@ -13,7 +13,7 @@ use crate::node::NodeHandle;
 use crate::record::DisprovedCrc;
 use crate::stats::ClusterStats;
 use crate::storage::StorageHandle;
-use cairn_stripe::{BlockId, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use deletions::Deletions;
 use orders::Orders;
 use pending::{Pending, Task};
@@ -226,13 +226,26 @@ impl Mending {
         self.invalid.forget(storage);
     }
 
+    /// Blocks whose recovery no node was told of yet, with the stamp of the attempt.
+    pub(crate) fn recoveries_not_told(&self) -> Vec<(BlockId, GenerationStamp)> {
+        let waiting = self.outboxes.values().flat_map(|outbox| &outbox.recoveries);
+        waiting.map(|recovery| (recovery.block.id, recovery.new_gs)).collect()
+    }
+
+    /// Takes the order to recover a block back that no node was told of yet.
+    pub(crate) fn take_recovery_back(&mut self, id: BlockId) {
+        for outbox in self.outboxes.values_mut() {
+            outbox.recoveries.retain(|recovery| recovery.block.id != id);
+        }
+    }
+
     /// Takes back work on a block that no node was told of yet.
     fn drop_work_on(&mut self, id: BlockId) {
         for outbox in self.outboxes.values_mut() {
             outbox.transfers.retain(|waiting| waiting.work.block.id.group() != id);
             outbox.reconstructions.retain(|waiting| waiting.work.group.id != id);
-            outbox.recoveries.retain(|recovery| recovery.block.id != id);
         }
+        self.take_recovery_back(id);
     }
 }
 

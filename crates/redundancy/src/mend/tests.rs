@@ -495,6 +495,39 @@ fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
 }
 
 #[test]
+fn recovery_is_led_by_another_node_when_the_leader_does_not_come_for_its_order() {
+    let mut world = World::new(4, 2);
+    let id = block(1);
+    let facts = replicated(3, 0, BlockState::UnderConstruction);
+    world.blocks.0.insert(id, facts);
+    let targets: Vec<_> = [0, 1, 2].map(|node| Some(world.storage(node))).to_vec();
+    world.cluster.block_allocated(id, facts.gs, &targets);
+    let new_gs = GenerationStamp(1002);
+    // Nobody is known to be dead, and each of them would do.
+    assert!(world.cluster.start_block_recovery(id, &facts, new_gs, world.now));
+    let has_order = |node: &usize| {
+        let outbox = world.cluster.mending.outboxes.get(&world.handle(*node));
+        outbox.is_some_and(|outbox| !outbox.recoveries.is_empty())
+    };
+    let dead = (0..3).find(has_order).unwrap();
+    let orders = |commands: &BTreeMap<usize, Vec<Command>>| -> Vec<(usize, GenerationStamp)> {
+        let mut found = Vec::new();
+        for (node, command) in commands.iter().flat_map(|(n, all)| all.iter().map(|c| (*n, c))) {
+            if let Command::Recover(recoveries) = command {
+                found.extend(recoveries.iter().map(|recovery| (node, recovery.new_gs)));
+            }
+        }
+        found
+    };
+    assert_eq!(orders(&world.run(3000, &[dead])), []);
+    let mut told = orders(&world.run(3000, &[dead]));
+    told.extend(orders(&world.run(3000, &[dead])));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].0 != dead && told[0].1 == new_gs, "{told:?}");
+    assert_eq!(orders(&world.run(3000, &[])), [], "the one that was late has no order any more");
+}
+
+#[test]
 fn a_recovered_block_has_only_the_replicas_that_agree() {
     let mut world = World::new(4, 2);
     let id = block(1);
