@@ -83,9 +83,8 @@ fn log_end(peer: &str, error: &DataNodeError) {
         _ => None,
     };
     match (error, kind) {
-        (DataNodeError::Wire(_) | DataNodeError::Peer(_) | DataNodeError::Place(_), _)
-        | (_, Some(ErrorKind::UnexpectedEof)) => {
-            tracing::warn!(%peer, %error, "data connection closed")
+        (DataNodeError::Wire(_) | DataNodeError::Peer(_) | DataNodeError::Place(_), _) => {
+            tracing::warn!(%peer, %error, "data connection closed");
         }
         (_, Some(ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)) => {
             tracing::debug!(%peer, %error, "data connection closed");
