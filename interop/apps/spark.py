@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "bench"))
-from sides import NODE_HEAP, System, end_in_order, free_port, java, spawn
+from sides import NODE_HEAP, START_TIMEOUT, System, end_in_order, free_port, java, spawn
 
 # The folders of the cluster: three copies, and erasure coded.
 FOLDERS = ("copies", "coded")
@@ -786,7 +786,7 @@ class Cluster(System):
         with urllib.request.urlopen(query, timeout=10) as answer:
             return json.load(answer)["beans"][0]
 
-    def wait(self, seconds=120):
+    def wait(self, seconds=START_TIMEOUT):
         """Waits until all DataNodes live and the start is over."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.has_lost_one():
@@ -829,6 +829,7 @@ def session(work, name, uri, jars, master="local[2,3]", keys=()):
                                          f"-Dderby.system.home={work} -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
                                          "-Djava.net.preferIPv4Stack=true",
         "spark.jars": ",".join(map(str, jars)),
+        "spark.pyspark.python": sys.executable,
         # Little to do for each query but what it asks of the file system.
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
