@@ -166,7 +166,8 @@ impl Pipeline {
         if let Some(connection) = block.connection
             && let Some(stream) = connection.finish().await
         {
-            keep(&self.file.fs.inner, &block.targets[0].addr, stream);
+            let fs = &self.file.fs.inner;
+            keep(&fs.config, &fs.connections, &block.targets[0].addr, stream);
         }
         self.previous = Some(Block { len, ..block.block });
         Ok(())
@@ -340,7 +341,7 @@ impl OpenBlock {
             is_lazy: file.status.storage_policy == LAZY_PERSIST,
             checksums: file.checksums,
         };
-        let stream = open_write(&file.fs.inner, &op).await?;
+        let stream = open_write(file.fs.config(), &file.fs.inner.connections, &op).await?;
         self.connection = Some(Connection::new(stream, self.targets[0].addr.clone()));
         Ok(())
     }

@@ -214,7 +214,7 @@ impl Task {
             && let Ok(Some(reader)) = (&mut acks.task).await
         {
             let stream = TransferStream { reader, writer: connection.writer };
-            keep(&self.setup.config, &self.setup.target.addr, stream);
+            keep(self.config(), &self.setup.config.connections, &self.setup.target.addr, stream);
         }
     }
 
@@ -258,7 +258,7 @@ impl Task {
             is_lazy: false,
             checksums: setup.checksums,
         };
-        let stream = open_write(&setup.config, &op).await?;
+        let stream = open_write(self.config(), &setup.config.connections, &op).await?;
         let (reader, writer) = stream.split();
         let due = Due::default();
         let in_use = Arc::new(AtomicBool::new(true));

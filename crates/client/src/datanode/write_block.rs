@@ -2,10 +2,10 @@
 //!
 //! Source: Hadoop 3.5.0 `DataStreamer#createBlockOutputStream`, `Sender#writeBlock`.
 
+use super::pool::ConnectionPool;
 use super::{connect, failure, read_timeout, response};
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
 use crate::packet::Checksums;
 use crate::protocol::convert::{self, Located, Token};
 use crate::types::{Block, DataNodeAddr};
@@ -58,15 +58,19 @@ pub(crate) struct WriteOp<'a> {
     pub is_lazy: bool,
 }
 
-/// Opens a write; the pipeline is ready for packets. A new block may begin over a kept connection.
-pub(crate) async fn open_write(fs: &Inner, op: &WriteOp<'_>) -> Result<TransferStream> {
+/// Opens a write; the pipeline is ready for packets. A new block may begin over a connection of `pool`.
+pub(crate) async fn open_write(
+    config: &ClientConfig,
+    pool: &ConnectionPool,
+    op: &WriteOp<'_>,
+) -> Result<TransferStream> {
     let first = &op.targets[0];
     let request = request(op);
-    let kept = || fs.connections.take(&first.addr.xfer_addr());
+    let kept = || pool.take(&first.addr.xfer_addr());
     while op.stage == Stage::PipelineSetupCreate
         && let Some(mut stream) = kept()
     {
-        let patience = read_timeout(&fs.config, op.targets.len());
+        let patience = read_timeout(config, op.targets.len());
         stream.reader.set_timeout(patience);
         stream.writer.set_timeout(patience);
         match begin(&mut stream, &first.addr, &request).await {
@@ -74,15 +78,24 @@ pub(crate) async fn open_write(fs: &Inner, op: &WriteOp<'_>) -> Result<TransferS
             done => return done.map(|()| stream),
         }
     }
-    let mut stream = connect(&fs.config, &first.addr, op.targets.len()).await?;
+    let mut stream = connect(config, &first.addr, op.targets.len()).await?;
     begin(&mut stream, &first.addr, &request).await?;
     Ok(stream)
 }
 
 /// Keeps a connection over which a block was written to its end. Hadoop's DataNodes close it, Cairn's do not.
-pub(crate) fn keep(fs: &Inner, addr: &DataNodeAddr, mut stream: TransferStream) {
+pub(crate) fn keep(
+    config: &ClientConfig,
+    pool: &ConnectionPool,
+    addr: &DataNodeAddr,
+    mut stream: TransferStream,
+) {
     stream.release_memory();
-    fs.connections.put(addr.xfer_addr(), stream);
+    // Others do not wait for a whole pipeline.
+    let patience = read_timeout(config, 0);
+    stream.reader.set_timeout(patience);
+    stream.writer.set_timeout(patience);
+    pool.put(addr.xfer_addr(), stream);
 }
 
 /// Whether the DataNode has closed the connection, before it has seen what was asked over it.
@@ -166,7 +179,6 @@ fn header(block: &Block, token: &Token, client_name: &str) -> ClientOperationHea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FileSystem;
     use cairn_codec::crc::ChecksumKind;
     use cairn_net::transfer_stream::TransferOptions;
     use cairn_stripe::BlockId;
@@ -200,15 +212,19 @@ mod tests {
         }
     }
 
-    async fn write(fs: &Inner, addr: &DataNodeAddr) -> TransferStream {
+    async fn write(
+        config: &ClientConfig,
+        pool: &ConnectionPool,
+        addr: &DataNodeAddr,
+    ) -> TransferStream {
         let target = Target {
             info: DatanodeInfoProto::default(),
             addr: addr.clone(),
             storage_id: String::new(),
             storage_type: 1,
         };
-        let (pool, id) = ("BP-1".to_string(), BlockId(1 << 30));
-        let block = Block { pool, id, stamp: GenerationStamp(1001), len: 0 };
+        let (id, stamp) = (BlockId(1 << 30), GenerationStamp(1001));
+        let block = Block { pool: "BP-1".to_string(), id, stamp, len: 0 };
         let op = WriteOp {
             block: &block,
             token: &Token::default(),
@@ -222,17 +238,18 @@ mod tests {
             checksums: Checksums { kind: ChecksumKind::Crc32c, chunk_len: 512 },
             is_lazy: false,
         };
-        open_write(fs, &op).await.unwrap()
+        open_write(config, pool, &op).await.unwrap()
     }
 
     #[tokio::test]
     async fn a_connection_takes_one_block_after_another_until_it_is_closed() {
-        let fs = FileSystem::new(ClientConfig::default()).unwrap();
+        let config = ClientConfig::default();
+        let pool = ConnectionPool::new(16, config.idle_connection_expiry);
         for (writes, connections) in [(10, 1), (1, 4), (2, 2)] {
             let (addr, count) = agreeable(writes).await;
             for _ in 0..4 {
-                let stream = write(&fs.inner, &addr).await;
-                keep(&fs.inner, &addr, stream);
+                let stream = write(&config, &pool, &addr).await;
+                keep(&config, &pool, &addr, stream);
             }
             assert_eq!(count.load(Ordering::Relaxed), connections, "{writes} on each");
         }

@@ -465,14 +465,20 @@ fn copies_of_a_late_pipeline_are_waited_for() {
     assert_eq!(transfers(&world.run(600_000, &[])), []);
 }
 
-#[test]
-fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
+/// Four nodes, of which the first three are given a block to write.
+fn with_open_block() -> (World, BlockId, BlockFacts) {
     let mut world = World::new(4, 2);
     let id = block(1);
     let facts = replicated(3, 0, BlockState::UnderConstruction);
     world.blocks.0.insert(id, facts);
     let targets: Vec<_> = [0, 1, 2].map(|node| Some(world.storage(node))).to_vec();
     world.cluster.block_allocated(id, facts.gs, &targets);
+    (world, id, facts)
+}
+
+#[test]
+fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
+    let (mut world, id, facts) = with_open_block();
     die(&mut world, 0);
     let mut leaders = Vec::new();
     for attempt in 0..2 {
@@ -496,12 +502,7 @@ fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
 
 #[test]
 fn recovery_is_led_by_another_node_when_the_leader_does_not_come_for_its_order() {
-    let mut world = World::new(4, 2);
-    let id = block(1);
-    let facts = replicated(3, 0, BlockState::UnderConstruction);
-    world.blocks.0.insert(id, facts);
-    let targets: Vec<_> = [0, 1, 2].map(|node| Some(world.storage(node))).to_vec();
-    world.cluster.block_allocated(id, facts.gs, &targets);
+    let (mut world, id, facts) = with_open_block();
     let new_gs = GenerationStamp(1002);
     // Nobody is known to be dead, and each of them would do.
     assert!(world.cluster.start_block_recovery(id, &facts, new_gs, world.now));
