@@ -10,7 +10,9 @@ import java.util.concurrent.TimeUnit;
 final class Server implements AutoCloseable {
   /** What the stores open of Java's own for themselves, as their start scripts do. */
   private static final List<String> OPEN =
-      List.of("java.io", "java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "jdk.internal.ref");
+      List.of(
+          "java.io", "java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util", "java.util.concurrent",
+          "java.util.concurrent.atomic", "sun.nio.ch", "jdk.internal.ref");
 
   private final String name;
   private final File log;

@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
@@ -217,31 +216,12 @@ final class Stores implements AutoCloseable {
   }
 
   static void main(String[] args, Group group) throws Exception {
-    Map<String, String> flags = new HashMap<>();
-    for (int i = 0; i < args.length; i++) {
-      boolean valued = i + 1 < args.length && !args[i + 1].startsWith("--");
-      flags.put(args[i], valued ? args[++i] : "");
-    }
-    if (flags.containsKey("--hadoop") == flags.containsKey("--cairn")) {
-      System.err.println("give --cairn BINARY or --hadoop; got " + List.of(args));
-      System.exit(2);
-    }
-    String binary = flags.get("--cairn");
-    Target target = new Target(binary == null ? null : new File(binary).getAbsoluteFile());
+    Suite suite = new Suite(args, "--tests", "cairn-stores");
     // Hadoop's servers are started with the class path of this process, and a store has not all that they need.
     System.setProperty("java.class.path", System.getProperty("stores.hadoop"));
-    Runner runner = new Runner(flags.getOrDefault("--tests", ""));
-    File work = new File(flags.getOrDefault("--work", "/tmp/cairn-stores-" + ProcessHandle.current().pid()));
-    work.mkdirs();
-    System.out.println("target: " + target.label() + ", files in " + work);
-    try (Stores stores = new Stores(target, runner, work.getAbsoluteFile(), flags.containsKey("--full"))) {
+    try (Stores stores = new Stores(suite.target(), suite.runner(), suite.work(), suite.has("--full"))) {
       group.run(stores);
     }
-    boolean good = runner.finish();
-    if (good && !flags.containsKey("--keep")) {
-      FileUtil.fullyDelete(work);
-    }
-    // The stores' clients leave threads behind.
-    System.exit(good ? 0 : 1);
+    suite.end();
   }
 }

@@ -1,11 +1,9 @@
 package cairn.interop;
 
 import java.io.File;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.hadoop.fs.FileUtil;
 
 /**
  * The suite. {@code --cairn BINARY} tests Cairn, {@code --hadoop} tests the suite itself against real Hadoop daemons
@@ -68,36 +66,18 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] args) throws Exception {
-    Map<String, String> flags = new HashMap<>();
-    for (int i = 0; i < args.length; i++) {
-      boolean valued = i + 1 < args.length && !args[i + 1].startsWith("--");
-      flags.put(args[i], valued ? args[++i] : "");
-    }
-    if (flags.containsKey("--hadoop") == flags.containsKey("--cairn")) {
-      System.err.println("give --cairn BINARY or --hadoop; got " + Arrays.toString(args));
-      System.exit(2);
-    }
-    String binary = flags.get("--cairn");
-    Target target = new Target(binary == null ? null : new File(binary).getAbsoluteFile());
-    Runner runner = new Runner(flags.getOrDefault("--only", ""));
-    File work =
-        new File(flags.getOrDefault("--work", "/tmp/cairn-interop-" + ProcessHandle.current().pid()));
-    work.mkdirs();
-    if (work.list() == null || work.list().length > 0) {
-      System.err.println(work + " is not an empty folder");
-      System.exit(2);
-    }
+    Suite suite = new Suite(args, "--only", "cairn-interop");
+    Target target = suite.target();
     Context context =
         new Context(
             target,
-            runner,
-            work.getAbsoluteFile(),
+            suite.runner(),
+            suite.work(),
             new File(System.getProperty("interop.home")),
-            flags.containsKey("--client") ? new File(flags.get("--client")).getAbsoluteFile() : target.cairn,
-            flags.containsKey("--full"),
-            flags.containsKey("--record"));
-    System.out.println("target: " + target.label() + ", files in " + work);
-    String part = flags.getOrDefault("--part", "");
+            suite.has("--client") ? new File(suite.value("--client")).getAbsoluteFile() : target.cairn,
+            suite.has("--full"),
+            suite.has("--record"));
+    String part = suite.value("--part");
     for (int i = 0; i < PARTS.size(); i++) {
       if (part.isEmpty() || part.equals("" + (i + 1))) {
         for (Group group : PARTS.get(i)) {
@@ -105,11 +85,6 @@ public final class Main {
         }
       }
     }
-    boolean good = runner.finish();
-    if (good && !flags.containsKey("--keep")) {
-      FileUtil.fullyDelete(work);
-    }
-    // Hadoop's clients leave threads behind.
-    System.exit(good ? 0 : 1);
+    suite.end();
   }
 }
