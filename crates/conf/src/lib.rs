@@ -5,6 +5,7 @@
 //! property.
 
 pub mod client;
+pub mod kms;
 pub mod value;
 pub mod xml;
 

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
+
 use crate::fsck::salvage::Salvager;
 use crate::host_names;
 
@@ -49,6 +51,48 @@ pub enum HostsFormat {
     Lists,
     /// One JSON file with states, maintenance and upgrade domains (`CombinedHostFileManager`).
     Combined,
+}
+
+/// What encryption zones need.
+#[derive(Clone, Debug)]
+pub struct EncryptionConfig {
+    /// The key servers; none for no zones. Key `hadoop.security.key.provider.path`.
+    pub key_provider: Option<ProviderPath>,
+    /// How patient the NameNode is with them. Keys `hadoop.security.kms.client.*`.
+    pub kms: KmsOptions,
+    /// Keys that are kept ready for new files. Keys `hadoop.security.kms.client.encrypted.key.cache.*`.
+    pub ready: QueueOptions,
+    /// How long after the start such keys are fetched. Key `dfs.namenode.edekcacheloader.initial.delay.ms`.
+    pub warm_up_delay: Duration,
+    /// How long after that failed it is tried again. Key `dfs.namenode.edekcacheloader.interval.ms`.
+    pub warm_up_interval: Duration,
+    /// How often it is tried. Key `dfs.namenode.edekcacheloader.max-retries`.
+    pub warm_up_tries: u32,
+    /// Zones on a page of their list. Key `dfs.namenode.list.encryption.zones.num.responses`.
+    pub listed_zones_max: usize,
+    /// The same of the list of re-encryptions. Key `dfs.namenode.list.reencryption.status.num.responses`.
+    pub listed_reencryptions_max: usize,
+    /// Files whose keys are encrypted anew at a time. Key `dfs.namenode.reencrypt.batch.size`.
+    pub reencryption_batch: usize,
+    /// How often zones are looked for that wait for it. Key `dfs.namenode.reencrypt.sleep.interval`.
+    pub reencryption_interval: Duration,
+}
+
+impl Default for EncryptionConfig {
+    fn default() -> EncryptionConfig {
+        EncryptionConfig {
+            key_provider: None,
+            kms: KmsOptions::default(),
+            ready: QueueOptions::default(),
+            warm_up_delay: Duration::from_secs(3),
+            warm_up_interval: Duration::from_secs(1),
+            warm_up_tries: 10,
+            listed_zones_max: 100,
+            listed_reencryptions_max: 100,
+            reencryption_batch: 1000,
+            reencryption_interval: Duration::from_secs(60),
+        }
+    }
 }
 
 /// The type of checksums that clients are told to use. Key `dfs.checksum.type`.
@@ -303,6 +347,8 @@ pub struct NameNodeConfig {
     pub satisfier_mode: SatisfierMode,
     /// Requests that wait for the satisfier, at most. Key `dfs.storage.policy.satisfier.max.outstanding.paths`.
     pub satisfier_queue_limit: usize,
+    /// Encryption zones.
+    pub encryption: EncryptionConfig,
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
     /// How many of them are kept; 0 for any number. Key `cairn.namenode.retrycache.max-entries`.
@@ -416,6 +462,7 @@ impl Default for NameNodeConfig {
             default_storage_policy: StoragePolicy::HOT,
             satisfier_mode: SatisfierMode::None,
             satisfier_queue_limit: 10_000,
+            encryption: EncryptionConfig::default(),
             retry_cache_expiry: Duration::from_secs(600),
             retry_cache_max: 1 << 20,
             salvager: None,

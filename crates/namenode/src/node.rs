@@ -29,8 +29,10 @@ use crate::config::NameNodeConfig;
 use crate::diff_listings::DiffListings;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
+use crate::key_provider::KeyProvider;
 use crate::lookup::{Ahead, Lookup};
 use crate::protocol::refusal::Refusal;
+use crate::reencryption::Reencryptor;
 use crate::satisfier::Satisfier;
 use crate::store::Snapshot;
 use crate::topology::Topology;
@@ -51,6 +53,10 @@ pub struct NameNode {
     pub caching: Caching,
     /// What storage policies are to be satisfied for.
     pub(crate) satisfier: Satisfier,
+    /// Where keys of encryption zones are.
+    pub(crate) keys: Option<KeyProvider>,
+    /// What encrypts them anew.
+    pub(crate) reencryptor: Reencryptor,
     /// Racks and the lists of DataNodes that may serve.
     pub topology: Topology,
     /// Users' groups.

@@ -26,10 +26,12 @@ use crate::caching::{self, Caching};
 use crate::config::{self, NameNodeConfig};
 use crate::diff_listings::DiffListings;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
+use crate::key_provider::{self, KeyProvider};
 use crate::lazy_files;
 use crate::node::{NameNode, dice, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
+use crate::reencryption::{self, Reencryptor};
 use crate::resources;
 use crate::satisfier::{self, Satisfier};
 use crate::topology::{Topology, TopologyError};
@@ -158,6 +160,12 @@ impl NameNode {
             proxy_users: Mutex::new(proxy_users),
             caching: Caching::default(),
             satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
+            keys: config
+                .encryption
+                .key_provider
+                .clone()
+                .map(|path| KeyProvider::new(path, &superuser, &config.encryption)),
+            reencryptor: Reencryptor::default(),
             topology,
             superuser,
             rpc_addr,
@@ -223,6 +231,8 @@ impl RunningNameNode {
         spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(caching::watch_directives(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(satisfier::take_up(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(key_provider::warm_up(Arc::clone(&node)))));
+        spawn_loop(Box::new(Box::pin(reencryption::run(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(lazy_files::watch(Arc::clone(&node)))));
         spawn_loop(Box::new(Box::pin(resources::watch(Arc::clone(&node)))));

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_namespace::InodeId;
 use cairn_namespace::command::Caller;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::rename::RenameTo;
@@ -55,13 +56,28 @@ impl NameNode {
     /// was thrown away since.
     pub async fn empty_trash_at(&self, now_ms: u64) -> Result<(), Refusal> {
         self.check_safe_mode(|| "Cannot empty the trash".to_string())?;
-        for home in self.list(HOMES)? {
-            let root = format!("{HOMES}/{}/.Trash", home.inode.name);
+        for root in self.trash_roots()? {
             if let Err(refusal) = self.empty_one(&root, now_ms).await {
                 tracing::warn!(%root, refusal = %refusal.0, "this trash is not emptied");
             }
         }
         Ok(())
+    }
+
+    /// Users' trash: one in each home, and one in each encryption zone, out of which nothing can be moved.
+    ///
+    /// Source: Hadoop 3.5.0 `DistributedFileSystem#getTrashRoots`.
+    fn trash_roots(&self) -> Result<Vec<String>, Refusal> {
+        let homes = self.list(HOMES)?;
+        let mut roots: Vec<String> =
+            homes.iter().map(|home| format!("{HOMES}/{}/.Trash", home.inode.name)).collect();
+        let (zones, _) = self.ns.read(|store| query::zones(store, InodeId::NONE, usize::MAX))?;
+        for zone in zones {
+            let trash = format!("{}/.Trash", zone.path.trim_end_matches('/'));
+            let users = self.list(&trash)?;
+            roots.extend(users.iter().map(|user| format!("{trash}/{}", user.inode.name)));
+        }
+        Ok(roots)
     }
 
     async fn empty_one(&self, root: &str, now_ms: u64) -> Result<(), Refusal> {

@@ -195,4 +195,8 @@ commands! {
     75 RemoveCacheDirective = once: ops::cache_directive::RemoveCacheDirective,
     76 SetTypeQuota: ops::set_quota::SetTypeQuota,
     77 SatisfyStoragePolicy = once: ops::satisfy_storage_policy::SatisfyStoragePolicy,
+    80 CreateEncryptionZone = once: ops::encryption::CreateEncryptionZone,
+    81 CreateEncrypted = once: ops::create::CreateEncrypted,
+    82 ReencryptEncryptionZone = once: ops::encryption::ReencryptEncryptionZone,
+    83 AdvanceReencryption: ops::encryption::AdvanceReencryption,
 }

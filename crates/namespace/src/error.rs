@@ -49,6 +49,8 @@ exceptions! {
     NotReplicatedYet = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
     /// An extended attribute that is not there, or not to be seen.
     XAttrNotFound = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException",
+    /// A file is to be made in an encryption zone, and the call has no key of that zone for it.
+    RetryStartFile = "org.apache.hadoop.hdfs.server.namenode.RetryStartFileException",
     /// A path that no file can have.
     InvalidPath = "org.apache.hadoop.fs.InvalidPathException",
     /// A directory with children where an empty one is needed.

@@ -6,15 +6,18 @@
 use crate::acl::{self, AclEntry};
 use crate::apply::Outcome;
 use crate::command::{Command, Entry};
+use crate::encryption;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::acl::AclChange;
+use crate::ops::create::CreateEncrypted;
 use crate::ops::satisfy_storage_policy;
 use crate::ops::xattr::{XAttrName, XAttrSpace};
 use crate::path;
 use crate::policy_admin::{self, REPLICATION_NAME};
 use crate::settings;
 use crate::store::{Changes, Overlay, StoreRead, Table};
+use prost::Message;
 
 /// One thing that has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,11 +155,17 @@ impl Told<'_> {
         let one = |event| Ok(vec![event]);
         let metadata = |path: String, change| Ok(vec![Event::Metadata { path, change }]);
         match (&self.entry.command, outcome) {
-            (Command::Create(command), Outcome::Created { status, .. }) => {
+            (Command::Create(command), Outcome::Created { status, .. })
+            | (
+                Command::CreateEncrypted(CreateEncrypted { create: command, .. }),
+                Outcome::Created { status, .. },
+            ) => {
                 let path = self.path_now(status.inode.id)?;
                 let inode = Box::new(Inode::clone(&status.inode));
                 one(Event::Create { path, inode, overwrite: command.overwrite })
             }
+            (Command::CreateEncryptionZone(command), _) => self.zone_changed(&command.path),
+            (Command::ReencryptEncryptionZone(command), _) => self.zone_changed(&command.path),
             (Command::Append(command), Outcome::Appended { .. }) => {
                 let path = self.real(&command.path)?;
                 one(Event::Append { path, new_block: command.new_block })
@@ -234,6 +243,15 @@ impl Told<'_> {
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    fn zone_changed(&self, path: &str) -> Result<Vec<Event>> {
+        let at = path::follow(self.after, path)?;
+        let Some(root) = at.target() else { return Ok(Vec::new()) };
+        let value = Some(encryption::zone(self.after, root.id)?.encode_to_vec());
+        let name = encryption::zone_attribute();
+        let change = MetadataChange::XAttr { name, value, removed: false };
+        Ok(vec![Event::Metadata { path: at.path, change }])
     }
 
     /// The directories that were made, those above before those below.

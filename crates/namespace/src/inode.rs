@@ -97,6 +97,8 @@ pub struct Directory {
     pub policy: Option<PolicyId>,
     /// Limits and what is used below.
     pub quota: Option<Quota>,
+    /// Whether it is the root of an encryption zone; [`crate::encryption`] has the details.
+    pub is_zone: bool,
 }
 
 /// Limits of a directory and what counts against them.
@@ -171,10 +173,11 @@ impl Encode for Directory {
     fn encode(&self, out: &mut Encoder) {
         self.children.encode(out);
         self.policy.encode(out);
-        let Some(quota) = &self.quota else { return out.byte(NO_QUOTA) };
+        let zone = if self.is_zone { ZONE } else { 0 };
+        let Some(quota) = &self.quota else { return out.byte(NO_QUOTA | zone) };
         let (max, used) = quota.by_type();
         let has_types = !max.is_empty() || !used.is_empty();
-        out.byte(if has_types { QUOTA_BY_TYPE } else { QUOTA });
+        out.byte(zone | if has_types { QUOTA_BY_TYPE } else { QUOTA });
         (quota.names_max, quota.space_max).encode(out);
         (quota.names, quota.space).encode(out);
         if has_types {
@@ -186,10 +189,11 @@ impl Encode for Directory {
 impl Decode for Directory {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let (children, policy) = (Decode::decode(input)?, Decode::decode(input)?);
-        let tag = input.byte()?;
+        let first = input.byte()?;
+        let (tag, is_zone) = (first & !ZONE, first & ZONE != 0);
         let invalid = |value: u8| DecodeError::Invalid { what: "quota", value: value.into() };
         match tag {
-            NO_QUOTA => return Ok(Directory { children, policy, quota: None }),
+            NO_QUOTA => return Ok(Directory { children, policy, quota: None, is_zone }),
             QUOTA | QUOTA_BY_TYPE => {}
             _ => return Err(invalid(tag)),
         }
@@ -210,7 +214,7 @@ impl Decode for Directory {
                 return Err(invalid(tag));
             }
         }
-        Ok(Directory { children, policy, quota: Some(quota) })
+        Ok(Directory { children, policy, quota: Some(quota), is_zone })
     }
 }
 
@@ -219,6 +223,8 @@ impl Decode for Directory {
 const NO_QUOTA: u8 = 0;
 const QUOTA: u8 = 1;
 const QUOTA_BY_TYPE: u8 = 2;
+/// Beside these: the directory is the root of an encryption zone.
+const ZONE: u8 = 1 << 7;
 
 /// Beside the mode's bits in records: an access control list follows the other fields.
 const HAS_ACL: u16 = 1 << 15;

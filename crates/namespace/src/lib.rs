@@ -13,6 +13,7 @@ pub mod block;
 pub mod cache;
 pub mod command;
 pub mod encoding;
+pub mod encryption;
 pub mod error;
 pub mod events;
 pub mod inode;

@@ -18,6 +18,7 @@ pub(crate) mod counter;
 pub mod create;
 pub mod delete;
 pub mod ec;
+pub mod encryption;
 pub mod fsync;
 pub mod lease;
 pub mod mkdirs;

@@ -39,6 +39,8 @@ pub enum InSnapshot {
 /// A path and the inodes along it, as far as they exist.
 #[derive(Clone, Debug)]
 pub struct Resolved {
+    /// Whether it was given as one below `/.reserved/raw`, by which what is encrypted is seen as it is.
+    pub raw: bool,
     /// Whether it goes through a `.snapshot`. The inode at that name and the one at the snapshot's name are
     /// the snapshottable directory as it was.
     pub snapshot: Option<InSnapshot>,
@@ -82,7 +84,7 @@ impl Resolved {
     pub fn above(&self) -> Resolved {
         let names = self.names[..self.names.len().saturating_sub(1)].to_vec();
         let chain = self.chain[..self.chain.len().min(names.len() + 1)].to_vec();
-        Resolved { snapshot: self.snapshot, path: join(&names), names, chain }
+        Resolved { raw: self.raw, snapshot: self.snapshot, path: join(&names), names, chain }
     }
 
     /// What the path sees of the store: a snapshot, or the store itself.
@@ -265,9 +267,9 @@ fn resolve_for(
             "Pathname too long.  Limit {PATH_LEN_MAX} characters, {PATH_DEPTH_MAX} levels."
         )));
     }
-    let resolved = walk(store, names)?;
-    let is_raw = || purpose != Purpose::Plain && is_raw_names(path);
-    if let Some(command) = change.filter(|_| is_raw()) {
+    let mut resolved = walk(store, names)?;
+    resolved.raw = purpose != Purpose::Plain && is_raw_names(path);
+    if let Some(command) = change.filter(|_| resolved.raw) {
         perm::check_superuser(settings, caller).map_err(|error| {
             let operation = ops::method_of(command);
             NamespaceError::AccessControl(format!("{error} for operation {operation}"))
@@ -297,14 +299,14 @@ pub fn walk(store: &dyn StoreRead, names: Vec<String>) -> Result<Resolved> {
         if name == DOT_SNAPSHOT && snapshot::is_snapshottable(store, at.id)? {
             let path = join(&names);
             let snapshot = enter(store, &names[place + 1..], &mut chain)?;
-            return Ok(Resolved { snapshot: Some(snapshot), path, names, chain });
+            return Ok(Resolved { raw: false, snapshot: Some(snapshot), path, names, chain });
         }
         match store.child(at.id, name)? {
             Some(inode) => chain.push(inode),
             None => break,
         }
     }
-    Ok(Resolved { snapshot: None, path: join(&names), names, chain })
+    Ok(Resolved { raw: false, snapshot: None, path: join(&names), names, chain })
 }
 
 /// Follows a path without any check of rights.
@@ -376,7 +378,7 @@ pub fn of_inode(store: &dyn StoreRead, id: InodeId) -> Result<Option<Resolved>> 
     }
     chain.reverse();
     let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
-    Ok(Some(Resolved { snapshot: None, path: join(&names), names, chain }))
+    Ok(Some(Resolved { raw: false, snapshot: None, path: join(&names), names, chain }))
 }
 
 /// Fails for the folder of reserved names, which has no attributes to change.

@@ -9,6 +9,7 @@ mod summary;
 
 use crate::command::Caller;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
+use crate::encryption::{self, Encryption};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::{counter, set_storage_policy};
@@ -20,6 +21,9 @@ use crate::{lease, policy_admin, snapshot};
 use cairn_stripe::{GenerationStamp, Policy};
 use std::sync::Arc;
 
+pub use crate::encryption::{
+    key_of_zone, reencrypted_zones, zone_of_new_file, zone_of_path, zones,
+};
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::satisfy_storage_policy::to_satisfy;
@@ -46,25 +50,38 @@ pub struct FileStatus {
     pub storage_policy: u8,
     /// Whether snapshots may be taken of it.
     pub snapshottable: bool,
+    /// Whether it is in an encryption zone, and its key.
+    pub encryption: Encryption,
 }
+
+/// Beside the number of a storage policy in the outcome of a call: a file's encryption follows.
+const ENCRYPTED: u8 = 1 << 7;
 
 // Only files that were just opened are kept, for their retries: nothing is snapshottable there.
 impl Encode for FileStatus {
     fn encode(&self, out: &mut Encoder) {
         self.inode.encode(out);
         self.policy.encode(out);
-        self.storage_policy.encode(out);
+        match self.encryption.file() {
+            None => self.storage_policy.encode(out),
+            Some(file) => {
+                (self.storage_policy | ENCRYPTED).encode(out);
+                file.encode(out);
+            }
+        }
     }
 }
 
 impl Decode for FileStatus {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(FileStatus {
-            inode: Arc::new(Decode::decode(input)?),
-            policy: Decode::decode(input)?,
-            storage_policy: Decode::decode(input)?,
-            snapshottable: false,
-        })
+        let (inode, policy) = (Arc::new(Decode::decode(input)?), Decode::decode(input)?);
+        let last = u8::decode(input)?;
+        let encryption = match last & ENCRYPTED {
+            0 => Encryption::None,
+            _ => Encryption::File(Box::new(Decode::decode(input)?)),
+        };
+        let storage_policy = last & !ENCRYPTED;
+        Ok(FileStatus { inode, policy, storage_policy, snapshottable: false, encryption })
     }
 }
 
@@ -125,6 +142,7 @@ impl FileStatus {
             snapshottable: inode.is_directory()
                 && at.snapshot.is_none()
                 && snapshot::is_snapshottable(store, inode.id)?,
+            encryption: Encryption::of(store, &at.chain, at.raw)?,
         }))
     }
 }
@@ -227,6 +245,7 @@ pub fn get_listing(
     // One more than asked for tells whether this page is the last.
     let ids = inode::children(store, target.id, after, limit.saturating_add(1))?;
     let more = ids.len() > limit;
+    let zone = encryption::Below::read(store, &at.chain, at.raw)?;
     let mut entries = Vec::with_capacity(ids.len().min(limit));
     for id in ids.into_iter().take(limit) {
         let child = inode::expect(store, id)?;
@@ -239,7 +258,11 @@ pub fn get_listing(
         at.names.pop();
         let Some(inode) = at.chain.pop() else { continue };
         let snapshottable = inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?;
-        entries.push(FileStatus { inode, policy, storage_policy, snapshottable });
+        let encryption = match inode.directory() {
+            Some(directory) => zone.of_directory(directory.is_zone),
+            None => zone.of_file(store, inode.id)?,
+        };
+        entries.push(FileStatus { inode, policy, storage_policy, snapshottable, encryption });
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Some(Listing { entries, remaining }))

@@ -83,6 +83,8 @@ tables! {
     CachePool = "cache-pool",
     /// Cache directives by number.
     CacheDirective = "cache-directive",
+    /// Roots of encryption zones by inode.
+    EncryptionZone = "encryption-zone",
 }
 
 /// Why the store gave no answer.

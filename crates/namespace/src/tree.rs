@@ -485,6 +485,9 @@ fn remove_records(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
         lease::remove(store, &writer.holder, inode.id)?;
     }
     crate::ops::xattr::remove_all(store, inode.id)?;
+    if inode.directory().is_some_and(|directory| directory.is_zone) {
+        store.remove(Table::EncryptionZone, &inode.id.key())?;
+    }
     inode::delete(store, inode.id)?;
     counter::add(store, Counter::Inodes, -1)
 }

@@ -1,6 +1,7 @@
 //! Settings of the roles from Hadoop's keys ([`namenode`], [`datanode`], [`client`]).
 
 pub mod datanode;
+mod encryption;
 mod memory;
 pub mod namenode;
 

@@ -1,6 +1,6 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, memory};
+use super::{Configuration, encryption, memory};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
@@ -50,6 +50,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.number(limit, &mut c.satisfier_queue_limit)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
     conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
+    c.encryption = encryption::read(conf)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Ok(c)

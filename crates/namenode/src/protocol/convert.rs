@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `PBHelperClient`.
 
+use cairn_namespace::encryption::FileEncryption;
 use cairn_redundancy::{
     AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageUsage,
 };
@@ -208,4 +209,16 @@ pub fn parse_schema(proto: &pb::ECSchemaProto) -> Result<Schema, String> {
         k: units(proto.data_units, "data")?,
         m: units(proto.parity_units, "parity")?,
     })
+}
+
+/// What a client needs to read or write an encrypted file.
+pub fn file_encryption(encryption: &FileEncryption) -> pb::FileEncryptionInfoProto {
+    pb::FileEncryptionInfoProto {
+        suite: encryption.suite,
+        crypto_protocol_version: encryption.protocol_version,
+        key: encryption.key.key.clone(),
+        iv: encryption.key.iv.clone(),
+        key_name: encryption.key_name.clone(),
+        ez_key_version_name: encryption.key.key_version.clone(),
+    }
 }

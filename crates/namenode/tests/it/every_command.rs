@@ -5,6 +5,7 @@
 
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
+use cairn_namespace::encryption::FileKey;
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
@@ -19,11 +20,14 @@ use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronizati
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
-use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::create::{Create, CreateEncrypted};
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::{
     AddEcPolicies, DisableEcPolicy, EnableEcPolicy, PolicySpec, RemoveEcPolicy, SetEcPolicy,
     UnsetEcPolicy,
+};
+use cairn_namespace::ops::encryption::{
+    AdvanceReencryption, CreateEncryptionZone, ReencryptEncryptionZone, RenewedKey,
 };
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::{
@@ -191,8 +195,8 @@ impl World {
         self.submit(Mkdirs { path: path.into(), mode: 0o755.into(), create_parent: true });
     }
 
-    fn create(&mut self, path: &str) -> InodeId {
-        let outcome = self.submit(Create {
+    fn creation(&self, path: &str) -> Create {
+        Create {
             path: path.into(),
             mode: 0o644.into(),
             holder: "client".into(),
@@ -205,7 +209,12 @@ impl World {
             block_size: 1 << 20,
             ec_policy: None,
             storage_policy: None,
-        });
+        }
+    }
+
+    fn create(&mut self, path: &str) -> InodeId {
+        let creation = self.creation(path);
+        let outcome = self.submit(creation);
         match outcome {
             Outcome::Created { status, .. } => status.inode.id,
             other => panic!("{other:?}"),
@@ -416,11 +425,27 @@ fn policies(w: &mut World) {
     w.submit(RemoveCachePool { name: "pool".into() });
 }
 
+fn zones(w: &mut World) {
+    w.mkdirs("/zone");
+    w.submit(CreateEncryptionZone { path: "/zone".into(), key_name: "k".into(), suite: 2 });
+    let key = |n: u8| FileKey { key: vec![n; 16], iv: vec![n; 16], key_version: "k@0".into() };
+    let (create, key_name) = (w.creation("/zone/f"), "k".to_string());
+    let outcome = w.submit(CreateEncrypted { create, key_name, key: key(1) });
+    let Outcome::Created { status, .. } = outcome else { panic!("{outcome:?}") };
+    w.complete("/zone/f", None);
+    let (file, zone) = (status.inode.id, status.inode.parent);
+    let key_version = Some("k@1".to_string());
+    w.submit(ReencryptEncryptionZone { path: "/zone".into(), key_version });
+    let submitted_ms = w.now_ms;
+    let files = vec![RenewedKey { file, old: key(1), new: key(2) }];
+    w.submit(AdvanceReencryption { zone, submitted_ms, files, failed: 0, is_last: true });
+}
+
 /// The world after commands of all kinds.
 fn played(dir: &Path, seed: u64) -> World {
     let mut world = World::new(dir, seed);
     snapshots(&mut world);
-    for part in [files, attributes, policies] {
+    for part in [files, attributes, policies, zones] {
         for _ in 0..8 {
             world.noise();
         }

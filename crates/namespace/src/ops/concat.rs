@@ -3,6 +3,7 @@
 use crate::apply::Outcome;
 use crate::block::{self, Position};
 use crate::encoding::encode_struct;
+use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
 use crate::ops::{self, Context, set_storage_policy};
@@ -33,6 +34,10 @@ impl Concat {
         self.check_paths()?;
         let at = cx.resolve(&self.target, Purpose::Use)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
+        if encryption::root_above(&at.chain).is_some() {
+            let text = "concat can not be called for files in an encryption zone.";
+            return refuse(text.to_string());
+        }
         let mut target = file_at(&at, &self.target)?.clone();
         if target.file().is_some_and(|file| file.writer.is_some()) {
             return refuse(format!("concat: target file {} is under construction", self.target));

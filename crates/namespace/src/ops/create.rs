@@ -3,14 +3,15 @@
 use crate::acl::{self, CreateMode};
 use crate::apply::{Outcome, RemovedBlock};
 use crate::encoding::encode_struct;
+use crate::encryption::FileKey;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, File, FileRedundancy, Inode, Kind, Writer};
+use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{Context, counter, mkdirs, set_replication, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
-use crate::{lease, policy_admin, tree};
+use crate::{encryption, lease, policy_admin, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};
 use std::sync::Arc;
 
@@ -62,12 +63,47 @@ encode_struct!(Create {
     storage_policy
 });
 
+/// As [`Create`], with a key for the file, should it be in an encryption zone.
+///
+/// Answer: `Outcome::Created`.
+///
+/// Source: Hadoop 3.5.0 `FSDirEncryptionZoneOp#getFileEncryptionInfo(FSDirectory, INodesInPath, EncryptionKeyInfo)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateEncrypted {
+    /// The file.
+    pub create: Create,
+    /// The name of the key that encrypts the file's: that of the zone, when it was asked for.
+    pub key_name: String,
+    /// The file's key.
+    pub key: FileKey,
+}
+
+encode_struct!(CreateEncrypted { create, key_name, key });
+
+impl CreateEncrypted {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        self.create.apply_with(cx, Some((&self.key_name, &self.key)))
+    }
+}
+
 impl Create {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        self.apply_with(cx, None)
+    }
+
+    fn apply_with(
+        &self,
+        cx: &mut Context<'_, '_>,
+        key: Option<(&String, &FileKey)>,
+    ) -> Result<Outcome> {
         self.check_arguments()?;
         let mut at = cx.resolve(&self.path, Purpose::Create)?;
         self.check_target(cx, &at)?;
         let redundancy = self.choose_redundancy(cx, &at)?;
+        let key = match encryption::root_above(&at.chain).filter(|_| !at.raw) {
+            Some(zone) => Some(key_for(cx, zone, key)?),
+            None => None,
+        };
         let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => set_storage_policy::id_of(name)?,
             None => 0,
@@ -110,6 +146,9 @@ impl Create {
         }
         let (above, file) = at.chain.split_at(above);
         tree::add(cx.store, above, &file[0], cx.now_ms)?;
+        if let Some(key) = key {
+            encryption::put_file_key(cx.store, id, key)?;
+        }
         lease::add(cx.store, &self.holder, id, cx.now_ms)?;
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
@@ -215,4 +254,18 @@ impl Create {
         at.chain.pop();
         Ok(removed)
     }
+}
+
+/// The key for a new file in a zone, if it is one of that zone.
+fn key_for<'a>(
+    cx: &Context<'_, '_>,
+    zone: InodeId,
+    key: Option<(&String, &'a FileKey)>,
+) -> Result<&'a FileKey> {
+    let zone = encryption::zone(cx.store, zone)?;
+    key.filter(|(name, _)| **name == zone.key_name).map(|(_, key)| key).ok_or_else(|| {
+        NamespaceError::RetryStartFile(
+            "The file is in an encryption zone and needs a key of it; try again".to_string(),
+        )
+    })
 }

@@ -2,6 +2,7 @@
 
 use crate::apply::{Outcome, RemovedBlock};
 use crate::encoding::encode_struct;
+use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
 use crate::ops::counter::{self, Counter};
@@ -56,6 +57,7 @@ impl Rename {
             fits && to.target().is_none() && to.parent().is_some_and(Inode::is_directory);
         if possible {
             check_nesting(cx, &from, &to, &snapshottable)?;
+            encryption::check_move(cx.store, &from, &to)?;
             carry(cx, &from, &to)?;
         }
         Ok(Outcome::Flag(possible))
@@ -103,6 +105,7 @@ impl RenameTo {
         if to.names.is_empty() {
             return Err(NamespaceError::Io("rename destination cannot be the root".to_string()));
         }
+        encryption::check_move(cx.store, &from, &to)?;
         if let Some(target) = to.target() {
             check_overwrite(&from.path, &to.path, self.overwrite, source, target)?;
             for directory in snapshot::check_removable(cx.store, target.id)? {

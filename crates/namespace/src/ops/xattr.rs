@@ -3,6 +3,7 @@
 use crate::apply::Outcome;
 use crate::command::Caller;
 use crate::encoding::{encode_enum, encode_struct};
+use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
 use crate::ops::Context;
@@ -136,6 +137,10 @@ pub(crate) fn set(
         }
         _ => {}
     }
+    if *name == encryption::zone_attribute() {
+        encryption::parse_zone(value)?;
+        encryption::mark(cx.store, target.id)?;
+    }
     cx.store.put(Table::XAttr, &key, value)?;
     let all = all(cx.store, target.id)?;
     let max = cx.settings.xattrs_per_inode_max;
@@ -180,6 +185,11 @@ impl RemoveXAttr {
             .directory()
             .is_some_and(|directory| directory.policy.is_some() || inode.storage_policy != 0);
         let has_any = || Ok::<_, NamespaceError>(has_policies || !all(cx.store, id)?.is_empty());
+        if self.name == encryption::zone_attribute() && has_any()? {
+            return Err(NamespaceError::IllegalArgument(
+                "The encryption zone xattr should never be deleted.".to_string(),
+            ));
+        }
         if self.name.is_unreadable_mark() && has_any()? {
             return Err(NamespaceError::AccessControl(format!(
                 "The xattr '{UNREADABLE_BY_SUPERUSER}' can not be deleted."
@@ -251,7 +261,7 @@ pub(crate) fn inodes_with(
 }
 
 /// Inode, space, name.
-fn key(id: InodeId, name: &XAttrName) -> Vec<u8> {
+pub(crate) fn key(id: InodeId, name: &XAttrName) -> Vec<u8> {
     [&id.key()[..], &[name.space.byte()], name.name.as_bytes()].concat()
 }
 

@@ -57,7 +57,7 @@ pub fn visit_file_info(
 ) -> Result<bool> {
     let settings = settings::get(store)?;
     let Some((chain, name)) = way(store, &settings, caller, path)? else { return Ok(false) };
-    let mut reader = Reader::below(store, &chain, visit);
+    let mut reader = Reader::below(store, &chain, visit)?;
     let mut shown = Ok(());
     let found = store.look_up(chain[chain.len() - 1].id, name, &mut |inode| {
         shown = reader.show_inode(inode, 0);
@@ -118,7 +118,7 @@ pub fn visit_small_file(
     };
     let mut told = Ok(());
     let mut visit_entry = |entry: &Entry<'_>| told = show(entry);
-    let mut reader = Reader::below(store, &chain, &mut visit_entry);
+    let mut reader = Reader::below(store, &chain, &mut visit_entry)?;
     let mut shown = Ok(());
     store.look_up(chain[chain.len() - 1].id, name, &mut |inode| {
         shown = reader.show_inode(inode, 0);

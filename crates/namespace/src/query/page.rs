@@ -2,6 +2,7 @@
 
 use super::{Listed, Listing, open_listing};
 use crate::command::Caller;
+use crate::encryption::{self, Encryption};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::ops::set_storage_policy;
@@ -29,6 +30,8 @@ pub struct Entry<'a> {
     pub storage_policy: u8,
     /// Whether snapshots may be taken of it.
     pub snapshottable: bool,
+    /// Whether it is in an encryption zone, and its key.
+    pub encryption: Encryption,
 }
 
 /// What [`visit_listing`] has found.
@@ -82,9 +85,9 @@ impl OpenDirectory {
     }
 
     /// What a page of at most `limit` entries depends on besides the records of the directory's children, of
-    /// snapshottable directories and of policies; none in a snapshot.
+    /// snapshottable directories and of policies; none in a snapshot or an encryption zone, where keys of files are other records.
     pub fn page_key(&self, limit: usize) -> Option<Vec<u8>> {
-        if self.at.snapshot.is_some() {
+        if self.at.snapshot.is_some() || encryption::root_above(&self.at.chain).is_some() {
             return None;
         }
         let inherited = policy_admin::effective_id(&self.at.chain);
@@ -109,7 +112,7 @@ impl OpenDirectory {
         let mut ids = inode::children(&view, self.id, after, limit.saturating_add(1))?;
         let more = ids.len() > limit;
         ids.truncate(limit);
-        let mut reader = Reader::listing(&view, &self.at.chain, visit);
+        let mut reader = Reader::listing(&view, &self.at, visit)?;
         let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
         wanted.sort_unstable();
         let near =
@@ -153,6 +156,8 @@ pub(super) struct Reader<'a> {
     storage_policy: u8,
     /// Whether a storage policy is shown that a striped file ignores.
     shows_ignored: bool,
+    /// The encryption zone.
+    zone: encryption::Below,
     /// Those that were looked up.
     policies: Vec<Arc<Policy>>,
     visit: &'a mut dyn FnMut(&Entry<'_>),
@@ -168,11 +173,11 @@ impl<'a> Reader<'a> {
         store: &'a dyn StoreRead,
         chain: &[Arc<Inode>],
         visit: &'a mut dyn FnMut(&Entry<'_>),
-    ) -> Reader<'a> {
+    ) -> Result<Reader<'a>> {
         let inherited = policy_admin::effective_id(chain);
         let storage_policy = set_storage_policy::set_above(chain);
-        let policies = Vec::new();
-        Reader { store, inherited, storage_policy, shows_ignored: false, policies, visit }
+        let (zone, policies) = (encryption::Below::read(store, chain, false)?, Vec::new());
+        Ok(Reader { store, inherited, storage_policy, shows_ignored: false, zone, policies, visit })
     }
 
     /// The same for a listing.
@@ -180,10 +185,12 @@ impl<'a> Reader<'a> {
     /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getListing`, which does not ask whether a policy suits stripes.
     fn listing(
         store: &'a dyn StoreRead,
-        chain: &[Arc<Inode>],
+        at: &Resolved,
         visit: &'a mut dyn FnMut(&Entry<'_>),
-    ) -> Reader<'a> {
-        Reader { shows_ignored: true, ..Reader::below(store, chain, visit) }
+    ) -> Result<Reader<'a>> {
+        let below = Reader::below(store, &at.chain, visit)?;
+        let zone = encryption::Below::read(store, &at.chain, at.raw)?;
+        Ok(Reader { shows_ignored: true, zone, ..below })
     }
 
     /// Reads records whose ids are near each other, in ascending order.
@@ -229,18 +236,20 @@ impl<'a> Reader<'a> {
     pub(super) fn show_inode(&mut self, inode: &InodeRef<'_>, place: usize) -> Result<()> {
         let set =
             if inode.storage_policy == 0 { self.storage_policy } else { inode.storage_policy };
-        let (policy, storage_policy, snapshottable) = match &inode.kind {
+        let (policy, storage_policy, snapshottable, encryption) = match &inode.kind {
             Kind::File(file) => {
                 let policy = match file.redundancy {
                     FileRedundancy::Striped(id) => Some(id),
                     FileRedundancy::Replicated(_) => None,
                 };
                 let heeded = set_storage_policy::for_file(set, file.redundancy);
-                (policy, if self.shows_ignored { set } else { heeded }, false)
+                let encryption = self.zone.of_file(self.store, inode.id)?;
+                (policy, if self.shows_ignored { set } else { heeded }, false, encryption)
             }
             Kind::Directory(directory) => {
                 let snapshottable = snapshot::is_snapshottable(self.store, inode.id)?;
-                (directory.policy.or(self.inherited), set, snapshottable)
+                let encryption = self.zone.of_directory(directory.is_zone);
+                (directory.policy.or(self.inherited), set, snapshottable, encryption)
             }
         };
         let policy = match policy.filter(|id| *id != PolicyId::REPLICATION) {
@@ -248,7 +257,8 @@ impl<'a> Reader<'a> {
             None => None,
         };
         let policy = policy.map(|index| &*self.policies[index]);
-        (self.visit)(&Entry { place, inode, policy, storage_policy, snapshottable });
+        let entry = Entry { place, inode, policy, storage_policy, snapshottable, encryption };
+        (self.visit)(&entry);
         Ok(())
     }
 

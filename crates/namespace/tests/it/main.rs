@@ -2,6 +2,7 @@
 
 mod acls;
 mod caching;
+mod encryption;
 mod events;
 mod files;
 mod golden;

@@ -170,14 +170,16 @@ fn shown(entry: &Entry<'_>) -> String {
     let InodeRef { id, name, owner, group, mode, has_acl, mtime, atime, kind, .. } = &entry.inode;
     let (policy, set) = (entry.policy.map(|policy| &policy.name), entry.storage_policy);
     let about = (name, owner, group, mode, has_acl, mtime, atime, kind);
-    format!("{id} {about:?} {policy:?} {set} {}", entry.snapshottable)
+    let encryption = &entry.encryption;
+    format!("{id} {about:?} {policy:?} {set} {} {encryption:?}", entry.snapshottable)
 }
 
 fn shown_status(status: &FileStatus) -> String {
     let Inode { id, name, owner, group, mode, acl, mtime, atime, kind, .. } = &*status.inode;
     let (policy, set) = (status.policy.as_ref().map(|policy| &policy.name), status.storage_policy);
     let about = (name, owner, group, mode, !acl.is_empty(), mtime, atime, kind);
-    format!("{id} {about:?} {policy:?} {set} {}", status.snapshottable)
+    let encryption = &status.encryption;
+    format!("{id} {about:?} {policy:?} {set} {} {encryption:?}", status.snapshottable)
 }
 
 pub fn create(path: &str) -> Create {

@@ -4,6 +4,7 @@
 //! Tested byte for byte against the messages' own encoding.
 
 use cairn_namespace::FileRedundancy;
+use cairn_namespace::encryption::FileEncryption;
 use cairn_namespace::inode::Kind;
 use cairn_namespace::query::Entry;
 use cairn_redundancy::{Cluster, DataNode};
@@ -39,6 +40,7 @@ mod status {
     pub const BLOCK_SIZE: u8 = number(11);
     pub const FILE_ID: u8 = number(13);
     pub const CHILDREN: u8 = number(14);
+    pub const ENCRYPTION: u8 = bytes(15);
     /// Those from 16 on have two bytes.
     pub const STORAGE_POLICY: [u8; 2] = [0x80, 0x01];
     pub const EC_POLICY: [u8; 2] = [0x8a, 0x01];
@@ -132,6 +134,7 @@ pub(super) fn put_status(
         (entry.policy.is_some(), pb::HdfsFileStatusProtoFlags::HasEc),
         (inode.has_acl, pb::HdfsFileStatusProtoFlags::HasAcl),
         (entry.snapshottable, pb::HdfsFileStatusProtoFlags::SnapshotEnabled),
+        (entry.encryption.is_inside(), pb::HdfsFileStatusProtoFlags::HasCrypt),
     ] {
         flags |= if is_set { flag as u64 } else { 0 };
     }
@@ -150,6 +153,9 @@ pub(super) fn put_status(
     put_number(out, status::BLOCK_SIZE, block_size);
     put_number(out, status::FILE_ID, inode.id.0);
     put_number(out, status::CHILDREN, children.min(i32::MAX as u64));
+    if let Some(encryption) = entry.encryption.file() {
+        put_bytes(out, status::ENCRYPTION, &convert::file_encryption(encryption).encode_to_vec());
+    }
     out.extend_from_slice(&status::STORAGE_POLICY);
     put_varint(out, entry.storage_policy.into());
     if let Some(policy) = entry.policy {
@@ -264,6 +270,7 @@ pub(super) struct LocatedFile<'a> {
     pub len: u64,
     pub is_under_construction: bool,
     pub is_last_block_complete: bool,
+    pub encryption: Option<&'a FileEncryption>,
     pub policy: Option<&'a Policy>,
 }
 
@@ -288,6 +295,9 @@ impl LocatedFile<'_> {
                 put_bytes(out, bytes(4), &encoded);
             }
             put_number(out, number(5), self.is_last_block_complete.into());
+            if let Some(encryption) = self.encryption {
+                put_bytes(out, bytes(6), &convert::file_encryption(encryption).encode_to_vec());
+            }
             if let Some(policy) = self.policy {
                 put_bytes(out, bytes(7), Policies::default().encoded(policy));
             }

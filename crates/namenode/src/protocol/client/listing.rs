@@ -102,6 +102,7 @@ impl Entries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_namespace::encryption::{Encryption, FileEncryption, FileKey, PROTOCOL_VERSION};
     use cairn_namespace::inode::{Directory, File, InodeRef, Kind};
     use cairn_namespace::query::FileStatus;
     use cairn_namespace::{FileRedundancy, Inode};
@@ -138,23 +139,50 @@ mod tests {
                 writer: None,
             })
         };
+        let key = Encryption::File(Box::new(FileEncryption {
+            suite: pb::CipherSuiteProto::AesCtrNopadding as i32,
+            protocol_version: PROTOCOL_VERSION,
+            key_name: "k".to_string(),
+            key: FileKey { key: vec![7; 16], iv: vec![9; 16], key_version: "k@0".to_string() },
+        }));
         let wide = Directory { children: u64::from(u32::MAX), ..Directory::default() };
         let cases = [
-            (record("a", file(FileRedundancy::Replicated(3), 5), 0, 0o644), None, false, false),
+            (
+                record("a", file(FileRedundancy::Replicated(3), 5), 0, 0o644),
+                None,
+                false,
+                false,
+                key,
+            ),
             (
                 record("b\u{e4}", file(FileRedundancy::Striped(PolicyId(1)), u64::MAX), 12, 0o1777),
                 Some(&policy),
                 false,
                 true,
+                Encryption::None,
             ),
-            (record("", Kind::Directory(wide), 0, 0), Some(&policy), true, false),
-            (record("zz", Kind::Directory(Directory::default()), 5, 0o755), None, true, true),
+            (
+                record("", Kind::Directory(wide), 0, 0),
+                Some(&policy),
+                true,
+                false,
+                Encryption::Inside,
+            ),
+            (
+                record("zz", Kind::Directory(Directory::default()), 5, 0o755),
+                None,
+                true,
+                true,
+                Encryption::None,
+            ),
         ];
         let mut entries = Entries::default();
         let mut expected =
             pb::DirectoryListingProto { remaining_entries: 77, ..Default::default() };
         // They come in any order.
-        for (place, (inode, policy, snapshottable, has_acl)) in cases.iter().enumerate().rev() {
+        for (place, (inode, policy, snapshottable, has_acl, encryption)) in
+            cases.iter().enumerate().rev()
+        {
             let found = InodeRef { has_acl: *has_acl, ..InodeRef::from(inode) };
             entries.add(&Entry {
                 place,
@@ -162,14 +190,16 @@ mod tests {
                 policy: *policy,
                 storage_policy: inode.storage_policy,
                 snapshottable: *snapshottable,
+                encryption: encryption.clone(),
             });
         }
-        for (inode, policy, snapshottable, has_acl) in &cases {
+        for (inode, policy, snapshottable, has_acl, encryption) in &cases {
             let status = FileStatus {
                 inode: std::sync::Arc::new(inode.clone()),
                 policy: policy.cloned(),
                 storage_policy: inode.storage_policy,
                 snapshottable: *snapshottable,
+                encryption: encryption.clone(),
             };
             let mut message = locate::file_status(&status, &inode.name);
             if *has_acl {

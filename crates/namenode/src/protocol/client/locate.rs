@@ -156,6 +156,7 @@ impl Locator<'_> {
             len: found.file.len.saturating_sub(open_len),
             is_under_construction: found.file.writer.is_some(),
             is_last_block_complete: is_complete,
+            encryption: found.entry.encryption.file(),
             policy: found.entry.policy,
         };
         Some(file.locations(located.as_ref(), found.is_in_range))
@@ -174,7 +175,7 @@ impl Locator<'_> {
             under_construction: found.status.is_under_construction(),
             last_block: found.last.as_ref().map(locate),
             is_last_block_complete: last_is_complete,
-            file_encryption_info: None,
+            file_encryption_info: found.status.encryption.file().map(convert::file_encryption),
             ec_policy: found.status.policy.as_ref().map(|policy| convert::policy(policy, None)),
         }
     }
@@ -215,6 +216,9 @@ pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
     if status.snapshottable {
         flags |= pb::HdfsFileStatusProtoFlags::SnapshotEnabled as u32;
     }
+    if status.encryption.is_inside() {
+        flags |= pb::HdfsFileStatusProtoFlags::HasCrypt as u32;
+    }
     let children = i32::try_from(status.children()).unwrap_or(i32::MAX);
     pb::HdfsFileStatusProto {
         file_type: file_type as i32,
@@ -231,7 +235,7 @@ pub fn file_status(status: &FileStatus, name: &str) -> pb::HdfsFileStatusProto {
         locations: None,
         file_id: Some(inode.id.0),
         children_num: Some(children),
-        file_encryption_info: None,
+        file_encryption_info: status.encryption.file().map(convert::file_encryption),
         storage_policy: Some(status.storage_policy.into()),
         ec_policy: status.policy.as_ref().map(|policy| convert::policy(policy, None)),
         flags: Some(flags),

@@ -11,6 +11,7 @@ mod cache;
 mod committed;
 mod ec;
 mod encode;
+mod encryption;
 mod inotify;
 mod listing;
 mod locate;
@@ -68,7 +69,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getQuotaUsage" => read::get_quota_usage(node, call).await,
         "getPreferredBlockSize" => read::get_preferred_block_size(node, call).await,
         "getServerDefaults" => read::get_server_defaults(node, call).await,
-        "getEnclosingRoot" => read::get_enclosing_root(node, call).await,
+        "getEnclosingRoot" => encryption::get_enclosing_root(node, call).await,
         "getLinkTarget" => read::get_link_target(node, call).await,
 
         "listOpenFiles" => scan::list_open_files(node, call).await,
@@ -167,9 +168,12 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "removeCacheDirective" => cache::remove_directive(node, call).await,
         "listCacheDirectives" => cache::list_directives(node, call).await,
 
-        "getEZForPath" => refused::get_ez_for_path(node, call).await,
-        "listEncryptionZones" => refused::list_encryption_zones(node, call).await,
-        "listReencryptionStatus" => refused::list_reencryption_status(node, call).await,
+        "createEncryptionZone" => encryption::create_zone(node, call).await,
+        "getEZForPath" => encryption::get_zone(node, call).await,
+        "listEncryptionZones" => encryption::list_zones(node, call).await,
+        "reencryptEncryptionZone" => encryption::reencrypt_zone(node, call).await,
+        "listReencryptionStatus" => encryption::list_reencryption_status(node, call).await,
+
         "getDelegationToken" => refused::get_delegation_token(node, call).await,
         "getDataEncryptionKey" => refused::get_data_encryption_key(node, call).await,
         method if CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&method) => {

@@ -362,20 +362,17 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
             trash_interval: Some(config.trash_interval_minutes),
             checksum_type: Some(checksum_type as i32),
             // An empty address tells clients that there is no key provider, so they do not ask.
-            key_provider_uri: Some(String::new()),
+            key_provider_uri: Some(
+                config
+                    .encryption
+                    .key_provider
+                    .as_ref()
+                    .map_or_else(String::new, ToString::to_string),
+            ),
             policy_id: Some(config.default_storage_policy.id.into()),
             snapshot_trash_root_enabled: Some(false),
         },
     })
-}
-
-/// Source: Hadoop 3.5.0 `FSNamesystem#getEnclosingRoot`.
-pub async fn get_enclosing_root(node: &NameNode, call: &Call) -> Answer {
-    let request: pb::GetEnclosingRootRequestProto = call.decode()?;
-    let path = request.filename.as_deref().unwrap_or_default();
-    node.query(call, |store, caller| query::check_readable(store, caller, path)).await?;
-    let enclosing_root_path = Some("/".to_string());
-    answer(&pb::GetEnclosingRootResponseProto { enclosing_root_path })
 }
 
 /// There are no symbolic links, so a path is missing or is none.

@@ -1,7 +1,6 @@
 //! What is not there yet, refused as Hadoop refuses a feature that is switched off, and the questions
 //! about such features that have a true answer: there are none.
 
-use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
@@ -26,18 +25,6 @@ pub async fn refuse(node: &NameNode, call: &Call) -> Answer {
             check_path_len("createSymlink", &request.link)?;
             Refusal::unsupported("Symlinks not supported")
         }
-        "createEncryptionZone" => {
-            let request: pb::CreateEncryptionZoneRequestProto = call.decode()?;
-            node.check_superuser(call).await?;
-            let src = request.src;
-            Refusal::io(format!(
-                "Can't create an encryption zone for {src} since no key provider is available."
-            ))
-        }
-        "reencryptEncryptionZone" => {
-            node.check_superuser(call).await?;
-            Refusal::io("No key provider configured, re-encryption operation is rejected")
-        }
         "renewDelegationToken" => {
             let request: common::RenewDelegationTokenRequestProto = call.decode()?;
             node.check_safe_mode(|| "Cannot renew delegation token".to_string())?;
@@ -60,27 +47,6 @@ fn unknown_token(token: &common::TokenProto) -> Refusal {
         true => Refusal::new(END_OF_FILE, END_OF_FILE),
         false => Refusal::new(INVALID_TOKEN, "Token not found"),
     }
-}
-
-/// No path is in an encryption zone.
-pub async fn get_ez_for_path(node: &NameNode, call: &Call) -> Answer {
-    let request: pb::GetEZForPathRequestProto = call.decode()?;
-    node.query(call, |store, caller| query::check_readable(store, caller, &request.src)).await?;
-    answer(&pb::GetEZForPathResponseProto { zone: None })
-}
-
-/// The list of encryption zones.
-pub async fn list_encryption_zones(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::ListEncryptionZonesRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    answer(&pb::ListEncryptionZonesResponseProto { zones: Vec::new(), has_more: false })
-}
-
-/// The list of zones that are being encrypted anew.
-pub async fn list_reencryption_status(node: &NameNode, call: &Call) -> Answer {
-    let _: pb::ListReencryptionStatusRequestProto = call.decode()?;
-    node.check_superuser(call).await?;
-    answer(&pb::ListReencryptionStatusResponseProto { statuses: Vec::new(), has_more: false })
 }
 
 /// No token, as Hadoop answers without security; clients then go on without.

@@ -21,6 +21,7 @@ use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::committed;
+use super::encryption;
 use super::locate::{self, Locator};
 use super::paths::check_path_len;
 use super::places::Places;
@@ -92,7 +93,12 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
         path: request.src,
     };
     let path = command.path.clone();
-    let outcome = node.submit_or_recover(call, command, &path).await?;
+    let outcome = match node.submit_or_recover(call, command.clone(), &path).await {
+        Err(refusal) if refusal.0.is(encryption::RETRY_START_FILE) => {
+            encryption::create(node, call, command, &request.crypto_protocol_version).await?
+        }
+        answer => answer?,
+    };
     node.settle(&outcome);
     match outcome {
         Outcome::Created { status, .. } => {
@@ -351,7 +357,7 @@ pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
 impl NameNode {
     /// Submits a command that needs `path` closed. If a silent holder is in the way, its file begins
     /// to be closed, for the client to try again.
-    async fn submit_or_recover(
+    pub(super) async fn submit_or_recover(
         &self,
         call: &Call,
         command: impl Into<Command>,

@@ -1,0 +1,136 @@
+//! Encrypting the keys of the files in a zone by the newest version of the zone's key: one zone after the other, some
+//! files at a time.
+//!
+//! What is asked for and how far it got is in the zone's record, so that a NameNode goes on after its start: files that
+//! have keys of the new version already are passed over.
+//!
+//! Source: Hadoop 3.5.0 `ReencryptionHandler`, `ReencryptionUpdater`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
+use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
+use cairn_namespace::{InodeId, Outcome, query};
+use tokio::sync::Notify;
+
+use crate::NameNode;
+use crate::key_provider::KeyProvider;
+use crate::protocol::refusal::{Refusal, unexpected};
+
+/// Which zone is worked on.
+#[derive(Debug, Default)]
+pub(crate) struct Reencryptor {
+    wanted: Notify,
+    at: Mutex<Option<InodeId>>,
+}
+
+impl Reencryptor {
+    /// Looks for zones to work on.
+    pub(crate) fn wake(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Whether this zone is the one.
+    pub(crate) fn is_at(&self, zone: InodeId) -> bool {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) == Some(zone)
+    }
+
+    fn set(&self, zone: Option<InodeId>) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = zone;
+    }
+}
+
+/// Works on zones as they are asked for, and on what a start finds.
+pub(crate) async fn run(node: Arc<NameNode>) {
+    let Some(provider) = &node.keys else { return };
+    loop {
+        while node.safe_mode_tip().is_none() {
+            match next_zone(&node) {
+                Ok(Some((zone, progress))) => {
+                    node.reencryptor.set(Some(zone.root));
+                    let carried = carry_on(&node, provider, &zone, &progress).await;
+                    node.reencryptor.set(None);
+                    if let Err(refusal) = carried {
+                        tracing::warn!(zone = zone.path, refusal = %refusal.0, "re-encryption waits");
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(refusal) => {
+                    tracing::error!(refusal = %refusal.0, "encryption zones cannot be read");
+                    break;
+                }
+            }
+        }
+        let rest = tokio::time::sleep(node.config.encryption.reencryption_interval);
+        tokio::select! {
+            () = node.reencryptor.wanted.notified() => {}
+            () = rest => {}
+        }
+    }
+}
+
+/// The first zone that is to be worked on.
+fn next_zone(node: &NameNode) -> Result<Option<(PlacedZone, Reencryption)>, Refusal> {
+    let (zones, _) =
+        node.ns.read(|store| query::reencrypted_zones(store, InodeId::NONE, usize::MAX))?;
+    Ok(zones.into_iter().find_map(|placed| {
+        let running = placed.zone.reencryption.clone().filter(Reencryption::is_running)?;
+        Some((placed, running))
+    }))
+}
+
+/// Works on a zone to its end, or until that is cancelled.
+async fn carry_on(
+    node: &NameNode,
+    provider: &KeyProvider,
+    placed: &PlacedZone,
+    progress: &Reencryption,
+) -> Result<(), Refusal> {
+    let (version, limit) = (&progress.key_version, node.config.encryption.reencryption_batch);
+    tracing::info!(zone = placed.path, version, "re-encryption begins");
+    let mut walk = Walk::over(placed.root);
+    let mut found = Vec::new();
+    loop {
+        while found.len() < limit && !walk.is_done() {
+            node.ns.read(|store| walk.step(store, version, &mut found))?;
+            tokio::task::yield_now().await;
+        }
+        let batch: Vec<_> = found.drain(..found.len().min(limit)).collect();
+        let is_last = walk.is_done() && found.is_empty();
+        node.check_safe_mode(|| "Cannot re-encrypt".to_string())?;
+        let (files, failed) = renew(provider, placed, batch).await;
+        let (zone, submitted_ms) = (placed.root, progress.submitted_ms);
+        let advance = AdvanceReencryption { zone, submitted_ms, files, failed, is_last };
+        match node.submit_own(advance).await? {
+            Outcome::Flag(true) => {}
+            Outcome::Flag(false) => {
+                tracing::info!(zone = placed.path, is_last, "re-encryption ended");
+                return Ok(());
+            }
+            other => return Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The new keys of files, and for how many there are none.
+async fn renew(
+    provider: &KeyProvider,
+    placed: &PlacedZone,
+    batch: Vec<(InodeId, FileKey)>,
+) -> (Vec<RenewedKey>, u64) {
+    if batch.is_empty() {
+        return (Vec::new(), 0);
+    }
+    let old: Vec<FileKey> = batch.iter().map(|(_, key)| key.clone()).collect();
+    match provider.renew(&placed.zone.key_name, &old).await {
+        Ok(renewed) => {
+            let pairs = batch.into_iter().zip(renewed);
+            (pairs.map(|((file, old), new)| RenewedKey { file, old, new }).collect(), 0)
+        }
+        Err(error) => {
+            tracing::warn!(zone = placed.path, %error, files = old.len(), "not re-encrypted");
+            (Vec::new(), old.len() as u64)
+        }
+    }
+}
