@@ -12,7 +12,7 @@ mod words;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use commands::{datanode, ec, fs, namenode, quickstart, report};
+use commands::{crypto, datanode, ec, fs, namenode, quickstart, report};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
@@ -67,6 +67,8 @@ enum Command {
     Fs(fs::Args),
     /// Administer erasure coding policies, with the options of `hdfs ec`
     Ec(ec::Args),
+    /// Administer encryption zones, with the options of `hdfs crypto`
+    Crypto(crypto::Args),
     /// Check which blocks lack what, with the options of `hdfs fsck`
     Fsck(commands::fsck::Args),
     /// Move replicas and units until DataNodes are about equally full
@@ -119,6 +121,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Datanode(args) => datanode::run(&settings, args).await,
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Ec(args) => ec::run(&settings, args).await,
+            Command::Crypto(args) => crypto::run(&settings, args).await,
             Command::Fsck(args) => commands::fsck::run(&settings, args).await,
             Command::Balance(args) => commands::balance::balance(&settings, args).await,
             Command::Mover(args) => commands::balance::mover(&settings, args).await,

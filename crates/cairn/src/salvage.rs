@@ -31,7 +31,8 @@ impl ClientSalvager {
         let mut client = config::client::read(&conf)?;
         client.user = salvage.user;
         let fs = FileSystem::connect(client).await?;
-        let source = fs.open(&salvage.source).await?;
+        // What is encrypted stays so: lost+found is no place of the zone, and keys may be gone.
+        let source = fs.open_stored(&salvage.source).await?;
         let mut chain: Option<FileWriter> = None;
         let mut chains = 0;
         let mut failure = None;

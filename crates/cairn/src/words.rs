@@ -1,14 +1,14 @@
 //! Words of the command line before they are parsed.
 //!
-//! `ec` and `fsck` take all that is behind them as options of `hdfs ec` and `hdfs fsck`. What every command takes may
-//! stand there too.
+//! `crypto`, `ec` and `fsck` take all that is behind them as options of the command of `hdfs` of that name. What every
+//! command takes may stand there too.
 
 use std::ffi::OsString;
 
 /// The options of every command that a value follows.
 const VALUED: [&str; 4] = ["--conf", "--fs", "--log", "-D"];
 /// The commands with words of their own.
-const WORDY: [&str; 2] = ["ec", "fsck"];
+const WORDY: [&str; 3] = ["crypto", "ec", "fsck"];
 
 /// How many words an option of every command has; 0 for a word that is none.
 fn length(word: &str) -> usize {
@@ -23,7 +23,7 @@ fn length(word: &str) -> usize {
     }
 }
 
-/// Moves the options of every command before `ec` or `fsck`, where they are behind it.
+/// Moves the options of every command before `crypto`, `ec` or `fsck`, where they are behind it.
 pub fn options_first(words: Vec<OsString>) -> Vec<OsString> {
     let length_at = |at: usize| words.get(at).and_then(|word| word.to_str()).map_or(0, length);
     let mut command = 1;
@@ -54,6 +54,7 @@ mod tests {
     fn options_of_every_command_may_stand_anywhere() {
         for (given, wanted) in [
             ("cairn ec -listPolicies --conf DIR", "cairn --conf DIR ec -listPolicies"),
+            ("cairn crypto -listZones --json", "cairn --json crypto -listZones"),
             (
                 "cairn ec --fs=U -getPolicy -path /a -Da=b",
                 "cairn --fs=U -Da=b ec -getPolicy -path /a",

@@ -1,6 +1,7 @@
 //! What the client can be told. Defaults are Hadoop's, unless a field says why not.
 
 use cairn_codec::crc::ChecksumKind;
+use cairn_kms::KmsOptions;
 use std::time::Duration;
 
 /// When to add a DataNode to a write pipeline that lost one.
@@ -100,6 +101,13 @@ pub struct ClientConfig {
     pub domain_socket_traffic: bool,
     /// How long safe mode, standby and connection errors are waited out before a call fails.
     pub retry_for: Duration,
+    /// Where the keys of encrypted files are, unless the NameNode says it: `kms://http@HOST:PORT/kms`.
+    /// `hadoop.security.key.provider.path`.
+    pub key_provider: Option<String>,
+    /// Whether what the NameNode says of that is ignored. `dfs.client.ignore.namenode.default.kms.uri`.
+    pub ignore_server_key_provider: bool,
+    /// How patient the client is with key servers. `hadoop.security.kms.client.*`.
+    pub kms: KmsOptions,
     /// Permission bits cleared in new files and directories. `fs.permissions.umask-mode`.
     pub umask: u16,
 }
@@ -140,6 +148,9 @@ impl Default for ClientConfig {
             short_circuit_expiry: Duration::from_secs(300),
             domain_socket_traffic: false,
             retry_for: Duration::from_secs(60),
+            key_provider: None,
+            ignore_server_key_provider: false,
+            kms: KmsOptions::default(),
             umask: 0o022,
         }
     }

@@ -1,5 +1,6 @@
 //! Why an operation of the client failed.
 
+use cairn_kms::{KmsError, ProviderPathError};
 use cairn_stripe::{PolicyError, UnitIndex};
 use cairn_wire::exception::class;
 use std::fmt;
@@ -130,6 +131,31 @@ pub enum ClientError {
     /// The code refused its input.
     #[error(transparent)]
     Codec(#[from] cairn_codec::CodecError),
+    /// The key servers did not give the key of an encrypted file.
+    #[error("{path}: {source}")]
+    Key {
+        /// The file.
+        path: String,
+        /// What they said.
+        source: KmsError,
+    },
+    /// Neither the NameNode nor the configuration tells who has the keys of encrypted files.
+    #[error("{path} is encrypted, and no key provider is configured")]
+    NoKeyProvider {
+        /// The file.
+        path: String,
+    },
+    /// The key provider is of a kind that is not supported.
+    #[error(transparent)]
+    KeyProvider(#[from] ProviderPathError),
+    /// A file is encrypted in a way that this client does not know.
+    #[error("{path} is encrypted with {what}, which is not supported")]
+    UnsupportedEncryption {
+        /// The file.
+        path: String,
+        /// The cipher suite or the protocol version.
+        what: String,
+    },
     /// An argument is out of its range.
     #[error("{0}")]
     Argument(String),
@@ -194,6 +220,8 @@ impl ClientError {
             ClientError::NotFound { .. } => Kind::NotFound,
             ClientError::InvalidPath { .. } => Kind::Unsupported,
             ClientError::Argument(_) => Kind::InvalidInput,
+            ClientError::Key { source: KmsError::Refused { .. }, .. } => Kind::PermissionDenied,
+            ClientError::UnsupportedEncryption { .. } => Kind::Unsupported,
             ClientError::NameNode { .. } => Kind::NotConnected,
             _ => Kind::Other,
         }

@@ -1,6 +1,7 @@
 //! A file system: what programs hold. Cheap to clone; all clones share connections and one lease.
 
 mod admin;
+mod encryption;
 mod namespace;
 
 pub use namespace::Listing;
@@ -17,14 +18,22 @@ use crate::lease::Leases;
 use crate::protocol::convert;
 use crate::protocol::namenode::NameNode;
 use crate::read::FileReader;
-use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum};
+use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum, FileStatus};
 use crate::write::FileWriter;
 use cairn_codec::{Codec, CodecKind};
+use cairn_kms::Kms;
 use cairn_stripe::{CodecName, Policy, Schema};
+use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tokio::sync::OnceCell;
+
+/// How often making a file is tried again when an encryption zone came or went under it.
+///
+/// Source: Hadoop 3.5.0 `DFSOutputStream.CREATE_RETRY_COUNT`.
+const CREATE_RETRIES: u32 = 10;
 
 /// A connection to a file system, as one user.
 ///
@@ -50,6 +59,8 @@ pub(crate) struct Inner {
     pub paces: Paces,
     /// Of whole cells that are read in order.
     pub cell_paces: Paces,
+    /// Who has the keys of encrypted files, from the first such file on.
+    pub kms: OnceCell<Kms>,
     codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
 }
 
@@ -100,6 +111,7 @@ impl FileSystem {
             scratch: Scratch::default(),
             paces,
             cell_paces,
+            kms: OnceCell::new(),
             codecs,
         };
         Ok(FileSystem { inner: Arc::new(inner) })
@@ -130,16 +142,48 @@ impl FileSystem {
             create_parent: options.create_parents,
             replication: u32::from(options.replication.unwrap_or(config.replication)),
             block_size: options.block_size.unwrap_or(config.block_size),
-            crypto_protocol_version: Vec::new(),
+            crypto_protocol_version: vec![CryptoProtocolVersionProto::EncryptionZones as i32],
             unmasked: Some(convert::permission_proto(permission)),
             ec_policy_name: options.policy.clone(),
             storage_policy: None,
         };
-        let response: CreateResponseProto = self.inner.namenode.call("create", &request).await?;
+        let mut tries_left = CREATE_RETRIES;
+        let response: CreateResponseProto = loop {
+            match self.inner.namenode.call("create", &request).await {
+                // The directory has become an encryption zone meanwhile, or is none any more.
+                Err(error) if tries_left > 0 && error.is_remote(class::RETRY_START_FILE) => {
+                    tries_left -= 1;
+                }
+                answer => break answer?,
+            }
+        };
         let status = response.fs.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
         let status = convert::status(status, "/")?;
         let lease = self.inner.leases.hold();
-        FileWriter::new(self.clone(), path.to_string(), status, lease)
+        self.writer(path, status, |fs, path, status| FileWriter::new(fs, path, status, lease)).await
+    }
+
+    /// Makes the writer of a file, which encrypts if the file is encrypted. When its key cannot be
+    /// had, the file is closed as it is, as by Hadoop's client.
+    async fn writer(
+        &self,
+        path: &str,
+        status: FileStatus,
+        make: impl FnOnce(FileSystem, String, FileStatus) -> Result<FileWriter>,
+    ) -> Result<FileWriter> {
+        let encryption = status.encryption.clone();
+        let writer = make(self.clone(), path.to_string(), status)?;
+        let Some(encryption) = encryption else { return Ok(writer) };
+        match self.cipher(path, &encryption).await {
+            Ok(cipher) => Ok(writer.encrypting(cipher)),
+            Err(error) => {
+                let closed = writer.close().await;
+                if let Err(error) = closed {
+                    tracing::warn!(path, %error, "a file without a key could not be closed");
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Opens a replicated file to write behind its end.
@@ -156,12 +200,19 @@ impl FileSystem {
             None => self.require(path).await?,
         };
         let lease = self.inner.leases.hold();
-        FileWriter::append(self.clone(), path.to_string(), status, last, lease)
+        let append = |fs, path, status| FileWriter::append(fs, path, status, last, lease);
+        self.writer(path, status, append).await
     }
 
     /// Opens a file for reading.
     pub async fn open(&self, path: &str) -> Result<FileReader> {
-        FileReader::open(self.clone(), path).await
+        FileReader::open(self.clone(), path, true).await
+    }
+
+    /// Opens a file for reading its bytes as they are stored: those of an encrypted file stay
+    /// encrypted, and nobody is asked for its key.
+    pub async fn open_stored(&self, path: &str) -> Result<FileReader> {
+        FileReader::open(self.clone(), path, false).await
     }
 
     /// How often a read asked others because an answer was late, and how often one of those was quicker.

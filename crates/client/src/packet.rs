@@ -102,6 +102,11 @@ impl Filling {
         count
     }
 
+    /// The last `count` bytes of the data so far.
+    pub(crate) fn last_mut(&mut self, count: usize) -> &mut [u8] {
+        &mut self.memory.bytes[self.len - count..self.len]
+    }
+
     /// The first `len` bytes, all of them taken as filled, to be written in place.
     pub(crate) fn fill(&mut self, len: usize) -> &mut [u8] {
         self.len = len.min(self.limit);
@@ -202,7 +207,9 @@ mod tests {
         }
         let mut filling = pool.take(16).await;
         filling.fill(3).copy_from_slice(b"abc");
-        assert_eq!(&filling.seal().data[..], b"abc");
+        filling.put(b"de");
+        filling.last_mut(3).make_ascii_uppercase();
+        assert_eq!(&filling.seal().data[..], b"abCDE");
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@
 use crate::datanode::read_into::Shape;
 use crate::datanode::silent::is_silence;
 use crate::datanode::visible_len;
+use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::convert::{self, Located, LocatedFile};
@@ -60,8 +61,9 @@ impl Drop for Stream {
 }
 
 impl FileReader {
-    pub(crate) async fn open(fs: FileSystem, path: &str) -> Result<FileReader> {
-        let file = Arc::new(OpenedFile::open(fs, path).await?);
+    /// Opens a file, to be decrypted or not if it is encrypted.
+    pub(crate) async fn open(fs: FileSystem, path: &str, decrypt: bool) -> Result<FileReader> {
+        let file = Arc::new(OpenedFile::open(fs, path, decrypt).await?);
         Ok(FileReader { file, position: 0, stream: None })
     }
 
@@ -104,14 +106,14 @@ impl FileReader {
         self.position = position;
     }
 
-    /// The next bytes of the file in as large a piece as is at hand, without copying; `None` at the
-    /// end.
+    /// The next bytes of the file in as large a piece as is at hand, `None` at the end. They are not
+    /// copied, except those of an encrypted file.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         if !self.fetch().await? {
             return Ok(None);
         }
         let Some(stream) = &mut self.stream else { return Ok(None) };
-        let chunk = std::mem::take(&mut stream.current);
+        let chunk = self.file.plain(self.position, std::mem::take(&mut stream.current));
         self.position += chunk.len() as u64;
         Ok(Some(chunk))
     }
@@ -123,6 +125,7 @@ impl FileReader {
         }
         let Some(stream) = &mut self.stream else { return Ok(None) };
         let chunk = stream.current.split_to(max.min(stream.current.len()));
+        let chunk = self.file.plain(self.position, chunk);
         self.position += chunk.len() as u64;
         Ok(Some(chunk))
     }
@@ -146,6 +149,9 @@ impl FileReader {
         let Some(stream) = &mut self.stream else { return Ok(0) };
         let count = buf.len().min(stream.current.len());
         stream.current.copy_to_slice(&mut buf[..count]);
+        if let Some(cipher) = &self.file.cipher {
+            cipher.apply(self.position, &mut buf[..count]);
+        }
         self.position += count as u64;
         Ok(count)
     }
@@ -176,7 +182,11 @@ impl FileReader {
     /// Reads bytes from `offset` on into `buf`, and no others; returns how many, less than `buf` only
     /// at the end of the file.
     pub async fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        self.file.read_at(offset, buf).await
+        let count = self.file.read_at(offset, buf).await?;
+        if let Some(cipher) = &self.file.cipher {
+            cipher.apply(offset, &mut buf[..count]);
+        }
+        Ok(count)
     }
 }
 
@@ -186,6 +196,8 @@ pub(crate) struct OpenedFile {
     pub path: String,
     pub len: u64,
     pub policy: Option<Policy>,
+    /// Of an encrypted file that is to be decrypted.
+    cipher: Option<FileCipher>,
     /// What answers to positional reads look like.
     pub shape: Shape,
     located: Mutex<Arc<LocatedFile>>,
@@ -215,8 +227,12 @@ impl Deref for LocatedRef {
 }
 
 impl OpenedFile {
-    async fn open(fs: FileSystem, path: &str) -> Result<OpenedFile> {
+    async fn open(fs: FileSystem, path: &str, decrypt: bool) -> Result<OpenedFile> {
         let mut located = fs.located(path, 0, u64::MAX).await?;
+        let cipher = match located.encryption.as_ref().filter(|_| decrypt) {
+            Some(encryption) => Some(fs.cipher(path, encryption).await?),
+            None => None,
+        };
         let visible = match &located.last_block {
             Some(last) if !located.last_block_complete && located.policy.is_none() => {
                 visible_tail(&fs, last).await?
@@ -237,6 +253,7 @@ impl OpenedFile {
             path: path.to_string(),
             len,
             policy: located.policy.clone(),
+            cipher,
             shape: Shape::default(),
             located: Mutex::new(Arc::new(located)),
             bad: Mutex::default(),
@@ -356,6 +373,15 @@ impl OpenedFile {
         Stream { chunks, current: Bytes::new(), held, task: task.abort_handle() }
     }
 
+    /// The bytes from `offset` on that were read, as they are before encryption.
+    fn plain(&self, offset: u64, stored: Bytes) -> Bytes {
+        match &self.cipher {
+            Some(cipher) => cipher.decrypted(offset, stored),
+            None => stored,
+        }
+    }
+
+    /// As they are stored.
     async fn read_at(self: &Arc<Self>, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let end = self.len.min(offset.saturating_add(buf.len() as u64));
         if offset >= end {

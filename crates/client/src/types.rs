@@ -1,5 +1,9 @@
 //! What the client tells about files, DataNodes and policies: its own types, none of the wire's.
 
+mod encryption;
+
+pub use encryption::*;
+
 use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyState, UnitIndex};
 use std::fmt;
 use std::time::Duration;
@@ -46,6 +50,10 @@ pub struct FileStatus {
     pub policy: Option<Policy>,
     /// Number of the storage policy in force; 0 for the default.
     pub storage_policy: u32,
+    /// Whether it is in an encryption zone, or the root of one.
+    pub is_encrypted: bool,
+    /// How an encrypted file is encrypted.
+    pub encryption: Option<Box<FileEncryption>>,
 }
 
 impl FileStatus {
@@ -298,6 +306,8 @@ pub struct ServerDefaults {
     pub trash_interval_minutes: u64,
     /// Number of the storage policy of files for which none is set.
     pub storage_policy: u32,
+    /// Who has the keys of encrypted files. Empty when nobody does, `None` when that is not told.
+    pub key_provider: Option<String>,
 }
 
 /// A policy and whether directories can have it.

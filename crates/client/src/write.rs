@@ -1,6 +1,7 @@
 //! Writing a file: what both kinds of writers share, and the calls that allocate and end blocks.
 
 use crate::datanode::write_block::Target;
+use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::lease::Lease;
@@ -65,6 +66,15 @@ impl FileWriter {
         let file = OpenFile::new(fs, path, status, lease)?;
         let kind = Kind::Replicated(Box::new(ReplicatedWriter::new(file, last)?));
         Ok(FileWriter { kind, busy: false })
+    }
+
+    /// The same, with all that is written from now on encrypted.
+    pub(crate) fn encrypting(mut self, cipher: FileCipher) -> FileWriter {
+        match &mut self.kind {
+            Kind::Replicated(writer) => writer.encrypt(cipher),
+            Kind::Striped(writer) => writer.encrypt(cipher),
+        }
+        self
     }
 
     /// Fails when the future of an earlier call was dropped before its end.

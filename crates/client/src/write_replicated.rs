@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `DFSOutputStream`.
 
+use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::packet::{Filling, PacketPool};
 use crate::pipeline::{Command, Pipeline};
@@ -35,6 +36,8 @@ pub(crate) struct ReplicatedWriter {
     /// Bytes of the current block in packets that were handed over.
     block_len: u64,
     position: u64,
+    /// Of an encrypted file.
+    cipher: Option<FileCipher>,
 }
 
 impl ReplicatedWriter {
@@ -66,7 +69,13 @@ impl ReplicatedWriter {
             resent: 0,
             block_len,
             position,
+            cipher: None,
         })
+    }
+
+    /// Has all that is written from now on encrypted.
+    pub(crate) fn encrypt(&mut self, cipher: FileCipher) {
+        self.cipher = Some(cipher);
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -91,6 +100,9 @@ impl ReplicatedWriter {
                 }
             };
             let taken = filling.put(data);
+            if let Some(cipher) = &self.cipher {
+                cipher.apply(self.position, filling.last_mut(taken));
+            }
             data = &data[taken..];
             self.position += taken as u64;
             match filling.is_full() {

@@ -6,6 +6,7 @@
 //! Source: Hadoop 3.5.0 `DFSStripedOutputStream`.
 
 use crate::datanode::write_block::{Target, targets};
+use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::packet::{Filling, Packet, PacketPool};
 use crate::protocol::convert::Located;
@@ -50,6 +51,8 @@ pub(crate) struct StripedWriter {
     in_cell: u64,
     position: u64,
     broken: Option<String>,
+    /// Of an encrypted file.
+    cipher: Option<FileCipher>,
 }
 
 /// The block group being written.
@@ -105,7 +108,13 @@ impl StripedWriter {
             in_cell: 0,
             position: 0,
             broken: None,
+            cipher: None,
         })
+    }
+
+    /// Has all that is written from now on encrypted.
+    pub(crate) fn encrypt(&mut self, cipher: FileCipher) {
+        self.cipher = Some(cipher);
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -146,6 +155,9 @@ impl StripedWriter {
                 }
             };
             let taken = filling.put(data);
+            if let Some(cipher) = &self.cipher {
+                cipher.apply(self.position, filling.last_mut(taken));
+            }
             data = &data[taken..];
             self.position += taken as u64;
             match filling.is_full() {

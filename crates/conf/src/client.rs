@@ -1,6 +1,6 @@
 //! A client's settings from Hadoop's keys.
 
-use crate::{Configuration, authority};
+use crate::{Configuration, authority, kms};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
@@ -28,6 +28,10 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;
     conf.millis("dfs.client.socketcache.expiryMsec", &mut c.idle_connection_expiry)?;
     local(conf, &mut c)?;
+    c.key_provider = conf.get("hadoop.security.key.provider.path");
+    let ignore = "dfs.client.ignore.namenode.default.kms.uri";
+    conf.boolean(ignore, &mut c.ignore_server_key_provider)?;
+    c.kms = kms::options(conf)?;
     conf.read("fs.permissions.umask-mode", octal, &mut c.umask)?;
     Ok(c)
 }
@@ -120,11 +124,16 @@ mod tests {
         conf.set("dfs.client.ec.write.failed.blocks.tolerated", "1");
         conf.set("cairn.client.ec.write-margin", "2");
         conf.set("cairn.client.ec.hanging-unit-timeout", "3s");
+        conf.set("hadoop.security.key.provider.path", "jceks://only@looked/at/when/it/is/needed");
+        conf.set("dfs.client.ignore.namenode.default.kms.uri", "true");
+        conf.set("hadoop.security.kms.client.timeout", "7");
         let c = read(&conf).unwrap();
         assert_eq!((c.write_margin, c.hanging_unit_timeout), (2, Duration::from_secs(3)));
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));
+        assert_eq!((c.key_provider.is_some(), c.ignore_server_key_provider), (true, true));
+        assert_eq!(c.kms.timeout, Duration::from_secs(7));
     }
 
     #[test]

@@ -187,6 +187,9 @@ pub mod class {
     /// `org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException`.
     pub const NOT_REPLICATED_YET: &str =
         "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException";
+    /// `org.apache.hadoop.hdfs.server.namenode.RetryStartFileException`.
+    pub const RETRY_START_FILE: &str =
+        "org.apache.hadoop.hdfs.server.namenode.RetryStartFileException";
     /// `org.apache.hadoop.hdfs.server.namenode.SafeModeException`.
     pub const SAFE_MODE: &str = "org.apache.hadoop.hdfs.server.namenode.SafeModeException";
     /// `org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException`.

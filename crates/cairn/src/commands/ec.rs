@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `ECAdmin`.
 
-use crate::{Settings, config};
+use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ClientError, FileSystem, PolicyInfo};
 use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
@@ -48,21 +48,10 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     match request.carry_out(command).await {
         Ok(code) => Ok(code),
         Err(error) => {
-            let refused = error.downcast_ref::<ClientError>().map(first_line);
+            let refused = error.downcast_ref::<ClientError>().map(output::first_line);
             eprintln!("{}", refused.unwrap_or_else(|| format!("{error:#}")));
             Ok(ExitCode::from(2))
         }
-    }
-}
-
-/// A refusal the way `hdfs ec` shows it: the class without its package, and one line.
-fn first_line(error: &ClientError) -> String {
-    match error {
-        ClientError::Remote { class, message } => {
-            let class = class.rsplit('.').next().unwrap_or(class);
-            format!("{class}: {}", message.lines().next().unwrap_or_default())
-        }
-        other => other.to_string(),
     }
 }
 

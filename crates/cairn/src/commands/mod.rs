@@ -2,6 +2,7 @@
 
 pub mod balance;
 pub mod cluster;
+pub mod crypto;
 pub mod datanode;
 pub mod ec;
 pub mod fs;

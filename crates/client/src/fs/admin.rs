@@ -162,6 +162,7 @@ impl FileSystem {
                 .policy_id
                 .filter(|id| *id != 0)
                 .unwrap_or(StoragePolicy::HOT.id.into()),
+            key_provider: defaults.key_provider_uri,
         })
     }
 }

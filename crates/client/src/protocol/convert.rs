@@ -1,5 +1,6 @@
 //! Wire messages to the client's own types and back. Everything from outside is checked here.
 
+use super::encryption;
 use crate::error::{ClientError, Result};
 use crate::types::*;
 use cairn_codec::crc::ChecksumKind;
@@ -184,6 +185,7 @@ pub(crate) struct LocatedFile {
     pub last_block: Option<Located>,
     pub last_block_complete: bool,
     pub policy: Option<Policy>,
+    pub encryption: Option<FileEncryption>,
 }
 
 pub(crate) fn located_file(proto: LocatedBlocksProto) -> Result<LocatedFile> {
@@ -194,6 +196,7 @@ pub(crate) fn located_file(proto: LocatedBlocksProto) -> Result<LocatedFile> {
         last_block: proto.last_block.map(located).transpose()?,
         last_block_complete: proto.is_last_block_complete,
         policy: policy_of_file(proto.ec_policy)?,
+        encryption: proto.file_encryption_info.map(encryption::file),
     })
 }
 
@@ -274,6 +277,7 @@ pub(crate) fn status(proto: HdfsFileStatusProto, parent: &str) -> Result<FileSta
         Ok(Type::IsSymlink) => FileType::Symlink,
         Err(_) => return Err(ClientError::Protocol(format!("file type {}", proto.file_type))),
     };
+    let flags = proto.flags.unwrap_or(0);
     let name = String::from_utf8_lossy(&proto.path);
     let path = match (name.is_empty(), parent) {
         (true, _) => parent.to_string(),
@@ -295,6 +299,9 @@ pub(crate) fn status(proto: HdfsFileStatusProto, parent: &str) -> Result<FileSta
         children_count: proto.children_num.and_then(|count| u32::try_from(count).ok()),
         policy: policy_of_file(proto.ec_policy)?,
         storage_policy: proto.storage_policy.unwrap_or(0),
+        is_encrypted: flags & HdfsFileStatusProtoFlags::HasCrypt as u32 != 0
+            || proto.file_encryption_info.is_some(),
+        encryption: proto.file_encryption_info.map(|proto| Box::new(encryption::file(proto))),
     })
 }
 

@@ -2,4 +2,5 @@
 //! `datanode/`.
 
 pub(crate) mod convert;
+pub(crate) mod encryption;
 pub(crate) mod namenode;
