@@ -1,5 +1,6 @@
 //! Calls that come again because their answer was lost in a restart.
 
+use cairn_namenode::{NameNode, NameNodeConfig};
 use cairn_net::rpc_client::{CallNumber, RpcClient, RpcClientOptions};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -7,13 +8,11 @@ use prost::Message;
 use std::collections::BTreeSet;
 use std::pin::Pin;
 
-use crate::cluster::{
-    CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish, start,
-};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish};
+use crate::key_server::KeyServer;
 
-/// What Hadoop 3.5.0 marks `@AtMostOnce` in its `ClientProtocol`, but for calls that are always refused (symbolic
-/// links, encryption zones) and `saveNamespace`, which changes no state.
-const AT_MOST_ONCE: [&str; 25] = [
+/// What Hadoop 3.5.0 marks `@AtMostOnce` in its `ClientProtocol`, but for symbolic links, which are always refused, and `saveNamespace`, which changes no state.
+const AT_MOST_ONCE: [&str; 27] = [
     "create",
     "append",
     "rename",
@@ -33,6 +32,8 @@ const AT_MOST_ONCE: [&str; 25] = [
     "setXAttr",
     "removeXAttr",
     "satisfyStoragePolicy",
+    "createEncryptionZone",
+    "reencryptEncryptionZone",
     "setErasureCodingPolicy",
     "addErasureCodingPolicies",
     "removeErasureCodingPolicy",
@@ -207,6 +208,15 @@ async fn change(s: &mut Sender, client: &Client) {
     let remove = pb::RemoveXAttrRequestProto { src: root.clone(), x_attr: Some(attribute) };
     let _: pb::RemoveXAttrResponseProto = s.send("removeXAttr", remove).await;
 
+    client.mkdirs("/z").await;
+    let create =
+        pb::CreateEncryptionZoneRequestProto { src: text("/z"), key_name: Some(text("k")) };
+    let _: pb::CreateEncryptionZoneResponseProto = s.send("createEncryptionZone", create).await;
+    let action = pb::ReencryptActionProto::StartReencrypt as i32;
+    let reencrypt = pb::ReencryptEncryptionZoneRequestProto { action, zone: text("/z") };
+    let _: pb::ReencryptEncryptionZoneResponseProto =
+        s.send("reencryptEncryptionZone", reencrypt).await;
+
     let policy = pb::ErasureCodingPolicyProto {
         schema: Some(pb::ECSchemaProto {
             codec_name: text("rs"),
@@ -244,7 +254,13 @@ async fn change(s: &mut Sender, client: &Client) {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_gets_its_first_answer_after_a_restart_also_in_safe_mode() {
     let dir = tempfile::tempdir().unwrap();
-    let (node, datanodes) = start(dir.path(), 3).await;
+    let keys = KeyServer::start().await;
+    let settings = || NameNodeConfig { encryption: keys.config(), ..config(dir.path()) };
+    let node = NameNode::start(settings()).await.unwrap();
+    let mut datanodes = Vec::new();
+    for number in 0..3 {
+        datanodes.push(FakeDataNode::start(&node, number, &[]).await);
+    }
     let client = Client::new(&node, CLIENT, SUPERUSER);
     let options = RpcClientOptions::default;
     let rpc = RpcClient::new(node.rpc_addr.to_string(), CLIENT, SUPERUSER, options());
@@ -258,7 +274,7 @@ async fn each_call_gets_its_first_answer_after_a_restart_also_in_safe_mode() {
     drop(datanodes);
     node.shutdown().await;
 
-    let node = cairn_namenode::NameNode::start(config(dir.path())).await.unwrap();
+    let node = NameNode::start(settings()).await.unwrap();
     let client = Client::new(&node, CLIENT, SUPERUSER);
     assert!(client.safe_mode(pb::SafeModeActionProto::SafemodeEnter).await);
     let addr = node.rpc_addr.to_string();
