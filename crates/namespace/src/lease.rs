@@ -122,6 +122,20 @@ pub fn holds(store: &dyn StoreRead, holder: &str, file: InodeId) -> Result<bool>
     Ok(store.get(Table::LeaseFile, &file_key(holder, file))?.is_some())
 }
 
+/// What refusals say of a holder.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#leaseExceptionString`, `LeaseManager.Lease#toString`.
+pub(crate) fn describe(store: &dyn StoreRead, holder: &str) -> Result<String> {
+    let Some(lease) = Lease::get(store, holder)? else {
+        return Ok(format!("Holder {holder} does not have any open files."));
+    };
+    let count = match lease.files {
+        Some(count) => count,
+        None => files(store, holder, None, usize::MAX)?.len() as u64,
+    };
+    Ok(format!("[Lease.  Holder: {holder}, pending creates: {count}]"))
+}
+
 /// At most `limit` files of a holder with ids greater than `after`.
 pub fn files(
     store: &dyn StoreRead,

@@ -101,38 +101,29 @@ pub(crate) fn open_file(
             Some(path::resolve_to_change(store, &settings, caller, path, purpose, command)?)
         }
     };
-    let describe = |path: &str, id: InodeId| {
-        format!(
-            "File does not exist: {path} (inode {}) Holder {holder} does not have any open files.",
-            id.0 as i64
-        )
+    let refused = |what: &str, path: &str, id: InodeId| -> Result<String> {
+        // As Java shows an id.
+        let id = id.0 as i64;
+        Ok(format!("{what}: {path} (inode {id}) {}", crate::lease::describe(store, holder)?))
     };
+    let missing = "File does not exist";
     let given = file.unwrap_or(InodeId::NONE);
     let Some(at) = at else {
-        let names = path::split(path)?;
-        return Err(NamespaceError::FileNotFound(describe(&path::join(&names), given)));
+        let path = path::join(&path::split(path)?);
+        return Err(NamespaceError::FileNotFound(refused(missing, &path, given)?));
     };
     let Some(target) = at.target() else {
-        return Err(NamespaceError::FileNotFound(describe(&at.path, given)));
+        return Err(NamespaceError::FileNotFound(refused(missing, &at.path, given)?));
     };
-    let Some(inner) = target.file() else {
-        return Err(NamespaceError::LeaseExpired(format!(
-            "INode is not a regular file: {} (inode {}) Holder {holder} does not have any open files.",
-            at.path, target.id
-        )));
+    let what = match target.file().map(|file| &file.writer) {
+        None => "INode is not a regular file".to_string(),
+        Some(None) => "File is not open for writing".to_string(),
+        Some(Some(writer)) if writer.holder != holder => {
+            format!("Client (={holder}) is not the lease owner (={}", writer.holder)
+        }
+        Some(Some(_)) => return Ok(at),
     };
-    match &inner.writer {
-        None => Err(NamespaceError::LeaseExpired(format!(
-            "File is not open for writing: {} (inode {}) Holder {holder} does not have any open files.",
-            at.path, target.id
-        ))),
-        Some(writer) if writer.holder != holder => Err(NamespaceError::LeaseExpired(format!(
-            "Client (={holder}) is not the lease owner (={}: {} (inode {}) Holder {holder} does not \
-             have any open files.",
-            writer.holder, at.path, target.id
-        ))),
-        Some(_) => Ok(at),
-    }
+    Err(NamespaceError::LeaseExpired(refused(&what, &at.path, target.id)?))
 }
 
 /// Makes the length that the client gives the last block's final one. Writes `inode`.

@@ -1,8 +1,9 @@
 //! Leases: expiry, take-over, recovery.
 
-use crate::support::{Fs, add_block, create, said};
+use crate::support::{Fs, add_block, complete, create, said};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
@@ -42,6 +43,34 @@ fn silent_holders_expire_the_oldest_first() {
     assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 2);
     fs.complete("/a", None);
     assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_refusal_tells_what_its_holder_has_open() {
+    let mut fs = Fs::new();
+    let file = fs.create("/a");
+    fs.create("/b");
+    fs.ok(Create { holder: "second".into(), ..create("/c") });
+    fs.complete("/b", None);
+    let mut refused = |path: &str, holder: &str| {
+        said(&fs.err(Complete { holder: holder.into(), ..complete(path, None) })).1
+    };
+    let second = "[Lease.  Holder: second, pending creates: 1]";
+    assert_eq!(
+        refused("/a", "second"),
+        format!("Client (=second) is not the lease owner (=client: /a (inode {file}) {second}")
+    );
+    assert_eq!(
+        refused("/a", "idle"),
+        format!(
+            "Client (=idle) is not the lease owner (=client: /a (inode {file}) Holder idle does not \
+             have any open files."
+        )
+    );
+    assert_eq!(
+        refused("/none", "second"),
+        format!("File does not exist: /none (inode 0) {second}")
+    );
 }
 
 #[test]
