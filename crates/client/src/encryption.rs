@@ -33,7 +33,7 @@ impl FileSystem {
             iv: info.iv.clone(),
             encrypted_material: info.encrypted_key.clone(),
         };
-        let failed = |source| ClientError::Key { path: path.to_string(), source };
+        let failed = |reason| ClientError::Key { path: path.to_string(), reason };
         let material = self.kms(path).await?.decrypt(&key).await.map_err(failed)?;
         let cipher = FileCipher::new(material.as_bytes(), &info.iv);
         cipher.ok_or_else(|| {

@@ -132,12 +132,12 @@ pub enum ClientError {
     #[error(transparent)]
     Codec(#[from] cairn_codec::CodecError),
     /// The key servers did not give the key of an encrypted file.
-    #[error("{path}: {source}")]
+    #[error("{path}: {reason}")]
     Key {
         /// The file.
         path: String,
         /// What they said.
-        source: KmsError,
+        reason: KmsError,
     },
     /// Neither the NameNode nor the configuration tells who has the keys of encrypted files.
     #[error("{path} is encrypted, and no key provider is configured")]
@@ -220,7 +220,7 @@ impl ClientError {
             ClientError::NotFound { .. } => Kind::NotFound,
             ClientError::InvalidPath { .. } => Kind::Unsupported,
             ClientError::Argument(_) => Kind::InvalidInput,
-            ClientError::Key { source: KmsError::Refused { .. }, .. } => Kind::PermissionDenied,
+            ClientError::Key { reason: KmsError::Refused { .. }, .. } => Kind::PermissionDenied,
             ClientError::UnsupportedEncryption { .. } => Kind::Unsupported,
             ClientError::NameNode { .. } => Kind::NotConnected,
             _ => Kind::Other,

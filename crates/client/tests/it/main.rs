@@ -1,8 +1,10 @@
 //! The client against a NameNode and DataNodes in this process.
 
 mod cluster;
+mod encryption;
 mod hedging;
 mod integrity;
+mod key_server;
 mod leaving;
 mod local;
 mod lost_units;
