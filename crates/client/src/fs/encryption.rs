@@ -53,7 +53,7 @@ impl FileSystem {
     /// Source: Hadoop 3.5.0 `DistributedFileSystem#provisionEZTrash`.
     pub async fn provision_trash(&self, path: &str) -> Result<()> {
         let zone = self.encryption_zone_of(path).await?;
-        if !zone.is_some_and(|zone| zone.path == path) {
+        if zone.is_none_or(|zone| zone.path != path) {
             let reason = "it is not the root of an encryption zone";
             return Err(ClientError::InvalidPath { path: path.to_string(), reason });
         }
