@@ -105,6 +105,21 @@ pub struct Policy {
     pub cell_len: u32,
 }
 
+/// As Hadoop shows it to people, in messages and lists.
+///
+/// Source: Hadoop 3.5.0 `ErasureCodingPolicy#toString`, `ECSchema#toString`.
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Policy { id, name, schema: Schema { codec, k, m }, cell_len } = self;
+        write!(
+            f,
+            "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={codec}, numDataUnits={k}, \
+             numParityUnits={m}]], CellSize={cell_len}, Id={}]",
+            id.0
+        )
+    }
+}
+
 /// Why a policy can't be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {

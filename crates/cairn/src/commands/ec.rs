@@ -269,16 +269,7 @@ fn policy_json(info: &PolicyInfo) -> Value {
 
 /// One policy in the form in which `hdfs ec -listPolicies` shows it, for scripts that read that.
 fn policy_text(info: &PolicyInfo) -> String {
-    let Policy { id, name, schema, cell_len } = &info.policy;
-    format!(
-        "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={}, numDataUnits={}, \
-         numParityUnits={}]], CellSize={cell_len}, Id={}], State={}",
-        schema.codec,
-        schema.k,
-        schema.m,
-        id.0,
-        state_name(info.state)
-    )
+    format!("{}, State={}", info.policy, state_name(info.state))
 }
 
 /// Policies of a file in Hadoop's `user_ec_policies.xml` form.

@@ -15,6 +15,9 @@ use crate::{encryption, lease, policy_admin, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};
 use std::sync::Arc;
 
+/// The largest block that Hadoop has bits for. Source: Hadoop 3.5.0 `INodeFile.HeaderFormat`.
+const BLOCK_SIZE_MAX: u64 = (1 << 48) - 1;
+
 /// Makes a file and opens it for writing.
 ///
 /// Answer: `Outcome::Created`.
@@ -111,6 +114,12 @@ impl Create {
         let removed = self.replace_existing(cx, &mut at)?;
         mkdirs::make_ancestors(cx, &mut at)?;
         let parent = inode::expect(cx.store, at.chain[at.chain.len() - 1].id)?;
+        if self.block_size > BLOCK_SIZE_MAX && cx.settings.rules >= 2 {
+            return Err(NamespaceError::IllegalArgument(format!(
+                "Illagal value: PREFERRED_BLOCK_SIZE = {} > MAX = {BLOCK_SIZE_MAX}",
+                self.block_size
+            )));
+        }
         path::check_limits(cx.settings, &parent, &at.parent_path(), at.name())?;
         let mut file = Inode {
             id: counter::next_inode_id(cx.store)?,
@@ -217,7 +226,7 @@ impl Create {
         let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
             set_replication::verify(
                 cx.settings,
-                &at.path,
+                &self.path,
                 self.replication,
                 Some(&self.client_machine),
             )?;
@@ -228,7 +237,7 @@ impl Create {
             return Err(NamespaceError::Io(format!(
                 "Specified block size ({}) is less than the cell size ({}) of the erasure coding \
                  policy ({}).",
-                self.block_size, policy.cell_len, policy.name
+                self.block_size, policy.cell_len, policy
             )));
         }
         Ok(FileRedundancy::Striped(id))

@@ -137,7 +137,7 @@ pub(crate) fn set(
         }
         _ => {}
     }
-    if *name == encryption::zone_attribute() {
+    if *name == encryption::zone_attribute() && cx.settings.rules >= 2 {
         encryption::parse_zone(value)?;
         encryption::mark(cx.store, target.id)?;
     }
@@ -185,7 +185,8 @@ impl RemoveXAttr {
             .directory()
             .is_some_and(|directory| directory.policy.is_some() || inode.storage_policy != 0);
         let has_any = || Ok::<_, NamespaceError>(has_policies || !all(cx.store, id)?.is_empty());
-        if self.name == encryption::zone_attribute() && has_any()? {
+        let is_zone = self.name == encryption::zone_attribute() && cx.settings.rules >= 2;
+        if is_zone && has_any()? {
             return Err(NamespaceError::IllegalArgument(
                 "The encryption zone xattr should never be deleted.".to_string(),
             ));

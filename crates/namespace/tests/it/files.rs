@@ -14,7 +14,7 @@ use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::query::{self, AddBlockPlan};
-use cairn_namespace::{Block, BlockRef, BlockState, InodeId, Outcome};
+use cairn_namespace::{Block, BlockRef, BlockState, InodeId, Outcome, Settings};
 
 const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -160,10 +160,11 @@ fn create_over_a_file_needs_the_flag() {
     assert_eq!(said(&fs.err(missing)).1, "Can't overwrite non-existent /g");
     let orphan = Create { create_parent: false, ..create("/x/y") };
     assert_eq!(said(&fs.err(orphan)).1, "Parent directory doesn't exist: /x");
-    let many = Create { replication: 513, ..create("/g") };
+    // As the path was given.
+    let many = Create { replication: 513, ..create("/.reserved/raw/g") };
     assert_eq!(
         said(&fs.err(many)).1,
-        "Requested replication factor of 513 exceeds maximum of 512 for /g, clientName=host"
+        "Requested replication factor of 513 exceeds maximum of 512 for /.reserved/raw/g, clientName=host"
     );
 }
 
@@ -387,7 +388,13 @@ fn lengths_beyond_all_measure_do_not_stop_the_namespace() {
             fs.set_policy("/d", policy);
         }
         let path = format!("/d/{policy:?}");
-        fs.ok(Create { block_size: i64::MAX as u64, ..create(&path) });
+        let error = fs.err(Create { block_size: 1 << 48, ..create(&path) });
+        assert_eq!(said(&error).0, "IllegalArgumentException");
+        assert_eq!(
+            said(&error).1,
+            "Illagal value: PREFERRED_BLOCK_SIZE = 281474976710656 > MAX = 281474976710655"
+        );
+        fs.ok(Create { block_size: (1 << 48) - 1, ..create(&path) });
         let mut previous = None;
         for _ in 0..3 {
             let block = fs.add_block(&path, previous);
@@ -398,4 +405,7 @@ fn lengths_beyond_all_measure_do_not_stop_the_namespace() {
         query::get_blocks(&fs.store, &root(), &path, 0, huge, 0).unwrap();
         fs.delete(&path);
     }
+    // Logs of older builds may have larger ones.
+    let mut past = Fs::with(Settings { rules: 1, ..Settings::default() });
+    past.ok(Create { block_size: i64::MAX as u64, ..create("/f") });
 }

@@ -118,7 +118,12 @@ fn a_file_can_be_created_with_a_policy_or_without() {
         Create { should_replicate: true, ec_policy: Some("RS-6-3-1024k".into()), ..create("/x") };
     assert!(said(&fs.err(both)).1.contains("exclusive parameters"));
     let small = Create { block_size: MIB / 2, ..create("/ec/x") };
-    assert!(said(&fs.err(small)).1.contains("is less than the cell size (1048576)"));
+    assert_eq!(
+        said(&fs.err(small)).1,
+        "Specified block size (524288) is less than the cell size (1048576) of the erasure coding \
+         policy (ErasureCodingPolicy=[Name=RS-6-3-1024k, Schema=[ECSchema=[Codec=rs, \
+         numDataUnits=6, numParityUnits=3]], CellSize=1048576, Id=1])."
+    );
     // What replaces a striped file takes after the directory, not after the file.
     fs.ok(Create { overwrite: true, holder: "b".into(), ..create("/e") });
     assert_eq!(redundancy(&fs, "/e"), FileRedundancy::Replicated(3));
