@@ -17,7 +17,7 @@ type Result<T, E = KmsError> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KmsOptions {
     /// `hadoop.security.kms.client.timeout`: how long one server may take for a connection, and as
-    /// long again for an answer.
+    /// long again for an answer. Zero stands for any time, as in Java.
     pub timeout: Duration,
     /// `hadoop.security.kms.client.failover.max.retries`: how often a question is sent again when a
     /// server cannot be reached; as often as there are servers by default. Each server is tried once
@@ -60,7 +60,10 @@ pub struct Kms {
 
 impl Kms {
     /// A client that connects when it is asked something. The servers believe that it is `user`.
-    pub fn new(path: ProviderPath, user: &str, options: KmsOptions) -> Kms {
+    pub fn new(path: ProviderPath, user: &str, mut options: KmsOptions) -> Kms {
+        if options.timeout.is_zero() {
+            options.timeout = Duration::MAX;
+        }
         let hosts: Vec<Host> =
             path.hosts().iter().map(|host| Host::new(host, path.port())).collect();
         // Clients that start together begin with different servers.

@@ -115,6 +115,8 @@ impl Host {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(question.body.clone().unwrap_or_default()))
             .map_err(Failure::unsent)?;
+        // A kept one may still be busy with the end of the answer before.
+        connection.ready().await.map_err(Failure::unsent)?;
         let answer = connection.send_request(request).await.map_err(Failure::sent)?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER_LEN).collect().await;

@@ -84,6 +84,17 @@ async fn a_kept_connection_that_was_closed_is_replaced() {
     assert_eq!(server.asked().len(), 4);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_one_after_the_other_share_a_connection() {
+    let server = Server::start(|_| names()).await;
+    let options = KmsOptions { timeout: Duration::ZERO, ..KmsOptions::default() };
+    let kms = kms(&format!("127.0.0.1:{}", server.port), options);
+    for _ in 0..200 {
+        kms.names().await.unwrap();
+    }
+    assert_eq!(server.connections.load(Ordering::Relaxed), 1);
+}
+
 #[tokio::test]
 async fn what_may_have_been_heeded_is_not_asked_twice() {
     let server = Server::start(|_| close()).await;
