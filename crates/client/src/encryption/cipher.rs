@@ -3,15 +3,13 @@
 //! Source: Hadoop 3.5.0 `AesCtrCryptoCodec`, `CryptoStreamUtils`.
 
 use aes::cipher::consts::U16;
-use aes::cipher::{
-    BlockCipher, BlockEncrypt, InnerIvInit, KeyInit, StreamCipher, StreamCipherCoreWrapper,
-    StreamCipherSeek,
-};
+use aes::cipher::{Block, BlockEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use bytes::{Bytes, BytesMut};
-use ctr::CtrCore;
-use ctr::flavors::Ctr128BE;
 use std::fmt;
+
+/// Blocks of counters that are encrypted at a time.
+const BATCH: usize = 32;
 
 /// The key of a file, ready for use, and its initialization vector.
 pub(crate) struct FileCipher {
@@ -61,15 +59,58 @@ impl fmt::Debug for FileCipher {
     }
 }
 
+/// What is added to the blocks of a file, from some block on.
+struct Pads<'a, C: BlockEncrypt<BlockSize = U16>> {
+    key: &'a C,
+    counter: u128,
+    blocks: [Block<C>; BATCH],
+}
+
+impl<C: BlockEncrypt<BlockSize = U16>> Pads<'_, C> {
+    /// Those of the next `count` blocks, [`BATCH`] at most. They are encrypted at a time: the
+    /// processor's instructions are asked for once for all of them, and work on some side by side.
+    fn next(&mut self, count: usize) -> &[Block<C>] {
+        let blocks = &mut self.blocks[..count];
+        for block in blocks.iter_mut() {
+            *block = self.counter.to_be_bytes().into();
+            self.counter = self.counter.wrapping_add(1);
+        }
+        self.key.encrypt_blocks(blocks);
+        blocks
+    }
+}
+
 /// The counter of a block is the vector plus the block's number, both of 128 bits, wrapping.
 fn apply<C>(key: &C, iv: &[u8; 16], offset: u64, bytes: &mut [u8])
 where
-    C: BlockEncrypt + BlockCipher<BlockSize = U16>,
+    C: BlockEncrypt<BlockSize = U16>,
 {
-    let core: CtrCore<&C, Ctr128BE> = CtrCore::inner_iv_init(key, iv.into());
-    let mut stream = StreamCipherCoreWrapper::from_core(core);
-    stream.seek(offset);
-    stream.apply_keystream(bytes);
+    let counter = u128::from_be_bytes(*iv).wrapping_add(u128::from(offset / 16));
+    let mut pads = Pads { key, counter, blocks: [Block::<C>::default(); BATCH] };
+    // What is left of a block, whole blocks, and the beginning of one.
+    let into = (offset % 16) as usize;
+    let left = if into > 0 { bytes.len().min(16 - into) } else { 0 };
+    let (head, rest) = bytes.split_at_mut(left);
+    if !head.is_empty() {
+        add(head, &pads.next(1)[0][into..]);
+    }
+    let (blocks, tail) = rest.as_chunks_mut::<16>();
+    for batch in blocks.chunks_mut(BATCH) {
+        let pads = pads.next(batch.len());
+        for (block, pad) in batch.iter_mut().zip(pads) {
+            let pad = u128::from_ne_bytes((*pad).into());
+            *block = (u128::from_ne_bytes(*block) ^ pad).to_ne_bytes();
+        }
+    }
+    if !tail.is_empty() {
+        add(tail, &pads.next(1)[0]);
+    }
+}
+
+fn add(bytes: &mut [u8], pad: &[u8]) {
+    for (byte, pad) in bytes.iter_mut().zip(pad) {
+        *byte ^= pad;
+    }
 }
 
 #[cfg(test)]
