@@ -17,7 +17,8 @@ const VERSION: u8 = 1;
 ///
 /// - 0: those of builds that did not count them
 /// - 1: a file's `LAZY_PERSIST` stays when its storage policy is unset
-/// - 2: blocks have a largest size, and the attribute of an encryption zone makes one
+/// - 2: blocks have a largest size, what replaces a file may be kept as that is, and the attribute of an encryption zone
+///   makes one
 pub const RULES: u64 = 2;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.

@@ -217,20 +217,36 @@ impl Create {
                 self.block_size as i64
             )));
         }
-        let id = match self.ec_policy.as_deref().filter(|name| !name.is_empty()) {
-            _ if self.should_replicate => None,
-            Some(name) => Some(policy_admin::enabled(cx.store, name)?),
-            // The policy of the directory, not of a file that is to be replaced.
-            None => policy_admin::effective_id(&at.above().chain),
+        let redundancy = |id: Option<PolicyId>| match id.filter(|id| *id != PolicyId::REPLICATION) {
+            Some(id) => FileRedundancy::Striped(id),
+            None => FileRedundancy::Replicated(self.replication),
         };
-        let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
-            set_replication::verify(
-                cx.settings,
-                &self.path,
-                self.replication,
-                Some(&self.client_machine),
-            )?;
-            return Ok(FileRedundancy::Replicated(self.replication));
+        let chosen = match self.ec_policy.as_deref().filter(|name| !name.is_empty()) {
+            _ if self.should_replicate => redundancy(None),
+            Some(name) => redundancy(Some(policy_admin::enabled(cx.store, name)?)),
+            None => {
+                // Hadoop asks for the policy of the path while a file is there that is to be replaced.
+                if let Some(file) =
+                    at.target().and_then(Inode::file).filter(|_| cx.settings.rules >= 2)
+                {
+                    self.check_redundancy(cx, file.redundancy)?;
+                    if !self.overwrite {
+                        return Ok(file.redundancy);
+                    }
+                }
+                // The policy of the directory, not of that file.
+                redundancy(policy_admin::effective_id(&at.above().chain))
+            }
+        };
+        self.check_redundancy(cx, chosen)?;
+        Ok(chosen)
+    }
+
+    /// Whether a file may be kept so with what the call asks for.
+    fn check_redundancy(&self, cx: &Context<'_, '_>, redundancy: FileRedundancy) -> Result<()> {
+        let FileRedundancy::Striped(id) = redundancy else {
+            let client = Some(self.client_machine.as_str());
+            return set_replication::verify(cx.settings, &self.path, self.replication, client);
         };
         let policy = policy_admin::by_id(cx.store, id)?;
         if self.block_size < u64::from(policy.cell_len) {
@@ -240,7 +256,7 @@ impl Create {
                 self.block_size, policy.cell_len, policy
             )));
         }
-        Ok(FileRedundancy::Striped(id))
+        Ok(())
     }
 
     /// Discards a file that is to be overwritten; refuses if it is not to be.

@@ -124,6 +124,16 @@ fn a_file_can_be_created_with_a_policy_or_without() {
          policy (ErasureCodingPolicy=[Name=RS-6-3-1024k, Schema=[ECSchema=[Codec=rs, \
          numDataUnits=6, numParityUnits=3]], CellSize=1048576, Id=1])."
     );
+    // What replaces a file must be what that may be, and what it becomes.
+    let mut refused = |path: &str, block_size: u64, replication: u16| {
+        let over = Create { overwrite: true, block_size, replication, ..create(path) };
+        said(&fs.err(over)).1.split(' ').take(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(refused("/ec/r", MIB / 2, 3), "Specified block");
+    assert_eq!(refused("/ec/r", MIB / 2, 0), "Requested replication");
+    assert_eq!(refused("/ec/r", MIB, 0), "Requested replication");
+    assert_eq!(refused("/e", MIB / 2, 0), "Specified block");
+    assert_eq!(refused("/e", MIB, 0), "Requested replication");
     // What replaces a striped file takes after the directory, not after the file.
     fs.ok(Create { overwrite: true, holder: "b".into(), ..create("/e") });
     assert_eq!(redundancy(&fs, "/e"), FileRedundancy::Replicated(3));
