@@ -368,6 +368,18 @@ impl Decode for PolicyId {
     }
 }
 
+impl<T: Encode> Encode for Box<T> {
+    fn encode(&self, out: &mut Encoder) {
+        self.as_ref().encode(out);
+    }
+}
+
+impl<T: Decode> Decode for Box<T> {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        T::decode(input).map(Box::new)
+    }
+}
+
 /// Encodes a struct as its fields in the order given, which is the format.
 macro_rules! encode_struct {
     ($type:ident { $($field:ident),* $(,)? }) => {

@@ -10,11 +10,12 @@ use crate::encryption;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::acl::AclChange;
-use crate::ops::create::CreateEncrypted;
+use crate::ops::create::Create;
 use crate::ops::satisfy_storage_policy;
 use crate::ops::xattr::{XAttrName, XAttrSpace};
 use crate::path;
 use crate::policy_admin::{self, REPLICATION_NAME};
+use crate::query::FileStatus;
 use crate::settings;
 use crate::store::{Changes, Overlay, StoreRead, Table};
 use prost::Message;
@@ -155,14 +156,11 @@ impl Told<'_> {
         let one = |event| Ok(vec![event]);
         let metadata = |path: String, change| Ok(vec![Event::Metadata { path, change }]);
         match (&self.entry.command, outcome) {
-            (Command::Create(command), Outcome::Created { status, .. })
-            | (
-                Command::CreateEncrypted(CreateEncrypted { create: command, .. }),
-                Outcome::Created { status, .. },
-            ) => {
-                let path = self.path_now(status.inode.id)?;
-                let inode = Box::new(Inode::clone(&status.inode));
-                one(Event::Create { path, inode, overwrite: command.overwrite })
+            (Command::Create(command), Outcome::Created { status, .. }) => {
+                self.created(command, status)
+            }
+            (Command::CreateEncrypted(command), Outcome::Created { status, .. }) => {
+                self.created(&command.create, status)
             }
             (Command::CreateEncryptionZone(command), _) => self.zone_changed(&command.path),
             (Command::ReencryptEncryptionZone(command), _) => self.zone_changed(&command.path),
@@ -243,6 +241,12 @@ impl Told<'_> {
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    fn created(&self, command: &Create, status: &FileStatus) -> Result<Vec<Event>> {
+        let path = self.path_now(status.inode.id)?;
+        let inode = Box::new(Inode::clone(&status.inode));
+        Ok(vec![Event::Create { path, inode, overwrite: command.overwrite }])
     }
 
     fn zone_changed(&self, path: &str) -> Result<Vec<Event>> {

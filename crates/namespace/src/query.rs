@@ -85,18 +85,6 @@ impl Decode for FileStatus {
     }
 }
 
-impl Encode for Box<FileStatus> {
-    fn encode(&self, out: &mut Encoder) {
-        self.as_ref().encode(out);
-    }
-}
-
-impl Decode for Box<FileStatus> {
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        FileStatus::decode(input).map(Box::new)
-    }
-}
-
 impl FileStatus {
     /// Bytes of a file; 0 for a directory.
     pub fn len(&self) -> u64 {

@@ -158,18 +158,6 @@ macro_rules! encode_settings {
     };
 }
 
-impl Encode for Box<Settings> {
-    fn encode(&self, out: &mut Encoder) {
-        Settings::encode(self, out);
-    }
-}
-
-impl Decode for Box<Settings> {
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Box::new(Settings::decode(input)?))
-    }
-}
-
 /// In the first byte of a record: a list of numbered settings is at its end.
 const HAS_NUMBERED: u8 = 2;
 /// In the first byte of a record: behind these is a list of protected directories.

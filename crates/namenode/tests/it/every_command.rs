@@ -429,7 +429,7 @@ fn zones(w: &mut World) {
     w.mkdirs("/zone");
     w.submit(CreateEncryptionZone { path: "/zone".into(), key_name: "k".into(), suite: 2 });
     let key = |n: u8| FileKey { key: vec![n; 16], iv: vec![n; 16], key_version: "k@0".into() };
-    let (create, key_name) = (w.creation("/zone/f"), "k".to_string());
+    let (create, key_name) = (w.creation("/zone/f").into(), "k".to_string());
     let outcome = w.submit(CreateEncrypted { create, key_name, key: key(1) });
     let Outcome::Created { status, .. } = outcome else { panic!("{outcome:?}") };
     w.complete("/zone/f", None);

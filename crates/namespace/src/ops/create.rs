@@ -74,7 +74,7 @@ encode_struct!(Create {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateEncrypted {
     /// The file.
-    pub create: Create,
+    pub create: Box<Create>,
     /// The name of the key that encrypts the file's: that of the zone, when it was asked for.
     pub key_name: String,
     /// The file's key.

@@ -27,7 +27,7 @@ fn key(number: u8, version: &str) -> FileKey {
 }
 
 fn encrypted(path: &str, name: &str, key: FileKey) -> CreateEncrypted {
-    CreateEncrypted { create: create(path), key_name: name.into(), key }
+    CreateEncrypted { create: create(path).into(), key_name: name.into(), key }
 }
 
 fn raw(name: &str) -> XAttrName {

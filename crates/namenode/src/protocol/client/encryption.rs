@@ -197,7 +197,7 @@ pub(super) async fn create(
         };
         let key_name = placed.zone.key_name;
         let key = provider.file_key(&key_name).await?;
-        let command = CreateEncrypted { create: create.clone(), key_name, key };
+        let command = CreateEncrypted { create: Box::new(create.clone()), key_name, key };
         match node.submit_or_recover(call, command, &path).await {
             Err(refusal) if refusal.0.is(RETRY_START_FILE) => refused = Some(refusal),
             done => return done,
