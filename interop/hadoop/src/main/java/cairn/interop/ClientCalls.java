@@ -103,6 +103,7 @@ final class ClientCalls {
       }
       case "isFileClosed" -> out.append(fs.isFileClosed(new Path(path)));
       case "length" -> out.append(fs.getFileStatus(new Path(path)).getLen());
+      case "rename2" -> nn.rename2(path, args[2]);
       case "concat" -> nn.concat(path, Arrays.copyOfRange(args, 2, args.length));
       case "append" -> {
         EnumSet<CreateFlag> flags = EnumSet.of(CreateFlag.APPEND);

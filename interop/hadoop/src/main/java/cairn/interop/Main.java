@@ -44,6 +44,7 @@ public final class Main {
               CommandTests::run,
               ContractTests::run,
               DifferentialTests::run,
+              EncryptionTests::run,
               FsckTests::run,
               FileTests::run,
               LayoutTests::run,

@@ -284,15 +284,19 @@ final class Transcript {
   private static final Object[][] WORDS = {
     {"\\d{4,}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d[+-]\\d{4}", "DATE"},
     {"\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d(:\\d\\d)?", "DATE"},
+    {"DATE,\\d{3}[+-]\\d{4}", "DATE"},
     {"[A-Z][a-z]{2} [A-Z][a-z]{2} \\d\\d \\d\\d:\\d\\d:\\d\\d [A-Z]+ \\d{4}", "DATE"},
     {"\\b1[6-9]\\d{11}\\b", "MILLIS"},
     {"BP-\\d+-[0-9.]+-(\\d+|MILLIS)", "POOL"},
     {"blk_-?\\d+(_\\d+)?", "BLK"},
     {"(localhost|127\\.0\\.0\\.1):\\d+", "HOST:PORT"},
-    {"\\b" + Pattern.quote(System.getProperty("user.name")) + "\\b", "USER"},
+    {"\\b" + Pattern.quote(System.getProperty("user.name")) + "\\b(?! of )", "USER"},
     {"\\.{3,}", "..."},
     {"\\.\\.\\.\\s*(WARNING: the waiting time[^\n]*\n)?[. ]*done", "... done"},
     {"DFSClient_[A-Za-z]+_-?\\d+_\\d+", "CLIENT"},
+    {"\\[id=\\d+, path=", "[id=N, path="},
+    {"\\b(edek|iv): [0-9a-f]{32}\\b", "$1: BYTES"},
+    {"(raw\\.hdfs\\.crypto\\.file\\.encryption\\.info)=0x[0-9a-f]{70,}", "$1=BYTES"},
   };
 
   private static String normal(String text, File local) {
