@@ -20,6 +20,10 @@ final class DifferentialTests {
   private static final Set<String> RESTARTS =
       Set.of("restarts", "tree", "acls", "files", "attributes", "ec", "quotas", "snapshots");
 
+  /** Zones with what goes in and out of them. */
+  private static final Set<String> ENCRYPTION =
+      Set.of("encryption", "tree", "files", "attributes", "quotas", "snapshots");
+
   private DifferentialTests() {}
 
   static void run(Main.Context x) throws Exception {
@@ -32,12 +36,22 @@ final class DifferentialTests {
     keys.put("dfs.blocksize", "1048576");
     // Nobody fetches the requests.
     keys.put("dfs.storage.policy.satisfier.mode", "external");
+    keys.put("dfs.namenode.list.encryption.zones.num.responses", "2");
+    keys.put("dfs.namenode.list.reencryption.status.num.responses", "2");
+    // Hadoop looks for what was left over only then.
+    keys.put("dfs.namenode.reencrypt.sleep.interval", "200ms");
+    try (Kms kms = new Kms(x.home(), new File(x.work(), "differential-kms"))) {
+      keys.putAll(kms.settings());
+      run(x, kms, keys);
+    }
+  }
+
+  private static void run(Main.Context x, Kms kms, Map<String, String> keys) throws Exception {
     try (ClusterProcess hadoop =
             new ClusterProcess(new Target(null), new File(x.work(), "differential-hadoop"), 5, 1, keys);
         ClusterProcess target =
             new ClusterProcess(x.target(), new File(x.work(), "differential"), 5, 1, keys);
-        Differential both =
-            new Differential(hadoop.uri(), hadoop.conf(), target.uri(), target.conf(), target::restart)) {
+        Differential both = connect(hadoop, target, kms)) {
       int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
       int first = Integer.getInteger("interop.first", 0);
       int calls = Integer.getInteger("interop.calls", CALLS);
@@ -49,8 +63,17 @@ final class DifferentialTests {
         int s = seed;
         x.runner().test("differential/caching-" + s, () -> both.run(s, calls, CACHING));
         x.runner().test("differential/edges-" + s, () -> both.run(s, calls, EDGES));
+        x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, ENCRYPTION));
         x.runner().test("differential/restarts-" + s, () -> both.run(s, calls, RESTARTS));
       }
     }
+  }
+
+  private static Differential connect(ClusterProcess hadoop, ClusterProcess target, Kms kms) throws Exception {
+    for (String key : Differential.KEYS) {
+      kms.make(key);
+    }
+    return new Differential(
+        hadoop.uri(), hadoop.conf(), target.uri(), target.conf(), target::restart, kms::roll);
   }
 }

@@ -9,9 +9,18 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.permission.FsPermission;
 
 /** Two file systems that get the same calls, and the search for the fewest calls that tell them apart. */
 public final class Differential implements AutoCloseable {
+  /** Keys that calls name. */
+  public static final List<String> KEYS = EncryptionCalls.KEYS;
+
+  /** Who makes new versions of keys. */
+  public interface Keys {
+    void roll(String name) throws Exception;
+  }
+
   /** Where answers differ: after how many calls, and what was answered. */
   private record Difference(int at, Call call, String wanted, String seen) {}
 
@@ -39,15 +48,23 @@ public final class Differential implements AutoCloseable {
   private final Side target;
   private final ExecutorService threads = Executors.newFixedThreadPool(2);
   private final List<Set<String>> families;
+  private final Keys keys;
   private int runs;
 
   /**
    * Connects to both. The system property {@code interop.families} names the families of calls to make. {@code restart}
-   * ends the target by SIGKILL and starts it again; Hadoop stays as it is.
+   * ends the target by SIGKILL and starts it again; Hadoop stays as it is. Both have the same {@code keys},
+   * {@link #KEYS} among them.
    */
   public Differential(
-      String hadoop, Configuration hadoopConf, String target, Configuration targetConf, Call.Act restart)
+      String hadoop,
+      Configuration hadoopConf,
+      String target,
+      Configuration targetConf,
+      Call.Act restart,
+      Keys keys)
       throws Exception {
+    this.keys = keys;
     String named = System.getProperty("interop.families");
     families = named == null ? FAMILIES : List.of(families(named));
     boolean reserved = families.stream().anyMatch(f -> f.contains("raw"));
@@ -56,6 +73,10 @@ public final class Differential implements AutoCloseable {
     for (Side side : List.of(this.hadoop, this.target)) {
       for (String policy : List.of("RS-3-2-1024k", "XOR-2-1-1024k")) {
         side.superuser().enableErasureCodingPolicy(policy);
+      }
+      for (String key : EncryptionCalls.KEYS) {
+        side.superuser().mkdirs(EncryptionCalls.idle(key), FsPermission.getDirDefault(), true);
+        side.superuser().createEncryptionZone(EncryptionCalls.idle(key), key);
       }
     }
   }
@@ -98,6 +119,9 @@ public final class Differential implements AutoCloseable {
       target.begin(root);
       for (int i = 0; i < calls.size(); i++) {
         Call call = calls.get(i);
+        if (call.text().startsWith("rollKey ")) {
+          keys.roll(call.text().split(" ")[1]);
+        }
         Future<String> there = threads.submit(() -> hadoop.answer(call));
         String seen = target.answer(call);
         String wanted = there.get();

@@ -52,6 +52,7 @@ final class Generator {
     listings();
     CacheCalls.addTo(this);
     EdgeCalls.addTo(this);
+    EncryptionCalls.addTo(this);
     add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
     kinds.removeIf(k -> !families.contains(k.family()));
     for (Kind k : kinds) {
@@ -92,7 +93,7 @@ final class Generator {
     return value;
   }
 
-  private String plain() {
+  String plain() {
     StringBuilder path = new StringBuilder("~");
     for (int i = 1 + random.nextInt(3); i > 0; i--) {
       path.append('/').append(pick(NAMES));

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.fs.ContentSummary;
+import org.apache.hadoop.fs.FileEncryptionInfo;
 import org.apache.hadoop.fs.QuotaUsage;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttr;
@@ -14,6 +15,9 @@ import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.protocol.LocatedBlocks;
 import org.apache.hadoop.hdfs.protocol.SnapshotDiffReport;
+import org.apache.hadoop.hdfs.protocol.proto.HdfsProtos.PerFileEncryptionInfoProto;
+import org.apache.hadoop.hdfs.protocol.proto.HdfsProtos.ZoneEncryptionInfoProto;
+import org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException;
 
 /** Answers as text: all of them that two file systems with the same history must agree on. */
 final class Text {
@@ -45,7 +49,24 @@ final class Text {
         "m " + time(s.getModificationTime()),
         "a " + (s.getAccessTime() == 0 ? "0" : time(s.getAccessTime())),
         "policy " + s.getStoragePolicy(),
-        s.getErasureCodingPolicy() == null ? "" : s.getErasureCodingPolicy().getName());
+        s.getErasureCodingPolicy() == null ? "" : s.getErasureCodingPolicy().getName())
+        + encryption(s.getFileEncryptionInfo());
+  }
+
+  /** What is known of a file's key, but for what is drawn by lot. */
+  private static String encryption(FileEncryptionInfo info) {
+    if (info == null) {
+      return "";
+    }
+    return String.join(
+        " ",
+        " key",
+        info.getKeyName(),
+        info.getEzKeyVersionName(),
+        "" + info.getCipherSuite(),
+        "" + info.getCryptoProtocolVersion(),
+        "" + info.getEncryptedDataEncryptionKey().length,
+        "" + info.getIV().length);
   }
 
   static String listing(DirectoryListing l) {
@@ -72,7 +93,8 @@ final class Text {
         + (b.isUnderConstruction() ? " open " : " ")
         + (b.isLastBlockComplete() ? "complete " : "")
         + each
-        + (b.getErasureCodingPolicy() == null ? "" : " " + b.getErasureCodingPolicy().getName());
+        + (b.getErasureCodingPolicy() == null ? "" : " " + b.getErasureCodingPolicy().getName())
+        + encryption(b.getFileEncryptionInfo());
   }
 
   static String usage(QuotaUsage u) {
@@ -122,9 +144,28 @@ final class Text {
   static String attributes(List<XAttr> attributes) {
     Map<String, String> sorted = new TreeMap<>();
     for (XAttr a : attributes) {
-      sorted.put(a.getNameSpace() + "." + a.getName(), a.getValue() == null ? "" : new String(a.getValue()));
+      sorted.put(a.getNameSpace() + "." + a.getName(), a.getValue() == null ? "" : value(a));
     }
     return sorted.toString();
+  }
+
+  private static String value(XAttr a) {
+    try {
+      return switch (a.getName()) {
+        case "hdfs.crypto.file.encryption.info" -> {
+          PerFileEncryptionInfoProto info = PerFileEncryptionInfoProto.parseFrom(a.getValue());
+          yield info.getKey().size() + " " + info.getIv().size() + " " + info.getEzKeyVersionName();
+        }
+        case "hdfs.crypto.encryption.zone" ->
+            ZoneEncryptionInfoProto.parseFrom(a.getValue())
+                .toString()
+                .replaceAll("Time: \\d+", "Time: now")
+                .replaceAll("\\s+", " ");
+        default -> new String(a.getValue());
+      };
+    } catch (InvalidProtocolBufferException e) {
+      return e.getMessage();
+    }
   }
 
   static String diff(SnapshotDiffReport report) {
