@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
+import org.apache.hadoop.crypto.CryptoProtocolVersion;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.StorageType;
 import org.apache.hadoop.fs.XAttr;
@@ -155,7 +156,7 @@ final class EdgeCalls {
     var flags = new EnumSetWritable<>(EnumSet.of(CreateFlag.CREATE));
     var made =
         d.name()
-            .create(d.at(p), FsPermission.getFileDefault(), "writer-1", flags, true, replication, block, null, null, null);
+            .create(d.at(p), FsPermission.getFileDefault(), "writer-1", flags, true, replication, block, CryptoProtocolVersion.supported(), null, null);
     d.ids().put(d.at(p), made.getFileId());
     return Text.status(made);
   }

@@ -1,5 +1,6 @@
 package cairn.interop.differential;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -7,11 +8,13 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.crypto.CryptoProtocolVersion;
 import org.apache.hadoop.fs.BatchedRemoteIterator.BatchedEntries;
 import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.XAttr;
 import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.protocol.EncryptionZone;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.ReencryptAction;
+import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.ZoneReencryptionStatus;
 import org.apache.hadoop.hdfs.protocol.proto.HdfsProtos.CipherSuiteProto;
 import org.apache.hadoop.hdfs.protocol.proto.HdfsProtos.CryptoProtocolVersionProto;
@@ -53,36 +56,75 @@ final class EncryptionCalls {
     g.add("encryption", weight, name, maker);
   }
 
+  /** Paths that meet more often than those of other calls: a file is to be in a zone. */
+  private String path(StringBuilder text) {
+    return g.chance(10) ? g.path(text) : Generator.arg(text, near());
+  }
+
+  private String near() {
+    StringBuilder path = new StringBuilder("~");
+    for (int i = g.pick(List.of(1, 2, 2, 3)); i > 0; i--) {
+      path.append('/').append(g.pick(List.of("a", "b", "c")));
+    }
+    return path.toString();
+  }
+
+  /** A name that no folder has. */
+  private String nearFile() {
+    return near() + g.pick(List.of("/f", "/g"));
+  }
+
+  private String file(StringBuilder text) {
+    return g.chance(15) ? path(text) : Generator.arg(text, nearFile());
+  }
+
   private void zones() {
-    add(14, "createEncryptionZone", t -> {
-      String p = g.path(t);
+    add(8, "createEncryptionZone", t -> {
+      String p = path(t);
       String key = Generator.arg(t, g.chance(85) ? g.pick(KEYS) : g.pick(List.of("none", "", "k 0")));
       return d -> Call.done(() -> d.name().createEncryptionZone(d.at(p), key));
     });
-    add(4, "mkdirAndCreateEncryptionZone", t -> {
-      String p = g.path(t);
+    add(12, "mkdirAndCreateEncryptionZone", t -> {
+      String p = path(t);
       String key = Generator.arg(t, g.pick(KEYS));
-      return d -> {
-        d.name().mkdirs(d.at(p), FsPermission.createImmutable((short) 0777), true);
-        return Call.done(() -> d.name().createEncryptionZone(d.at(p), key));
-      };
+      return make(p, key);
     });
     add(5, "getEZForPath", t -> {
-      String p = g.path(t);
+      String p = path(t);
       return d -> zone(d, d.name().getEZForPath(d.at(p)));
     });
     add(2, "getEZForPath", t -> {
-      String p = Generator.arg(t, g.plain() + "/.snapshot" + g.pick(List.of("", "/s0", "/s0/a", "/s1", "/s1/b/c", "/s2/a/a")));
+      String p = Generator.arg(t, near() + "/.snapshot" + g.pick(List.of("", "/s0", "/s0/a", "/s1", "/s1/b/c", "/s2/a/a")));
       return d -> zone(d, d.name().getEZForPath(d.at(p)));
     });
     add(3, "listEncryptionZones", t -> {
-      String after = g.chance(70) ? null : g.path(t);
+      String after = g.chance(70) ? null : path(t);
       return d -> zones(d, after == null ? 0 : d.inodes().applyAsLong(d.at(after)));
     });
     add(3, "getEnclosingRoot", t -> {
-      String p = g.path(t);
+      String p = path(t);
       return d -> "" + d.name().getEnclosingRoot(d.at(p));
     });
+  }
+
+  private static Call.Body make(String path, String key) {
+    return d -> {
+      // Whatever the mask of the client: others are to write there.
+      d.name().mkdirs(d.at(path), FsPermission.createImmutable((short) 0777), true);
+      d.name().setPermission(d.at(path), FsPermission.createImmutable((short) 0777));
+      return Call.done(() -> d.name().createEncryptionZone(d.at(path), key));
+    };
+  }
+
+  /** What a run begins with: nothing becomes a zone once there is something in it. */
+  static List<Call> first() {
+    List<Call> calls = new ArrayList<>();
+    for (String path : List.of("~/a", "~/b/a", "~/c")) {
+      String key = KEYS.get(calls.size() % 2);
+      String text = "mkdirAndCreateEncryptionZone " + path + " " + key;
+      calls.add(new Call("superuser", "encryption", text, make(path, key)));
+    }
+    return calls;
   }
 
   /** The id is told by whether it is that of what is there now: numbers are not the same on both sides. */
@@ -109,8 +151,8 @@ final class EncryptionCalls {
   }
 
   private void files() {
-    add(12, "createEncrypted", t -> {
-      String p = g.path(t);
+    add(20, "create", t -> {
+      String p = file(t);
       String holder = Generator.arg(t, g.pick(List.of("writer-1", "writer-2")));
       EnumSet<CreateFlag> flags =
           Generator.arg(
@@ -144,8 +186,29 @@ final class EncryptionCalls {
         return complete ? told + d.name().complete(d.at(p), holder, null, made.getFileId()) : told;
       };
     });
-    add(3, "read", t -> {
-      String p = g.path(t);
+    add(5, "rename", t -> {
+      String from = file(t);
+      String to = file(t);
+      return d -> "" + d.name().rename(d.at(from), d.at(to));
+    });
+    add(4, "rename2", t -> {
+      String from = file(t);
+      String to = file(t);
+      Options.Rename option = Generator.arg(t, g.pick(List.of(Options.Rename.values())));
+      return d -> Call.done(() -> d.name().rename2(d.at(from), d.at(to), option));
+    });
+    add(3, "rename", t -> {
+      String from = path(t);
+      String to = path(t);
+      return d -> "" + d.name().rename(d.at(from), d.at(to));
+    });
+    add(2, "concat", t -> {
+      String to = file(t);
+      String from = file(t);
+      return d -> Call.done(() -> d.name().concat(d.at(to), new String[] {d.at(from)}));
+    });
+    add(6, "read", t -> {
+      String p = file(t);
       return d -> {
         try (var in = d.files().open(new org.apache.hadoop.fs.Path(d.at(p)))) {
           byte[] all = in.readAllBytes();
@@ -183,7 +246,16 @@ final class EncryptionCalls {
 
   /** By reserved paths, mostly: other paths are refused. */
   private String raw(StringBuilder text) {
-    return Generator.arg(text, (g.chance(85) ? "/.reserved/raw" : "") + g.plain());
+    return Generator.arg(text, (g.chance(85) ? "/.reserved/raw" : "") + (g.chance(50) ? near() : nearFile()));
+  }
+
+  private static boolean isFolder(Door d, String path) {
+    try {
+      HdfsFileStatus status = d.name().getFileInfo(d.at(path));
+      return status == null || status.isDirectory();
+    } catch (IOException e) {
+      return true;
+    }
   }
 
   private void attributes() {
@@ -192,7 +264,13 @@ final class EncryptionCalls {
       XAttr a = attribute(t, true);
       EnumSet<XAttrSetFlag> flags =
           Generator.arg(t, g.chance(60) ? EnumSet.allOf(XAttrSetFlag.class) : EnumSet.of(g.pick(List.of(XAttrSetFlag.values()))));
-      return d -> Call.done(() -> d.name().setXAttr(d.at(p), a, flags));
+      return d -> {
+        if (a.getName().endsWith("zone") && !isFolder(d, p)) {
+          // Hadoop takes a file for a zone then.
+          return "left out";
+        }
+        return Call.done(() -> d.name().setXAttr(d.at(p), a, flags));
+      };
     });
     add(4, "getXAttrs", t -> {
       String p = raw(t);
@@ -225,27 +303,24 @@ final class EncryptionCalls {
 
   private void again() {
     // A new version is made before both sides are called.
-    add(2, "rollKey", t -> {
+    add(1, "rollKey", t -> {
       String key = Generator.arg(t, g.pick(KEYS));
+      String p = Generator.arg(t, g.pick(List.of("~/a", "~/b/a", "~/c", near())));
       return d -> {
-        try {
-          return again(d, idle(key));
-        } catch (org.apache.hadoop.ipc.RemoteException e) {
-          // Not the superuser: the version that is used by then is unknown, so it is not asked for.
-          return e.getClassName();
-        }
+        again(d, idle(key));
+        return again(d, d.at(p));
       };
     });
-    add(7, "reencrypt", t -> {
-      String p = g.path(t);
+    add(5, "reencrypt", t -> {
+      String p = path(t);
       return d -> again(d, d.at(p));
     });
     add(2, "cancel", t -> {
-      String p = g.path(t);
+      String p = path(t);
       return d -> Call.done(() -> d.name().reencryptEncryptionZone(d.at(p), ReencryptAction.CANCEL));
     });
     add(3, "listReencryptionStatus", t -> {
-      String after = g.chance(70) ? null : g.path(t);
+      String after = g.chance(70) ? null : path(t);
       return d -> {
         List<String> lines = new ArrayList<>();
         for (ZoneReencryptionStatus s : statuses(d, after == null ? 0 : d.inodes().applyAsLong(d.at(after)))) {

@@ -1,11 +1,14 @@
 package cairn.interop.differential;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import org.apache.hadoop.crypto.CryptoProtocolVersion;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.StorageType;
@@ -36,6 +39,7 @@ final class Generator {
   private final Random random;
   private final Set<String> families;
   private final List<Kind> kinds = new ArrayList<>();
+  private final Deque<Call> first = new ArrayDeque<>();
   private int total;
 
   /** Calls of {@code families} only; {@code raw} stands for paths below {@code /.reserved/raw}. */
@@ -54,6 +58,9 @@ final class Generator {
     EdgeCalls.addTo(this);
     EncryptionCalls.addTo(this);
     add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
+    if (families.contains("encryption")) {
+      first.addAll(EncryptionCalls.first());
+    }
     kinds.removeIf(k -> !families.contains(k.family()));
     for (Kind k : kinds) {
       total += k.weight();
@@ -61,18 +68,26 @@ final class Generator {
   }
 
   Call next() {
+    if (!first.isEmpty()) {
+      return first.removeFirst();
+    }
     int at = random.nextInt(total);
     for (Kind k : kinds) {
       at -= k.weight();
       if (at < 0) {
         // The superuser makes a third of the calls: it gets further.
-        String user = random.nextInt(3) == 0 ? "superuser" : pick(USERS);
+        String user = random.nextInt(3) == 0 || isForSuperuser(k) ? "superuser" : pick(USERS);
         StringBuilder text = new StringBuilder(k.name());
         Call.Body body = k.maker().make(text);
         return new Call(user, k.family(), text.toString(), body);
       }
     }
     throw new IllegalStateException("no family of calls is left");
+  }
+
+  /** Others are refused zones. */
+  private boolean isForSuperuser(Kind k) {
+    return k.family().equals("encryption") && chance(70);
   }
 
   void add(String family, int weight, String name, Maker maker) {
@@ -281,7 +296,7 @@ final class Generator {
                     parents,
                     replication,
                     block,
-                    null,
+                    CryptoProtocolVersion.supported(),
                     null,
                     null);
         d.ids().put(d.at(p), status.getFileId());

@@ -269,6 +269,8 @@ final class Side implements AutoCloseable {
         .replaceAll("inode \\d+", "inode N")
         .replaceAll("inodeId? ?=? ?\\d+", "inode N")
         .replaceAll("[iI]d=\\d+", "id=N")
+        // What any client has sent last.
+        .replaceAll("unknownValue=\\w+", "unknownValue=V")
         // Whether nodes that cannot take a block of the wanted type count as excluded.
         .replaceAll("and (no|\\d+) node\\(s\\) are excluded", "and N node(s) are excluded");
   }
