@@ -59,11 +59,14 @@ final class DifferentialTests {
         int s = seed;
         x.runner().test("differential/" + s, () -> both.run(s, calls));
       }
+      for (int seed = first; seed < first + seeds / 14; seed++) {
+        int s = seed;
+        x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, ENCRYPTION));
+      }
       for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
         x.runner().test("differential/caching-" + s, () -> both.run(s, calls, CACHING));
         x.runner().test("differential/edges-" + s, () -> both.run(s, calls, EDGES));
-        x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, ENCRYPTION));
         x.runner().test("differential/restarts-" + s, () -> both.run(s, calls, RESTARTS));
       }
     }

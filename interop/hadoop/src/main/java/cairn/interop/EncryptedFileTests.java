@@ -18,6 +18,7 @@ import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
@@ -27,6 +28,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileChecksum;
 import org.apache.hadoop.fs.FileEncryptionInfo;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -71,6 +73,9 @@ final class EncryptedFileTests {
     t.streams();
     t.copies();
     t.keys();
+    if (x.cairn() != null) {
+      t.ownCommands();
+    }
   }
 
   static Path zone(String redundancy) {
@@ -357,15 +362,19 @@ final class EncryptedFileTests {
         });
   }
 
-  private String cairn(String... args) throws Exception {
-    List<String> words = new ArrayList<>(List.of(x.cairn().getPath(), "--fs", cluster.uri(), "fs"));
+  private String fs(String... args) throws Exception {
+    return cairn("fs", args);
+  }
+
+  private String cairn(String command, String... args) throws Exception {
+    List<String> words = new ArrayList<>(List.of(x.cairn().getPath(), "--fs", cluster.uri(), command));
     words.addAll(List.of(args));
     Process p = new ProcessBuilder(words).redirectError(new File(x.work(), "cairn-fs.log")).start();
     p.getOutputStream().close();
     String out = new String(p.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
     int code = p.waitFor();
     String told = Files.readString(new File(x.work(), "cairn-fs.log").toPath());
-    equal(0, code, "exit code of cairn fs " + String.join(" ", args) + " (" + told.trim() + ")");
+    equal(0, code, "exit code of " + String.join(" ", words) + " (" + told.trim() + ")");
     return out;
   }
 
@@ -380,13 +389,13 @@ final class EncryptedFileTests {
             String sha = FileTests.store(cluster.fs(), path, length + 1, length, BLOCK);
             File back = new File(x.work(), "encrypted-back");
             check(!back.exists() || back.delete(), "no file from before");
-            cairn("get", path.toUri().getPath(), back.getPath());
+            fs("get", path.toUri().getPath(), back.getPath());
             try (InputStream in = Files.newInputStream(back.toPath())) {
               equal(sha, Data.digest(in), "SHA-256 of " + path);
             }
           }
           String small = new String(new Data.Source(2, 1).readAllBytes(), StandardCharsets.ISO_8859_1);
-          equal(small, cairn("cat", zone(redundancy) + "/by-hadoop-1"), "cairn fs cat");
+          equal(small, fs("cat", zone(redundancy) + "/by-hadoop-1"), "cairn fs cat");
         });
     runner.test(
         "encryption/files/" + redundancy + "/Cairn writes, Hadoop reads",
@@ -397,7 +406,7 @@ final class EncryptedFileTests {
             try (OutputStream out = new FileOutputStream(local)) {
               Data.copy(new Data.Source(length + 2, length), out);
             }
-            cairn("put", local.getPath(), path.toUri().getPath());
+            fs("put", local.getPath(), path.toUri().getPath());
             equal(length, cluster.fs().getFileStatus(path).getLen(), "length");
             equal(Data.digest(length + 2, length), digest(cluster.fs(), path), "SHA-256 of " + path);
             if (length > 15) {
@@ -406,6 +415,52 @@ final class EncryptedFileTests {
                   path + " lies there as it is");
             }
           }
+        });
+  }
+
+  private void ownCommands() {
+    runner.test(
+        "encryption/files/cairn crypto, and cairn fs checksum",
+        () -> {
+          DistributedFileSystem fs = cluster.fs();
+          kms.make("own");
+          Path zone = new Path("/files/own");
+          fs.mkdirs(zone);
+          cairn("crypto", "-createZone", "-keyName", "own", "-path", zone.toString());
+          equal("own", fs.getEZForPath(zone).getKeyName(), "the key of the zone");
+          check(cairn("crypto", "-listZones").contains(zone.toString()), "the zone is listed");
+          check(cairn("crypto", "-getZone", "-path", zone + "/x").contains(zone.toString()), "the zone is found");
+          equal("rwxrwxrwt", fs.getFileStatus(new Path(zone, ".Trash")).getPermission().toString(), "rights of the trash");
+          Path path = new Path(zone, "f");
+          String sha = FileTests.store(fs, path, 1, 3 * MIB, BLOCK);
+          kms.roll("own");
+          cairn("crypto", "-reencryptZone", "-start", "-path", zone.toString());
+          EncryptionTests.awaitReencrypted(fs, zone.toString());
+          check(cairn("crypto", "-listReencryptionStatus").contains("own@1"), "the status names the version");
+          String told = cairn("crypto", "-getFileEncryptionInfo", "-path", path.toString());
+          check(told.contains("own@1"), "the version of the key in " + told);
+          equal(sha, digest(fs, path), "SHA-256");
+          FileChecksum sum = fs.getFileChecksum(path);
+          String hex = HexFormat.of().formatHex(sum.getBytes(), 0, sum.getLength());
+          check(fs("checksum", path.toString()).contains(hex), "the checksum");
+        });
+    runner.test(
+        "encryption/files/without the key server cairn fs says so",
+        () -> {
+          Path path = new Path(zone("3x"), "unreadable");
+          FileTests.store(cluster.fs(), path, 1, 1000, BLOCK);
+          kms.shut();
+          long start = System.nanoTime();
+          try {
+            String seen = fs("cat", path.toString());
+            throw new IllegalStateException("it was read: " + seen.length());
+          } catch (AssertionError e) {
+            check(e.getMessage().toLowerCase(Locale.ROOT).contains("key"), e.getMessage());
+          } finally {
+            kms.open();
+          }
+          check(System.nanoTime() - start < 30_000_000_000L, "it took more than 30 s");
+          equal(1000, fs("cat", path.toString()).length(), "bytes");
         });
   }
 }

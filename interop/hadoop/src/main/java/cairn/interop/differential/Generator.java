@@ -87,7 +87,7 @@ final class Generator {
 
   /** Others are refused zones. */
   private boolean isForSuperuser(Kind k) {
-    return k.family().equals("encryption") && chance(70);
+    return k.family().equals("encryption") && (k.name().equals("rollKey") || chance(70));
   }
 
   void add(String family, int weight, String name, Maker maker) {
