@@ -39,7 +39,7 @@ public final class Differential implements AutoCloseable {
 
   /** Failures that come after the folders above were made. */
   private static final Pattern HALFWAY =
-      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: .*is a reserved name)");
+      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: .*is a reserved name|IllegalArgumentException: Illagal value: PREFERRED_BLOCK_SIZE)");
 
   /** Calls that may put one file in the place of another. */
   private static final Pattern OVERWRITES = Pattern.compile("^(create|write) ");
