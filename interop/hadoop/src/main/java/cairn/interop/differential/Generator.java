@@ -284,7 +284,9 @@ final class Generator {
                       EnumSet.of(CreateFlag.CREATE, CreateFlag.SHOULD_REPLICATE))));
       boolean parents = arg(t, chance(70));
       short replication = arg(t, pick(List.of((short) 1, (short) 2, (short) 3, (short) 0, (short) 600)));
-      long block = arg(t, pick(List.of(BLOCK, 2 * BLOCK, 1024L, 100L, 0L, -1L)));
+      long drawn = pick(List.of(BLOCK, 2 * BLOCK, 1024L, 100L, 0L, -1L));
+      // Over another file Hadoop stripes blocks that are smaller than a cell.
+      long block = arg(t, drawn == 1024 && flags.contains(CreateFlag.OVERWRITE) ? BLOCK : drawn);
       return d -> {
         var status =
             d.name()
