@@ -56,8 +56,9 @@ impl NameNode {
     /// was thrown away since.
     pub async fn empty_trash_at(&self, now_ms: u64) -> Result<(), Refusal> {
         self.check_safe_mode(|| "Cannot empty the trash".to_string())?;
-        for root in self.trash_roots()? {
-            if let Err(refusal) = self.empty_one(&root, now_ms).await {
+        let roots = self.trash_roots()?;
+        for root in &roots {
+            if let Err(refusal) = self.empty_one(root, &roots, now_ms).await {
                 tracing::warn!(%root, refusal = %refusal.0, "this trash is not emptied");
             }
         }
@@ -80,7 +81,7 @@ impl NameNode {
         Ok(roots)
     }
 
-    async fn empty_one(&self, root: &str, now_ms: u64) -> Result<(), Refusal> {
+    async fn empty_one(&self, root: &str, all: &[String], now_ms: u64) -> Result<(), Refusal> {
         let keep_ms = self.config.trash_interval_minutes.saturating_mul(MINUTE_MS);
         let limit_ms = now_ms.saturating_sub(keep_ms);
         let entries = self.list(root)?;
@@ -90,6 +91,10 @@ impl NameNode {
                 continue;
             }
             let path = format!("{root}/{name}");
+            // Of a home that is a zone.
+            if all.contains(&path) {
+                continue;
+            }
             match is_older(name, limit_ms) {
                 None if !self.config.trash_cleans_others => {
                     tracing::warn!(%path, "this is no checkpoint of the trash");

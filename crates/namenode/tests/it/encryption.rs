@@ -228,3 +228,37 @@ async fn keys_that_cannot_be_had_are_counted() {
     assert_eq!(text, "Zone /z is not under re-encryption");
     node.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_trash_in_zones_is_emptied_too() {
+    const HOUR_MS: u64 = 3_600_000;
+    let dir = tempfile::tempdir().unwrap();
+    let keys = KeyServer::start().await;
+    let config = NameNodeConfig {
+        encryption: keys.config(),
+        trash_interval_minutes: 60,
+        trash_cleans_others: true,
+        ..config(dir.path())
+    };
+    let node = NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    zone(&client, "/z").await;
+    zone(&client, "/without").await;
+    // A home that is a zone has its own trash in that of the zone.
+    zone(&client, "/user/ann").await;
+    for root in ["/z/.Trash/ann", "/z/.Trash/bob", "/user/ann/.Trash/ann"] {
+        client.mkdirs(&format!("{root}/Current/d")).await;
+    }
+    let now_ms = node.node().now().wall_ms;
+    let empty = async |at_ms| node.node().empty_trash_at(at_ms).await.unwrap();
+    empty(now_ms).await;
+    for root in ["/z/.Trash/ann", "/z/.Trash/bob", "/user/ann/.Trash/ann"] {
+        let kept = client.list(root).await;
+        assert!(kept.len() == 1 && kept[0] != "Current", "{root}: {kept:?}");
+    }
+    empty(now_ms + 2 * HOUR_MS).await;
+    for root in ["/z/.Trash/ann", "/z/.Trash/bob", "/user/ann/.Trash/ann"] {
+        assert_eq!(client.list(root).await, [""; 0], "{root}");
+    }
+    node.shutdown().await;
+}
