@@ -22,6 +22,7 @@ use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum, File
 use crate::write::FileWriter;
 use cairn_codec::{Codec, CodecKind};
 use cairn_kms::Kms;
+use cairn_net::Boxed;
 use cairn_stripe::{CodecName, Policy, Schema};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
@@ -123,44 +124,51 @@ impl FileSystem {
     }
 
     /// Makes a file and opens it for writing.
-    pub async fn create(&self, path: &str, options: &CreateOptions) -> Result<FileWriter> {
-        use CreateFlagProto as Flag;
-        let config = &self.inner.config;
-        let permission = options.permission.unwrap_or(0o666);
-        let mut flags = Flag::Create as u32;
-        if options.overwrite {
-            flags |= Flag::Overwrite as u32;
-        }
-        if options.should_replicate {
-            flags |= Flag::ShouldReplicate as u32;
-        }
-        let request = CreateRequestProto {
-            src: path.to_string(),
-            masked: convert::permission_proto(permission & !config.umask),
-            client_name: self.inner.client_name.clone(),
-            create_flag: flags,
-            create_parent: options.create_parents,
-            replication: u32::from(options.replication.unwrap_or(config.replication)),
-            block_size: options.block_size.unwrap_or(config.block_size),
-            crypto_protocol_version: vec![CryptoProtocolVersionProto::EncryptionZones as i32],
-            unmasked: Some(convert::permission_proto(permission)),
-            ec_policy_name: options.policy.clone(),
-            storage_policy: None,
-        };
-        let mut tries_left = CREATE_RETRIES;
-        let response: CreateResponseProto = loop {
-            match self.inner.namenode.call("create", &request).await {
-                // The directory has become an encryption zone meanwhile, or is none any more.
-                Err(error) if tries_left > 0 && error.is_remote(class::RETRY_START_FILE) => {
-                    tries_left -= 1;
-                }
-                answer => break answer?,
+    pub fn create<'a>(
+        &'a self,
+        path: &'a str,
+        options: &'a CreateOptions,
+    ) -> Boxed<'a, Result<FileWriter>> {
+        Box::pin(async move {
+            use CreateFlagProto as Flag;
+            let config = &self.inner.config;
+            let permission = options.permission.unwrap_or(0o666);
+            let mut flags = Flag::Create as u32;
+            if options.overwrite {
+                flags |= Flag::Overwrite as u32;
             }
-        };
-        let status = response.fs.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
-        let status = convert::status(status, "/")?;
-        let lease = self.inner.leases.hold();
-        self.writer(path, status, |fs, path, status| FileWriter::new(fs, path, status, lease)).await
+            if options.should_replicate {
+                flags |= Flag::ShouldReplicate as u32;
+            }
+            let request = CreateRequestProto {
+                src: path.to_string(),
+                masked: convert::permission_proto(permission & !config.umask),
+                client_name: self.inner.client_name.clone(),
+                create_flag: flags,
+                create_parent: options.create_parents,
+                replication: u32::from(options.replication.unwrap_or(config.replication)),
+                block_size: options.block_size.unwrap_or(config.block_size),
+                crypto_protocol_version: vec![CryptoProtocolVersionProto::EncryptionZones as i32],
+                unmasked: Some(convert::permission_proto(permission)),
+                ec_policy_name: options.policy.clone(),
+                storage_policy: None,
+            };
+            let mut tries_left = CREATE_RETRIES;
+            let response: CreateResponseProto = loop {
+                match self.inner.namenode.call("create", &request).await {
+                    // The directory has become an encryption zone meanwhile, or is none any more.
+                    Err(error) if tries_left > 0 && error.is_remote(class::RETRY_START_FILE) => {
+                        tries_left -= 1;
+                    }
+                    answer => break answer?,
+                }
+            };
+            let status = response.fs.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
+            let status = convert::status(status, "/")?;
+            let lease = self.inner.leases.hold();
+            self.writer(path, status, |fs, path, status| FileWriter::new(fs, path, status, lease))
+                .await
+        })
     }
 
     /// Makes the writer of a file, which encrypts if the file is encrypted. When its key cannot be
@@ -187,21 +195,24 @@ impl FileSystem {
     }
 
     /// Opens a replicated file to write behind its end.
-    pub async fn append(&self, path: &str) -> Result<FileWriter> {
-        let request = AppendRequestProto {
-            src: path.to_string(),
-            client_name: self.inner.client_name.clone(),
-            flag: Some(CreateFlagProto::Append as u32),
-        };
-        let response: AppendResponseProto = self.inner.namenode.call("append", &request).await?;
-        let last = response.block.map(convert::located).transpose()?;
-        let status = match response.stat {
-            Some(proto) => convert::status(proto, "/")?,
-            None => self.require(path).await?,
-        };
-        let lease = self.inner.leases.hold();
-        let append = |fs, path, status| FileWriter::append(fs, path, status, last, lease);
-        self.writer(path, status, append).await
+    pub fn append<'a>(&'a self, path: &'a str) -> Boxed<'a, Result<FileWriter>> {
+        Box::pin(async move {
+            let request = AppendRequestProto {
+                src: path.to_string(),
+                client_name: self.inner.client_name.clone(),
+                flag: Some(CreateFlagProto::Append as u32),
+            };
+            let response: AppendResponseProto =
+                self.inner.namenode.call("append", &request).await?;
+            let last = response.block.map(convert::located).transpose()?;
+            let status = match response.stat {
+                Some(proto) => convert::status(proto, "/")?,
+                None => self.require(path).await?,
+            };
+            let lease = self.inner.leases.hold();
+            let append = |fs, path, status| FileWriter::append(fs, path, status, last, lease);
+            self.writer(path, status, append).await
+        })
     }
 
     /// Opens a file for reading.
@@ -224,8 +235,12 @@ impl FileSystem {
 
     /// The checksum of a file as `hdfs dfs -checksum` has it, computed by the DataNodes; `None` for
     /// directories.
-    pub async fn checksum(&self, path: &str, mode: ChecksumMode) -> Result<Option<FileChecksum>> {
-        crate::checksum::file_checksum(self, path, mode).await
+    pub fn checksum<'a>(
+        &'a self,
+        path: &'a str,
+        mode: ChecksumMode,
+    ) -> Boxed<'a, Result<Option<FileChecksum>>> {
+        Box::pin(async move { crate::checksum::file_checksum(self, path, mode).await })
     }
 
     /// The code of a policy, made once.

@@ -14,6 +14,7 @@ use crate::read_replicated;
 use crate::read_striped;
 use crate::types::{Block, DataNodeAddr};
 use bytes::{Buf, Bytes};
+use cairn_net::Boxed;
 use cairn_stripe::{BlockId, Policy};
 use cairn_wire::proto::hdfs::{
     LocatedBlockProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto,
@@ -181,12 +182,14 @@ impl FileReader {
 
     /// Reads bytes from `offset` on into `buf`, and no others; returns how many, less than `buf` only
     /// at the end of the file.
-    pub async fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let count = self.file.read_at(offset, buf).await?;
-        if let Some(cipher) = &self.file.cipher {
-            cipher.apply(offset, &mut buf[..count]);
-        }
-        Ok(count)
+    pub fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> Boxed<'a, Result<usize>> {
+        Box::pin(async move {
+            let count = self.file.read_at(offset, buf).await?;
+            if let Some(cipher) = &self.file.cipher {
+                cipher.apply(offset, &mut buf[..count]);
+            }
+            Ok(count)
+        })
     }
 }
 
@@ -227,37 +230,39 @@ impl Deref for LocatedRef {
 }
 
 impl OpenedFile {
-    async fn open(fs: FileSystem, path: &str, decrypt: bool) -> Result<OpenedFile> {
-        let mut located = fs.located(path, 0, u64::MAX).await?;
-        let cipher = match located.encryption.as_ref().filter(|_| decrypt) {
-            Some(encryption) => Some(fs.cipher(path, encryption).await?),
-            None => None,
-        };
-        let visible = match &located.last_block {
-            Some(last) if !located.last_block_complete && located.policy.is_none() => {
-                visible_tail(&fs, last).await?
+    fn open(fs: FileSystem, path: &str, decrypt: bool) -> Boxed<'_, Result<OpenedFile>> {
+        Box::pin(async move {
+            let mut located = fs.located(path, 0, u64::MAX).await?;
+            let cipher = match located.encryption.as_ref().filter(|_| decrypt) {
+                Some(encryption) => Some(fs.cipher(path, encryption).await?),
+                None => None,
+            };
+            let visible = match &located.last_block {
+                Some(last) if !located.last_block_complete && located.policy.is_none() => {
+                    visible_tail(&fs, last).await?
+                }
+                _ => 0,
+            };
+            let len = located.len + visible;
+            if visible > 0
+                && let Some(last) = located.last_block.clone()
+            {
+                let mut last = last;
+                last.block.block.len = visible;
+                last.block.offset_in_file = located.len;
+                located.blocks.retain(|block| block.block.block.id != last.block.block.id);
+                located.blocks.push(last);
             }
-            _ => 0,
-        };
-        let len = located.len + visible;
-        if visible > 0
-            && let Some(last) = located.last_block.clone()
-        {
-            let mut last = last;
-            last.block.block.len = visible;
-            last.block.offset_in_file = located.len;
-            located.blocks.retain(|block| block.block.block.id != last.block.block.id);
-            located.blocks.push(last);
-        }
-        Ok(OpenedFile {
-            path: path.to_string(),
-            len,
-            policy: located.policy.clone(),
-            cipher,
-            shape: Shape::default(),
-            located: Mutex::new(Arc::new(located)),
-            bad: Mutex::default(),
-            fs,
+            Ok(OpenedFile {
+                path: path.to_string(),
+                len,
+                policy: located.policy.clone(),
+                cipher,
+                shape: Shape::default(),
+                located: Mutex::new(Arc::new(located)),
+                bad: Mutex::default(),
+                fs,
+            })
         })
     }
 

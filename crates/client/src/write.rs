@@ -10,6 +10,7 @@ use crate::protocol::convert::{self, Located};
 use crate::types::{Backoff, Block, FileStatus};
 use crate::write_replicated::ReplicatedWriter;
 use crate::write_striped::StripedWriter;
+use cairn_net::Boxed;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
 use std::sync::Arc;
@@ -147,12 +148,14 @@ impl FileWriter {
 
     /// Writes what is buffered and ends the file. Acknowledged means that enough DataNodes have it
     /// to survive what the policy promises.
-    pub async fn close(mut self) -> Result<()> {
-        self.begin()?;
-        match self.kind {
-            Kind::Replicated(writer) => writer.close().await,
-            Kind::Striped(writer) => writer.close().await,
-        }
+    pub fn close(mut self) -> Boxed<'static, Result<()>> {
+        Box::pin(async move {
+            self.begin()?;
+            match self.kind {
+                Kind::Replicated(writer) => writer.close().await,
+                Kind::Striped(writer) => writer.close().await,
+            }
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::write_stalls::{Progress, Stalls};
 use crate::write_unit::{UnitSetup, UnitWriter};
 use bytes::Bytes;
 use cairn_codec::Codec;
+use cairn_net::Boxed;
 use cairn_stripe::write::{GroupLost, GroupWrite, Next};
 use cairn_stripe::{Geometry, Policy, UnitIndex};
 use cairn_wire::exception::class;
@@ -182,33 +183,35 @@ impl StripedWriter {
     }
 
     /// Hands a packet of data to its unit, and ends cell, stripe and group with it.
-    async fn send_data(&mut self, filling: Filling) -> Result<()> {
-        let packet = filling.seal();
-        let len = packet.data.len() as u64;
-        self.in_cell += len;
-        self.stripe[self.unit].push_back(packet.data.clone());
-        let Some(group) = &mut self.group else { return Ok(()) };
-        group.len += len;
-        group.send(self.unit, packet).await;
-        if self.in_cell < self.geometry.cell_len() {
-            return Ok(());
-        }
-        self.in_cell = 0;
-        self.unit += 1;
-        if self.unit < self.geometry.k() {
-            return Ok(());
-        }
-        self.send_parity().await?;
-        let Some(group) = &mut self.group else { return Ok(()) };
-        if group.len == self.geometry.full_group_len(self.file.status.block_size) {
-            return self.end_group().await;
-        }
-        group.mend(&mut self.file).await?;
-        if group.is_makeshift || group.plan.should_end(group.margin) {
-            tracing::warn!(block = %group.block, len = group.len, "ended early: few units are left");
-            return self.end_group().await;
-        }
-        Ok(())
+    fn send_data(&mut self, filling: Filling) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            let packet = filling.seal();
+            let len = packet.data.len() as u64;
+            self.in_cell += len;
+            self.stripe[self.unit].push_back(packet.data.clone());
+            let Some(group) = &mut self.group else { return Ok(()) };
+            group.len += len;
+            group.send(self.unit, packet).await;
+            if self.in_cell < self.geometry.cell_len() {
+                return Ok(());
+            }
+            self.in_cell = 0;
+            self.unit += 1;
+            if self.unit < self.geometry.k() {
+                return Ok(());
+            }
+            self.send_parity().await?;
+            let Some(group) = &mut self.group else { return Ok(()) };
+            if group.len == self.geometry.full_group_len(self.file.status.block_size) {
+                return self.end_group().await;
+            }
+            group.mend(&mut self.file).await?;
+            if group.is_makeshift || group.plan.should_end(group.margin) {
+                tracing::warn!(block = %group.block, len = group.len, "ended early: few units are left");
+                return self.end_group().await;
+            }
+            Ok(())
+        })
     }
 
     /// Computes and sends the parity of the stripe at hand, which may be short.
@@ -261,40 +264,42 @@ impl StripedWriter {
     }
 
     /// Gets places for the next group.
-    async fn allocate(&mut self) -> Result<Group> {
-        let (located, is_makeshift) = self.place().await?;
-        let block = Block { len: 0, ..located.block.block.clone() };
-        if !block.id.is_striped() {
-            return Err(ClientError::Protocol(format!("{block} is not a block group")));
-        }
-        let mut units: Vec<Option<UnitWriter>> = Vec::new();
-        units.resize_with(self.geometry.units(), || None);
-        for (i, target) in targets(&located).into_iter().enumerate() {
-            let unit = located.block.locations[i].unit;
-            let Some(place) = units.get_mut(unit.as_usize()) else {
-                return Err(ClientError::Protocol(format!("{block} has no unit {unit}")));
-            };
-            *place = Some(UnitWriter::start(UnitSetup {
-                config: self.file.fs.inner.clone(),
-                block: Block { id: block.id.internal(unit), ..block.clone() },
-                token: located.token(i),
-                target,
-                block_size: self.file.status.block_size,
-                checksums: self.file.checksums,
-                queue: self.packets + COMMANDS,
-            }));
-        }
-        let allocated: Vec<bool> = units.iter().map(Option::is_some).collect();
-        let config = self.file.fs.config();
-        let tolerated = config.failed_units_tolerated.unwrap_or(self.geometry.m());
-        let plan = GroupWrite::new(self.geometry, tolerated, &allocated)
-            .map_err(|source| lost(&block, source))?;
-        if plan.failed_count() > 0 {
-            tracing::warn!(%block, "not every parity unit has a place");
-        }
-        let stalls = Stalls::new(units.len(), config.hanging_unit_timeout, Instant::now());
-        let margin = config.write_margin;
-        Ok(Group { block, plan, units, len: 0, stalls, margin, is_makeshift })
+    fn allocate(&mut self) -> Boxed<'_, Result<Group>> {
+        Box::pin(async move {
+            let (located, is_makeshift) = self.place().await?;
+            let block = Block { len: 0, ..located.block.block.clone() };
+            if !block.id.is_striped() {
+                return Err(ClientError::Protocol(format!("{block} is not a block group")));
+            }
+            let mut units: Vec<Option<UnitWriter>> = Vec::new();
+            units.resize_with(self.geometry.units(), || None);
+            for (i, target) in targets(&located).into_iter().enumerate() {
+                let unit = located.block.locations[i].unit;
+                let Some(place) = units.get_mut(unit.as_usize()) else {
+                    return Err(ClientError::Protocol(format!("{block} has no unit {unit}")));
+                };
+                *place = Some(UnitWriter::start(UnitSetup {
+                    config: self.file.fs.inner.clone(),
+                    block: Block { id: block.id.internal(unit), ..block.clone() },
+                    token: located.token(i),
+                    target,
+                    block_size: self.file.status.block_size,
+                    checksums: self.file.checksums,
+                    queue: self.packets + COMMANDS,
+                }));
+            }
+            let allocated: Vec<bool> = units.iter().map(Option::is_some).collect();
+            let config = self.file.fs.config();
+            let tolerated = config.failed_units_tolerated.unwrap_or(self.geometry.m());
+            let plan = GroupWrite::new(self.geometry, tolerated, &allocated)
+                .map_err(|source| lost(&block, source))?;
+            if plan.failed_count() > 0 {
+                tracing::warn!(%block, "not every parity unit has a place");
+            }
+            let stalls = Stalls::new(units.len(), config.hanging_unit_timeout, Instant::now());
+            let margin = config.write_margin;
+            Ok(Group { block, plan, units, len: 0, stalls, margin, is_makeshift })
+        })
     }
 
     /// Ends the group: all units flushed, mended and closed.

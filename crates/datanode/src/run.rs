@@ -13,6 +13,7 @@ use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
 use crate::volume::sys;
+use cairn_net::Boxed;
 use cairn_net::http::{self, Request};
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
@@ -31,56 +32,58 @@ impl DataNode {
     /// the NameNode: the DataNode registers as soon as that answers, and again whenever it restarts.
     ///
     /// Fails if the volumes are not usable or a port is taken.
-    pub async fn start(config: DataNodeConfig) -> Result<RunningDataNode, DataNodeError> {
-        sys::raise_descriptor_limit();
-        let volumes = config.clone();
-        let dataset = blocking(move || Dataset::open(&volumes)).await?;
-        let listener = TcpListener::bind(config.xfer_addr)
-            .await
-            .context(|| format!("binding {}", config.xfer_addr))?;
-        transfer_stream::prepare_listener(&listener);
-        let xfer_addr = listener.local_addr().context(|| "data transfer port".into())?;
-        let domain = match &config.domain_socket {
-            Some(path) => {
-                Some(domain_socket::bind(path, xfer_addr.port(), config.check_domain_socket)?)
+    pub fn start(config: DataNodeConfig) -> Boxed<'static, Result<RunningDataNode, DataNodeError>> {
+        Box::pin(async move {
+            sys::raise_descriptor_limit();
+            let volumes = config.clone();
+            let dataset = blocking(move || Dataset::open(&volumes)).await?;
+            let listener = TcpListener::bind(config.xfer_addr)
+                .await
+                .context(|| format!("binding {}", config.xfer_addr))?;
+            transfer_stream::prepare_listener(&listener);
+            let xfer_addr = listener.local_addr().context(|| "data transfer port".into())?;
+            let domain = match &config.domain_socket {
+                Some(path) => {
+                    Some(domain_socket::bind(path, xfer_addr.port(), config.check_domain_socket)?)
+                }
+                None => None,
+            };
+            let ipc = RpcServer::bind(config.ipc_addr, RpcServerOptions::default())
+                .await
+                .context(|| format!("binding {}", config.ipc_addr))?;
+            let ipc_addr = ipc.local_addr();
+            let http = match config.http_addr {
+                Some(addr) => {
+                    Some(TcpListener::bind(addr).await.context(|| format!("binding {addr}"))?)
+                }
+                None => None,
+            };
+            let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+            let properties = config.proxy_users.clone();
+            // Names of hosts are looked up.
+            let proxy_users = blocking(move || Ok(ProxyUsers::read(&properties))).await?;
+            let addresses = (xfer_addr, ipc_addr, http_addr);
+            let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
+            node.tasks.open();
+            node.tasks.spawn(server::serve(node.clone(), listener));
+            if let Some(listener) = domain {
+                node.tasks.spawn(server::serve_domain(node.clone(), listener));
             }
-            None => None,
-        };
-        let ipc = RpcServer::bind(config.ipc_addr, RpcServerOptions::default())
-            .await
-            .context(|| format!("binding {}", config.ipc_addr))?;
-        let ipc_addr = ipc.local_addr();
-        let http = match config.http_addr {
-            Some(addr) => {
-                Some(TcpListener::bind(addr).await.context(|| format!("binding {addr}"))?)
+            let service = Arc::new(Ipc { node: node.clone() });
+            node.tasks.spawn(ipc.serve(service, std::future::pending()));
+            if let Some(listener) = http {
+                let served = node.clone();
+                let page = move |request: &Request| pages::page(&served, request);
+                node.tasks.spawn(http::serve(listener, page, std::future::pending()));
             }
-            None => None,
-        };
-        let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
-        let properties = config.proxy_users.clone();
-        // Names of hosts are looked up.
-        let proxy_users = blocking(move || Ok(ProxyUsers::read(&properties))).await?;
-        let addresses = (xfer_addr, ipc_addr, http_addr);
-        let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
-        node.tasks.open();
-        node.tasks.spawn(server::serve(node.clone(), listener));
-        if let Some(listener) = domain {
-            node.tasks.spawn(server::serve_domain(node.clone(), listener));
-        }
-        let service = Arc::new(Ipc { node: node.clone() });
-        node.tasks.spawn(ipc.serve(service, std::future::pending()));
-        if let Some(listener) = http {
-            let served = node.clone();
-            let page = move |request: &Request| pages::page(&served, request);
-            node.tasks.spawn(http::serve(listener, page, std::future::pending()));
-        }
-        node.tasks.spawn(actor::run(node.clone()));
-        node.tasks.spawn(actor::watch_orders(node.clone()));
-        node.tasks.spawn(stop_when_given_up(node.clone()));
-        scanner::start(&node);
-        lazy_writer::start(&node);
-        tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
-        Ok(RunningDataNode { node })
+            node.tasks.spawn(actor::run(node.clone()));
+            node.tasks.spawn(actor::watch_orders(node.clone()));
+            node.tasks.spawn(stop_when_given_up(node.clone()));
+            scanner::start(&node);
+            lazy_writer::start(&node);
+            tracing::info!(%xfer_addr, %ipc_addr, uuid = node.dataset.uuid(), "DataNode started");
+            Ok(RunningDataNode { node })
+        })
     }
 }
 

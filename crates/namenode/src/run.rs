@@ -12,6 +12,7 @@ use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_net::Boxed;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
 use cairn_net::proxy_users::ProxyUsers;
@@ -119,76 +120,79 @@ impl NameNode {
     /// Opens the namespace, formatting its folder if that is allowed and it is empty, and serves.
     ///
     /// Must run inside a tokio runtime with time and I/O. Prints nothing.
-    pub async fn start(config: NameNodeConfig) -> Result<RunningNameNode, StartError> {
-        let superuser = match config.superuser.clone() {
-            Some(user) => user,
-            None => tokio::task::spawn_blocking(process_user)
-                .await
-                .map_err(|_| StartError::Interrupted)?
-                .unwrap_or_else(|| "root".to_string()),
-        };
-        let ns = open_namespace(&config, &superuser).await?;
-        let lists = config.clone();
-        let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
-        let topology = topology.await.map_err(|_| StartError::Interrupted)??;
-        let properties = config.properties.clone();
-        let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
-        let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
-        let rpc = RpcServer::bind(config.rpc_addr, rpc_options(&config))
-            .await
-            .map_err(|source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source })?;
-        let http = match config.http_addr {
-            Some(addr) => {
-                Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
-                    addr,
-                    purpose: "HTTP",
-                    source,
-                })?)
+    pub fn start(config: NameNodeConfig) -> Boxed<'static, Result<RunningNameNode, StartError>> {
+        Box::pin(async move {
+            let superuser = match config.superuser.clone() {
+                Some(user) => user,
+                None => tokio::task::spawn_blocking(process_user)
+                    .await
+                    .map_err(|_| StartError::Interrupted)?
+                    .unwrap_or_else(|| "root".to_string()),
+            };
+            let ns = open_namespace(&config, &superuser).await?;
+            let lists = config.clone();
+            let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
+            let topology = topology.await.map_err(|_| StartError::Interrupted)??;
+            let properties = config.properties.clone();
+            let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
+            let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
+            let rpc =
+                RpcServer::bind(config.rpc_addr, rpc_options(&config)).await.map_err(|source| {
+                    StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source }
+                })?;
+            let http = match config.http_addr {
+                Some(addr) => {
+                    Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
+                        addr,
+                        purpose: "HTTP",
+                        source,
+                    })?)
+                }
+                None => None,
+            };
+            let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
+            let rpc_addr = rpc.local_addr();
+            let groups = Groups::new(&config.static_groups, config.groups_cache);
+            let node = Arc::new(NameNode {
+                cluster: Mutex::new(Cluster::new(cluster_config(&config))),
+                reconfiguration: Reconfiguration::new(
+                    config.reload.clone(),
+                    protocol::reconfigure::PROPERTIES,
+                ),
+                groups,
+                proxy_users: Mutex::new(proxy_users),
+                caching: Caching::default(),
+                satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
+                keys: config
+                    .encryption
+                    .key_provider
+                    .clone()
+                    .map(|path| KeyProvider::new(path, &superuser, &config.encryption)),
+                reencryptor: Reencryptor::default(),
+                topology,
+                superuser,
+                rpc_addr,
+                http_addr,
+                started_ms: wall_ms(),
+                reported: Notify::new(),
+                garbage: Notify::new(),
+                ordered: Notify::new(),
+                is_stopping: AtomicBool::new(false),
+                restores_storage: AtomicBool::new(false),
+                diff_listings: DiffListings::default(),
+                saved: Mutex::new((wall_ms(), ns.last_sequence())),
+                epoch: Instant::now(),
+                ns,
+                config,
+            });
+            node.cluster().hold_deletions(node.ns.rollback_point().is_some());
+            let complete = node.ns.read(|store| complete_blocks(store))?;
+            node.cluster().start_safe_mode(complete, node.now());
+            if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
+                tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
             }
-            None => None,
-        };
-        let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
-        let rpc_addr = rpc.local_addr();
-        let groups = Groups::new(&config.static_groups, config.groups_cache);
-        let node = Arc::new(NameNode {
-            cluster: Mutex::new(Cluster::new(cluster_config(&config))),
-            reconfiguration: Reconfiguration::new(
-                config.reload.clone(),
-                protocol::reconfigure::PROPERTIES,
-            ),
-            groups,
-            proxy_users: Mutex::new(proxy_users),
-            caching: Caching::default(),
-            satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
-            keys: config
-                .encryption
-                .key_provider
-                .clone()
-                .map(|path| KeyProvider::new(path, &superuser, &config.encryption)),
-            reencryptor: Reencryptor::default(),
-            topology,
-            superuser,
-            rpc_addr,
-            http_addr,
-            started_ms: wall_ms(),
-            reported: Notify::new(),
-            garbage: Notify::new(),
-            ordered: Notify::new(),
-            is_stopping: AtomicBool::new(false),
-            restores_storage: AtomicBool::new(false),
-            diff_listings: DiffListings::default(),
-            saved: Mutex::new((wall_ms(), ns.last_sequence())),
-            epoch: Instant::now(),
-            ns,
-            config,
-        });
-        node.cluster().hold_deletions(node.ns.rollback_point().is_some());
-        let complete = node.ns.read(|store| complete_blocks(store))?;
-        node.cluster().start_safe_mode(complete, node.now());
-        if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
-            tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
-        }
-        Ok(RunningNameNode::serve(node, rpc, http, http_addr))
+            Ok(RunningNameNode::serve(node, rpc, http, http_addr))
+        })
     }
 
     /// Whether `config.name_dir` holds a file system.

@@ -4,6 +4,8 @@
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
 //! that arrive, never with a length that is announced, and a bad frame costs its own connection.
 
+use std::pin::Pin;
+
 pub mod file_read;
 mod frame;
 pub mod groups;
@@ -13,3 +15,7 @@ pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;
 pub mod transfer_stream;
+
+/// A future whose code is compiled where it is written. That of an `async fn` is compiled anew, with all that it
+/// awaits, in every program and test that awaits it; the roots of large trees are boxed to save that.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

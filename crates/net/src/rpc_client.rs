@@ -19,6 +19,7 @@ use prost::Message;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::Boxed;
 use connection::{Connection, Failure};
 
 /// Connections tried for one call that end before it is sent.
@@ -195,12 +196,12 @@ impl RpcClient {
     }
 
     /// Calls `method` once and waits for the answer.
-    pub async fn call<Req: Message, Resp: Message + Default>(
+    pub fn call<Req: Message, Resp: Message + Default>(
         &self,
         method: &str,
         request: &Req,
-    ) -> Result<Resp, RpcError> {
-        self.call_numbered(method, request, self.new_call()).await
+    ) -> impl Future<Output = Result<Resp, RpcError>> {
+        self.call_numbered(method, request, self.new_call())
     }
 
     /// A number for a new call.
@@ -225,16 +226,7 @@ impl RpcClient {
             client_protocol_version: 1,
         };
         let frame: Bytes = rpc::encode_request(&header, &request_header, request).into();
-        let after = shared.options.call_timeout;
-        let answer = timeout(after, shared.exchange(number.call_id, frame)).await;
-        if answer.is_err() {
-            // The server may be gone without a word: the next call tries another connection.
-            *shared.connection.lock().await = None;
-        }
-        let mut body = answer.map_err(|_| {
-            let (addr, method) = (shared.addr.clone(), method.to_owned());
-            RpcError::Timeout { addr, method, after }
-        })??;
+        let mut body = shared.answer(method, number.call_id, frame).await?;
         rpc::take_delimited(&mut body, "response message").map_err(|source| {
             let (addr, method) = (shared.addr.clone(), method.to_owned());
             RpcError::Answer { addr, method, source }
@@ -243,6 +235,25 @@ impl RpcClient {
 }
 
 impl Shared {
+    /// Sends the frame of a call, and waits for its answer for as long as a call may take.
+    fn answer<'a>(
+        &'a self,
+        method: &'a str,
+        call_id: i32,
+        frame: Bytes,
+    ) -> Boxed<'a, Result<Bytes, RpcError>> {
+        Box::pin(async move {
+            let after = self.options.call_timeout;
+            if let Ok(answer) = timeout(after, self.exchange(call_id, frame)).await {
+                return answer;
+            }
+            // The server may be gone without a word: the next call tries another connection.
+            *self.connection.lock().await = None;
+            let (addr, method) = (self.addr.clone(), method.to_owned());
+            Err(RpcError::Timeout { addr, method, after })
+        })
+    }
+
     /// Sends a frame over the present connection, or a new one, and waits for its answer.
     async fn exchange(&self, call_id: i32, frame: Bytes) -> Result<Bytes, RpcError> {
         for _ in 0..CONNECTIONS {
