@@ -277,6 +277,9 @@ async fn open_namespace(
     Ok(open.await.map_err(|_| StartError::Interrupted)??)
 }
 
+/// A block's recovery is ordered again when it has taken as long as these.
+const BLOCK_RECOVERY_HEARTBEATS: u32 = 30;
+
 /// The settings that commands obey.
 fn settings(config: &NameNodeConfig) -> Settings {
     let ms = |duration: Duration| duration.as_millis() as u64;
@@ -294,6 +297,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         retry_entries_max: config.retry_cache_max,
         lease_soft_limit_ms: ms(config.lease_soft_limit),
         lease_hard_limit_ms: ms(config.lease_hard_limit),
+        block_recovery_timeout_ms: ms(BLOCK_RECOVERY_HEARTBEATS * config.heartbeat_interval),
         default_policy: config.ec_default_policy.clone(),
         cell_len_max: config.ec_max_cell_len,
         user_policies_allowed: config.ec_user_policies,

@@ -52,6 +52,11 @@ pub struct Settings {
     /// After this the NameNode closes the holder's files, in ms
     /// (`dfs.namenode.lease-hard-limit-sec`).
     pub lease_hard_limit_ms: u64,
+    /// A recovery of a block that has not ended after this long is ordered again, in ms: thirty times
+    /// `dfs.heartbeat.interval`.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#getBlockRecoveryTimeout`.
+    pub block_recovery_timeout_ms: u64,
     /// The policy that `setPolicy` without a name sets, which is always enabled; empty for none
     /// (`dfs.namenode.ec.system.default.policy`).
     pub default_policy: String,
@@ -213,6 +218,7 @@ encode_settings! {
     8 default_storage_policy: u8 = StoragePolicy::HOT.id,
     9 summaries_check_first: bool = false,
     10 rules: u64 = 0,
+    11 block_recovery_timeout_ms: u64 = 90_000,
 }
 
 impl Default for Settings {
@@ -231,6 +237,7 @@ impl Default for Settings {
             retry_entries_max: 1 << 20,
             lease_soft_limit_ms: 60_000,
             lease_hard_limit_ms: 20 * 60_000,
+            block_recovery_timeout_ms: 90_000,
             default_policy: "RS-6-3-1024k".to_string(),
             cell_len_max: 4 * 1024 * 1024,
             user_policies_allowed: true,

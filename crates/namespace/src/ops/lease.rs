@@ -127,11 +127,6 @@ impl ReleaseLease {
     }
 }
 
-/// A recovery of a block that has not ended after this long is ordered again, in ms.
-///
-/// Source: Hadoop 3.5.0 `BlockManager#getBlockRecoveryTimeout`, at 3 s between heartbeats.
-const RECOVERY_TIMEOUT_MS: u64 = 90_000;
-
 /// Closes an open file now, or orders the recovery of its last block and gives the file to
 /// `new_holder` meanwhile.
 ///
@@ -175,8 +170,9 @@ fn release(
     give_to(cx, &mut inode, new_holder)?;
     // The order of a NameNode that has ended went with its memory.
     let serves_since = lease::renewed_all(cx.store)?;
+    let timeout_ms = cx.settings.block_recovery_timeout_ms;
     let is_under_way = |(_, started_ms): (_, u64)| {
-        started_ms >= serves_since && cx.now_ms.saturating_sub(started_ms) < RECOVERY_TIMEOUT_MS
+        started_ms >= serves_since && cx.now_ms.saturating_sub(started_ms) < timeout_ms
     };
     if last.recovery().is_some_and(is_under_way) {
         return Ok(Outcome::Recovery { closed: false, work: None, removed: Vec::new() });

@@ -1,6 +1,7 @@
 //! Leases: expiry, take-over, recovery.
 
 use crate::support::{Fs, add_block, complete, create, said};
+use cairn_namespace::Settings;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
@@ -142,12 +143,15 @@ fn recovery_closes_the_file_at_the_recovered_length() {
 
 #[test]
 fn recovery_is_ordered_again_when_it_takes_too_long() {
-    let mut fs = Fs::new();
+    let mut fs = Fs::with(Settings { block_recovery_timeout_ms: 30_000, ..Settings::default() });
     let file = fs.create("/f");
     fs.add_block("/f", None);
     let release = ReleaseLease { file, replicas: LOCATED };
     let Outcome::Recovery { work: Some(first), .. } = fs.ok(release.clone()) else { panic!() };
-    fs.now_ms += 90_000;
+    fs.now_ms += 29_000;
+    let still = Outcome::Recovery { closed: false, work: None, removed: vec![] };
+    assert_eq!(fs.ok(release.clone()), still);
+    fs.now_ms += 1_000;
     let Outcome::Recovery { work: Some(second), .. } = fs.ok(release) else { panic!() };
     assert!(second.recovery_gs > first.recovery_gs);
 }
