@@ -1,12 +1,14 @@
 //! A NameNode and DataNodes in this process, and files with known bytes.
 
-use cairn_client::{ClientConfig, CreateOptions, DataNodeFilter, FileBlock, FileSystem, Result};
+use cairn_client::{
+    BlockLocation, ClientConfig, CreateOptions, DataNodeFilter, FileBlock, FileSystem, Result,
+};
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::config::Durability as LogDurability;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub struct Cluster {
@@ -96,12 +98,12 @@ impl Cluster {
 
     /// Stops the DataNodes that hold these units of a file's first block, at once.
     pub async fn kill_units(&mut self, path: &str, units: &[u8]) {
-        let blocks = self.fs.block_locations(path, 0, 1).await.unwrap();
-        for location in &blocks.blocks[0].locations {
-            if units.contains(&location.unit.0) {
-                self.kill(&location.addr.uuid);
-            }
-        }
+        let named = |block: &FileBlock| -> Vec<String> {
+            let at = |location: &&BlockLocation| units.contains(&location.unit.0);
+            block.locations.iter().filter(at).map(|location| location.addr.uuid.clone()).collect()
+        };
+        let block = reported(&self.fs, path, |block| named(block).len() == units.len()).await;
+        named(&block).iter().for_each(|uuid| self.kill(uuid));
     }
 
     /// Has the NameNode take a DataNode for dead, before its silence proves it.
@@ -257,6 +259,23 @@ pub fn flip(path: &Path, bit: u64) {
     let bit = (bit % (bytes.len() as u64 * 8)) as usize;
     bytes[bit / 8] ^= 1 << (bit % 8);
     std::fs::write(path, bytes).unwrap();
+}
+
+/// The first block of a file, once the NameNode knows all of it that is wanted: a file is complete before.
+pub async fn reported(
+    fs: &FileSystem,
+    path: &str,
+    is_enough: impl Fn(&FileBlock) -> bool,
+) -> FileBlock {
+    let start = Instant::now();
+    loop {
+        let block = first_block(fs, path).await;
+        if is_enough(&block) {
+            return block;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{path}: {block:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// The first block of a file.

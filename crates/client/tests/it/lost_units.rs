@@ -89,6 +89,7 @@ async fn a_read_that_ends_within_a_stripe_takes_no_living_datanode_for_bad() {
     fs.enable_policy("RS-3-2-1024k").await.unwrap();
     let data = bytes(8, 12 * CELL);
     put(&fs, "/f", &data, &striped("RS-3-2-1024k", 32 << 20)).await.unwrap();
+    reported(&fs, "/f", |block| block.locations.len() == 5).await;
     let readers = [fs.open("/f").await.unwrap(), fs.open("/f").await.unwrap()];
     cluster.kill_units("/f", &[0, 3]).await;
     cluster.namenode.shutdown().await;
