@@ -193,6 +193,11 @@ impl Writing {
         })
     }
 
+    /// Whether what is written is to be forgotten.
+    pub(crate) fn drops(&self) -> bool {
+        self.drops
+    }
+
     /// The replica is complete, with `len` bytes.
     pub(crate) fn ended(&self, len: u64) -> Due {
         Due { write_back: None, forget: if self.drops { len } else { 0 } }

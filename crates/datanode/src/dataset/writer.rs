@@ -16,6 +16,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::task::{JoinError, JoinHandle};
 
 /// What a writer starts from.
 pub(super) struct Opening {
@@ -49,6 +50,12 @@ pub(crate) struct ReplicaWriter {
     fold: CrcFold,
     caching: Writing,
     translated: Vec<u8>,
+}
+
+/// A replica that is being completed.
+enum Finalizing {
+    Done(Result<Finalized>),
+    Elsewhere(JoinHandle<Result<Finalized>>),
 }
 
 /// See [`ReplicaWriter::acks`].
@@ -316,7 +323,27 @@ impl ReplicaWriter {
     /// Completes the replica, durably if so configured, and moves it among the finalized ones. Runs to its end even
     /// if the caller goes away.
     pub(crate) async fn finalize(self) -> Result<Finalized> {
-        blocking(move || self.finalize_now()).await
+        self.finalize_then(|_| {}).await
+    }
+
+    /// The same, begun when this is called; `then` is called with what comes of it, if it does.
+    pub(crate) fn finalize_then(
+        self,
+        then: impl FnOnce(&Finalized) + Send + 'static,
+    ) -> impl Future<Output = Result<Finalized>> {
+        // Else nothing waits for the disk: names are changed, as they were made when the replica was.
+        let waits = self.dataset.is_stable() || self.caching.drops();
+        let work = move || self.finalize_now().inspect(then);
+        let finalizing = match waits {
+            true => Finalizing::Elsewhere(tokio::task::spawn_blocking(work)),
+            false => Finalizing::Done(work()),
+        };
+        async move {
+            match finalizing {
+                Finalizing::Done(done) => done,
+                Finalizing::Elsewhere(work) => joined(work.await),
+            }
+        }
     }
 
     fn finalize_now(self) -> Result<Finalized> {
@@ -429,7 +456,12 @@ pub(super) fn be_crc(bytes: &[u8]) -> u32 {
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+/// What came of file work in another thread.
+fn joined<T>(work: std::result::Result<Result<T>, JoinError>) -> Result<T> {
+    match work {
         Ok(result) => result,
         Err(error) => Err(io::Error::other(error)).context(|| "file work".into()),
     }

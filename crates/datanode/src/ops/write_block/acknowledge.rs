@@ -15,7 +15,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
-use tokio::task::JoinHandle;
 
 /// A packet that was received here.
 pub(super) struct Pending {
@@ -61,16 +60,19 @@ impl Acknowledger<'_> {
     async fn answer(&mut self, mut packet: Pending) -> Result<bool> {
         let is_last = packet.last.is_some();
         // The block is made durable here while the mirror does the same.
-        let finalizing = packet.last.take().map(|writer| self.finalize(writer));
+        let finalizing = packet.last.take().map(|writer| {
+            let node = self.node.clone();
+            writer.finalize_then(move |done| node.report_received(done, None))
+        });
         let received = Instant::now();
         let (flags, mirror_is_good) = match self.downstream(&packet).await? {
             Downstream::None => (Vec::new(), true),
             Downstream::Acked(flags) => (flags, true),
             Downstream::Failed => (vec![AckFlag::from(Status::Error)], false),
         };
+        // Who has sent the end waits for its answer only: those before it travel with that.
         if let Some(finalizing) = finalizing {
-            self.send_answers().await?;
-            finalizing.await.map_err(|_| DataNodeError::Stopped)??;
+            finalizing.await?;
         }
         if flags.first().is_some_and(|flag| flag.status() == Status::ErrorChecksum) {
             self.send_answers().await?;
@@ -100,16 +102,6 @@ impl Acknowledger<'_> {
             self.answers.clear();
         }
         Ok(())
-    }
-
-    /// Completes the replica and reports it, also if this connection ends meanwhile.
-    fn finalize(&self, writer: ReplicaWriter) -> JoinHandle<Result<()>> {
-        let node = self.node.clone();
-        tokio::spawn(async move {
-            let done = writer.finalize().await?;
-            node.report_received(&done, None);
-            Ok(())
-        })
     }
 
     /// What the mirror says to `packet`.
