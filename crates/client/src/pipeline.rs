@@ -341,7 +341,7 @@ impl OpenBlock {
             is_lazy: file.status.storage_policy == LAZY_PERSIST,
             checksums: file.checksums,
         };
-        let stream = open_write(file.fs.config(), &file.fs.inner.connections, &op).await?;
+        let stream = open_write(file.fs.config(), &file.fs.inner.connections, &op, None).await?;
         self.connection = Some(Connection::new(stream, self.targets[0].addr.clone()));
         Ok(())
     }

@@ -69,6 +69,8 @@ struct Group {
     margin: usize,
     /// Whether the next group may get more places than this one.
     is_makeshift: bool,
+    /// Each unit is whole in the one packet that it is handed.
+    is_small: bool,
 }
 
 impl StripedWriter {
@@ -145,9 +147,6 @@ impl StripedWriter {
 
     async fn fill(&mut self, mut data: &[u8]) -> Result<()> {
         while !data.is_empty() {
-            if self.group.is_none() {
-                self.group = Some(self.allocate().await?);
-            }
             let mut filling = match self.filling.take() {
                 Some(filling) => filling,
                 None => {
@@ -185,6 +184,9 @@ impl StripedWriter {
     /// Hands a packet of data to its unit, and ends cell, stripe and group with it.
     fn send_data(&mut self, filling: Filling) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
+            if self.group.is_none() {
+                self.group = Some(self.allocate().await?);
+            }
             let packet = filling.seal();
             let len = packet.data.len() as u64;
             self.in_cell += len;
@@ -298,16 +300,19 @@ impl StripedWriter {
             }
             let stalls = Stalls::new(units.len(), config.hanging_unit_timeout, Instant::now());
             let margin = config.write_margin;
-            Ok(Group { block, plan, units, len: 0, stalls, margin, is_makeshift })
+            let (len, is_small) = (0, false);
+            Ok(Group { block, plan, units, len, stalls, margin, is_makeshift, is_small })
         })
     }
 
     /// Ends the group: all units flushed, mended and closed.
     async fn end_group(&mut self) -> Result<()> {
         let Some(group) = &mut self.group else { return Ok(()) };
-        group.flush().await;
-        group.mend(&mut self.file).await?;
-        group.send_last().await;
+        if !group.is_small {
+            group.flush().await;
+            group.mend(&mut self.file).await?;
+            group.send_last().await;
+        }
         group.flush().await;
         group.note_failures(&mut self.file);
         // What fails so late needs no new stamp: Hadoop counts it only.
@@ -324,6 +329,10 @@ impl StripedWriter {
         if let Some(filling) = self.filling.take()
             && !filling.data().is_empty()
         {
+            // Nothing was sent of the group, and nothing follows.
+            if self.group.is_none() {
+                self.group = Some(Group { is_small: true, ..self.allocate().await? });
+            }
             self.send_data(filling).await?;
         }
         if self.stripe.iter().any(|unit| !unit.is_empty()) {
@@ -338,9 +347,14 @@ impl Group {
     /// Hands a packet to a unit; a unit that failed or has no place takes none.
     async fn send(&mut self, unit: usize, packet: Packet) {
         let index = UnitIndex(unit as u8);
-        if let (true, Some(writer)) = (self.plan.is_live(index), &mut self.units[unit])
-            && !writer.send(packet).await
-        {
+        let (true, Some(writer)) = (self.plan.is_live(index), &mut self.units[unit]) else {
+            return;
+        };
+        let sent = match self.is_small {
+            true => writer.send_whole(packet).await,
+            false => writer.send(packet).await,
+        };
+        if !sent {
             // Noted with its reason at the end of the stripe.
             writer.stop();
         }

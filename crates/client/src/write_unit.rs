@@ -1,5 +1,6 @@
 //! One internal block being written to one DataNode: a task that opens the connection with the first
-//! packet, sends what it is given, and counts acknowledgements.
+//! packet, sends what it is given, and counts acknowledgements. A block that is whole in one packet goes with
+//! the operation that opens the connection.
 //!
 //! Never recovers by itself: a failure ends it, and the group decides. Packets are dropped as soon as
 //! the kernel has them, because a lost DataNode is not replaced within a group.
@@ -7,7 +8,7 @@
 
 use crate::config::ClientConfig;
 use crate::datanode::failure;
-use crate::datanode::write_block::{Stage, Target, WriteOp, keep, open_write};
+use crate::datanode::write_block::{Stage, Target, WHOLE_SEQNOS, WriteOp, keep, open_write};
 use crate::error::{ClientError, Result};
 use crate::packet::{Checksums, Packet};
 use crate::protocol::convert::Token;
@@ -48,6 +49,8 @@ struct Status {
 
 enum Command {
     Packet(Packet),
+    /// All of the block, in place of a packet and the end.
+    Whole(Packet),
     /// The empty packet that ends the block.
     Last,
     Restamp {
@@ -82,6 +85,12 @@ impl UnitWriter {
     pub(crate) async fn send(&mut self, packet: Packet) -> bool {
         self.sent += 1;
         self.command(Command::Packet(packet)).await
+    }
+
+    /// Hands over the whole block, of which nothing was sent. False when the unit has failed.
+    pub(crate) async fn send_whole(&mut self, packet: Packet) -> bool {
+        self.sent += WHOLE_SEQNOS.len() as u64;
+        self.command(Command::Whole(packet)).await
     }
 
     /// Ends the block. False when the unit has failed.
@@ -226,15 +235,18 @@ impl Task {
         match command {
             Command::Packet(packet) => {
                 if self.connection.is_none() {
-                    self.open(Stage::PipelineSetupCreate, self.setup.block.stamp).await?;
+                    self.open(Stage::PipelineSetupCreate, self.setup.block.stamp, None).await?;
                 }
                 self.send(packet, false).await
+            }
+            Command::Whole(packet) => {
+                self.open(Stage::PipelineSetupCreate, self.setup.block.stamp, Some(&packet)).await
             }
             Command::Last => self.send(Packet::empty(), true).await,
             Command::Restamp { stamp, token, done } => {
                 self.connection = None;
                 self.setup.token = token;
-                self.open(Stage::PipelineSetupStreamingRecovery, stamp).await?;
+                self.open(Stage::PipelineSetupStreamingRecovery, stamp, None).await?;
                 self.setup.block.stamp = stamp;
                 // The group may have stopped waiting.
                 let _ = done.send(());
@@ -243,7 +255,13 @@ impl Task {
         }
     }
 
-    async fn open(&mut self, stage: Stage, new_stamp: GenerationStamp) -> Result<()> {
+    /// Opens the connection, with all of the block in `whole` if that is given.
+    async fn open(
+        &mut self,
+        stage: Stage,
+        new_stamp: GenerationStamp,
+        whole: Option<&Packet>,
+    ) -> Result<()> {
         let setup = &self.setup;
         let op = WriteOp {
             block: &setup.block,
@@ -258,9 +276,16 @@ impl Task {
             is_lazy: false,
             checksums: setup.checksums,
         };
-        let stream = open_write(self.config(), &setup.config.connections, &op).await?;
+        let stream = open_write(self.config(), &setup.config.connections, &op, whole).await?;
         let (reader, writer) = stream.split();
         let due = Due::default();
+        if let Some(packet) = whole {
+            self.len = packet.data.len() as u64;
+            self.seqno = WHOLE_SEQNOS.len() as i64;
+            let last = |seqno| seqno == WHOLE_SEQNOS[1];
+            let packet = |seqno| DuePacket { seqno, len: self.len, last: last(seqno) };
+            lock(&due).extend(WHOLE_SEQNOS.map(packet));
+        }
         let in_use = Arc::new(AtomicBool::new(true));
         let acks = Acks {
             reader,
@@ -271,7 +296,7 @@ impl Task {
             target: setup.target.clone(),
         };
         let acks = AckTask { task: tokio::spawn(acks.run()), in_use };
-        self.connection = Some(Connection { writer, due, acks, ended: false });
+        self.connection = Some(Connection { writer, due, acks, ended: whole.is_some() });
         Ok(())
     }
 

@@ -6,13 +6,13 @@ use super::pool::ConnectionPool;
 use super::{connect, failure, read_timeout, response};
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
-use crate::packet::Checksums;
+use crate::packet::{Checksums, Packet};
 use crate::protocol::convert::{self, Located, Token};
 use crate::types::{Block, DataNodeAddr};
-use cairn_net::transfer_stream::TransferStream;
+use cairn_net::transfer_stream::{TransferError, TransferStream, TransferWriter};
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::*;
-use cairn_wire::transfer::Op;
+use cairn_wire::transfer::{Op, PacketHeader};
 use std::io::ErrorKind;
 
 pub(crate) use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
@@ -58,11 +58,17 @@ pub(crate) struct WriteOp<'a> {
     pub is_lazy: bool,
 }
 
-/// Opens a write; the pipeline is ready for packets. A new block may begin over a connection of `pool`.
+/// The number of the packet of a block that is whole in one, and of the packet that ends it.
+pub(crate) const WHOLE_SEQNOS: [i64; 2] = [0, 1];
+
+/// Opens a write; the pipeline is ready for packets. A new block may begin over a connection of `pool`. Where all
+/// of it is in the packet `whole`, that and the block's end are sent with the operation: what is left is to be
+/// acknowledged.
 pub(crate) async fn open_write(
     config: &ClientConfig,
     pool: &ConnectionPool,
     op: &WriteOp<'_>,
+    whole: Option<&Packet>,
 ) -> Result<TransferStream> {
     let first = &op.targets[0];
     let request = request(op);
@@ -73,13 +79,13 @@ pub(crate) async fn open_write(
         let patience = read_timeout(config, op.targets.len());
         stream.reader.set_timeout(patience);
         stream.writer.set_timeout(patience);
-        match begin(&mut stream, &first.addr, &request).await {
+        match begin(&mut stream, &first.addr, &request, whole).await {
             Err(error) if was_closed(&error) => {}
             done => return done.map(|()| stream),
         }
     }
     let mut stream = connect(config, &first.addr, op.targets.len()).await?;
-    begin(&mut stream, &first.addr, &request).await?;
+    begin(&mut stream, &first.addr, &request, whole).await?;
     Ok(stream)
 }
 
@@ -109,10 +115,34 @@ async fn begin(
     stream: &mut TransferStream,
     addr: &DataNodeAddr,
     request: &OpWriteBlockProto,
+    whole: Option<&Packet>,
 ) -> Result<()> {
-    let sent = stream.writer.send_op(Op::WriteBlock, request).await;
+    let sent = match whole {
+        Some(packet) => {
+            stream.writer.hold_op(Op::WriteBlock, request);
+            send_whole(&mut stream.writer, packet).await
+        }
+        None => stream.writer.send_op(Op::WriteBlock, request).await,
+    };
     sent.map_err(|error| failure(addr, error))?;
     response(stream, addr).await.map(|_| ())
+}
+
+/// Sends all data of a block, and its end.
+async fn send_whole(
+    writer: &mut TransferWriter,
+    packet: &Packet,
+) -> std::result::Result<(), TransferError> {
+    let header = |seqno, offset: usize, data_len: usize| PacketHeader {
+        offset_in_block: offset as i64,
+        seqno,
+        last_packet: data_len == 0,
+        data_len: data_len as u32,
+        sync_block: false,
+    };
+    let (len, [first, last]) = (packet.data.len(), WHOLE_SEQNOS);
+    let (data, end) = (header(first, 0, len), header(last, len, 0));
+    writer.send_packet_and_end(&data, &packet.checksums, &packet.data, Some(&end)).await
 }
 
 fn request(op: &WriteOp<'_>) -> OpWriteBlockProto {
@@ -179,15 +209,17 @@ fn header(block: &Block, token: &Token, client_name: &str) -> ClientOperationHea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_codec::crc::ChecksumKind;
+    use bytes::Bytes;
+    use cairn_codec::crc::{ChecksumKind, crc32c};
     use cairn_net::transfer_stream::TransferOptions;
     use cairn_stripe::BlockId;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::net::TcpListener;
 
-    /// A DataNode that agrees to `writes` on each connection, and then closes it; with the number of connections.
-    async fn agreeable(writes: usize) -> (DataNodeAddr, Arc<AtomicUsize>) {
+    /// A DataNode that takes `writes` on each connection, with two packets if they are `whole`, and then closes it;
+    /// with the number of connections.
+    async fn agreeable(writes: usize, whole: bool) -> (DataNodeAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let xfer_port = listener.local_addr().unwrap().port().into();
         let id = DatanodeIDProto { ip_addr: "127.0.0.1".into(), xfer_port, ..Default::default() };
@@ -197,25 +229,34 @@ mod tests {
             while let Ok((socket, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let stream = TransferStream::from_tcp(socket, &TransferOptions::default()).unwrap();
-                tokio::spawn(agree(stream, writes));
+                tokio::spawn(agree(stream, writes, whole));
             }
         });
         (convert::addr(&id), count)
     }
 
-    async fn agree(mut stream: TransferStream, writes: usize) {
+    async fn agree(mut stream: TransferStream, writes: usize, whole: bool) {
         for _ in 0..writes {
             let Some((Op::WriteBlock, _)) = stream.reader.read_op().await.unwrap() else { return };
+            let packets: &[(i64, &[u8])] = if whole { &[(0, DATA), (1, b"")] } else { &[] };
+            for (seqno, data) in packets {
+                let packet = stream.reader.read_packet().await.unwrap();
+                assert_eq!((packet.header.seqno, &packet.data[..]), (*seqno, *data));
+                assert_eq!(packet.header.last_packet, data.is_empty());
+            }
             let answer =
                 BlockOpResponseProto { status: Status::Success as i32, ..Default::default() };
             stream.writer.send_message(&answer).await.unwrap();
         }
     }
 
+    const DATA: &[u8] = b"all of the block";
+
     async fn write(
         config: &ClientConfig,
         pool: &ConnectionPool,
         addr: &DataNodeAddr,
+        whole: bool,
     ) -> TransferStream {
         let target = Target {
             info: DatanodeInfoProto::default(),
@@ -238,20 +279,25 @@ mod tests {
             checksums: Checksums { kind: ChecksumKind::Crc32c, chunk_len: 512 },
             is_lazy: false,
         };
-        open_write(config, pool, &op).await.unwrap()
+        let data = Bytes::from_static(DATA);
+        let checksums = Bytes::copy_from_slice(&crc32c(0, DATA).to_be_bytes());
+        let packet = whole.then_some(Packet { data, checksums });
+        open_write(config, pool, &op, packet.as_ref()).await.unwrap()
     }
 
     #[tokio::test]
     async fn a_connection_takes_one_block_after_another_until_it_is_closed() {
         let config = ClientConfig::default();
-        let pool = ConnectionPool::new(16, config.idle_connection_expiry);
-        for (writes, connections) in [(10, 1), (1, 4), (2, 2)] {
-            let (addr, count) = agreeable(writes).await;
-            for _ in 0..4 {
-                let stream = write(&config, &pool, &addr).await;
-                keep(&config, &pool, &addr, stream);
+        for whole in [false, true] {
+            let pool = ConnectionPool::new(16, config.idle_connection_expiry);
+            for (writes, connections) in [(10, 1), (1, 4), (2, 2)] {
+                let (addr, count) = agreeable(writes, whole).await;
+                for _ in 0..4 {
+                    let stream = write(&config, &pool, &addr, whole).await;
+                    keep(&config, &pool, &addr, stream);
+                }
+                assert_eq!(count.load(Ordering::Relaxed), connections, "{writes} on each, {whole}");
             }
-            assert_eq!(count.load(Ordering::Relaxed), connections, "{writes} on each");
         }
     }
 }

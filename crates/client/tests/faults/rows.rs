@@ -220,7 +220,7 @@ async fn abandoned(code: &Code, written: usize, lost: usize) -> usize {
     writer.write(&data).await.unwrap();
     // What is in full packets is on its way; nobody acknowledges it to the program.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    if written > 0 {
+    if lost > 0 {
         let holders = cluster.holders("/f", u64::MAX >> 1).await;
         holders.iter().take(lost).for_each(|node| cluster.kill(*node));
     }

@@ -40,6 +40,42 @@ async fn a_striped_write_survives_m_failures() {
     }
 }
 
+/// A small file goes to each of its DataNodes in one message, and is whole where that arrived.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_small_striped_file_survives_m_failures_and_no_more() {
+    let change = |config: &mut cairn_client::ClientConfig| {
+        config.hanging_unit_timeout = Duration::from_millis(300);
+    };
+    let mut cluster = Cluster::start_with(5, change).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let uuids: Vec<String> = cluster.datanodes.iter().map(|node| node.uuid().into()).collect();
+    let data = bytes(3, 10_000);
+    let files = |round: &str| (0..6).map(|i| format!("/{round}-{i}")).collect::<Vec<_>>();
+    let mut written = Vec::new();
+    let mut _silent = None;
+    for round in ["all", "one hangs", "two are gone"] {
+        match round {
+            "one hangs" => _silent = Some(cluster.hang(&uuids[0]).await),
+            "two are gone" => {
+                _silent = None;
+                cluster.kill(&uuids[1]);
+            }
+            _ => {}
+        }
+        for path in files(round) {
+            put(&fs, &path, &data, &striped("RS-3-2-1024k", 8 << 20)).await.unwrap();
+            written.push(path);
+        }
+    }
+    for path in &written {
+        assert_same(&get(&fs, path).await.unwrap(), &data, path);
+    }
+    uuids[2..].iter().for_each(|uuid| cluster.kill(uuid));
+    let error = put(&fs, "/lost", &data, &striped("RS-3-2-1024k", 8 << 20)).await.unwrap_err();
+    assert!(matches!(error, ClientError::GroupLost { .. }), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_striped_write_fails_with_m_plus_one_failures() {
     let mut cluster = Cluster::start(5).await;

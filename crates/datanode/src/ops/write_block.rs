@@ -231,8 +231,12 @@ async fn connect_mirror(
             }
         }
     }
-    if wants_answer {
-        stream.writer.send_message(&answer).await?;
+    // Who sends packets already learns it with their acknowledgements.
+    let is_begun = request.stage == Stage::PipelineSetupCreate && stream.reader.has_more();
+    match wants_answer {
+        true if is_begun => stream.writer.hold_message(&answer),
+        true => stream.writer.send_message(&answer).await?,
+        false => {}
     }
     Ok(mirror)
 }

@@ -3,7 +3,7 @@
 use crate::cluster::*;
 use cairn_wire::proto::datanode::ReceivedDeletedBlockInfoProtoBlockStatus::{Received, Receiving};
 use cairn_wire::proto::hdfs::*;
-use cairn_wire::transfer::Op;
+use cairn_wire::transfer::{Op, PacketHeader};
 
 const ID: i64 = 1_073_741_825;
 
@@ -96,6 +96,60 @@ async fn packets_of_any_length_join_chunks_and_hsync_is_visible_to_readers() {
         let got =
             read(&mut cluster.connect(node).await, block(ID, 1001, 0), 0, 2000).await.unwrap();
         assert_eq!(got, data);
+    }
+}
+
+/// As Cairn's client writes a small block: all of it at once, and no answer is waited for in between.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_comes_with_its_operation_is_answered_as_any_other() {
+    let cluster = Cluster::start(2).await;
+    let data = bytes(5000);
+    let mut stream = cluster.connect(0).await;
+    for (id, nodes) in [(ID, &[0][..]), (ID + 1, &[0, 1])] {
+        let targets: Vec<_> = nodes[1..].iter().map(|&n| cluster.info(n)).collect();
+        let request = write_request(block(id, 1001, 0), Stage::PipelineSetupCreate, targets);
+        stream.writer.hold_op(Op::WriteBlock, &request);
+        let end = whole(&data, 1);
+        let (header, crcs) = (whole(&data, 0), crcs(&data));
+        stream.writer.send_packet_and_end(&header, &crcs, &data, Some(&end)).await.unwrap();
+        let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+        assert_eq!(answer.status, Status::Success as i32);
+        for seqno in 0..2 {
+            let ack: PipelineAckProto =
+                stream.reader.read_message("acknowledgement").await.unwrap();
+            let good = vec![Status::Success as i32; nodes.len()];
+            assert_eq!((ack.seqno, ack.reply), (seqno, good), "{nodes:?}");
+        }
+        for &node in nodes {
+            let mut stream = cluster.connect(node).await;
+            assert_eq!(read(&mut stream, block(id, 1001, 0), 0, 5000).await.unwrap(), data);
+        }
+    }
+    // What is corrupt is answered to, and goes nowhere.
+    let request = write_request(block(ID + 2, 1001, 0), Stage::PipelineSetupCreate, Vec::new());
+    stream.writer.hold_op(Op::WriteBlock, &request);
+    let mut bad = crcs(&data);
+    bad[7] ^= 1;
+    let (header, end) = (whole(&data, 0), whole(&data, 1));
+    stream.writer.send_packet_and_end(&header, &bad, &data, Some(&end)).await.unwrap();
+    let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+    assert_eq!(answer.status, Status::Success as i32);
+    let ack: PipelineAckProto = stream.reader.read_message("acknowledgement").await.unwrap();
+    assert_eq!((ack.seqno, ack.reply), (0, vec![Status::ErrorChecksum as i32]));
+    assert!(stream.reader.wait_closed(1 << 20).await, "the connection is given up");
+    let mut stream = cluster.connect(0).await;
+    assert!(read(&mut stream, block(ID + 2, 1001, 0), 0, 1).await.is_err());
+}
+
+/// The packet with all of a block's data, which is the first, or the one that ends it.
+fn whole(data: &[u8], seqno: i64) -> PacketHeader {
+    let is_end = seqno > 0;
+    PacketHeader {
+        offset_in_block: if is_end { data.len() as i64 } else { 0 },
+        seqno,
+        last_packet: is_end,
+        data_len: if is_end { 0 } else { data.len() as u32 },
+        sync_block: false,
     }
 }
 

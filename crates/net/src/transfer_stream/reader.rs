@@ -307,6 +307,11 @@ impl TransferReader {
         }
     }
 
+    /// Whether more came than was asked for: the peer did not wait for an answer.
+    pub fn has_more(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// Bytes of memory held for what is being read.
     #[cfg(test)]
     pub(super) fn reserved(&self) -> usize {

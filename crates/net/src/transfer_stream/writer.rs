@@ -21,7 +21,7 @@ use super::{TransferError, TransferOptions};
 use crate::file_read;
 
 /// The sending direction of a connection. Nothing is held back: what a method was given has been
-/// handed to the kernel when it returns, except by [`TransferWriter::hold_message`].
+/// handed to the kernel when it returns, except by [`TransferWriter::hold_op`] and [`TransferWriter::hold_message`].
 ///
 /// A future that is dropped half-way leaves a torn message behind: give the connection up then.
 pub struct TransferWriter {
@@ -55,6 +55,11 @@ impl TransferWriter {
         self.send(&encode_op(op, message)).await
     }
 
+    /// Has an operation sent with what is sent next, in the same system call.
+    pub fn hold_op(&mut self, op: Op, message: &impl Message) {
+        self.held.extend_from_slice(&encode_op(op, message));
+    }
+
     /// Sends a length-delimited message: an operation's answer, an acknowledgement.
     pub async fn send_message(&mut self, message: &impl Message) -> Result<(), TransferError> {
         let mut bytes = Vec::new();
@@ -80,9 +85,22 @@ impl TransferWriter {
         checksums: &[u8],
         data: &[u8],
     ) -> Result<(), TransferError> {
+        self.send_packet_and_end(header, checksums, data, None).await
+    }
+
+    /// The same, and right behind it the packet without data and checksums that `end` describes, if there is one.
+    pub async fn send_packet_and_end(
+        &mut self,
+        header: &PacketHeader,
+        checksums: &[u8],
+        data: &[u8],
+        end: Option<&PacketHeader>,
+    ) -> Result<(), TransferError> {
         assert_eq!(header.data_len as usize, data.len(), "the packet's data");
         let head = header.encode(checksums.len());
-        self.send_parts([head.as_ref(), checksums, data, &[]]).await
+        let end = end.map(|end| end.encode(0));
+        let end = end.as_ref().map_or(&[][..], |end| end.as_ref());
+        self.send_parts([head.as_ref(), checksums, data, end]).await
     }
 
     /// Sends a packet whose data are the `header.data_len` bytes of `file` from `offset` on, by
