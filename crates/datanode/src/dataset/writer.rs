@@ -340,7 +340,12 @@ impl ReplicaWriter {
         };
         async move {
             match finalizing {
-                Finalizing::Done(done) => done,
+                Finalizing::Done(done) => {
+                    // Whom `then` has woken goes first on this thread: the NameNode hears of a replica before its
+                    // writer does, who asks the NameNode next.
+                    tokio::task::yield_now().await;
+                    done
+                }
                 Finalizing::Elsewhere(work) => joined(work.await),
             }
         }

@@ -14,6 +14,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
@@ -66,9 +67,9 @@ final class LayoutTests {
           for (int i = 0; i < 10; i++) {
             Path path = new Path("/layout/" + name, "p" + i);
             FileTests.store(fs, path, i, 3 * MIB, 128 * MIB);
-            DatanodeInfo[] nodes = blocks(fs, path).get(0).getLocations();
             int wanted =
                 policy == null ? 3 : Math.min(units, dataUnitsOf(policy, 3 * MIB) + policy.getNumParityUnits());
+            DatanodeInfo[] nodes = locations(fs, path, wanted);
             equal(wanted, nodes.length, "locations of " + path);
             Map<String, Integer> racks = new HashMap<>();
             Set<String> distinct = new HashSet<>();
@@ -85,6 +86,17 @@ final class LayoutTests {
             }
           }
         });
+  }
+
+  /** Where the first block is, once so many have reported it: a file is complete before. */
+  private static DatanodeInfo[] locations(DistributedFileSystem fs, Path path, int wanted) throws Exception {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    DatanodeInfo[] nodes = blocks(fs, path).get(0).getLocations();
+    while (nodes.length < wanted && System.nanoTime() < deadline) {
+      Thread.sleep(10);
+      nodes = blocks(fs, path).get(0).getLocations();
+    }
+    return nodes;
   }
 
   /** How many data units of a short group hold any bytes. */
