@@ -2,6 +2,9 @@
 
 use crate::{Load, Work};
 use anyhow::Result;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::retry_on_intr;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -19,46 +22,40 @@ struct Connection {
     packets: usize,
 }
 
-pub fn serve(load: &Load, sockets: Vec<TcpStream>, files: Vec<File>) -> Result<Vec<File>> {
-    // SAFETY: plain calls with arguments that live here; so below.
-    let epoll = unsafe { libc::epoll_create1(0) };
+pub fn serve(load: &Load, sockets: Vec<TcpStream>, files: Vec<File>) -> Result<()> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let mut connections: Vec<Connection> = Vec::new();
     for (i, (socket, file)) in sockets.into_iter().zip(files).enumerate() {
         socket.set_nonblocking(true)?;
         if load.work == Work::Receive {
             low_water(&socket, 128 << 10)?;
         }
-        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
-        let mut event = libc::epoll_event { events: events as u32, u64: i as u64 };
-        unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, socket.as_raw_fd(), &mut event) };
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+        epoll::add(&epoll, &socket, EventData::new_u64(i as u64), flags)?;
         let buffer = vec![0; load.packet];
-        connections.push(Connection {
-            socket,
-            file,
-            buffer,
-            done: 0,
-            asked: 0,
-            question: [0; 8],
-            packets: 0,
-        });
+        let (done, asked, packets) = (0, 0, 0);
+        let question = [0; 8];
+        connections.push(Connection { socket, file, buffer, done, asked, question, packets });
     }
     let mut left = connections.len();
-    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+    let mut events = Vec::with_capacity(64);
     while left > 0 {
-        let count = unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), 64, -1) };
-        for event in &events[..count.max(0) as usize] {
-            let connection = &mut connections[event.u64 as usize];
+        events.clear();
+        retry_on_intr(|| epoll::wait(&epoll, spare_capacity(&mut events), None))?;
+        for event in &events {
+            let connection = &mut connections[event.data.u64() as usize];
             if connection.packets < load.packets && connection.go_on(load)? {
                 left -= 1;
             }
         }
     }
-    unsafe { libc::close(epoll) };
-    Ok(connections.into_iter().map(|connection| connection.file).collect())
+    Ok(())
 }
 
+/// Has a reader woken when so many bytes are there.
 fn low_water(socket: &TcpStream, bytes: libc::c_int) -> Result<()> {
     let len = size_of::<libc::c_int>() as u32;
+    // SAFETY: the kernel reads the `len` bytes of `bytes`.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -80,7 +77,7 @@ impl Connection {
                 Work::Receive => self.socket.read(&mut self.buffer[self.done..]),
                 Work::Ask if self.asked < 8 => {
                     match self.socket.read(&mut self.question[self.asked..]) {
-                        Ok(count) => {
+                        Ok(count) if count > 0 => {
                             self.asked += count;
                             if self.asked == 8 {
                                 let at = u64::from_le_bytes(self.question);
@@ -88,7 +85,7 @@ impl Connection {
                             }
                             continue;
                         }
-                        Err(error) => Err(error),
+                        ended => ended,
                     }
                 }
                 Work::Ask => self.socket.write(&self.buffer[self.done..]),
@@ -100,6 +97,7 @@ impl Connection {
                 }
             };
             match done {
+                Ok(0) => return Err(Error::from(ErrorKind::UnexpectedEof).into()),
                 Ok(count) => self.done += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return Ok(false);

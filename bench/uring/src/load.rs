@@ -1,7 +1,8 @@
 //! The files of a measurement, and its clients.
 
 use crate::{Load, Work, cpu};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use rustix::time::ClockId;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,8 @@ use std::thread::JoinHandle;
 
 /// A file for each connection, with all its bytes in the page cache unless these are to be received.
 pub fn files(folder: &Path, load: &Load) -> Result<Vec<File>> {
-    std::fs::create_dir_all(folder)?;
+    // What is there already is somebody's, and would be deleted in the end.
+    std::fs::create_dir(folder).with_context(|| folder.display().to_string())?;
     (0..load.connections)
         .map(|i| {
             let path = folder.join(i.to_string());
@@ -43,7 +45,7 @@ pub fn clients(load: &Load) -> Result<(Vec<TcpStream>, Vec<Client>)> {
         let load = *load;
         threads.push(std::thread::spawn(move || {
             run(client, &load)?;
-            Ok(cpu(libc::RUSAGE_THREAD))
+            Ok(cpu(ClockId::ThreadCPUTime))
         }));
     }
     Ok((sockets, threads))

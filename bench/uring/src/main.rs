@@ -2,15 +2,17 @@
 //! into files, packets from files into sockets, and short reads that are asked for one by one. One thread does the
 //! work of the DataNode, one for each connection is its client; all on the loopback interface.
 //!
-//! `cargo run --release -- FOLDER`. Prints the server's processor time and the rate of each, medians of five turns.
+//! `cargo run --release -- FOLDER`: makes its files in `FOLDER/uring`, which must not be there. Prints the server's
+//! processor time and the rate of each, medians of five turns.
 
 mod epoll;
 mod load;
 mod uring;
 
 use anyhow::{Context, Result};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +61,7 @@ struct Spent {
 
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1).context("cairn-bench-uring FOLDER")?;
-    let folder = PathBuf::from(folder);
-    std::fs::create_dir_all(&folder)?;
+    let folder = PathBuf::from(folder).join("uring");
     let loads = [
         Load { work: Work::Receive, connections: 6, packet: 256 << 10, packets: 640 },
         Load { work: Work::Send, connections: 6, packet: 256 << 10, packets: 640 },
@@ -76,7 +77,10 @@ fn main() -> Result<()> {
         let mut turns = [Vec::new(), Vec::new()];
         for turn in 0..6 {
             for (engine, spent) in turns.iter_mut().enumerate() {
-                let took = measure(&folder, load, engine == 1)?;
+                let files = load::files(&folder, &load)?;
+                let took = measure(load, files, engine == 1);
+                std::fs::remove_dir_all(&folder)?;
+                let took = took?;
                 if turn > 0 {
                     spent.push(took);
                 }
@@ -105,35 +109,25 @@ fn median(spent: &[Spent], of: impl Fn(&Spent) -> f64) -> f64 {
     all[all.len() / 2]
 }
 
-fn measure(folder: &Path, load: Load, is_uring: bool) -> Result<Spent> {
-    let files = load::files(folder, &load)?;
+fn measure(load: Load, files: Vec<File>, is_uring: bool) -> Result<Spent> {
     let (sockets, clients) = load::clients(&load)?;
-    let before = cpu(libc::RUSAGE_SELF);
+    let before = cpu(ClockId::ProcessCPUTime);
     let start = std::time::Instant::now();
-    let served: Result<Vec<File>> = match is_uring {
-        true => uring::serve(&load, sockets, files),
-        false => epoll::serve(&load, sockets, files),
+    match is_uring {
+        true => uring::serve(&load, sockets, files)?,
+        false => epoll::serve(&load, sockets, files)?,
     };
-    let files = served?;
     let wall = start.elapsed().as_secs_f64();
     let mut clients_took = 0.0;
     for client in clients {
         clients_took += client.join().expect("a client")?;
     }
-    let server = cpu(libc::RUSAGE_SELF) - before - clients_took;
-    drop(files);
-    std::fs::remove_dir_all(folder)?;
+    let server = cpu(ClockId::ProcessCPUTime) - before - clients_took;
     Ok(Spent { server, wall })
 }
 
 /// Processor time so far, in s: of this process, which the kernel's helpers of a ring count to, or of this thread.
-pub fn cpu(who: libc::c_int) -> f64 {
-    // SAFETY: numbers may all be zero, and the kernel fills a struct that lives here.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(who, &mut usage);
-        usage
-    };
-    let s = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    s(usage.ru_utime) + s(usage.ru_stime)
+pub fn cpu(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

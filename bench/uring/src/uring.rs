@@ -4,6 +4,7 @@ use crate::{Load, Work};
 use anyhow::{Result, bail};
 use io_uring::{IoUring, opcode, squeue, types::Fd};
 use std::fs::File;
+use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
@@ -29,22 +30,25 @@ struct Connection {
     packets: usize,
 }
 
-pub fn serve(load: &Load, sockets: Vec<TcpStream>, files: Vec<File>) -> Result<Vec<File>> {
+pub fn serve(load: &Load, sockets: Vec<TcpStream>, files: Vec<File>) -> Result<()> {
     let mut ring: IoUring =
         IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(64)?;
     let step = first_step(load);
-    let mut connections: Vec<Connection> = sockets
-        .into_iter()
-        .zip(files)
-        .map(|(socket, file)| Connection {
-            socket,
-            file,
-            buffer: vec![0; load.packet],
-            step,
-            done: 0,
-            packets: 0,
-        })
-        .collect();
+    // What a ring that has failed may still write to is never freed.
+    let mut connections: ManuallyDrop<Vec<Connection>> = ManuallyDrop::new(
+        sockets
+            .into_iter()
+            .zip(files)
+            .map(|(socket, file)| Connection {
+                socket,
+                file,
+                buffer: vec![0; load.packet],
+                step,
+                done: 0,
+                packets: 0,
+            })
+            .collect(),
+    );
     for (i, connection) in connections.iter_mut().enumerate() {
         push(&mut ring, connection.operation(load, i))?;
     }
@@ -66,7 +70,8 @@ pub fn serve(load: &Load, sockets: Vec<TcpStream>, files: Vec<File>) -> Result<V
             }
         }
     }
-    Ok(connections.into_iter().map(|connection| connection.file).collect())
+    drop(ManuallyDrop::into_inner(connections));
+    Ok(())
 }
 
 /// What begins a packet.
@@ -75,8 +80,8 @@ fn first_step(load: &Load) -> Step {
 }
 
 fn push(ring: &mut IoUring, entry: squeue::Entry) -> Result<()> {
-    // SAFETY: the connection's buffer, socket and file live until the ring has ended all operations, one of each
-    // connection at a time.
+    // SAFETY: the connection's buffer, socket and file live until its operation has ended, of which there is one at a
+    // time, or for ever.
     unsafe { ring.submission().push(&entry)? };
     Ok(())
 }
