@@ -1,5 +1,7 @@
 package cairn.interop;
 
+import static cairn.interop.Runner.await;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
@@ -276,20 +278,6 @@ final class FsckTests implements Transcript.Tools {
 
   private LocatedBlock located(String path, int block) throws IOException {
     return blocks(path).get(block);
-  }
-
-  private interface Condition {
-    boolean holds() throws Exception;
-  }
-
-  private static void await(String what, Condition condition) throws Exception {
-    long end = System.nanoTime() + 60_000_000_000L;
-    while (!condition.holds()) {
-      if (System.nanoTime() > end) {
-        throw new AssertionError("not after 60 s: " + what);
-      }
-      Thread.sleep(50);
-    }
   }
 
   private void settle(String path, int places) throws Exception {

@@ -14,7 +14,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
@@ -69,7 +68,10 @@ final class LayoutTests {
             FileTests.store(fs, path, i, 3 * MIB, 128 * MIB);
             int wanted =
                 policy == null ? 3 : Math.min(units, dataUnitsOf(policy, 3 * MIB) + policy.getNumParityUnits());
-            DatanodeInfo[] nodes = locations(fs, path, wanted);
+            // A file is complete before all of it is reported.
+            Runner.await(
+                wanted + " locations of " + path, () -> blocks(fs, path).get(0).getLocations().length == wanted);
+            DatanodeInfo[] nodes = blocks(fs, path).get(0).getLocations();
             equal(wanted, nodes.length, "locations of " + path);
             Map<String, Integer> racks = new HashMap<>();
             Set<String> distinct = new HashSet<>();
@@ -86,17 +88,6 @@ final class LayoutTests {
             }
           }
         });
-  }
-
-  /** Where the first block is, once so many have reported it: a file is complete before. */
-  private static DatanodeInfo[] locations(DistributedFileSystem fs, Path path, int wanted) throws Exception {
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    DatanodeInfo[] nodes = blocks(fs, path).get(0).getLocations();
-    while (nodes.length < wanted && System.nanoTime() < deadline) {
-      Thread.sleep(10);
-      nodes = blocks(fs, path).get(0).getLocations();
-    }
-    return nodes;
   }
 
   /** How many data units of a short group hold any bytes. */

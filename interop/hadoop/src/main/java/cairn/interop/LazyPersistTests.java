@@ -1,5 +1,6 @@
 package cairn.interop;
 
+import static cairn.interop.Runner.await;
 import static cairn.interop.Runner.check;
 import static cairn.interop.Runner.equal;
 
@@ -24,8 +25,6 @@ import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 /** Files that are kept in memory first: how they come to the disk, and what becomes of them when memory is lost. */
 final class LazyPersistTests {
   private static final int MIB = 1 << 20;
-  private static final long PATIENCE_MS = 60_000;
-
   private final Main.Context x;
 
   private LazyPersistTests(Main.Context x) {
@@ -186,20 +185,6 @@ final class LazyPersistTests {
     } catch (java.io.UncheckedIOException e) {
       // A file went away meanwhile.
       return false;
-    }
-  }
-
-  private interface Condition {
-    boolean holds() throws Exception;
-  }
-
-  private static void await(String what, Condition condition) throws Exception {
-    long end = System.currentTimeMillis() + PATIENCE_MS;
-    while (!condition.holds()) {
-      if (System.currentTimeMillis() > end) {
-        throw new IOException("waited in vain for " + what);
-      }
-      Thread.sleep(50);
     }
   }
 

@@ -1,5 +1,7 @@
 package cairn.interop;
 
+import static cairn.interop.Runner.await;
+
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -321,18 +323,6 @@ final class OperateTests implements Transcript.Tools {
   private static String times(long value, long one, long tolerance, String what) {
     long n = Math.round((double) value / one);
     return n > 0 && Math.abs(value - n * one) <= n * tolerance ? n + " x " + what : "" + value;
-  }
-
-  private interface Condition {
-    boolean holds() throws Exception;
-  }
-
-  private static void await(String what, Condition condition) throws Exception {
-    long end = System.nanoTime() + 60_000_000_000L;
-    while (!condition.holds()) {
-      Runner.check(System.nanoTime() < end, "not after 60 s: " + what);
-      Thread.sleep(50);
-    }
   }
 
   /** Waits until every live DataNode has told what it has now: one heartbeat may have been on its way. */

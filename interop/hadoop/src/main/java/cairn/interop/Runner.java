@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /** Runs named tests one after the other, prints a line for each, and counts. */
@@ -11,6 +12,11 @@ final class Runner {
   /** The body of a test; it passes when it returns. */
   interface Body {
     void run() throws Throwable;
+  }
+
+  /** What a test waits for. */
+  interface Condition {
+    boolean holds() throws Exception;
   }
 
   private final Pattern only;
@@ -85,5 +91,18 @@ final class Runner {
 
   static void equal(Object wanted, Object seen, String what) {
     check(wanted.equals(seen), what + ": wanted " + wanted + ", got " + seen);
+  }
+
+  /** Waits a minute for a condition. */
+  static void await(String what, Condition condition) throws Exception {
+    await(60, what, condition);
+  }
+
+  static void await(int seconds, String what, Condition condition) throws Exception {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+    while (!condition.holds()) {
+      check(System.nanoTime() < end, "not after " + seconds + " s: " + what);
+      Thread.sleep(50);
+    }
   }
 }
