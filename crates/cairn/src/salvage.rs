@@ -4,9 +4,8 @@ use crate::config::{self, Configuration};
 use anyhow::{Context, Result};
 use cairn_client::{CreateOptions, FileReader, FileSystem, FileWriter};
 use cairn_namenode::fsck::salvage::{Salvage, Salvager};
-use std::future::Future;
+use cairn_net::Boxed;
 use std::ops::Range;
-use std::pin::Pin;
 
 /// Bytes that are read at a time.
 const PIECE_LEN: u64 = 4 << 20;
@@ -16,10 +15,7 @@ const PIECE_LEN: u64 = 4 << 20;
 pub struct ClientSalvager(pub Configuration);
 
 impl Salvager for ClientSalvager {
-    fn salvage(
-        &self,
-        salvage: Salvage,
-    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+    fn salvage(&self, salvage: Salvage) -> Boxed<'_, Result<(), String>> {
         Box::pin(async move { self.copy(salvage).await.map_err(|error| format!("{error:#}")) })
     }
 }

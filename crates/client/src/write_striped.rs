@@ -308,6 +308,7 @@ impl StripedWriter {
     /// Ends the group: all units flushed, mended and closed.
     async fn end_group(&mut self) -> Result<()> {
         let Some(group) = &mut self.group else { return Ok(()) };
+        // The end of a small one is on its way.
         if !group.is_small {
             group.flush().await;
             group.mend(&mut self.file).await?;

@@ -282,9 +282,9 @@ impl Task {
         if let Some(packet) = whole {
             self.len = packet.data.len() as u64;
             self.seqno = WHOLE_SEQNOS.len() as i64;
-            let last = |seqno| seqno == WHOLE_SEQNOS[1];
-            let packet = |seqno| DuePacket { seqno, len: self.len, last: last(seqno) };
-            lock(&due).extend(WHOLE_SEQNOS.map(packet));
+            let [_, end] = WHOLE_SEQNOS;
+            let sent = |seqno| DuePacket { seqno, len: self.len, last: seqno == end };
+            lock(&due).extend(WHOLE_SEQNOS.map(sent));
         }
         let in_use = Arc::new(AtomicBool::new(true));
         let acks = Acks {

@@ -16,6 +16,6 @@ pub mod rpc_client;
 pub mod rpc_server;
 pub mod transfer_stream;
 
-/// A future whose code is compiled where it is written. That of an `async fn` is compiled anew, with all that it
-/// awaits, in every program and test that awaits it; the roots of large trees are boxed to save that.
+/// A future of any kind, whose code is compiled where it is written. That of an `async fn` is compiled anew, with all
+/// that it awaits, in every program and test that awaits it; the roots of large trees are boxed to save that.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,13 +1,13 @@
 //! Reads that are under way at once, all of them driven by the task that waits for them: none is spawned,
 //! so what they read into may be the caller's.
 
+use cairn_net::Boxed;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::task::Poll;
 
 /// Reads under way. Dropping them gives them up.
 pub(crate) struct Reads<'a, T> {
-    under_way: Vec<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
+    under_way: Vec<Boxed<'a, T>>,
 }
 
 impl<'a, T> Reads<'a, T> {

@@ -226,7 +226,7 @@ async fn abandoned(code: &Code, written: usize, lost: usize) -> usize {
     }
     drop(writer);
     drop(fs);
-    // A recovery led by a DataNode that is dead already would be ordered again after 90 s.
+    // A recovery led by a DataNode that is dead already would be ordered again after thirty heartbeats.
     let live = || cluster.stats().live_nodes;
     cluster.wait(|| live() == cluster.running().len(), || format!("{} live", live())).await;
     recover(cluster, "/f").await;

@@ -231,12 +231,13 @@ async fn connect_mirror(
             }
         }
     }
-    // Who sends packets already learns it with their acknowledgements.
-    let is_begun = request.stage == Stage::PipelineSetupCreate && stream.reader.has_more();
-    match wants_answer {
-        true if is_begun => stream.writer.hold_message(&answer),
-        true => stream.writer.send_message(&answer).await?,
-        false => {}
+    if wants_answer {
+        // Who sends packets already learns it with their acknowledgements.
+        let is_begun = request.stage == Stage::PipelineSetupCreate && stream.reader.has_more();
+        match is_begun {
+            true => stream.writer.hold_message(&answer),
+            false => stream.writer.send_message(&answer).await?,
+        }
     }
     Ok(mirror)
 }

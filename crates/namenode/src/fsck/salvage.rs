@@ -12,12 +12,11 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::query::{self, FileBlocks};
 use cairn_namespace::{Caller, Outcome};
+use cairn_net::Boxed;
 use cairn_redundancy::BlockLookup;
 use std::fmt::Debug;
-use std::future::Future;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::pin::Pin;
 
 const LOST_FOUND: &str = "/lost+found";
 
@@ -40,10 +39,7 @@ pub struct Salvage {
 /// Copies parts of files.
 pub trait Salvager: Debug + Send + Sync {
     /// Copies what can be read. Fails if a block of which something is left could not be copied.
-    fn salvage(
-        &self,
-        salvage: Salvage,
-    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+    fn salvage(&self, salvage: Salvage) -> Boxed<'_, Result<(), String>>;
 }
 
 impl NameNode {

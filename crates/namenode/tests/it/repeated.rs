@@ -1,12 +1,12 @@
 //! Calls that come again because their answer was lost in a restart.
 
 use cairn_namenode::{NameNode, NameNodeConfig};
+use cairn_net::Boxed;
 use cairn_net::rpc_client::{CallNumber, RpcClient, RpcClientOptions};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 use std::collections::BTreeSet;
-use std::pin::Pin;
 
 use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish};
 use crate::key_server::KeyServer;
@@ -43,7 +43,7 @@ const AT_MOST_ONCE: [&str; 27] = [
 ];
 
 /// The bytes of an answer, or the exception.
-type Answer = Pin<Box<dyn Future<Output = Result<Vec<u8>, String>> + Send>>;
+type Answer = Boxed<'static, Result<Vec<u8>, String>>;
 
 struct Sent {
     method: &'static str,
