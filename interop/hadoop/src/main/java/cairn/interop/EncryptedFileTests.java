@@ -219,11 +219,7 @@ final class EncryptedFileTests {
           FileTests.store(fs, path, 5, 3 * MIB + 5, BLOCK);
           for (int length : new int[] {3 * MIB + 1, 2 * MIB, MIB + 7, 5}) {
             if (!fs.truncate(path, length)) {
-              long end = System.nanoTime() + 30_000_000_000L;
-              while (!fs.isFileClosed(path)) {
-                check(System.nanoTime() < end, "the file is not closed");
-                Thread.sleep(20);
-              }
+              Runner.await("the file is closed", () -> fs.isFileClosed(path));
             }
             check(Arrays.equals(Arrays.copyOf(all, length), read(fs, path)), "what is left of " + length);
           }

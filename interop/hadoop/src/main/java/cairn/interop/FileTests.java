@@ -211,13 +211,11 @@ final class FileTests {
         () -> {
           cluster.kill();
           cluster.start();
-          long end = System.nanoTime() + 60_000_000_000L;
           for (Map.Entry<String, Stored> f : files.entrySet()) {
             int wanted = locations.get(f.getKey());
-            while (locationCount(cluster.fs(), f.getValue().path) < wanted) {
-              check(System.nanoTime() < end, f.getKey() + ": locations do not come back");
-              Thread.sleep(50);
-            }
+            Runner.await(
+                f.getKey() + ": locations come back",
+                () -> locationCount(cluster.fs(), f.getValue().path) >= wanted);
           }
         });
     files.forEach(

@@ -133,10 +133,7 @@ final class IntegrityTests {
           } while (now.contains(storage) || now.size() < copies);
           // Hadoop's NameNode leaves a bad internal block on its disk, for longer than a minute at least.
           boolean isLeft = isHadoop && block instanceof LocatedStripedBlock;
-          while (!isLeft && found.get(0).exists()) {
-            check(System.currentTimeMillis() < end, "the bad one is not deleted in time");
-            Thread.sleep(100);
-          }
+          Runner.await("the bad one is deleted", () -> isLeft || !found.get(0).exists());
         });
   }
 

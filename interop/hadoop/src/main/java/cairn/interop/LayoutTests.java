@@ -187,11 +187,7 @@ final class LayoutTests {
             }
             equal(dirs.size(), present(dirs, names), "replicas before");
             fs.delete(path, false);
-            long end = System.nanoTime() + 30_000_000_000L;
-            while (present(dirs, names) > 0) {
-              check(System.nanoTime() < end, "replicas left after 30 s");
-              Thread.sleep(200);
-            }
+            Runner.await("all replicas are deleted", () -> present(dirs, names) == 0);
           });
     }
   }

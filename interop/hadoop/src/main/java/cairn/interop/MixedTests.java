@@ -236,30 +236,21 @@ final class MixedTests {
   }
 
   private void awaitLocations(Stored file, int count) throws Exception {
-    long end = System.nanoTime() + 60_000_000_000L;
     String path = file.path.toUri().getPath();
-    while (true) {
-      int now = mixed.fs().getClient().getLocatedBlocks(path, 0, 1).get(0).getLocations().length;
-      if (now == count) {
-        return;
-      }
-      check(System.nanoTime() < end, file.path + " has " + now + " locations, not " + count);
-      Thread.sleep(100);
-    }
+    Runner.await(
+        count + " locations of " + file.path,
+        () -> mixed.fs().getClient().getLocatedBlocks(path, 0, 1).get(0).getLocations().length == count);
   }
 
   /** Waits until every file has as many units or replicas as it had, none of them on {@code victim}. */
   private void awaitWhole(List<Stored> files, Map<Path, Map<Integer, Node>> old, Node victim)
       throws Exception {
-    long end = System.nanoTime() + 90_000_000_000L;
     for (Stored file : files) {
       int wanted = wanted(file, old.get(file.path));
-      while (places(file.path).size() < wanted || places(file.path).containsValue(victim)) {
-        check(
-            System.nanoTime() < end,
-            file.path + " is not whole: was " + old.get(file.path) + ", is " + places(file.path));
-        Thread.sleep(200);
-      }
+      Runner.await(
+          90,
+          () -> file.path + " is whole: it was on " + old.get(file.path) + ", is on " + places(file.path),
+          () -> places(file.path).size() >= wanted && !places(file.path).containsValue(victim));
     }
   }
 
@@ -286,12 +277,8 @@ final class MixedTests {
           }
           mixed.kill(node);
           start(node, toCairn);
-          long end = System.nanoTime() + 60_000_000_000L;
           for (Stored file : here) {
-            while (!places(file.path).containsValue(node)) {
-              check(System.nanoTime() < end, file.path + " is not at " + node);
-              Thread.sleep(100);
-            }
+            Runner.await(file.path + " is at " + node, () -> places(file.path).containsValue(node));
             equal(file.sha, digest(file.path), "SHA-256 of " + file.path);
           }
           // It takes new blocks as well.
@@ -340,13 +327,13 @@ final class MixedTests {
               fs.getClient().getLocatedBlocks(file.path.toUri().getPath(), 0, 1).get(0);
           forge(before.get(unit).folder, block.getBlock().getBlockId() + unit);
           mixed.reconfigure("cairn.namenode.scrub.period", "1");
-          long end = System.nanoTime() + 90_000_000_000L;
-          Node now;
-          do {
-            check(System.nanoTime() < end, "unit " + unit + " is where it was: " + places(file.path));
-            Thread.sleep(200);
-            now = places(file.path).get(unit);
-          } while (now == null || now == before.get(unit));
+          Runner.await(
+              90,
+              () -> "unit " + unit + " is elsewhere than before: " + places(file.path),
+              () -> {
+                Node now = places(file.path).get(unit);
+                return now != null && now != before.get(unit);
+              });
           equal(file.sha, digest(file.path), "SHA-256 after the repair");
         });
   }

@@ -183,11 +183,7 @@ final class RoleTests {
           try (FSDataInputStream in = fs.open(path)) {
             equal(Data.digest(5, bytes.length), Data.digest(in), "SHA-256 while open");
           }
-          long end = System.nanoTime() + 60_000_000_000L;
-          while (!fs.recoverLease(path)) {
-            check(System.nanoTime() < end, "the lease is not recovered in 60 s");
-            Thread.sleep(200);
-          }
+          Runner.await("the lease is recovered", () -> fs.recoverLease(path));
           equal((long) bytes.length, fs.getFileStatus(path).getLen(), "length");
           equal(Data.digest(5, bytes.length), digest(fs, path), "SHA-256");
           try {
@@ -208,11 +204,7 @@ final class RoleTests {
           out.write(bytes);
           Thread.sleep(1000);
           DistributedFileSystem fs = roles.fs();
-          long end = System.nanoTime() + 60_000_000_000L;
-          while (!fs.recoverLease(path)) {
-            check(System.nanoTime() < end, "the lease is not recovered in 60 s");
-            Thread.sleep(200);
-          }
+          Runner.await("the lease is recovered", () -> fs.recoverLease(path));
           long length = fs.getFileStatus(path).getLen();
           check(length > 0 && length <= bytes.length, "length " + length);
           equal(Data.digest(6, length), digest(fs, path), "SHA-256");

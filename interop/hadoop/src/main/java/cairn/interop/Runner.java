@@ -4,6 +4,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
@@ -99,9 +100,16 @@ final class Runner {
   }
 
   static void await(int seconds, String what, Condition condition) throws Exception {
+    await(seconds, () -> what, condition);
+  }
+
+  /** The same, with words that tell how things are in the end. */
+  static void await(int seconds, Callable<String> what, Condition condition) throws Exception {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
     while (!condition.holds()) {
-      check(System.nanoTime() < end, "not after " + seconds + " s: " + what);
+      if (System.nanoTime() > end) {
+        throw new AssertionError("not after " + seconds + " s: " + what.call());
+      }
       Thread.sleep(50);
     }
   }

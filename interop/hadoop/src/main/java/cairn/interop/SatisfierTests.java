@@ -26,7 +26,7 @@ import org.apache.hadoop.hdfs.server.sps.ExternalStoragePolicySatisfier;
 /** Hadoop's own satisfier of storage policies, a process of its own beside the NameNode. */
 final class SatisfierTests {
   private static final int MIB = 1 << 20;
-  private static final long PATIENCE_MS = 90_000;
+  private static final int PATIENCE_S = 90;
   private static final String MARK = "user.hdfs.sps";
 
   private final Main.Context x;
@@ -126,21 +126,16 @@ final class SatisfierTests {
   }
 
   private static void await(DistributedFileSystem fs, Path path, StorageType wanted) throws Exception {
-    long end = System.currentTimeMillis() + PATIENCE_MS;
-    while (!types(fs, path).equals(Set.of(wanted))) {
-      check(System.currentTimeMillis() < end, path + " is on " + types(fs, path) + ", not on " + wanted);
-      Thread.sleep(200);
-    }
+    Runner.await(
+        PATIENCE_S,
+        () -> path + " is on " + wanted + ", not on " + types(fs, path),
+        () -> types(fs, path).equals(Set.of(wanted)));
   }
 
   /** Waits until the satisfier has taken its marks away. */
   private static void awaitDone(DistributedFileSystem fs, Path... paths) throws Exception {
-    long end = System.currentTimeMillis() + PATIENCE_MS;
     for (Path path : paths) {
-      while (fs.getXAttrs(path).containsKey(MARK)) {
-        check(System.currentTimeMillis() < end, path + " is still marked");
-        Thread.sleep(200);
-      }
+      Runner.await(PATIENCE_S, path + " is not marked any more", () -> !fs.getXAttrs(path).containsKey(MARK));
     }
   }
 }

@@ -110,11 +110,7 @@ final class TruncateTests {
     private void cut(int len, boolean isDone) throws Exception {
       equal(isDone, fs.truncate(file, len), "answer to a cut at " + len);
       now = Arrays.copyOf(now, len);
-      long end = System.currentTimeMillis() + 60_000;
-      while (!fs.isFileClosed(file)) {
-        Runner.check(System.currentTimeMillis() < end, "the file is not closed after a cut at " + len);
-        Thread.sleep(50);
-      }
+      Runner.await("the file is closed after a cut at " + len, () -> fs.isFileClosed(file));
     }
 
     private void append(int len) throws IOException {

@@ -25,7 +25,6 @@ import org.apache.hadoop.hdfs.server.protocol.StorageReport;
 
 /** Volumes that come to a DataNode and leave it while it runs, by {@code dfsadmin -reconfig}. */
 final class VolumeTests {
-  private static final long PATIENCE_MS = 60_000;
   private static final long MIB = 1 << 20;
 
   private final Main.Context x;
@@ -111,15 +110,11 @@ final class VolumeTests {
   private String reconfigure(DistributedFileSystem fs, String... volumes) throws Exception {
     writeSite(fs, volumes);
     equal(0, admin(fs, "start").code(), "exit code");
-    long end = System.currentTimeMillis() + PATIENCE_MS;
-    while (true) {
-      String text = admin(fs, "status").text();
-      if (text.contains("finished at")) {
-        return text;
-      }
-      check(System.currentTimeMillis() < end, text);
-      Thread.sleep(100);
-    }
+    Runner.await(
+        60,
+        () -> "a reconfiguration ends: " + admin(fs, "status").text(),
+        () -> admin(fs, "status").text().contains("finished at"));
+    return admin(fs, "status").text();
   }
 
   private Shell.Result admin(DistributedFileSystem fs, String what) throws Exception {
@@ -143,30 +138,28 @@ final class VolumeTests {
   }
 
   private void awaitStorages(DistributedFileSystem fs, int count) throws Exception {
-    long end = System.currentTimeMillis() + PATIENCE_MS;
-    while (storages(fs).size() != count) {
-      check(System.currentTimeMillis() < end, "the storages are " + storages(fs));
-      Thread.sleep(100);
-    }
+    Runner.await(
+        60, () -> count + " storages, not " + storages(fs), () -> storages(fs).size() == count);
   }
 
   /** Waits until each block has three replicas, one of them on a storage of {@code of}. */
   private static void await(DistributedFileSystem fs, Path file, Set<String> of) throws Exception {
-    long end = System.currentTimeMillis() + PATIENCE_MS;
+    Runner.await(
+        60,
+        () -> "three replicas of all of " + wrong(fs, file, of) + ", one on any of " + of,
+        () -> wrong(fs, file, of).isEmpty());
+  }
+
+  /** Blocks, with their storages, that have not three replicas or none on {@code of}. */
+  private static List<String> wrong(DistributedFileSystem fs, Path file, Set<String> of) throws IOException {
+    List<String> wrong = new ArrayList<>();
     String src = file.toUri().getPath();
-    while (true) {
-      String wrong = "";
-      for (LocatedBlock b : fs.getClient().getLocatedBlocks(src, 0, Long.MAX_VALUE).getLocatedBlocks()) {
-        List<String> on = Arrays.asList(b.getStorageIDs());
-        if (on.size() != 3 || on.stream().noneMatch(of::contains)) {
-          wrong = b.getBlock() + " is on " + on + ", not on one of " + of;
-        }
+    for (LocatedBlock b : fs.getClient().getLocatedBlocks(src, 0, Long.MAX_VALUE).getLocatedBlocks()) {
+      List<String> on = Arrays.asList(b.getStorageIDs());
+      if (on.size() != 3 || on.stream().noneMatch(of::contains)) {
+        wrong.add(b.getBlock() + " on " + on);
       }
-      if (wrong.isEmpty()) {
-        return;
-      }
-      check(System.currentTimeMillis() < end, wrong);
-      Thread.sleep(200);
     }
+    return wrong;
   }
 }
