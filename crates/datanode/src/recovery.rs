@@ -102,6 +102,13 @@ async fn recover_replicated(
         found.iter().enumerate().map(|(node, p)| Candidate { node, info: cut(p.info) }).collect();
     let (chosen, len) = match plan_replicated(&answers, block.gs) {
         RecoveryPlan::Impossible(why) => return Err(DataNodeError::peer(why).into()),
+        // Who cannot be asked may have what was acknowledged; it answers, or is taken for dead some time.
+        //
+        // Deviation: Hadoop deletes the block as soon as one that can be asked has nothing.
+        RecoveryPlan::Delete if errors > 0 => {
+            let what = format!("{}: {errors} that may have a replica cannot be asked", block.id);
+            return Err(DataNodeError::peer(what).into());
+        }
         RecoveryPlan::Delete => {
             return Ok(commit(node, &block, recovery_id, Outcome::deleted()).await?);
         }

@@ -355,7 +355,8 @@ impl Cluster {
 
     /// Live places that may hold something of the block: expected ones, then reported ones. Stale
     /// nodes are left out if enough others are there: one more than a replicated block needs, all
-    /// that a group may need.
+    /// that a group may need. Of a replicated block those that its writer went on without are left out: they know
+    /// nothing of what was acknowledged later, and a recovery that finds nothing deletes the block.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn recovery_places(
@@ -364,8 +365,13 @@ impl Cluster {
         facts: &BlockFacts,
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
+        let striped = facts.layout.is_striped();
+        let expected = self.constructions.get(&id).into_iter().flat_map(|construction| {
+            let all = construction.expected.iter().filter(move |_| striped);
+            all.chain(construction.current().filter(move |_| !striped))
+        });
         let mut places: Vec<(StorageHandle, UnitIndex)> =
-            self.expected(id).iter().map(|e| (e.storage, e.unit)).collect();
+            expected.map(|e| (e.storage, e.unit)).collect();
         for place in self.places(id).filter(|place| !place.corrupt) {
             if !places.contains(&(place.storage, place.unit)) {
                 places.push((place.storage, place.unit));
@@ -375,7 +381,7 @@ impl Cluster {
         places.retain(|place| node_of(place).alive);
         let fresh: Vec<_> =
             places.iter().filter(|p| !self.is_stale(node_of(p), now)).copied().collect();
-        if !facts.layout.is_striped() && fresh.len() > 1 { fresh } else { places }
+        if !striped && fresh.len() > 1 { fresh } else { places }
     }
 
     /// The live place whose node was heard of last, but not the one that led the last attempt unless

@@ -153,6 +153,30 @@ async fn a_block_nobody_holds_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_block_of_which_one_cannot_be_asked_is_not_deleted() {
+    let mut cluster = Cluster::start(2).await;
+    let data = bytes(1000);
+    let mut writer = Writer::create(&cluster, &[0], ID, 1001).await;
+    writer.write(&data, 1).await;
+    let locs: Vec<_> = (0..2).map(|n| cluster.info(n)).collect();
+    cluster.kill_node(0);
+    cluster.send_command(1, recover(vec![order(block(ID, 1001, 0), 1005, locs)]));
+    // Both orders are obeyed one after the other: the second one's answer shows what became of the first.
+    let other = order(block(ID + 1, 1001, 0), 1006, vec![cluster.info(1)]);
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    cluster.send_command(1, recover(vec![other]));
+    cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
+    let done = cluster.name_node.record.lock().unwrap().synchronized.clone();
+    assert_eq!(done.iter().map(|done| done.block.block_id).collect::<Vec<_>>(), [ID as u64 + 1]);
+    cluster.start_node(0).await;
+    let locs: Vec<_> = (0..2).map(|n| cluster.info(n)).collect();
+    cluster.send_command(1, recover(vec![order(block(ID, 1001, 0), 1007, locs)]));
+    cluster.wait("synchronization", |r| r.synchronized.len() == 2).await;
+    let done = cluster.name_node.record.lock().unwrap().synchronized[1].clone();
+    assert_eq!((done.new_length, done.delete_block), (1000, false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_block_group_is_cut_to_its_full_stripes() {
     let cluster = Cluster::start(3).await;
     let cell = 1024;

@@ -142,3 +142,25 @@ fn open_replicas_that_others_have_too_keep_nobody() {
     play.world.cluster.block_removed(group(1), facts.gs);
     play.until(1, AdminState::Decommissioned);
 }
+
+#[test]
+fn a_recovery_waits_for_the_node_that_the_writer_went_on_with() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(2, 0, OPEN), &[0, 2]);
+    go_on(&mut world, id, &[Some(0), None]);
+    // Its node is silent, and not dead yet.
+    world.run(60_000, &[0]);
+    let facts = world.blocks.0[&id];
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    let locations = |commands: &BTreeMap<usize, Vec<Command>>| -> Vec<(usize, Vec<StorageHandle>)> {
+        let orders = commands.iter().flat_map(|(node, all)| all.iter().map(|one| (*node, one)));
+        let recoveries = orders.filter_map(|(node, command)| match command {
+            Command::Recover(recoveries) => Some((node, recoveries[0].locations.clone())),
+            _ => None,
+        });
+        recoveries.collect()
+    };
+    assert_eq!(locations(&world.run(30_000, &[0])), [], "nobody else has what was acknowledged");
+    assert_eq!(locations(&world.run(3000, &[])), [(0, vec![world.storage(0)])]);
+}
