@@ -322,7 +322,7 @@ impl Cluster {
 
     /// Tells that a block is complete: what differs from its final length and stamp is bad from now
     /// on, and its redundancy is looked after. Replicas and units of the pipeline that are not
-    /// reported yet count as coming for a while. To be called for every block that became complete.
+    /// reported yet count as coming for ten heartbeats. To be called for every block that became complete.
     ///
     /// Returns the CRCs that were reported between the command's look at them and its coming into force, and so
     /// are not recorded yet.

@@ -19,6 +19,7 @@ use orders::Orders;
 use pending::{Pending, Task};
 use setback::Setbacks;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 mod deletions;
 mod dispatch;
@@ -63,6 +64,12 @@ struct Outbox {
     /// Urgent work that it was told of and that is not reported done.
     urgent: BTreeSet<BlockId>,
 }
+
+/// After so many heartbeats a replica that a client's pipeline has written does not come any more.
+///
+/// Deviation: Hadoop waits as long as for one that it has ordered to be copied
+/// (`BlockManager#addExpectedReplicasToPending`), and does nothing for the block meanwhile.
+const LATE_REPORT_HEARTBEATS: u32 = 10;
 
 /// All work that waits or is under way.
 #[derive(Clone, Debug, Default)]
@@ -332,10 +339,16 @@ impl Cluster {
         }
     }
 
-    /// Takes back work whose time is over, and leaves out for a while who was to do it.
+    /// Takes back work whose time is over, and leaves out for a while who was to do it. What is missing of a client's
+    /// pipeline was written already and needs to be reported only.
     fn expired_work(&mut self, now: Now) -> Vec<BlockId> {
-        let timeout = u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
-        let old = |task: &Task| now.mono_ms.saturating_sub(task.since_ms) >= timeout;
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let timeout = ms(self.config.pending_timeout);
+        let of_pipeline = timeout.min(ms(LATE_REPORT_HEARTBEATS * self.config.heartbeat_interval));
+        let old = |task: &Task| {
+            let most = if task.worker.is_some() { timeout } else { of_pipeline };
+            now.mono_ms.saturating_sub(task.since_ms) >= most
+        };
         let expired = self.mending.pending.take_all(old);
         for (id, task) in &expired {
             if task.is_sent {

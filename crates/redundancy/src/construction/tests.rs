@@ -164,3 +164,21 @@ fn a_recovery_waits_for_the_node_that_the_writer_went_on_with() {
     assert_eq!(locations(&world.run(30_000, &[0])), [], "nobody else has what was acknowledged");
     assert_eq!(locations(&world.run(3000, &[])), [(0, vec![world.storage(0)])]);
 }
+
+#[test]
+fn a_unit_that_nobody_reports_is_missed_after_a_few_heartbeats() {
+    let mut world = World::new(10, 2);
+    let id = group(1);
+    // Of one cell: a data unit and three of parity.
+    open(&mut world, id, rs(6, 3, 0, OPEN), &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    world.blocks.0.insert(id, rs(6, 3, 100, LIVE));
+    for node in [0, 6, 7] {
+        world.received(node, world.good(id, node as u8));
+    }
+    world.cluster.block_completed(&world.blocks, id);
+    let is_mended = |commands: &BTreeMap<usize, Vec<Command>>| {
+        commands.values().flatten().any(|command| matches!(command, Command::Reconstruct(_)))
+    };
+    assert!(!is_mended(&world.run(24_000, &[8])), "its report may be late");
+    assert!(is_mended(&world.run(12_000, &[8])));
+}

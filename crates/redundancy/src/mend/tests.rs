@@ -459,7 +459,7 @@ fn copies_of_a_late_pipeline_are_waited_for() {
     world.received(0, block);
     world.blocks.0.insert(id, facts);
     world.cluster.block_completed(&world.blocks, id);
-    assert_eq!(transfers(&world.run(60_000, &[])), []);
+    assert_eq!(transfers(&world.run(27_000, &[])), []);
     world.received(1, block);
     world.received(2, block);
     assert_eq!(transfers(&world.run(600_000, &[])), []);
