@@ -253,7 +253,8 @@ impl Dataset {
         }
         move_files(&from, &to)?;
         entry.replica = next;
-        entry.kept = None;
+        // It may have been cut inside its last chunk.
+        (entry.last_crc, entry.kept) = (None, None);
         if let Some(hold) = &mut entry.ram
             && entry.replica.state() == ReplicaState::Finalized
         {

@@ -133,3 +133,27 @@ async fn an_order_to_delete_is_void_after_a_new_registration() {
     assert_eq!(replica_files(dir.path()).0, 0);
     assert_eq!(delete(dataset.registration()), Deletion::Absent);
 }
+
+#[tokio::test]
+async fn readers_get_the_right_crc_while_a_pipeline_is_recovered() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    let written = writer(&dataset, 1).await;
+    written.acks().note(600);
+    drop(written);
+    // What a recovery does before it opens the files again.
+    {
+        let mut map = dataset.lock();
+        let entry = map.get_mut(&BlockId(1)).unwrap();
+        let files = entry.volume.files(BlockId(1), GS, ReplicaState::Rbw).unwrap();
+        let mut next = entry.replica.clone();
+        let len = next.recover_rbw(GS, NEXT_GS, (600, 700), 700).unwrap();
+        crate::dataset::write::truncate(&files, len).unwrap();
+        dataset.reopen(entry, next).unwrap();
+    }
+    let view = dataset.try_open_read(&Block { gs: NEXT_GS, ..block(1) }).unwrap();
+    let (mut data, mut crcs) = (vec![0; 600], Vec::new());
+    view.read_at(0, &mut data).unwrap();
+    view.crcs(0, 600, &mut crcs).unwrap();
+    crc::verify_chunks(ChecksumKind::Crc32c, 512, &data, &crcs).unwrap();
+}
