@@ -216,8 +216,6 @@ impl ReplicaWriter {
         crcs: &[u8],
         sent: Checksum,
     ) -> Result<()> {
-        let end = offset + data.len() as u64;
-        self.dataset.update(&self.opening, |entry| entry.replica.note_received(end))?;
         if sent == self.checksum {
             return self.write_checked(offset, data, crcs);
         }
@@ -231,6 +229,8 @@ impl ReplicaWriter {
 
     fn write_checked(&mut self, offset: u64, data: &[u8], crcs: &[u8]) -> Result<()> {
         let Some(place) = self.tail.place(offset, data, crcs)? else { return Ok(()) };
+        let end = offset + data.len() as u64;
+        self.dataset.update(&self.opening, |entry| entry.replica.note_received(end))?;
         let fresh = &data[place.skip..];
         let old_size = self.size();
         let joined = place.joined_crc.map(u32::to_be_bytes);

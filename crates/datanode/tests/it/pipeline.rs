@@ -173,6 +173,33 @@ async fn a_corrupt_packet_is_acknowledged_as_such_and_goes_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_packet_that_leaves_bytes_out_ends_the_write_and_counts_for_nothing() {
+    let cluster = Cluster::start(1).await;
+    let data = bytes(1000);
+    for (id, rest) in [(ID, &data[..0]), (ID + 1, &data[..512])] {
+        let mut writer = Writer::create(&cluster, &[0], id, 1001).await;
+        writer.write(&data, 1).await;
+        writer.offset = 1 << 62;
+        writer.send(rest, &crcs(rest), false, false).await;
+        assert!(writer.stream.reader.wait_closed(1 << 20).await, "the connection is given up");
+        // What is there is whole, and can be gone on with.
+        let request =
+            write_request(block(id, 1001, 0), Stage::PipelineSetupStreamingRecovery, vec![]);
+        let request = OpWriteBlockProto {
+            min_bytes_rcvd: 1000,
+            max_bytes_rcvd: 1000,
+            latest_generation_stamp: 1002,
+            ..request
+        };
+        let mut again = Writer::open(&cluster, &[0], request).await;
+        again.offset = 1000;
+        again.write(&data[..24], 1).await;
+        let mut stream = cluster.connect(0).await;
+        assert_eq!(read(&mut stream, block(id, 1002, 0), 0, 1000).await.unwrap(), data);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_that_is_gone_is_named_and_one_that_dies_is_acknowledged_as_failed() {
     let mut cluster = Cluster::start(3).await;
     let gone = cluster.info(2);

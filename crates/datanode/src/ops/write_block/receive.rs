@@ -97,6 +97,13 @@ impl<'a> Receiver<'a> {
     async fn take(&mut self, packet: &Packet) -> Result<()> {
         let offset = u64::try_from(packet.header.offset_in_block)
             .map_err(|_| DataNodeError::peer("Got a negative offset in a packet"))?;
+        let len = self.writer.len();
+        if offset > len {
+            let (block, _) = self.writer.block();
+            return Err(DataNodeError::Peer(format!(
+                "Received an out-of-sequence packet for {block} from {offset} while receiving bytes from {len}"
+            )));
+        }
         let mut made = Vec::new();
         let mut checksums = &packet.checksums[..];
         if self.may_lack_crcs && checksums.is_empty() {
