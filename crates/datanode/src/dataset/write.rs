@@ -126,6 +126,11 @@ impl Dataset {
                 next.append(block.gs, new_gs, len)?;
                 dataset.reopen(entry, next)
             })
+                let needed = block.len.saturating_sub(entry.replica.on_disk_len());
+                let most = entry.volume.usage()?.remaining;
+                if most < needed {
+                    return Err(DataNodeError::NoSpace { most, needed });
+                }
             .await?;
         ReplicaWriter::reopen(self.clone(), opening)
     }
@@ -213,7 +218,10 @@ impl Dataset {
                         let files = act(self, entry)?;
                         let slot = WriterSlot::new();
                         entry.writer = Some(slot.clone());
-                        let promised = block.len.saturating_sub(entry.replica.on_disk_len());
+                        // The length is the peer's word: it cannot claim more than there is.
+                        let room = entry.volume.usage().map_or(0, |usage| usage.remaining);
+                        let rest = block.len.saturating_sub(entry.replica.on_disk_len());
+                        let promised = rest.min(room);
                         entry.volume.promise(promised);
                         let (gs, volume) = (entry.replica.gs(), entry.volume.clone());
                         Ok(Opening { id: block.id, gs, volume, slot, files, promised })

@@ -157,3 +157,23 @@ async fn readers_get_the_right_crc_while_a_pipeline_is_recovered() {
     view.crcs(0, 600, &mut crcs).unwrap();
     crc::verify_chunks(ChecksumKind::Crc32c, 512, &data, &crcs).unwrap();
 }
+
+#[tokio::test]
+async fn a_length_that_a_peer_names_claims_no_room_that_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    writer(&dataset, 1).await.finalize().await.unwrap();
+    let huge = Block { len: 1 << 62, ..block(1) };
+    let error = dataset.append(&huge, NEXT_GS, 700).await.map(|_| ()).unwrap_err();
+    assert!(matches!(error, DataNodeError::NoSpace { .. }), "{error}");
+
+    let broken = writer(&dataset, 2).await;
+    drop(broken);
+    let huge = Block { len: u64::MAX, ..block(2) };
+    let volume = dataset.volumes()[0].clone();
+    let one = dataset.recover_rbw(&huge, NEXT_GS, (0, 700)).await.unwrap();
+    assert_eq!(volume.promised(), one.opening.promised);
+    assert!(one.opening.promised < 1 << 60, "no more than there is");
+    drop(one);
+    assert_eq!(volume.promised(), 0);
+}
