@@ -336,14 +336,14 @@ impl Dataset {
     /// order is older than the last registration: the report that followed that one may have named it, and
     /// another replica may be deleted on its account.
     ///
-    /// Where there is none, `tell_absent` is called before one can come.
+    /// That it is gone, or that there is none, `tell` is told before another one can come.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`.
     pub(crate) fn invalidate(
         &self,
         (id, gs): (BlockId, GenerationStamp),
         registration: u64,
-        tell_absent: impl FnOnce(),
+        tell: impl FnOnce(&Deletion),
     ) -> Result<Deletion> {
         let entry = {
             let mut map = self.lock();
@@ -365,7 +365,7 @@ impl Dataset {
                 _ => {}
             }
             let Some(entry) = map.remove(&id) else {
-                tell_absent();
+                tell(&Deletion::Absent);
                 return Ok(Deletion::Absent);
             };
             self.deleting().insert(id);
@@ -377,10 +377,10 @@ impl Dataset {
         if let Some(hold) = &entry.ram {
             hold.note_deleted();
         }
-        let deleted = self.delete_files(&entry);
+        let done = Deletion::Done { storage_id: entry.volume.storage_id().into() };
+        let deleted = self.delete_files(&entry).map(|()| tell(&done));
         self.deleting().remove(&id);
-        deleted?;
-        Ok(Deletion::Done { storage_id: entry.volume.storage_id().into() })
+        deleted.map(|()| done)
     }
 
     /// Orders that are given from now on belong to a new registration; what is left of older ones is void.

@@ -82,13 +82,13 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
     node.tasks.spawn(async move {
         for proto in command.blocks {
             let block = from_local(&command.block_pool_id, &proto);
-            let (obeying, id, gs) = (deleter.clone(), block.id, block.gs);
+            let (obeying, ordered) = (deleter.clone(), block.clone());
             let obey = move || {
-                let tell_absent = || obeying.tell_absent(id, gs);
-                obeying.dataset.invalidate((id, gs), registration, tell_absent)
+                let tell = |deletion: &Deletion| tell_gone(&obeying, &ordered, deletion);
+                obeying.dataset.invalidate((ordered.id, ordered.gs), registration, tell)
             };
             match blocking(obey).await {
-                Ok(deletion) => tell_deletion(&deleter, &block, deletion),
+                Ok(deletion) => tell_kept(&deleter, &block, deletion),
                 Err(error) => {
                     tracing::warn!(%error, "cannot delete a replica");
                     deleter.check_volume(&error);
@@ -98,21 +98,31 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
     });
 }
 
-/// Tells the NameNode what became of its order. Where there was nothing to delete, what it takes to be here
+/// Tells the NameNode that there is no such replica. Where there was nothing to delete, what it takes to be here
 /// is not, and it would go on ordering.
 ///
 /// Deviation: Hadoop then tells nothing before the next full report.
-fn tell_deletion(node: &Node, block: &Block, deletion: Deletion) {
-    let id = block.id;
+fn tell_gone(node: &Node, block: &Block, deletion: &Deletion) {
+    let (id, gs) = (block.id, block.gs);
     match deletion {
         Deletion::Done { storage_id } => {
             node.short_circuit.invalidate(id);
-            node.reports.deleted(id, block.gs, &storage_id);
+            node.reports.deleted(id, gs, storage_id);
         }
-        Deletion::Void => tracing::info!(block = %id, "kept: the order to delete it is void"),
         Deletion::Absent => {
-            tracing::warn!(block = %id, gs = %block.gs, "to be deleted, and not here")
+            tracing::warn!(block = %id, %gs, "to be deleted, and not here");
+            node.tell_absent(id, gs);
         }
+        Deletion::Void | Deletion::Other { .. } => {}
+    }
+}
+
+/// Tells the NameNode what is there in spite of its order.
+fn tell_kept(node: &Node, block: &Block, deletion: Deletion) {
+    let id = block.id;
+    match deletion {
+        Deletion::Done { .. } | Deletion::Absent => {}
+        Deletion::Void => tracing::info!(block = %id, "kept: the order to delete it is void"),
         Deletion::Other { gs, len, state, storage_id } => {
             tracing::warn!(block = %id, gs = %block.gs, has = %gs, "kept: it has another stamp");
             match state {

@@ -64,6 +64,10 @@ impl Dataset {
         loop {
             let busy = {
                 let mut map = self.lock();
+                if self.deleting().contains(&block.id) {
+                    let what = format!("a replica of {} is being deleted", block.id);
+                    return Err(DataNodeError::peer(what));
+                }
                 let old = map.get(&block.id);
                 let replica = old.map(|entry| &entry.replica);
                 let has_writer = old.is_some_and(|entry| entry.writer.is_some());
@@ -122,15 +126,15 @@ impl Dataset {
     ) -> Result<ReplicaWriter> {
         let opening = self
             .take_over(block, |dataset, entry| {
-                let mut next = entry.replica.clone();
-                next.append(block.gs, new_gs, len)?;
-                dataset.reopen(entry, next)
-            })
                 let needed = block.len.saturating_sub(entry.replica.on_disk_len());
                 let most = entry.volume.usage()?.remaining;
                 if most < needed {
                     return Err(DataNodeError::NoSpace { most, needed });
                 }
+                let mut next = entry.replica.clone();
+                next.append(block.gs, new_gs, len)?;
+                dataset.reopen(entry, next)
+            })
             .await?;
         ReplicaWriter::reopen(self.clone(), opening)
     }

@@ -121,9 +121,10 @@ async fn an_order_to_delete_is_void_after_a_new_registration() {
     dataset.begin_registration();
     // The report that follows names the replica: nothing may take it away behind that.
     let delete = |registration| {
-        let mut is_absent = false;
-        let deletion = dataset.invalidate((id, gs), registration, || is_absent = true).unwrap();
-        assert_eq!(is_absent, deletion == Deletion::Absent);
+        let mut told = None;
+        let tell = |deletion: &Deletion| told = Some(deletion.clone());
+        let deletion = dataset.invalidate((id, gs), registration, tell).unwrap();
+        assert_eq!(told, Some(deletion.clone()).filter(|deletion| *deletion != Deletion::Void));
         deletion
     };
     assert_eq!(delete(older), Deletion::Void);
@@ -176,4 +177,26 @@ async fn a_length_that_a_peer_names_claims_no_room_that_is_not_there() {
     assert!(one.opening.promised < 1 << 60, "no more than there is");
     drop(one);
     assert_eq!(volume.promised(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_replica_comes_while_one_of_its_block_is_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    writer(&dataset, 1).await.finalize().await.unwrap();
+    let wish = StorageWish::default();
+    let kind = WriteKind::Temporary { is_transfer: false };
+    // Until it is told that the old one is gone: what comes later must be told of later.
+    let meanwhile = std::cell::Cell::new(None);
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::block_in_place(|| {
+        let create = |_: &Deletion| {
+            let block = block(1);
+            let created = dataset.create(&block, GS, kind, &wish, CHECKSUM);
+            meanwhile.set(Some(runtime.block_on(created).is_err()));
+        };
+        dataset.invalidate((BlockId(1), GS), dataset.registration(), create).unwrap();
+    });
+    assert_eq!(meanwhile.get(), Some(true));
+    assert!(dataset.create(&block(1), GS, kind, &wish, CHECKSUM).await.is_ok());
 }
