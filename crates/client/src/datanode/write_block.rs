@@ -104,7 +104,8 @@ pub(crate) fn keep(
     pool.put(addr.xfer_addr(), stream);
 }
 
-/// Whether the DataNode has closed the connection, before it has seen what was asked over it.
+/// Whether the DataNode has closed the connection: most likely before it has seen what was asked over it. Where it has
+/// seen a whole block, that is there already, and Cairn's refuses it, as one that has failed.
 fn was_closed(error: &ClientError) -> bool {
     let ClientError::DataNode { source, .. } = error else { return false };
     use ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
