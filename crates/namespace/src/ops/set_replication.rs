@@ -59,12 +59,15 @@ pub(crate) fn verify(
     replication: u16,
     client: Option<&str>,
 ) -> Result<()> {
-    let problem = if replication > settings.replication_max {
-        format!(" exceeds maximum of {}", settings.replication_max)
-    } else if replication < settings.replication_min {
-        format!(" is less than the required minimum of {}", settings.replication_min)
-    } else {
+    let (min, max) = (settings.replication_min, settings.replication_max);
+    if (min..=max).contains(&replication) {
         return Ok(());
+    }
+    // Java's short.
+    let replication = replication as i16;
+    let problem = match i32::from(replication) > i32::from(max) {
+        true => format!(" exceeds maximum of {max}"),
+        false => format!(" is less than the required minimum of {min}"),
     };
     let client = client.map_or(String::new(), |name| format!(", clientName={name}"));
     Err(NamespaceError::Io(format!(

@@ -166,6 +166,11 @@ fn create_over_a_file_needs_the_flag() {
         said(&fs.err(many)).1,
         "Requested replication factor of 513 exceeds maximum of 512 for /.reserved/raw/g, clientName=host"
     );
+    let negative = Create { replication: -1_i16 as u16, ..create("/g") };
+    assert_eq!(
+        said(&fs.err(negative)).1,
+        "Requested replication factor of -1 is less than the required minimum of 1 for /g, clientName=host"
+    );
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
         overwrite: has(flags, pb::CreateFlagProto::Overwrite),
         should_replicate: has(flags, pb::CreateFlagProto::ShouldReplicate),
         create_parent: request.create_parent,
-        replication: u16::try_from(request.replication).unwrap_or(u16::MAX),
+        replication: request.replication as u16,
         block_size: request.block_size,
         ec_policy: request.ec_policy_name.filter(|name| !name.is_empty()),
         // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
