@@ -1,6 +1,6 @@
 //! A client's settings from Hadoop's keys.
 
-use crate::{Configuration, authority, kms};
+use crate::{Configuration, authority, kms, value};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     let ignore = "dfs.client.ignore.namenode.default.kms.uri";
     conf.boolean(ignore, &mut c.ignore_server_key_provider)?;
     c.kms = kms::options(conf)?;
-    conf.read("fs.permissions.umask-mode", octal, &mut c.umask)?;
+    conf.read("fs.permissions.umask-mode", |text| Ok(value::mode(text)? as u16), &mut c.umask)?;
     Ok(c)
 }
 
@@ -103,10 +103,6 @@ fn failures(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     c.failed_units_tolerated = usize::try_from(tolerated).ok();
     conf.number("cairn.client.ec.write-margin", &mut c.write_margin)?;
     conf.millis("cairn.client.ec.hanging-unit-timeout", &mut c.hanging_unit_timeout)
-}
-
-fn octal(text: &str) -> Result<u16> {
-    u16::from_str_radix(text, 8).context("it takes permission bits such as 022")
 }
 
 #[cfg(test)]

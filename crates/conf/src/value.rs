@@ -14,6 +14,12 @@ pub fn boolean(text: &str) -> Result<bool> {
     }
 }
 
+/// Permission bits in octal digits.
+pub fn mode(text: &str) -> Result<u32> {
+    let bits = u32::from_str_radix(text.trim(), 8).ok().filter(|bits| *bits <= 0o7777);
+    bits.context("it takes permission bits such as 700")
+}
+
 /// Bytes, with one of the binary prefixes k, m, g, t, p, e.
 pub fn bytes(text: &str) -> Result<u64> {
     let prefix = text.chars().last().unwrap_or('0').to_ascii_lowercase();

@@ -39,6 +39,8 @@ pub enum Durability {
 pub struct DataNodeConfig {
     /// Volumes: `dfs.datanode.data.dir`.
     pub data_dirs: Vec<DataDir>,
+    /// Permission bits of their folders: `dfs.datanode.data.dir.perm`.
+    pub data_dir_mode: u32,
     /// Where to find the NameNode, `host:port`: `dfs.namenode.servicerpc-address`, `dfs.namenode.rpc-address`, `fs.defaultFS`.
     pub name_node: String,
     /// Data transfer listens here: `dfs.datanode.address`.
@@ -169,6 +171,7 @@ impl Default for DataNodeConfig {
         let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         DataNodeConfig {
             data_dirs: Vec::new(),
+            data_dir_mode: 0o700,
             name_node: "127.0.0.1:8020".into(),
             xfer_addr: loopback(9866),
             domain_socket: None,

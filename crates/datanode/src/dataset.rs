@@ -124,7 +124,7 @@ impl Dataset {
         let (mut volumes, mut known) = (Vec::new(), Vec::new());
         let (mut failures, mut unusable) = (Vec::new(), HashSet::new());
         for dir in &config.data_dirs {
-            match Volume::open(dir, config.reserved_bytes) {
+            match Volume::open(dir, config.reserved_bytes, config.data_dir_mode) {
                 Ok((volume, version)) => {
                     known.extend(version);
                     volumes.push(Arc::new(volume));

@@ -15,9 +15,9 @@ use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use rustix::fs::Advice;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -105,12 +105,19 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// Locks and reads the volume in `dir`, or prepares an empty folder to become one. Also returns the
-    /// identity it was formatted with, if it was.
-    pub(crate) fn open(dir: &DataDir, reserved: u64) -> Result<(Volume, Option<NodeVersion>)> {
+    /// Locks and reads the volume in `dir`, or prepares an empty folder to become one, and gives it the permission bits
+    /// of `mode`. Also returns the identity it was formatted with, if it was.
+    pub(crate) fn open(
+        dir: &DataDir,
+        reserved: u64,
+        mode: u32,
+    ) -> Result<(Volume, Option<NodeVersion>)> {
         let root = dir.path.clone();
         fs::create_dir_all(&root).at(&root)?;
         let lock = sys::lock_dir(&root)?;
+        if let Err(error) = fs::set_permissions(&root, Permissions::from_mode(mode)) {
+            tracing::warn!(dir = %root.display(), %error, "others may read the volume's folder");
+        }
         let version = NodeVersion::read(&root)?;
         let storage_id = match &version {
             Some(version) => version.storage_id.clone(),

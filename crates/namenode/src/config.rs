@@ -122,6 +122,8 @@ pub enum SatisfierMode {
 pub struct NameNodeConfig {
     /// The folder of log and store. Key `dfs.namenode.name.dir`.
     pub name_dir: PathBuf,
+    /// `dfs.namenode.storage.dir.perm`: permission bits of that folder.
+    pub name_dir_mode: u32,
     /// Formats `name_dir` at start when it is empty or missing; otherwise that is an error.
     pub format_if_empty: bool,
     /// Goes back to the rollback point of a rolling upgrade; without one that is an error.
@@ -366,6 +368,7 @@ impl Default for NameNodeConfig {
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
         NameNodeConfig {
             name_dir: PathBuf::from("/tmp/hadoop/dfs/name"),
+            name_dir_mode: 0o700,
             format_if_empty: false,
             roll_back: false,
             cluster_id: None,

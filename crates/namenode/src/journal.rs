@@ -11,6 +11,7 @@
 
 mod check;
 mod frame;
+mod lock;
 mod log;
 mod recent;
 mod rollback;
@@ -38,6 +39,8 @@ use cairn_namespace::{
 };
 use log::Log;
 use recent::Recent;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -82,6 +85,8 @@ pub struct NamesystemOptions {
     pub block_pool_host: String,
     /// Goes back to the rollback point first; fails without one.
     pub roll_back: bool,
+    /// Permission bits of the directory.
+    pub dir_mode: u32,
 }
 
 impl Default for NamesystemOptions {
@@ -99,6 +104,7 @@ impl Default for NamesystemOptions {
             cluster_id: None,
             block_pool_host: "127.0.0.1".to_string(),
             roll_back: false,
+            dir_mode: 0o700,
         }
     }
 }
@@ -113,6 +119,12 @@ pub enum OpenError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// Another NameNode has it.
+    #[error("{}: another NameNode uses this folder", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
     },
     /// There is data but no `VERSION` file to say whose.
     #[error("{}: there is a log but no VERSION file", path.display())]
@@ -186,6 +198,8 @@ const WAITING_MAX: usize = 8192;
 /// The namespace of a NameNode.
 pub struct Namesystem {
     dir: PathBuf,
+    /// Held until log and store are closed.
+    lock: Mutex<Option<File>>,
     /// The rollback point that is there.
     point: Mutex<Option<RollbackPoint>>,
     identity: Identity,
@@ -207,6 +221,12 @@ impl Namesystem {
     pub fn open(dir: &Path, options: NamesystemOptions) -> Result<Arc<Namesystem>, OpenError> {
         let io = |source| OpenError::Io { path: dir.to_owned(), source };
         std::fs::create_dir_all(dir).map_err(io)?;
+        // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
+        let lock = lock::lock(dir)?;
+        let mode = Permissions::from_mode(options.dir_mode);
+        if let Err(error) = std::fs::set_permissions(dir, mode) {
+            tracing::warn!(dir = %dir.display(), %error, "others may read the namespace's folder");
+        }
         let version = dir.join("VERSION");
         let (identity, log) = match Identity::read(&version)? {
             Some(identity) => {
@@ -261,6 +281,7 @@ impl Namesystem {
             .map_err(io)?;
         Ok(Arc::new(Namesystem {
             dir: dir.to_owned(),
+            lock: Mutex::new(Some(lock)),
             point: Mutex::new(point),
             identity,
             store,
@@ -415,6 +436,7 @@ impl Namesystem {
                 tracing::error!("the check of the namespace's store has panicked");
             }
         }
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

@@ -271,6 +271,7 @@ async fn open_namespace(
         cluster_id: config.cluster_id.clone(),
         block_pool_host: config.rpc_addr.ip().to_string(),
         roll_back: config.roll_back,
+        dir_mode: config.name_dir_mode,
         ..NamesystemOptions::default()
     };
     let open = tokio::task::spawn_blocking(move || Namesystem::open(&path, options));

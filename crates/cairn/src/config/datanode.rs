@@ -1,7 +1,7 @@
 //! A DataNode's settings from Hadoop's keys.
 
 use super::namenode::{address, folder};
-use super::{Configuration, value};
+use super::{Configuration, unsupported, value};
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
@@ -11,7 +11,9 @@ use std::time::Duration;
 
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
+    unsupported::refuse(conf)?;
     let mut c = DataNodeConfig::default();
+    conf.read("dfs.datanode.data.dir.perm", value::mode, &mut c.data_dir_mode)?;
     for word in conf.list("dfs.datanode.data.dir") {
         c.data_dirs.push(volume(&word)?);
     }

@@ -4,5 +4,6 @@ pub mod datanode;
 mod encryption;
 mod memory;
 pub mod namenode;
+mod unsupported;
 
 pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml};

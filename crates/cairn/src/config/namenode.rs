@@ -1,6 +1,6 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, encryption, memory};
+use super::{Configuration, encryption, memory, unsupported, value};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 /// Reads every key that a NameNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
+    unsupported::refuse(conf)?;
     let mut c = NameNodeConfig::default();
     addresses(conf, &mut c)?;
     durability(conf, &mut c.durability)?;
@@ -87,9 +88,15 @@ pub fn address(text: &str) -> Result<SocketAddr> {
 }
 
 fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
-    if let Some(first) = conf.list("dfs.namenode.name.dir").first() {
+    let dirs = conf.list("dfs.namenode.name.dir");
+    if let Some(first) = dirs.first() {
         c.name_dir = folder(first);
     }
+    if dirs.len() > 1 {
+        let used = c.name_dir.display();
+        tracing::warn!(%used, "of dfs.namenode.name.dir only the first folder is used: keep it on storage that is redundant");
+    }
+    conf.read("dfs.namenode.storage.dir.perm", value::mode, &mut c.name_dir_mode)?;
     if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
         c.rpc_addr = address(&authority(&uri)?)?;
     }

@@ -1,7 +1,7 @@
 //! The volumes of a DataNode: which there are, which one takes a replica, and what becomes of one that fails or leaves.
 
 use super::{Dataset, StorageWish};
-use crate::config::DataDir;
+use crate::config::{DataDir, DataNodeConfig};
 use crate::error::{DataNodeError, Result};
 use crate::volume::layout::{NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan};
@@ -71,11 +71,11 @@ impl Dataset {
     /// failed one. Blocking.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#addVolume`.
-    pub(crate) fn add_volume(&self, dir: &DataDir, reserved: u64) -> Result<Arc<Volume>> {
+    pub(crate) fn add_volume(&self, dir: &DataDir, config: &DataNodeConfig) -> Result<Arc<Volume>> {
         if let Some(failed) = self.volumes().iter().find(|volume| volume.root() == dir.path) {
             failed.unlock();
         }
-        let volume = Arc::new(Volume::open(dir, reserved)?.0);
+        let volume = Arc::new(Volume::open(dir, config.reserved_bytes, config.data_dir_mode)?.0);
         let replicas = match self.identity()? {
             Some((node, pool)) => {
                 volume.open_pool(&node, &pool)?;

@@ -106,7 +106,7 @@ fn change_volumes(node: &Arc<Node>, wanted: &[DataDir]) -> Result<(), String> {
     }
     let mut faults = String::new();
     for dir in wanted.iter().filter(|dir| of(dir).is_none_or(|volume| volume.is_failed())) {
-        match node.dataset.add_volume(dir, node.config.reserved_bytes) {
+        match node.dataset.add_volume(dir, &node.config) {
             Ok(volume) => {
                 tracing::info!(dir = %dir.path.display(), "a volume has come");
                 scanner::start_on(node, &volume);

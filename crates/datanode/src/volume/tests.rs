@@ -12,7 +12,7 @@ fn pool() -> PoolVersion {
 }
 
 fn open(dir: &Path) -> Volume {
-    Volume::open(&dir.to_path_buf().into(), 0).unwrap().0
+    Volume::open(&dir.to_path_buf().into(), 0, 0o700).unwrap().0
 }
 
 #[test]

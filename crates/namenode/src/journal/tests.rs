@@ -383,3 +383,29 @@ fn a_log_that_cannot_be_synced_acknowledges_nothing() {
     assert!(matches!(watched.end(), Err(Fatal::Append(_))));
     assert!(found(image(&dir), 6) == before);
 }
+
+#[test]
+fn two_cannot_have_one_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Namesystem::open(dir.path(), options()).unwrap();
+    first.submit_blocking(entry(0)).unwrap();
+    let log = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    let name = format!("log-{:020}", 1);
+    let before = log(&name);
+    let error = Namesystem::open(dir.path(), options()).err().unwrap();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    assert!(log(&name) == before, "nothing of the log is touched");
+    drop(first);
+    Namesystem::open(dir.path(), options()).unwrap();
+}
+
+#[test]
+fn others_cannot_read_the_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("name");
+    let mode = || fs::metadata(&dir).unwrap().permissions().mode() & 0o7777;
+    drop(Namesystem::open(&dir, options()).unwrap());
+    assert_eq!(mode(), 0o700);
+    drop(Namesystem::open(&dir, NamesystemOptions { dir_mode: 0o750, ..options() }).unwrap());
+    assert_eq!(mode(), 0o750);
+}
