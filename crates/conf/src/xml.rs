@@ -23,9 +23,14 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
     let mut path: Vec<Vec<u8>> = Vec::new();
     let mut current = Property::default();
     let mut word = String::new();
+    let mut is_there = false;
     loop {
         match reader.read_event()? {
             Event::Start(tag) => {
+                if path.is_empty() && tag.local_name().as_ref() != b"configuration" {
+                    bail!("it is no configuration");
+                }
+                is_there = true;
                 path.push(tag.local_name().as_ref().to_vec());
                 word.clear();
                 if path.len() == 2 {
@@ -40,7 +45,12 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
                 path.pop();
                 word.clear();
             }
-            Event::Eof if path.is_empty() => return Ok(properties),
+            Event::Empty(tag) if tag.local_name().as_ref() == b"include" => {
+                bail!("it includes another file, which is not supported")
+            }
+            Event::Empty(tag) if tag.local_name().as_ref() == b"configuration" => is_there = true,
+            Event::Eof if path.is_empty() && is_there => return Ok(properties),
+            Event::Eof if path.is_empty() => bail!("there is no configuration in it"),
             Event::Eof => bail!("it ends inside <{}>", String::from_utf8_lossy(&path.concat())),
             _ => {}
         }
@@ -113,10 +123,24 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_may_be_empty() {
+        for text in ["<configuration/>", "<?xml version='1.0'?><configuration></configuration>\n"] {
+            assert_eq!(parse(text).unwrap(), []);
+        }
+    }
+
+    #[test]
     fn broken_files_are_errors() {
-        for text in
-            ["<configuration>", "<configuration></x>", "<configuration>&no;</configuration>"]
-        {
+        for text in [
+            "<configuration>",
+            "<configuration></x>",
+            "<configuration>&no;</configuration>",
+            "",
+            "garbage",
+            "<x/>",
+            "<x></x>",
+            "<configuration><xi:include href='a.xml'/></configuration>",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -83,9 +83,23 @@ fn health(node: &NameNode) -> Response {
 }
 
 fn conf(node: &NameNode) -> String {
-    let property = |(key, value): &(String, String)| json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"});
+    let property = |(key, value): &(String, String)| {
+        let value = if is_secret(key) { "<redacted>" } else { value };
+        json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"})
+    };
     let properties: Vec<Value> = node.config.properties.iter().map(property).collect();
     json!({ "properties": properties }).to_string()
+}
+
+/// Whether what a key holds is nobody's business. Wider than Hadoop's `hadoop.security.sensitive-config-keys`, which also
+/// names the keys of single object stores.
+///
+/// Source: Hadoop 3.5.0 `ConfigRedactor`.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let words = ["secret", "password", "credential", "token", "account.key", "encryption.key"];
+    key.ends_with(".pass")
+        || words.iter().any(|word| key.contains(word) && !key.contains(".token."))
 }
 
 /// All beans, or those that `qry` names (`*` at the end of a part matches the rest).
@@ -367,7 +381,23 @@ fn status_page(node: &NameNode) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{escape, matches_query};
+    use super::{escape, is_secret, matches_query};
+
+    #[test]
+    fn secrets_are_known_by_their_keys() {
+        for key in [
+            "fs.s3a.secret.key",
+            "hadoop.security.keystore.java-keystore-provider.password",
+            "fs.azure.account.key.name",
+            "ssl.server.keystore.pass",
+            "dfs.adls.oauth2.credential",
+        ] {
+            assert!(is_secret(key), "{key}");
+        }
+        for key in ["dfs.block.access.token.enable", "dfs.namenode.name.dir", "fs.defaultFS"] {
+            assert!(!is_secret(key), "{key}");
+        }
+    }
 
     #[test]
     fn queries_match_object_names_as_jmx_does() {
