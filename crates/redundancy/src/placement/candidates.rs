@@ -6,6 +6,7 @@ use crate::node::{AdminState, DataNode, NodeHandle};
 use crate::storage::{Storage, StorageHandle, StorageState};
 use crate::{Dice, Now};
 use cairn_stripe::StorageType;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How strict a choice is. Each level gives up one more wish than the one before.
@@ -185,7 +186,7 @@ impl<'a> Choice<'a> {
     }
 
     /// The storage that a node would give, if it can be chosen at all: of the first type needed that it
-    /// has room on, the one with most; with the place of that type among those needed.
+    /// has room on, the one that is to take least already, and of such ones that with most room; with the place of that type among those needed.
     fn storage_on(&self, node: &DataNode) -> Option<(usize, StorageHandle)> {
         let usable = node.alive
             && node.heartbeat_seen
@@ -201,7 +202,10 @@ impl<'a> Choice<'a> {
         };
         let of_type = |kind: StorageType| {
             let storages = fitting().filter(|storage| storage.storage_type == kind);
-            storages.max_by_key(|storage| storage.usage.remaining)
+            // Disks work side by side: what comes between two heartbeats does not all go to the emptiest.
+            storages.min_by_key(|storage| {
+                (storage.promised.len(self.request.block_len), Reverse(storage.usage.remaining))
+            })
         };
         let ranked = self.needed.iter().enumerate();
         let mut found = ranked.filter_map(|(rank, kind)| Some((rank, of_type(*kind)?.handle)));

@@ -259,3 +259,23 @@ fn every_node_gets_its_share() {
     // 5000 units over 12 nodes are 416 for each.
     assert!(counts.iter().all(|count| (330..500).contains(count)), "{counts:?}");
 }
+
+#[test]
+fn blocks_that_come_between_heartbeats_go_to_all_disks_of_a_node() {
+    let mut world = World::new(1, 1);
+    let mut heartbeat = heartbeat_of(0, 50 * GIB);
+    for (disk, room) in [(1, 51 * GIB), (2, 80 * GIB)] {
+        let mut storage = heartbeat_of(0, room).storages.remove(0);
+        storage.uuid = format!("DS-0-{disk}");
+        heartbeat.storages.push(storage);
+    }
+    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    let mut counts = BTreeMap::new();
+    for number in 0..12 {
+        let chosen = world.cluster.choose_replicated(&request(1), world.now, &mut dice(number));
+        let targets: Vec<_> = chosen.iter().map(|storage| Some(*storage)).collect();
+        world.cluster.block_allocated(block(number as i64), GenerationStamp(1001), &targets);
+        *counts.entry(chosen[0]).or_insert(0) += 1;
+    }
+    assert_eq!(counts.into_values().collect::<Vec<_>>(), [4, 4, 4]);
+}
