@@ -29,9 +29,8 @@ impl Node {
             return;
         }
         tracing::warn!(block = %block.id, %error, "a replica cannot be read");
-        if !error.is_missing_file() {
-            self.check_volume(error);
-        }
+        // A file alone may be missing, or all of a volume that is not mounted any more.
+        self.check_volume(error);
         if let Ok(registration) = self.registration() {
             let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
             self.report_bad_block(block, holder);

@@ -214,3 +214,17 @@ async fn a_volume_on_which_no_replica_can_be_made_is_out_of_use() {
     let stopped = tokio::time::timeout(Duration::from_secs(10), cluster.node(0).stopped());
     stopped.await.expect("it goes on without a volume");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_that_is_not_mounted_any_more_has_failed() {
+    let cluster = Cluster::start(1).await;
+    write_block(&cluster, &[0], ID, 1001, &bytes(1000)).await;
+    // Its folder stays, as a mount point does.
+    let dir = cluster.dir(0);
+    fs::rename(dir.join("current"), dir.join("unmounted")).unwrap();
+    let refused = read(&mut cluster.connect(0).await, block(ID, 1001, 1000), 0, 1000).await;
+    assert!(refused.is_err());
+    while cluster.node(0).stop_reason().is_none() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
