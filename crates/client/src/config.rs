@@ -126,7 +126,7 @@ impl Default for ClientConfig {
             packet_len: 256 * 1024,
             packets_in_flight: 80,
             socket_timeout: Duration::from_secs(60),
-            rpc_timeout: Duration::from_secs(60),
+            rpc_timeout: Duration::from_secs(120),
             add_block_retries: 5,
             add_block_delay: Duration::from_millis(400),
             block_write_retries: 3,

@@ -220,7 +220,10 @@ impl ClientError {
             ClientError::NotFound { .. } => Kind::NotFound,
             ClientError::InvalidPath { .. } => Kind::Unsupported,
             ClientError::Argument(_) => Kind::InvalidInput,
-            ClientError::Key { reason: KmsError::Refused { .. }, .. } => Kind::PermissionDenied,
+            ClientError::Key {
+                reason: KmsError::Refused { .. } | KmsError::Server { status: 401 | 403, .. },
+                ..
+            } => Kind::PermissionDenied,
             ClientError::UnsupportedEncryption { .. } => Kind::Unsupported,
             ClientError::NameNode { .. } => Kind::NotConnected,
             _ => Kind::Other,

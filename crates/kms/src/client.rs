@@ -271,7 +271,8 @@ fn existing_version(value: &Value) -> Parsed<KeyVersion> {
 
 fn refusal(host: &Host, status: StatusCode, body: &[u8]) -> KmsError {
     let (class, message) = json::exception(body);
-    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+    let refuses = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if refuses && !class.is_empty() {
         return KmsError::Refused { class, message };
     }
     KmsError::Server { host: host.authority.clone(), status: status.as_u16(), class, message }

@@ -13,13 +13,13 @@ pub enum KmsError {
     /// This user may not do that, or is not who it says.
     #[error("{class}: {message}")]
     Refused {
-        /// Full name of the Java exception class; empty when the server named none.
+        /// Full name of the Java exception class.
         class: String,
         /// Its message.
         message: String,
     },
     /// The server answered with another error.
-    #[error("KMS {host}: HTTP status {status}: {class}: {message}")]
+    #[error("KMS {host}: HTTP status {status}{}{}", part(class), part(message))]
     Server {
         /// `host:port`.
         host: String,
@@ -49,4 +49,9 @@ pub enum KmsError {
     /// An argument that the server cannot take.
     #[error("{0}")]
     Argument(String),
+}
+
+/// A part of a sentence that may be missing.
+fn part(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
 }

@@ -53,7 +53,8 @@ impl FileSystem {
     /// Source: Hadoop 3.5.0 `DistributedFileSystem#provisionEZTrash`.
     pub async fn provision_trash(&self, path: &str) -> Result<()> {
         let zone = self.encryption_zone_of(path).await?;
-        if zone.is_none_or(|zone| zone.path != path) {
+        let is_it = |zone: EncryptionZone| same(&zone.path, path);
+        if !zone.is_some_and(is_it) {
             let reason = "it is not the root of an encryption zone";
             return Err(ClientError::InvalidPath { path: path.to_string(), reason });
         }
@@ -95,6 +96,11 @@ impl FileSystem {
             }
         }
     }
+}
+
+/// Whether two paths differ only in slashes at their ends.
+fn same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// Behind which number the next page begins.

@@ -214,7 +214,7 @@ async fn zones_are_made_listed_and_given_new_keys() {
     fs.mkdirs("/z0/a/b", 0o755).await.unwrap();
     assert_eq!(fs.encryption_zone_of("/z0/a/b").await.unwrap().as_ref(), Some(&zones[0]));
     assert_eq!(fs.encryption_zone_of("/").await.unwrap(), None);
-    fs.provision_trash("/z0").await.unwrap();
+    fs.provision_trash("/z0/").await.unwrap();
     let trash = fs.require("/z0/.Trash").await.unwrap();
     assert_eq!((trash.permission, trash.is_encrypted), (0o1777, true));
     assert!(fs.provision_trash("/z0").await.is_err());

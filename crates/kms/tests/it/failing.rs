@@ -20,6 +20,15 @@ fn close() -> Answer {
 }
 
 #[tokio::test]
+async fn a_refusal_without_a_word_is_told_with_its_host_and_status() {
+    let refuse = |_| text(401, "");
+    let (one, _two) = pair(refuse, refuse).await;
+    let authority = format!("127.0.0.1:{}", one.port);
+    let error = kms(&authority, hasty()).names().await.unwrap_err();
+    assert_eq!(error.to_string(), format!("KMS {authority}: HTTP status 401"));
+}
+
+#[tokio::test]
 async fn a_refusal_is_believed_and_has_its_class() {
     let refuse = |_| {
         text(
@@ -39,7 +48,7 @@ async fn a_refusal_is_believed_and_has_its_class() {
 async fn what_is_no_json_is_told_as_it_came() {
     let server = Server::start(|_| text(404, "<html>not here</html>")).await;
     let error = server.kms().names().await.unwrap_err();
-    assert!(error.to_string().contains("status 404: : <html>not here</html>"), "{error}");
+    assert!(error.to_string().contains("status 404: <html>not here</html>"), "{error}");
 }
 
 #[tokio::test]
