@@ -67,6 +67,9 @@ pub async fn mover(settings: &Settings, args: MoverArgs) -> Result<ExitCode> {
     let conf = settings.configuration()?;
     let settle = settle_time(&conf)?;
     let fs = FileSystem::connect(config::client::read(&conf)?).await?;
+    for path in &args.paths {
+        fs.require(path).await?;
+    }
     let bar = output::byte_bar(0, "moving");
     let told =
         fs.settle_storage_types(&args.paths, settle, &|progress| show(&bar, progress)).await?;

@@ -181,7 +181,7 @@ fn fault_json(fault: &ScrubFault) -> Value {
         FaultKind::Disagrees => "disagrees",
     };
     json!({
-        "block": fault.block.id.0,
+        "block": format!("{}_{}", fault.block.id, fault.block.stamp),
         "unit": fault.unit.map(|unit| unit.0),
         "datanode": fault.location.as_ref().map(|at| at.addr.xfer_addr()),
         "storage": fault.location.as_ref().map(|at| &at.storage_id),
@@ -189,4 +189,20 @@ fn fault_json(fault: &ScrubFault) -> Value {
         "detail": words(&fault.kind),
         "reported": fault.reported,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_client::Block;
+    use cairn_stripe::{BlockId, GenerationStamp};
+
+    #[test]
+    fn programs_get_whole_block_ids() {
+        let (id, stamp) = (BlockId(i64::MIN + 16), GenerationStamp(1001));
+        let block = Block { pool: "BP".to_string(), id, stamp, len: 0 };
+        let kind = FaultKind::Missing;
+        let fault = ScrubFault { block, unit: None, location: None, kind, reported: false };
+        assert_eq!(fault_json(&fault)["block"], "blk_-9223372036854775792_1001");
+    }
 }
