@@ -39,16 +39,22 @@ pub fn print(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// Waits for SIGTERM or an interrupt from the keyboard.
-pub async fn told_to_stop() -> Result<()> {
+/// Whether nobody reads any more what a command writes to standard output.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Waits for SIGTERM or an interrupt from the keyboard, and says with which code a command exits then.
+pub async fn told_to_stop() -> Result<u8> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    // As a shell tells of them: 128, and the signal's number.
+    Ok(tokio::select! {
+        _ = terminate.recv() => 143,
+        _ = interrupt.recv() => 130,
+    })
 }
 
 /// A number of bytes with a binary unit: `1.5 GiB`.

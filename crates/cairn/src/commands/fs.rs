@@ -1,14 +1,18 @@
-//! `cairn fs`: work with files. Each sub-command is a function here; bytes move in `transfer`.
+//! `cairn fs`: work with files. Each sub-command is a function here; bytes move in `transfer`, and what is removed goes
+//! where `trash` says.
 
 mod transfer;
+mod trash;
 
-pub use transfer::{download, upload};
+pub use transfer::upload;
+use trash::Trash;
 
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumMode, ContentSummary, CreateOptions, FileStatus, FileSystem};
 use clap::Subcommand;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::io::AsyncWriteExt;
@@ -31,7 +35,7 @@ enum FsCommand {
         #[arg(long, value_name = "NAME")]
         policy: Option<String>,
         /// Keep this many copies instead of erasure coding
-        #[arg(long, value_name = "COPIES")]
+        #[arg(long, value_name = "COPIES", conflicts_with = "policy")]
         replication: Option<u16>,
         /// What to store, then where
         #[arg(required = true, num_args = 2.., value_name = "LOCAL... PATH")]
@@ -71,7 +75,7 @@ enum FsCommand {
         #[arg(required = true)]
         paths: Vec<String>,
     },
-    /// Remove files
+    /// Remove files: to /user/NAME/.Trash, if the NameNode keeps that for a time (fs.trash.interval)
     Rm {
         /// And whole directories
         #[arg(short, long)]
@@ -79,6 +83,9 @@ enum FsCommand {
         /// Say nothing of what does not exist
         #[arg(short, long)]
         force: bool,
+        /// Remove for good, not to the trash
+        #[arg(long)]
+        skip_trash: bool,
         /// What to remove
         #[arg(required = true)]
         paths: Vec<String>,
@@ -122,28 +129,40 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let json = settings.json;
     match args.command {
         FsCommand::Put { force, policy, replication, paths } => {
-            let should_replicate = replication.is_some() && policy.is_none();
             let options = CreateOptions {
                 overwrite: force,
                 create_parents: true,
                 policy,
                 replication,
-                should_replicate,
+                should_replicate: replication.is_some(),
                 ..CreateOptions::default()
             };
-            put(&fs, &paths, &options).await?;
+            return put(&fs, &paths, &options).await;
         }
-        FsCommand::Get { force, path, local } => get(&fs, &path, local, force).await?,
+        FsCommand::Get { force, path, local } => {
+            return until_told_to_stop(get(&fs, &path, local, force)).await;
+        }
         FsCommand::Cat { paths } => cat(&fs, &paths).await?,
         FsCommand::Ls { recursive, paths } => ls(&fs, &paths, recursive, json).await?,
         FsCommand::Mkdir { parents, paths } => mkdir(&fs, &paths, parents).await?,
-        FsCommand::Rm { recursive, force, paths } => rm(&fs, &paths, recursive, force).await?,
+        FsCommand::Rm { recursive, force, skip_trash, paths } => {
+            let trash = if skip_trash { None } else { Trash::of(&fs).await? };
+            rm(&fs, &paths, recursive, force, trash.as_ref()).await?
+        }
         FsCommand::Mv { from, to } => mv(&fs, &from, &to).await?,
         FsCommand::Du { summary, paths } => du(&fs, &paths, summary, json).await?,
         FsCommand::Stat { paths } => stat(&fs, &paths, json).await?,
         FsCommand::Checksum { composite, paths } => checksum(&fs, &paths, composite, json).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Does the job, or what of it is done before a signal says to stop.
+async fn until_told_to_stop(job: impl Future<Output = Result<()>>) -> Result<ExitCode> {
+    tokio::select! {
+        done = job => done.map(|()| ExitCode::SUCCESS),
+        told = output::told_to_stop() => told.map(ExitCode::from),
+    }
 }
 
 async fn status(fs: &FileSystem, path: &str) -> Result<FileStatus> {
@@ -158,7 +177,23 @@ fn below(path: &str, name: &str) -> String {
     format!("{}/{name}", path.trim_end_matches('/'))
 }
 
-async fn put(fs: &FileSystem, paths: &[String], options: &CreateOptions) -> Result<()> {
+/// Leaves no unfinished file, whether it fails or is told to stop.
+async fn put(fs: &FileSystem, paths: &[String], options: &CreateOptions) -> Result<ExitCode> {
+    let mut unfinished = None;
+    let done = until_told_to_stop(put_all(fs, paths, options, &mut unfinished)).await;
+    if let Some(path) = unfinished {
+        // What ended the copy is what to tell; a second signal ends this too.
+        let _ = until_told_to_stop(async { Ok(fs.delete(&path, false).await.map(drop)?) }).await;
+    }
+    done
+}
+
+async fn put_all(
+    fs: &FileSystem,
+    paths: &[String],
+    options: &CreateOptions,
+    unfinished: &mut Option<String>,
+) -> Result<()> {
     let (target, sources) = paths.split_last().context("nothing to store")?;
     let into = fs.file_info(target).await?.is_some_and(|status| status.is_dir());
     if sources.len() > 1 && !into {
@@ -167,12 +202,17 @@ async fn put(fs: &FileSystem, paths: &[String], options: &CreateOptions) -> Resu
     for source in sources {
         let source = Path::new(source);
         let path = match source.file_name() {
-            Some(name) if into => below(target, &name.to_string_lossy()),
+            Some(name) if into => below(target, utf8(name, source)?),
             _ => target.clone(),
         };
-        put_tree(fs, source, &path, options).await?;
+        put_tree(fs, source, &path, options, unfinished).await?;
     }
     Ok(())
+}
+
+/// The name of a local file as one of the file system. With signs in place of what is not UTF-8, two could become one.
+fn utf8<'a>(name: &'a OsStr, local: &Path) -> Result<&'a str> {
+    name.to_str().with_context(|| format!("cannot store {local:?}: its name is not UTF-8"))
 }
 
 async fn put_tree(
@@ -180,20 +220,23 @@ async fn put_tree(
     local: &Path,
     path: &str,
     options: &CreateOptions,
+    unfinished: &mut Option<String>,
 ) -> Result<()> {
     let mut waiting = vec![(local.to_path_buf(), path.to_string())];
     while let Some((local, path)) = waiting.pop() {
         let about = || format!("cannot store {}", local.display());
-        if std::fs::metadata(&local).with_context(about)?.is_dir() {
+        let metadata = std::fs::metadata(&local).with_context(about)?;
+        if metadata.is_dir() {
             fs.mkdirs(&path, 0o755).await?;
             for entry in std::fs::read_dir(&local).with_context(about)? {
                 let entry = entry.with_context(about)?;
-                waiting.push((entry.path(), below(&path, &entry.file_name().to_string_lossy())));
+                let name = entry.file_name();
+                waiting.push((entry.path(), below(&path, utf8(&name, &entry.path())?)));
             }
         } else {
-            let len = std::fs::metadata(&local).with_context(about)?.len();
-            let bar = output::byte_bar(len, &path);
-            upload(fs, &local, &path, options, &bar).await.with_context(about)?;
+            let bar = output::byte_bar(metadata.len(), &path);
+            let stored = transfer::store(fs, &local, &path, options, &bar, unfinished).await;
+            stored.with_context(about)?;
             bar.finish_and_clear();
         }
     }
@@ -216,24 +259,29 @@ async fn get(fs: &FileSystem, path: &str, local: Option<PathBuf>, force: bool) -
             }
             continue;
         }
-        if local.exists() && !force {
-            bail!("{}: File exists", local.display());
-        }
+        let place = transfer::place(&local, force)?;
         let bar = output::byte_bar(status.len, &status.path);
         let about = || format!("cannot fetch {}", status.path);
-        download(fs, &status.path, &local, &bar).await.with_context(about)?;
+        transfer::download(fs, &status.path, &place, &bar).await.with_context(about)?;
         bar.finish_and_clear();
     }
     Ok(())
 }
 
+/// Ends without an error when nobody reads any more.
 async fn cat(fs: &FileSystem, paths: &[String]) -> Result<()> {
+    match cat_all(fs, paths).await {
+        Err(error) if output::is_closed_pipe(&error) => Ok(()),
+        done => done,
+    }
+}
+
+async fn cat_all(fs: &FileSystem, paths: &[String]) -> Result<()> {
     let mut out = tokio::io::stdout();
     for path in paths {
         transfer::read_into(fs, path, &mut out, |_| {}).await?;
     }
-    out.flush().await?;
-    Ok(())
+    Ok(out.flush().await?)
 }
 
 async fn ls(fs: &FileSystem, paths: &[String], recursive: bool, json: bool) -> Result<()> {
@@ -323,13 +371,24 @@ async fn mkdir(fs: &FileSystem, paths: &[String], parents: bool) -> Result<()> {
     Ok(())
 }
 
-async fn rm(fs: &FileSystem, paths: &[String], recursive: bool, force: bool) -> Result<()> {
+async fn rm(
+    fs: &FileSystem,
+    paths: &[String],
+    recursive: bool,
+    force: bool,
+    trash: Option<&Trash>,
+) -> Result<()> {
     for path in paths {
         match fs.file_info(path).await? {
             None if force => continue,
             None => bail!("{path}: No such file or directory"),
             Some(status) if status.is_dir() && !recursive => bail!("{path}: Is a directory"),
             Some(_) => {}
+        }
+        if let Some(trash) = trash
+            && trash.take(fs, path).await?
+        {
+            continue;
         }
         if !fs.delete(path, recursive).await? {
             bail!("{path}: could not be removed");

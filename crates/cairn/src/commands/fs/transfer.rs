@@ -1,64 +1,133 @@
 //! Bytes between local files and the file system.
 
-use anyhow::{Context, Result};
-use cairn_client::{CreateOptions, FileSystem};
+use anyhow::{Context, Result, bail};
+use cairn_client::{CreateOptions, FileSystem, FileWriter};
 use indicatif::ProgressBar;
-use std::io::Read;
-use std::path::Path;
+use std::fs::Permissions;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// Bytes moved at a time: a few stripes of the common policies.
 const STEP_LEN: usize = 8 << 20;
+/// Behind the name of a file that is not yet whole.
+const COPYING: &str = "._COPYING_";
 
-/// Stores a local file; returns its length.
+/// Stores a local file.
 pub async fn upload(
     fs: &FileSystem,
     local: &Path,
     path: &str,
     options: &CreateOptions,
     bar: &ProgressBar,
-) -> Result<u64> {
-    let mut file = std::fs::File::open(local)?;
-    let mut writer = fs.create(path, options).await?;
+) -> Result<()> {
+    let file = tokio::fs::File::open(local).await?.into_std().await;
+    write_from(file, fs.create(path, options).await?, bar).await
+}
+
+/// Stores a local file under another name, and gives it its own when it is whole; what was there stays until then.
+/// What `unfinished` holds afterwards, also if the future is dropped, is to be deleted.
+///
+/// Source: Hadoop 3.5.0 `CommandWithDestination#copyStreamToTarget`.
+pub async fn store(
+    fs: &FileSystem,
+    local: &Path,
+    path: &str,
+    options: &CreateOptions,
+    bar: &ProgressBar,
+    unfinished: &mut Option<String>,
+) -> Result<()> {
+    match fs.file_info(path).await? {
+        Some(status) if status.is_dir() => bail!("{path}: Is a directory"),
+        Some(_) if !options.overwrite => bail!("{path}: File exists"),
+        _ => {}
+    }
+    let file = tokio::fs::File::open(local).await?.into_std().await;
+    let path = path.trim_end_matches('/');
+    let copy = unfinished.insert(format!("{path}{COPYING}"));
+    let copying = CreateOptions { overwrite: true, ..options.clone() };
+    write_from(file, fs.create(copy, &copying).await?, bar).await?;
+    fs.rename_to(copy, path, options.overwrite).await?;
+    *unfinished = None;
+    Ok(())
+}
+
+/// Writes all of a local file, and ends the file.
+async fn write_from(
+    mut file: std::fs::File,
+    mut writer: FileWriter,
+    bar: &ProgressBar,
+) -> Result<()> {
     let mut buffer = vec![0; STEP_LEN];
-    let mut total = 0;
     loop {
-        let len = tokio::task::block_in_place(|| file.read(&mut buffer))?;
+        let read;
+        // Not in place: a pipe may give nothing for long, and a signal is to be heard meanwhile.
+        (file, buffer, read) = tokio::task::spawn_blocking(move || {
+            let read = file.read(&mut buffer);
+            (file, buffer, read)
+        })
+        .await?;
+        let len = read?;
         if len == 0 {
             break;
         }
         writer.write(&buffer[..len]).await?;
-        total += len as u64;
         bar.inc(len as u64);
     }
-    writer.close().await?;
-    Ok(total)
+    Ok(writer.close().await?)
 }
 
-/// Fetches a file; an unfinished copy does not stay behind.
-pub async fn download(fs: &FileSystem, path: &str, local: &Path, bar: &ProgressBar) -> Result<u64> {
-    let mut part = local.as_os_str().to_owned();
-    part.push(".part");
-    let part = Path::new(&part);
-    let about = || format!("cannot write {}", part.display());
-    let mut file = tokio::fs::File::create(part).await.with_context(about)?;
-    file.set_max_buf_size(STEP_LEN);
-    let fetched = read_into(fs, path, &mut file, |len| bar.inc(len)).await;
-    let finished = match fetched {
-        Ok(total) => file.flush().await.map(|()| total).with_context(about),
-        Err(error) => Err(error),
-    };
-    match finished {
-        Ok(total) => {
-            tokio::fs::rename(part, local).await?;
-            Ok(total)
+/// Where a fetched file goes.
+pub enum Place {
+    /// Under this name, once it is whole.
+    File(PathBuf),
+    /// Into what has this name and is no file: a device, or a pipe.
+    Device(PathBuf),
+}
+
+/// Where a file goes that is to be `local`; over one that is there only if `force`, and then behind its link.
+pub fn place(local: &Path, force: bool) -> Result<Place> {
+    let about = || format!("cannot write {}", local.display());
+    match local.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Place::File(local.to_path_buf()));
         }
-        Err(error) => {
-            // The error that stopped the copy is the one to tell.
-            let _ = tokio::fs::remove_file(part).await;
-            Err(error)
-        }
+        Err(error) => return Err(error).with_context(about),
+        Ok(_) if !force => bail!("{}: File exists", local.display()),
+        Ok(_) => {}
     }
+    let kind = local.metadata().with_context(about)?.file_type();
+    match kind {
+        _ if kind.is_dir() => bail!("{}: Is a directory", local.display()),
+        _ if kind.is_file() => Ok(Place::File(local.canonicalize().with_context(about)?)),
+        _ => Ok(Place::Device(local.to_path_buf())),
+    }
+}
+
+/// Fetches a file. An unfinished copy does not stay behind, also if the future is dropped.
+pub async fn download(fs: &FileSystem, path: &str, place: &Place, bar: &ProgressBar) -> Result<()> {
+    let (Place::File(local) | Place::Device(local)) = place;
+    let about = || format!("cannot write {}", local.display());
+    let (mut file, part) = match place {
+        Place::Device(_) => {
+            let device = tokio::fs::OpenOptions::new().write(true).open(local).await;
+            (device.with_context(about)?, None)
+        }
+        Place::File(_) => {
+            let mut part = tempfile::Builder::new();
+            // The umask takes what others may not.
+            part.prefix(".cairn-").suffix(".part").permissions(Permissions::from_mode(0o666));
+            let folder = local.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let part = part.tempfile_in(folder.unwrap_or(Path::new("."))).with_context(about)?;
+            let (file, part) = part.into_parts();
+            (tokio::fs::File::from_std(file), Some(part))
+        }
+    };
+    file.set_max_buf_size(STEP_LEN);
+    read_into(fs, path, &mut file, |len| bar.inc(len)).await?;
+    file.flush().await.with_context(about)?;
+    part.map_or(Ok(()), |part| part.persist(local)).with_context(about)
 }
 
 /// Writes a whole file to `out`, and tells `step` each number of bytes.
@@ -67,17 +136,15 @@ pub async fn read_into(
     path: &str,
     out: &mut (impl AsyncWrite + Unpin),
     step: impl Fn(u64),
-) -> Result<u64> {
+) -> Result<()> {
     let mut reader = fs.open(path).await?;
     let mut buffer = vec![0; STEP_LEN];
-    let mut total = 0;
     loop {
         let len = reader.read(&mut buffer).await?;
         if len == 0 {
-            return Ok(total);
+            return Ok(());
         }
         out.write_all(&buffer[..len]).await?;
-        total += len as u64;
         step(len as u64);
     }
 }

@@ -1,0 +1,4 @@
+//! The `cairn` command, as processes: a cluster, and what is asked of it.
+
+mod cluster;
+mod fs;
