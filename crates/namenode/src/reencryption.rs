@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_kms::KmsError;
 use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
@@ -113,24 +114,39 @@ async fn carry_on(
     }
 }
 
-/// The new keys of files, and for how many there are none.
+/// How often parts of a batch are asked for that was refused as a whole.
+const PARTS_MAX: usize = 64;
+
+/// The new keys of files, and for how many there are none. One key that the server refuses does not keep the others of
+/// its batch from being renewed: what is refused is asked for again in halves.
 async fn renew(
     provider: &KeyProvider,
     placed: &PlacedZone,
     batch: Vec<(InodeId, FileKey)>,
 ) -> (Vec<RenewedKey>, u64) {
-    if batch.is_empty() {
-        return (Vec::new(), 0);
-    }
-    let old: Vec<FileKey> = batch.iter().map(|(_, key)| key.clone()).collect();
-    match provider.renew(&placed.zone.key_name, &old).await {
-        Ok(renewed) => {
-            let pairs = batch.into_iter().zip(renewed);
-            (pairs.map(|((file, old), new)| RenewedKey { file, old, new }).collect(), 0)
+    let (mut renewed, mut failed, mut parts) = (Vec::new(), 0, 0);
+    let mut waiting = vec![batch];
+    while let Some(mut batch) = waiting.pop() {
+        if batch.is_empty() {
+            continue;
         }
-        Err(error) => {
-            tracing::warn!(zone = placed.path, %error, files = old.len(), "not re-encrypted");
-            (Vec::new(), old.len() as u64)
+        let old: Vec<FileKey> = batch.iter().map(|(_, key)| key.clone()).collect();
+        match provider.renew(&placed.zone.key_name, &old).await {
+            Ok(new) => {
+                let pairs = batch.into_iter().zip(new);
+                renewed.extend(pairs.map(|((file, old), new)| RenewedKey { file, old, new }));
+            }
+            Err(KmsError::Server { .. }) if batch.len() > 1 && parts < PARTS_MAX => {
+                parts += 2;
+                let half = batch.split_off(batch.len() / 2);
+                waiting.extend([half, batch]);
+            }
+            Err(error) => {
+                let (files, first) = (batch.len(), batch[0].0);
+                tracing::warn!(zone = placed.path, %error, files, %first, "not re-encrypted");
+                failed += files as u64;
+            }
         }
     }
+    (renewed, failed)
 }

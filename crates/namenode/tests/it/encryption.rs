@@ -222,6 +222,13 @@ async fn keys_that_cannot_be_had_are_counted() {
     let done = completed(&client).await;
     assert_eq!((done.num_reencrypted, done.num_failures), (0, 3));
     assert_eq!(version_of(&client, "/z/0").await, "k@0");
+    // What is refused together may be had one by one.
+    keys.behaviour.fails_batches.store(false, Ordering::Relaxed);
+    keys.behaviour.longest_batch.store(1, Ordering::Relaxed);
+    reencrypt(&client, "/z", pb::ReencryptActionProto::StartReencrypt).await;
+    let done = completed(&client).await;
+    assert_eq!((done.num_reencrypted, done.num_failures), (3, 0));
+    assert_eq!(version_of(&client, "/z/0").await, "k@1");
     let action = pb::ReencryptActionProto::CancelReencrypt as i32;
     let request = pb::ReencryptEncryptionZoneRequestProto { action, zone: "/z".into() };
     let (_, text) = client.refused("reencryptEncryptionZone", &request).await;

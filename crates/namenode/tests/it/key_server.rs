@@ -1,7 +1,7 @@
 //! A key server with one key, `k`, of as many versions as a test wants.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cairn_kms::KmsOptions;
@@ -22,6 +22,8 @@ pub struct Behaviour {
     pub is_away: AtomicBool,
     /// It encrypts no keys anew.
     pub fails_batches: AtomicBool,
+    /// It encrypts no more keys than so many at once anew, if this is not 0.
+    pub longest_batch: AtomicUsize,
     /// Keys that it has made.
     pub made: AtomicU32,
 }
@@ -87,6 +89,11 @@ fn answer(behaviour: &Behaviour, asked: &Asked) -> Answer {
         }
         "key/k/_reencryptbatch" => {
             let count = asked.body.matches("encryptedKeyVersion").count();
+            let longest = behaviour.longest_batch.load(Ordering::Relaxed);
+            if longest > 0 && count > longest {
+                let exception = r#"{"RemoteException":{"message":"no","javaClassName":"a.X"}}"#;
+                return text(500, exception);
+            }
             let keys: Vec<String> = (0..count).map(|_| encrypted()).collect();
             text(200, format!("[{}]", keys.join(",")))
         }
