@@ -9,7 +9,9 @@ use trash::Trash;
 
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
-use cairn_client::{ChecksumMode, ContentSummary, CreateOptions, FileStatus, FileSystem};
+use cairn_client::{
+    ChecksumMode, ClientConfig, ContentSummary, CreateOptions, FileStatus, FileSystem,
+};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -127,8 +129,13 @@ enum FsCommand {
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
     let json = settings.json;
+    let at = |path: &str| absolute(path, fs.config());
+    let all = |paths: Vec<String>| paths.iter().map(|path| at(path)).collect::<Result<Vec<_>>>();
     match args.command {
-        FsCommand::Put { force, policy, replication, paths } => {
+        FsCommand::Put { force, policy, replication, mut paths } => {
+            if let Some(target) = paths.last_mut() {
+                *target = at(target)?;
+            }
             let options = CreateOptions {
                 overwrite: force,
                 create_parents: true,
@@ -140,21 +147,46 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
             return put(&fs, &paths, &options).await;
         }
         FsCommand::Get { force, path, local } => {
-            return until_told_to_stop(get(&fs, &path, local, force)).await;
+            return until_told_to_stop(get(&fs, &at(&path)?, local, force)).await;
         }
-        FsCommand::Cat { paths } => cat(&fs, &paths).await?,
-        FsCommand::Ls { recursive, paths } => ls(&fs, &paths, recursive, json).await?,
-        FsCommand::Mkdir { parents, paths } => mkdir(&fs, &paths, parents).await?,
+        FsCommand::Cat { paths } => cat(&fs, &all(paths)?).await?,
+        FsCommand::Ls { recursive, paths } => ls(&fs, &all(paths)?, recursive, json).await?,
+        FsCommand::Mkdir { parents, paths } => mkdir(&fs, &all(paths)?, parents).await?,
         FsCommand::Rm { recursive, force, skip_trash, paths } => {
             let trash = if skip_trash { None } else { Trash::of(&fs).await? };
-            rm(&fs, &paths, recursive, force, trash.as_ref()).await?
+            rm(&fs, &all(paths)?, recursive, force, trash.as_ref()).await?
         }
-        FsCommand::Mv { from, to } => mv(&fs, &from, &to).await?,
-        FsCommand::Du { summary, paths } => du(&fs, &paths, summary, json).await?,
-        FsCommand::Stat { paths } => stat(&fs, &paths, json).await?,
-        FsCommand::Checksum { composite, paths } => checksum(&fs, &paths, composite, json).await?,
+        FsCommand::Mv { from, to } => mv(&fs, &at(&from)?, &at(&to)?).await?,
+        FsCommand::Du { summary, paths } => du(&fs, &all(paths)?, summary, json).await?,
+        FsCommand::Stat { paths } => stat(&fs, &all(paths)?, json).await?,
+        FsCommand::Checksum { composite, paths } => {
+            checksum(&fs, &all(paths)?, composite, json).await?
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A path as users write it: from the root, from their own folder, or with this file system before it.
+fn absolute(path: &str, config: &ClientConfig) -> Result<String> {
+    let rest = match path.split_once("://") {
+        None => path,
+        Some((_, rest)) => {
+            let (authority, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let same =
+                authority == config.namenode || format!("{authority}:8020") == config.namenode;
+            if !path.starts_with("hdfs://") || !same && !authority.is_empty() {
+                bail!("{path}: not on hdfs://{}; --fs names another file system", config.namenode);
+            }
+            if rest.is_empty() { "/" } else { rest }
+        }
+    };
+    let home = match rest {
+        "" => bail!("the path is empty"),
+        _ if rest.starts_with('/') => String::new(),
+        _ => format!("/user/{}", config.user),
+    };
+    let names: Vec<&str> = rest.split('/').filter(|name| !name.is_empty()).collect();
+    Ok(format!("{home}/{}", names.join("/")))
 }
 
 /// Does the job, or what of it is done before a signal says to stop.
@@ -491,5 +523,26 @@ mod tests {
     fn paths_join_with_one_slash() {
         assert_eq!(below("/", "a"), "/a");
         assert_eq!(below("/a/", "b"), "/a/b");
+    }
+
+    #[test]
+    fn paths_are_understood_as_users_write_them() {
+        let (namenode, user) = ("nn:8020".to_string(), "ann".to_string());
+        let config = ClientConfig { namenode, user, ..ClientConfig::default() };
+        for (path, want) in [
+            ("/a/b", "/a/b"),
+            ("/", "/"),
+            ("//a//b/", "/a/b"),
+            ("a/b", "/user/ann/a/b"),
+            ("hdfs://nn:8020/a", "/a"),
+            ("hdfs://nn/a", "/a"),
+            ("hdfs://nn", "/"),
+            ("hdfs:///a", "/a"),
+        ] {
+            assert_eq!(absolute(path, &config).unwrap(), want, "{path}");
+        }
+        for path in ["", "hdfs://other:8020/a", "s3a://nn:8020/a"] {
+            assert!(absolute(path, &config).is_err(), "{path}");
+        }
     }
 }

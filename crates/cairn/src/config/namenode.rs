@@ -102,7 +102,11 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     }
     conf.read("dfs.namenode.rpc-address", address, &mut c.rpc_addr)?;
     if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {
-        c.rpc_addr.set_ip(host.parse().context("dfs.namenode.rpc-bind-host takes an address")?);
+        let ip = match host.parse() {
+            Ok(ip) => ip,
+            Err(_) => address(&format!("{host}:0")).context("dfs.namenode.rpc-bind-host")?.ip(),
+        };
+        c.rpc_addr.set_ip(ip);
     }
     conf.read("dfs.namenode.http-address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
     let mut bytes = c.rpc_max_request_len as u64;

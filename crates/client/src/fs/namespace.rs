@@ -75,12 +75,25 @@ impl FileSystem {
     /// Moves a file or directory to exactly `to`, over a file or empty directory there if
     /// `overwrite`. Fails with Hadoop's exception when it can't be.
     pub async fn rename_to(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
-        let request = Rename2RequestProto {
-            src: from.to_string(),
-            dst: to.to_string(),
-            overwrite_dest: overwrite,
-            move_to_trash: None,
-        };
+        self.rename2(from, to, overwrite, None).await
+    }
+
+    /// Moves a file or directory to the trash, which only who may delete it may do.
+    ///
+    /// Source: Hadoop 3.5.0 `Options.Rename#TO_TRASH`.
+    pub async fn rename_to_trash(&self, from: &str, to: &str) -> Result<()> {
+        self.rename2(from, to, false, Some(true)).await
+    }
+
+    async fn rename2(
+        &self,
+        from: &str,
+        to: &str,
+        overwrite_dest: bool,
+        move_to_trash: Option<bool>,
+    ) -> Result<()> {
+        let (src, dst) = (from.to_string(), to.to_string());
+        let request = Rename2RequestProto { src, dst, overwrite_dest, move_to_trash };
         let _: Rename2ResponseProto = self.inner.namenode.call("rename2", &request).await?;
         Ok(())
     }

@@ -49,6 +49,7 @@ impl NameNode {
         let mut backoff = Backoff::new(RETRY_WAITS.0, RETRY_WAITS.1);
         // All tries have one number: the NameNode's retry cache knows a call that it has executed.
         let mut number = self.rpc.new_call();
+        let mut is_told = false;
         loop {
             let error = match self.rpc.call_numbered(method, request, number).await {
                 Ok(response) => return Ok(response),
@@ -57,7 +58,11 @@ impl NameNode {
             if !is_retriable(&error) || Instant::now() >= deadline {
                 return Err(self.error(error));
             }
-            tracing::debug!(method, %error, "retrying a call to the NameNode");
+            if std::mem::replace(&mut is_told, true) {
+                tracing::debug!(method, %error, "retrying a call to the NameNode");
+            } else {
+                tracing::warn!(%error, "the NameNode is waited for");
+            }
             tokio::time::sleep(backoff.step()).await;
             number.retry_count += 1;
         }

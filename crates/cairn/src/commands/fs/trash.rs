@@ -85,7 +85,7 @@ async fn move_into(
     while fs.file_info(&place).await?.is_some() {
         place = format!("{to}/{name}{}", now_ms());
     }
-    fs.rename_to(path, &place, false).await?;
+    fs.rename_to_trash(path, &place).await?;
     Ok(place)
 }
 
