@@ -291,7 +291,7 @@ fn name_node_status(node: &NameNode) -> Value {
 fn metrics(node: &NameNode) -> String {
     let view = view(node);
     let stats = &view.stats;
-    let gauges: [(&str, &str, u64); 15] = [
+    let gauges: [(&str, &str, u64); 21] = [
         ("capacity_bytes", "Bytes that live DataNodes can hold", stats.usage.capacity),
         ("used_bytes", "Bytes of blocks", stats.usage.dfs_used),
         ("remaining_bytes", "Bytes free for blocks", stats.usage.remaining),
@@ -299,6 +299,20 @@ fn metrics(node: &NameNode) -> String {
         ("blocks", "Blocks and block groups", view.totals.blocks),
         ("live_datanodes", "DataNodes that send heartbeats", stats.live_nodes as u64),
         ("dead_datanodes", "DataNodes that do not", stats.dead_nodes as u64),
+        (
+            "stale_datanodes",
+            "DataNodes that have sent no heartbeat lately",
+            stats.stale_nodes as u64,
+        ),
+        (
+            "decommissioning_datanodes",
+            "DataNodes being taken out",
+            stats.decommissioning_nodes as u64,
+        ),
+        ("failed_volumes", "Volumes of DataNodes that have failed", stats.failed_volumes),
+        ("pending_reconstruction", "Blocks and groups being mended", stats.pending_reconstruction),
+        ("scheduled_reconstruction", "Those that wait for it", stats.scheduled_reconstruction),
+        ("excess_replicas", "Replicas and units too many", stats.excess),
         ("low_redundancy_blocks", "Blocks with too few replicas", stats.replicated.low_redundancy),
         ("low_redundancy_groups", "Groups with too few units", stats.groups.low_redundancy),
         ("missing_blocks", "Blocks without a good replica", stats.replicated.missing),

@@ -101,6 +101,9 @@ pub(crate) async fn serve(
     let request = Request::decode(message, may_be_lazy)?;
     let served = serve_request(node, stream, &request).await;
     served.inspect_err(|error| {
+        if let DataNodeError::NoSpace { .. } = error {
+            tracing::warn!(block = %request.block.id, %error, "a write is refused");
+        }
         node.check_volume(error);
         node.note_corrupt(&request.block, error);
         if !request.is_client() {
