@@ -223,11 +223,14 @@ impl Namesystem {
         std::fs::create_dir_all(dir).map_err(io)?;
         // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
         let lock = lock::lock(dir)?;
+        let version = dir.join("VERSION");
         let mode = Permissions::from_mode(options.dir_mode);
-        if let Err(error) = std::fs::set_permissions(dir, mode) {
+        // One that was named by mistake stays as it is.
+        if (version.exists() || lock::is_alone(dir))
+            && let Err(error) = std::fs::set_permissions(dir, mode)
+        {
             tracing::warn!(dir = %dir.display(), %error, "others may read the namespace's folder");
         }
-        let version = dir.join("VERSION");
         let (identity, log) = match Identity::read(&version)? {
             Some(identity) => {
                 if options.roll_back {

@@ -97,9 +97,9 @@ fn conf(node: &NameNode) -> String {
 /// Source: Hadoop 3.5.0 `ConfigRedactor`.
 fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    let words = ["secret", "password", "credential", "token", "account.key", "encryption.key"];
-    key.ends_with(".pass")
-        || words.iter().any(|word| key.contains(word) && !key.contains(".token."))
+    let words = ["secret", "password", "credential", "account.key", "encryption.key"];
+    words.iter().any(|word| key.contains(word))
+        || [".pass", "token"].iter().any(|end| key.ends_with(end))
 }
 
 /// All beans, or those that `qry` names (`*` at the end of a part matches the rest).
@@ -405,6 +405,8 @@ mod tests {
             "fs.azure.account.key.name",
             "ssl.server.keystore.pass",
             "dfs.adls.oauth2.credential",
+            "fs.oauth.refresh.token",
+            "service.token.password",
         ] {
             assert!(is_secret(key), "{key}");
         }
