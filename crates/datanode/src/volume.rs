@@ -11,14 +11,14 @@ mod tests;
 
 use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
+use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use rustix::fs::Advice;
-use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -115,14 +115,13 @@ impl Volume {
     ) -> Result<(Volume, Option<NodeVersion>)> {
         let root = dir.path.clone();
         fs::create_dir_all(&root).at(&root)?;
-        let lock = sys::lock_dir(&root)?;
+        let lock = storage_dir::try_lock(&root).at(&root)?;
+        let lock = lock.ok_or_else(|| DataNodeError::Storage {
+            dir: root.clone(),
+            why: "Cannot lock storage. The directory is already locked".into(),
+        })?;
         let version = NodeVersion::read(&root)?;
-        // A folder that was named by mistake stays as it is.
-        if (version.is_some() || is_alone(&root))
-            && let Err(error) = fs::set_permissions(&root, Permissions::from_mode(mode))
-        {
-            tracing::warn!(dir = %root.display(), %error, "others may read the volume's folder");
-        }
+        storage_dir::protect(&root, mode, version.is_some());
         let storage_id = match &version {
             Some(version) => version.storage_id.clone(),
             None => format!("DS-{}", layout::random_uuid()?),
@@ -350,13 +349,6 @@ impl Volume {
     fn wrong(&self, why: String) -> DataNodeError {
         DataNodeError::Storage { dir: self.root.clone(), why }
     }
-}
-
-/// Whether there is nothing in a folder but the lock, and what belongs to a file system's root.
-fn is_alone(dir: &Path) -> bool {
-    let known = |name: OsString| name == "in_use.lock" || name == "lost+found";
-    let entries = fs::read_dir(dir);
-    entries.is_ok_and(|mut all| all.all(|entry| entry.is_ok_and(|entry| known(entry.file_name()))))
 }
 
 fn saturating_sub(counter: &AtomicU64, bytes: u64) {

@@ -37,10 +37,10 @@ use cairn_namespace::store::{StoreError, StoreTxn, Table};
 use cairn_namespace::{
     CallId, Command, Entry, NamespaceError, Outcome, Retries, Settings, settings,
 };
+use cairn_net::storage_dir;
 use log::Log;
 use recent::Recent;
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -224,13 +224,7 @@ impl Namesystem {
         // Before anything is opened: opening the log cuts off what an entry that was not written whole has left.
         let lock = lock::lock(dir)?;
         let version = dir.join("VERSION");
-        let mode = Permissions::from_mode(options.dir_mode);
-        // One that was named by mistake stays as it is.
-        if (version.exists() || lock::is_alone(dir))
-            && let Err(error) = std::fs::set_permissions(dir, mode)
-        {
-            tracing::warn!(dir = %dir.display(), %error, "others may read the namespace's folder");
-        }
+        storage_dir::protect(dir, options.dir_mode, version.exists());
         let (identity, log) = match Identity::read(&version)? {
             Some(identity) => {
                 if options.roll_back {

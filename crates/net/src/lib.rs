@@ -1,4 +1,5 @@
-//! Hadoop RPC and data-transfer sockets, and a small HTTP server, once for all shells.
+//! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, keys that
+//! change at run time, the lock of a folder.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -14,6 +15,7 @@ pub mod proxy_users;
 pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;
+pub mod storage_dir;
 pub mod transfer_stream;
 
 /// A future of any kind, whose code is compiled where it is written. That of an `async fn` is compiled anew, with all

@@ -2,40 +2,13 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Context, DataNodeError, Result};
-use rustix::fs::{Advice, FlockOperation};
-use std::fs::{File, OpenOptions};
+use rustix::fs::Advice;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::raw::c_void;
 use std::path::Path;
 use std::ptr::NonNull;
-
-/// Locks the volume in `dir`: against other processes as Hadoop does it (`in_use.lock`, a POSIX record lock), and
-/// against DataNodes of this process, which such a lock does not see.
-///
-/// Source: Hadoop 3.5.0 `Storage.StorageDirectory#tryLock`.
-pub(crate) fn lock_dir(dir: &Path) -> Result<File> {
-    let path = dir.join("in_use.lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(&path)
-        .at(&path)?;
-    let taken = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .and_then(|()| rustix::fs::fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive));
-    match taken {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::ACCESS) => {
-            Err(DataNodeError::Storage {
-                dir: dir.to_path_buf(),
-                why: "Cannot lock storage. The directory is already locked".into(),
-            })
-        }
-        Err(error) => Err(io::Error::from(error)).at(&path),
-    }
-}
 
 /// Makes the names in a folder durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<()> {

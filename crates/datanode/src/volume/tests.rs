@@ -16,21 +16,6 @@ fn open(dir: &Path) -> Volume {
 }
 
 #[test]
-fn others_cannot_read_a_volume_but_a_shared_folder_stays_so() {
-    let mode = |dir: &Path| fs::metadata(dir).unwrap().permissions().mode() & 0o7777;
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir(dir.path().join("lost+found")).unwrap();
-    drop(open(dir.path()));
-    assert_eq!(mode(dir.path()), 0o700);
-    let shared = tempfile::tempdir().unwrap();
-    fs::set_permissions(shared.path(), Permissions::from_mode(0o755)).unwrap();
-    fs::write(shared.path().join("mine"), b"x").unwrap();
-    drop(open(shared.path()));
-    assert_eq!(mode(shared.path()), 0o755);
-}
-
-#[test]
 fn names_are_hadoops() {
     let (id, gs) = (BlockId(-9_223_372_036_854_775_791), GenerationStamp(1001));
     assert_eq!(parse_name(&layout::block_name(id)), FileName::Block(id));

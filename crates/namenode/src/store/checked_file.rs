@@ -49,7 +49,7 @@ fn part(bytes: &[u8], offset: u64, block: usize) -> &[u8] {
 }
 
 impl CheckedFile {
-    /// Opens or creates the file, and locks it. Returns whether its CRCs are known; if not, all that counts in it
+    /// Opens or creates the file, in a folder that is locked. Returns whether its CRCs are known; if not, all that counts in it
     /// must be read.
     pub(super) fn open(path: &Path) -> Result<(CheckedFile, bool), redb::DatabaseError> {
         let mut options = std::fs::OpenOptions::new();
