@@ -39,8 +39,8 @@ pub struct ClientConfig {
     pub packets_in_flight: usize,
     /// Waits for a DataNode longer than this fail. `dfs.client.socket-timeout`.
     pub socket_timeout: Duration,
-    /// Waits for the NameNode longer than this fail. `dfs.client.datanode-restart.timeout` and
-    /// `ipc.client.rpc-timeout.ms` leave this to the caller in Hadoop; here it is bounded.
+    /// Waits for the NameNode longer than this fail. `ipc.client.rpc-timeout.ms`; where Hadoop knows no end (0), the
+    /// default.
     pub rpc_timeout: Duration,
     /// Tries to allocate a block while the last one lacks replicas.
     /// `dfs.client.block.write.locateFollowingBlock.retries`.

@@ -26,6 +26,9 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
     let mut is_there = false;
     loop {
         match reader.read_event()? {
+            Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == b"include" => {
+                bail!("it includes another file, which is not supported")
+            }
             Event::Start(tag) => {
                 if path.is_empty() && tag.local_name().as_ref() != b"configuration" {
                     bail!("it is no configuration");
@@ -44,9 +47,6 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
                 close(&path, &mut current, &word, &mut properties);
                 path.pop();
                 word.clear();
-            }
-            Event::Empty(tag) if tag.local_name().as_ref() == b"include" => {
-                bail!("it includes another file, which is not supported")
             }
             Event::Empty(tag) if tag.local_name().as_ref() == b"configuration" => is_there = true,
             Event::Eof if path.is_empty() && is_there => return Ok(properties),
@@ -140,6 +140,7 @@ mod tests {
             "<x/>",
             "<x></x>",
             "<configuration><xi:include href='a.xml'/></configuration>",
+            "<configuration><xi:include href='a.xml'></xi:include></configuration>",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }

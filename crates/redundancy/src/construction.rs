@@ -166,8 +166,11 @@ impl Construction {
 
     /// The places that have what the writer, or a recovery, goes on with.
     pub(crate) fn current(&self) -> impl Iterator<Item = &Expected> {
-        let has_stamp = |e: &Expected| e.reported.is_some_and(|r| r.block.gs >= self.gs);
-        self.expected.iter().filter(move |e| e.in_pipeline || has_stamp(e))
+        self.expected.iter().filter(|e| self.is_current(e))
+    }
+
+    fn is_current(&self, place: &Expected) -> bool {
+        place.in_pipeline || place.reported.is_some_and(|r| r.block.gs >= self.gs)
     }
 
     /// The replicas and units that are still open with an older stamp than a block got in the end, on storages
@@ -366,12 +369,12 @@ impl Cluster {
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let striped = facts.layout.is_striped();
-        let expected = self.constructions.get(&id).into_iter().flat_map(|construction| {
-            let all = construction.expected.iter().filter(move |_| striped);
-            all.chain(construction.current().filter(move |_| !striped))
-        });
-        let mut places: Vec<(StorageHandle, UnitIndex)> =
-            expected.map(|e| (e.storage, e.unit)).collect();
+        let mut places = Vec::new();
+        if let Some(construction) = self.constructions.get(&id) {
+            let counts = |e: &&Expected| striped || construction.is_current(e);
+            let expected = construction.expected.iter().filter(counts);
+            places.extend(expected.map(|e| (e.storage, e.unit)));
+        }
         for place in self.places(id).filter(|place| !place.corrupt) {
             if !places.contains(&(place.storage, place.unit)) {
                 places.push((place.storage, place.unit));

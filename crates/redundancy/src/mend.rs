@@ -37,6 +37,12 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+/// After so many heartbeats a replica that a client's pipeline has written does not come any more.
+///
+/// Deviation: Hadoop waits as long as for one that it has ordered to be copied
+/// (`BlockManager#addExpectedReplicasToPending`), and does nothing for the block meanwhile.
+const LATE_REPORT_HEARTBEATS: u32 = 10;
+
 /// A bad replica or unit as its DataNode has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bad {
@@ -64,12 +70,6 @@ struct Outbox {
     /// Urgent work that it was told of and that is not reported done.
     urgent: BTreeSet<BlockId>,
 }
-
-/// After so many heartbeats a replica that a client's pipeline has written does not come any more.
-///
-/// Deviation: Hadoop waits as long as for one that it has ordered to be copied
-/// (`BlockManager#addExpectedReplicasToPending`), and does nothing for the block meanwhile.
-const LATE_REPORT_HEARTBEATS: u32 = 10;
 
 /// All work that waits or is under way.
 #[derive(Clone, Debug, Default)]

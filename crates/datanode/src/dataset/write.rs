@@ -125,12 +125,7 @@ impl Dataset {
         len: u64,
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, |dataset, entry| {
-                let needed = block.len.saturating_sub(entry.replica.on_disk_len());
-                let most = entry.volume.usage()?.remaining;
-                if most < needed {
-                    return Err(DataNodeError::NoSpace { most, needed });
-                }
+            .take_over(block, true, |dataset, entry| {
                 let mut next = entry.replica.clone();
                 next.append(block.gs, new_gs, len)?;
                 dataset.reopen(entry, next)
@@ -147,7 +142,7 @@ impl Dataset {
         len: u64,
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, |dataset, entry| {
+            .take_over(block, false, |dataset, entry| {
                 let mut next = entry.replica.clone();
                 next.recover_append(block.gs, new_gs, len)?;
                 dataset.reopen(entry, next)
@@ -164,7 +159,7 @@ impl Dataset {
         range: (u64, u64),
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, |dataset, entry| {
+            .take_over(block, false, |dataset, entry| {
                 let replica = &entry.replica;
                 let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
                 let file_len = fs::metadata(&files.data).at(&files.data)?.len();
@@ -187,7 +182,7 @@ impl Dataset {
         len: u64,
     ) -> Result<Finalized> {
         let opening = self
-            .take_over(block, |dataset, entry| {
+            .take_over(block, false, |dataset, entry| {
                 let mut next = entry.replica.clone();
                 // A replica finalized before its acknowledgement was lost only gets the stamp; finalizing
                 // an open one goes through the one place that does it durably.
@@ -205,10 +200,12 @@ impl Dataset {
         }
     }
 
-    /// Runs `act` on a replica once no writer is at it, and registers a new writer in the same step.
+    /// Runs `act` on a replica once no writer is at it, and registers a new writer in the same step. If it `must_fit`,
+    /// there must be room for all that the block may become.
     async fn take_over(
         self: &Arc<Self>,
         block: &Block,
+        must_fit: bool,
         act: impl Fn(&Dataset, &mut Entry) -> Result<ReplicaFiles>,
     ) -> Result<Opening> {
         self.check_pool(&block.pool)?;
@@ -219,12 +216,15 @@ impl Dataset {
                 match entry.writer.clone() {
                     Some(busy) => Err(busy),
                     None => {
+                        // The length is the peer's word: it cannot claim more than there is.
+                        let rest = block.len.saturating_sub(entry.replica.on_disk_len());
+                        let room = entry.volume.usage().map_or(0, |usage| usage.remaining);
+                        if must_fit && room < rest {
+                            return Err(DataNodeError::NoSpace { most: room, needed: rest });
+                        }
                         let files = act(self, entry)?;
                         let slot = WriterSlot::new();
                         entry.writer = Some(slot.clone());
-                        // The length is the peer's word: it cannot claim more than there is.
-                        let room = entry.volume.usage().map_or(0, |usage| usage.remaining);
-                        let rest = block.len.saturating_sub(entry.replica.on_disk_len());
                         let promised = rest.min(room);
                         entry.volume.promise(promised);
                         let (gs, volume) = (entry.replica.gs(), entry.volume.clone());

@@ -82,6 +82,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
         overwrite: has(flags, pb::CreateFlagProto::Overwrite),
         should_replicate: has(flags, pb::CreateFlagProto::ShouldReplicate),
         create_parent: request.create_parent,
+        // Java's short.
         replication: request.replication as u16,
         block_size: request.block_size,
         ec_policy: request.ec_policy_name.filter(|name| !name.is_empty()),
