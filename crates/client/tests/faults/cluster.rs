@@ -7,8 +7,9 @@ use cairn_client::{ClientConfig, FileSystem};
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
 use cairn_namenode::config::{Durability as LogDurability, RackSource};
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
-use cairn_redundancy::BlockLookup;
+use cairn_redundancy::{BlockFacts, BlockLookup};
 use cairn_stripe::BlockId;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -145,6 +146,32 @@ impl Cluster {
         }
     }
 
+    /// Stops a DataNode, unless there is a block that could not be read from the others that run.
+    ///
+    /// What is made on a fresh one need not be lost elsewhere: a unit of a short group moves there when the others are
+    /// on too few racks, and where it came from it is deleted.
+    pub fn kill_spare(&mut self, node: usize) {
+        let others: BTreeSet<&str> = self
+            .running()
+            .into_iter()
+            .filter(|running| *running != node)
+            .map(|running| self.uuids[running].as_str())
+            .collect();
+        // The NameNode chooses nothing for deletion meanwhile.
+        let nodes = &mut self.nodes;
+        self.namenode.node().with_cluster(|cluster, lookup| {
+            let is_needed = lookup.blocks_after(None, usize::MAX).into_iter().any(|(id, facts)| {
+                let places = cluster.locations(id).into_iter().filter(|place| {
+                    !place.corrupt && others.contains(cluster.node(place.node).uuid.as_str())
+                });
+                places.map(|place| place.unit).collect::<BTreeSet<_>>().len() < facts.data_units()
+            });
+            if !is_needed && let Some(running) = nodes[node].take() {
+                running.kill();
+            }
+        });
+    }
+
     /// Stops a DataNode; in its place is somebody who lets others connect.
     pub async fn replace(&mut self, node: usize) -> TcpListener {
         let addr = self.nodes[node].as_ref().unwrap().xfer_addr();
@@ -250,7 +277,37 @@ impl Cluster {
 
     /// Waits until the NameNode knows who lives and has nothing left to mend, move or delete.
     pub async fn wait_quiet(&self) {
-        self.wait(|| self.is_quiet(), || format!("{:?}", self.stats())).await;
+        self.wait(|| self.is_quiet(), || format!("{:?}\n{}", self.stats(), self.whereabouts()))
+            .await;
+    }
+
+    /// Where the NameNode takes every block to be, and the files that are there.
+    fn whereabouts(&self) -> String {
+        let blocks = self.namenode.node().with_cluster(|cluster, lookup| {
+            let all = lookup.blocks_after(None, usize::MAX).into_iter();
+            let line = |(id, facts): (BlockId, BlockFacts)| {
+                let tally = cluster.tally(id, &facts);
+                let places = cluster.locations(id).into_iter().map(|place| {
+                    let node = self.node_of(&cluster.node(place.node).uuid);
+                    (place.unit.0, node, place.corrupt)
+                });
+                let places: Vec<(u8, usize, bool)> = places.collect();
+                format!("{id}: (unit, node, bad) {places:?}, {facts:?}, {tally:?}")
+            };
+            all.map(line).collect::<Vec<_>>().join("\n")
+        });
+        let nodes = (0..self.nodes.len()).map(|node| {
+            let state = if self.nodes[node].is_some() { "runs" } else { "is stopped" };
+            let mut files = Vec::new();
+            self.folders(node).iter().for_each(|folder| collect_files(folder, &mut files));
+            let names = files.iter().filter_map(|path| {
+                let part = path.parent()?.file_name()?;
+                Some(Path::new(part).join(path.file_name()?).display().to_string())
+            });
+            let blocks: Vec<String> = names.filter(|name| name.contains("blk_")).collect();
+            format!("node {node} {state}: {}", blocks.join(" "))
+        });
+        format!("{blocks}\n{}", nodes.collect::<Vec<_>>().join("\n"))
     }
 
     fn is_quiet(&self) -> bool {

@@ -132,7 +132,7 @@ async fn lose(cluster: &mut Cluster, stage: Stage, victims: &[usize], dice: &mut
         Stage::Repair => victims.split_at(victims.len().div_ceil(2)),
         _ => (victims, &[][..]),
     };
-    // Fresh ones hold nothing but what is rebuilt: they may die as well.
+    // A fresh one holds little but what is rebuilt: it may die as well.
     let fresh = if stage == Stage::Repair { cluster.add().await } else { 0 };
     first.iter().for_each(|unit| cluster.kill(holders[*unit]));
     if stage != Stage::Repair {
@@ -147,7 +147,7 @@ async fn lose(cluster: &mut Cluster, stage: Stage, victims: &[usize], dice: &mut
     tokio::time::sleep(Duration::from_millis(dice.below(30) as u64)).await;
     rest.iter().for_each(|unit| cluster.kill(holders[*unit]));
     // Often the one that rebuilds.
-    cluster.kill(fresh);
+    cluster.kill_spare(fresh);
 }
 
 /// All sets of `count` numbers below `end`.
