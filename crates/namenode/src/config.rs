@@ -256,6 +256,9 @@ pub struct NameNodeConfig {
     pub heartbeat_recheck_interval: Duration,
     /// A DataNode is stale after this silence. Key `dfs.namenode.stale.datanode.interval`.
     pub stale_interval: Duration,
+    /// Surplus is deleted first from a DataNode that is so many heartbeats behind others.
+    /// Key `dfs.namenode.tolerate.heartbeat.multiplier`.
+    pub tolerated_heartbeats: u32,
     /// Key `dfs.namenode.redundancy.interval.seconds`.
     pub redundancy_interval: Duration,
     /// How long a call of a DataNode that waits for work is held, 30 s at most; zero lets work wait for
@@ -427,6 +430,7 @@ impl Default for NameNodeConfig {
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),
+            tolerated_heartbeats: 4,
             redundancy_interval: Duration::from_secs(3),
             order_hold: Duration::from_secs(30),
             pending_timeout: Duration::from_secs(300),

@@ -323,6 +323,7 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         heartbeat_interval: config.heartbeat_interval,
         recheck_interval: config.heartbeat_recheck_interval,
         stale_interval: config.stale_interval,
+        tolerated_heartbeats: config.tolerated_heartbeats,
         replication_min: config.min_replication,
         safe_mode_threshold: config.safe_mode_threshold,
         safe_mode_replication_min: config.safe_mode_min_replication,

@@ -12,6 +12,9 @@ pub struct Config {
     pub recheck_interval: Duration,
     /// Silence after which a node is stale: `dfs.namenode.stale.datanode.interval`.
     pub stale_interval: Duration,
+    /// Heartbeats that a node may be behind others until surplus goes there first, for it may be lost already:
+    /// `dfs.namenode.tolerate.heartbeat.multiplier`.
+    pub tolerated_heartbeats: u32,
     /// Put stale nodes last in what readers get: `dfs.namenode.avoid.read.stale.datanode`.
     ///
     /// Deviation: on by default, so that readers do not stall on a node that has just died.
@@ -102,6 +105,7 @@ impl Default for Config {
             heartbeat_interval: Duration::from_secs(3),
             recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),
+            tolerated_heartbeats: 4,
             avoid_stale_for_read: true,
             avoid_stale_for_write: true,
             stale_write_ratio: 0.5,

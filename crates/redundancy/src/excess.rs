@@ -358,12 +358,13 @@ impl Cluster {
         }
     }
 
-    /// The place that can best be spared: one without which no more racks are lost than must be; of these
+    /// The place that can best be spared: one on a node that is heartbeats behind others, for the node may be dead
+    /// and the others all there is; then one without which no more racks are lost than must be; of these
     /// one on a node that has other units of the group; then one on a type of storage of which the policy has
     /// too many; then the hinted one; else in the rack that has most, there on the node with least room.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#chooseReplicasToDelete`, `#useDelHint`. Deviation:
-    /// Hadoop takes the hint for a unit of a group whatever racks that costs.
+    /// Hadoop takes the hint for a unit of a group whatever racks that costs, and asks for racks before silence.
     fn surplus_place(
         &self,
         id: BlockId,
@@ -392,6 +393,11 @@ impl Cluster {
                 !striped || same_unit > 1
             })
             .collect();
+        let since_ms = self.tolerated_since(live.iter().map(|(_, node)| *node));
+        let is_silent = |node: &DataNode| node.last_update_mono_ms < since_ms;
+        if spare.iter().any(|(_, node)| is_silent(node)) {
+            spare.retain(|(_, node)| is_silent(node));
+        }
         let domains = self.config.upgrade_domain_factor.is_some() && !striped;
         let shares_rack = |node: &DataNode| per_rack[node.rack.as_str()] > 1;
         let has_others = |node: &DataNode| {
@@ -430,6 +436,14 @@ impl Cluster {
             })
         };
         hinted.or_else(fullest).map(|(place, _)| (place.storage, place.unit))
+    }
+
+    /// Who was not heard of since then may be dead: that many heartbeats before the latest of some nodes, in milliseconds
+    /// of the clock that goes on.
+    fn tolerated_since<'a>(&self, nodes: impl Iterator<Item = &'a DataNode>) -> u64 {
+        let newest = nodes.map(|node| node.last_update_mono_ms).max().unwrap_or(0);
+        let tolerated = self.config.tolerated_heartbeats * self.config.heartbeat_interval;
+        newest.saturating_sub(u64::try_from(tolerated.as_millis()).unwrap_or(u64::MAX))
     }
 }
 

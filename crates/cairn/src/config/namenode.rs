@@ -224,6 +224,8 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let recheck = "dfs.namenode.heartbeat.recheck-interval";
     conf.millis(recheck, &mut c.heartbeat_recheck_interval)?;
     conf.millis("dfs.namenode.stale.datanode.interval", &mut c.stale_interval)?;
+    let multiplier = "dfs.namenode.tolerate.heartbeat.multiplier";
+    conf.number(multiplier, &mut c.tolerated_heartbeats)?;
     conf.seconds("dfs.namenode.redundancy.interval.seconds", &mut c.redundancy_interval)?;
     conf.seconds("cairn.namenode.order-hold", &mut c.order_hold)?;
     conf.seconds("dfs.namenode.reconstruction.pending.timeout-sec", &mut c.pending_timeout)?;

@@ -307,3 +307,27 @@ fn a_recovery_needs_as_many_units_as_decoding() {
         assert_eq!(world.cluster.has_recoverable_places(group(1), &facts), is_enough);
     }
 }
+
+/// What is chosen on a node that has just died is as good as kept; the other copy would be lost with it.
+#[test]
+fn surplus_goes_from_a_node_that_is_not_heard_of() {
+    for (id, facts) in [(block(1), replicated(3, 100, LIVE)), (group(1), rs(3, 2, 5000, LIVE))] {
+        for silent in [0, 5] {
+            let mut world = World::new(6, 3);
+            let heard = 5 - silent;
+            let units: Vec<usize> =
+                if id.is_striped() { vec![silent, 1, 2, 3, 4] } else { vec![silent, 1, 2] };
+            world.store(id, facts, &units);
+            world.run(15_000, &[silent]);
+            let unit = world.good(id, 0);
+            world.received(heard, unit);
+            let told = world.run(9000, &[silent]);
+            let told = told.into_values().flatten();
+            assert!(
+                !told.into_iter().any(|command| matches!(command, Command::Invalidate(_))),
+                "{id}"
+            );
+            assert_eq!(told_to_delete(&mut world, silent), [unit], "{id}: node {silent} is back");
+        }
+    }
+}
