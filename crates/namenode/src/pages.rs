@@ -16,12 +16,11 @@ use serde_json::{Map, Value, json};
 use crate::fsck;
 use crate::node::NameNode;
 use cairn_net::http::{Answer, Request, Response};
+use cairn_net::monitoring::{self, JSON, Metrics};
 
 mod leaving;
 
-const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
-const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Answers one request.
 pub fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
@@ -35,11 +34,11 @@ pub fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
 fn fixed_page(node: &NameNode, request: &Request) -> Response {
     match request.path.as_str() {
         "/" | "/index.html" | "/dfshealth.html" => Response::ok(HTML, status_page(node)),
-        "/jmx" => Response::ok(JSON, jmx(node, request)),
-        "/conf" => Response::ok(JSON, conf(node)),
+        "/jmx" => jmx(node, request),
+        "/conf" => monitoring::conf(&node.config.properties),
         "/health" => health(node),
         "/leaving" => Response::ok(JSON, leaving::page(node, request)),
-        "/prom" => Response::ok(METRICS, metrics(node)),
+        "/prom" => metrics(node),
         _ => Response::error(404, "not found"),
     }
 }
@@ -82,28 +81,7 @@ fn health(node: &NameNode) -> Response {
     }
 }
 
-fn conf(node: &NameNode) -> String {
-    let property = |(key, value): &(String, String)| {
-        let value = if is_secret(key) { "<redacted>" } else { value };
-        json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"})
-    };
-    let properties: Vec<Value> = node.config.properties.iter().map(property).collect();
-    json!({ "properties": properties }).to_string()
-}
-
-/// Whether what a key holds is nobody's business. Wider than Hadoop's `hadoop.security.sensitive-config-keys`, which also
-/// names the keys of single object stores.
-///
-/// Source: Hadoop 3.5.0 `ConfigRedactor`.
-fn is_secret(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    let words = ["secret", "password", "credential", "account.key", "encryption.key"];
-    words.iter().any(|word| key.contains(word))
-        || [".pass", "token"].iter().any(|end| key.ends_with(end))
-}
-
-/// All beans, or those that `qry` names (`*` at the end of a part matches the rest).
-fn jmx(node: &NameNode, request: &Request) -> String {
+fn jmx(node: &NameNode, request: &Request) -> Response {
     let view = view(node);
     let beans = [
         name_node_info(node, &view),
@@ -111,30 +89,7 @@ fn jmx(node: &NameNode, request: &Request) -> String {
         file_system(node, &view),
         name_node_status(node),
     ];
-    let wanted = |bean: &Value| match request.param("qry") {
-        None => true,
-        Some(query) => bean["name"].as_str().is_some_and(|name| matches_query(name, query)),
-    };
-    let beans: Vec<Value> = beans.into_iter().filter(wanted).collect();
-    json!({ "beans": beans }).to_string()
-}
-
-/// Whether an object name fits a pattern such as `Hadoop:service=NameNode,name=FS*` or `Hadoop:*`.
-fn matches_query(name: &str, query: &str) -> bool {
-    let Some((domain, keys)) = query.split_once(':') else { return false };
-    let Some((own_domain, own_keys)) = name.split_once(':') else { return false };
-    let fits = |own: &str, pattern: &str| match pattern.split_once('*') {
-        None => own == pattern,
-        Some((head, tail)) => {
-            own.len() >= head.len() + tail.len() && own.starts_with(head) && own.ends_with(tail)
-        }
-    };
-    let own: Vec<&str> = own_keys.split(',').collect();
-    let patterns: Vec<&str> = keys.split(',').collect();
-    let open = patterns.contains(&"*");
-    let each = patterns.iter().filter(|pattern| **pattern != "*");
-    let found = each.clone().all(|pattern| own.iter().any(|key| fits(key, pattern)));
-    fits(own_domain, domain) && found && (open || each.count() == own.len())
+    monitoring::jmx(beans.into(), request)
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -288,7 +243,7 @@ fn name_node_status(node: &NameNode) -> Value {
 }
 
 /// Figures for Prometheus.
-fn metrics(node: &NameNode) -> String {
+fn metrics(node: &NameNode) -> Response {
     let view = view(node);
     let stats = &view.stats;
     let gauges: [(&str, &str, u64); 21] = [
@@ -326,12 +281,11 @@ fn metrics(node: &NameNode) -> String {
         ),
         ("safe_mode", "1 while changes are refused", u64::from(view.safe_mode.is_some())),
     ];
-    let mut out = String::new();
+    let mut metrics = Metrics::of("cairn_namenode");
     for (name, help, value) in gauges {
-        let _ = writeln!(out, "# HELP cairn_namenode_{name} {help}");
-        let _ = writeln!(out, "# TYPE cairn_namenode_{name} gauge\ncairn_namenode_{name} {value}");
+        metrics.gauge(name, help, value);
     }
-    out
+    metrics.page()
 }
 
 /// Text that cannot end an element or attribute.
@@ -395,44 +349,7 @@ fn status_page(node: &NameNode) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{escape, is_secret, matches_query};
-
-    #[test]
-    fn secrets_are_known_by_their_keys() {
-        for key in [
-            "fs.s3a.secret.key",
-            "hadoop.security.keystore.java-keystore-provider.password",
-            "fs.azure.account.key.name",
-            "ssl.server.keystore.pass",
-            "dfs.adls.oauth2.credential",
-            "fs.oauth.refresh.token",
-            "service.token.password",
-        ] {
-            assert!(is_secret(key), "{key}");
-        }
-        for key in ["dfs.block.access.token.enable", "dfs.namenode.name.dir", "fs.defaultFS"] {
-            assert!(!is_secret(key), "{key}");
-        }
-    }
-
-    #[test]
-    fn queries_match_object_names_as_jmx_does() {
-        let name = "Hadoop:service=NameNode,name=FSNamesystemState";
-        for (query, fits) in [
-            (name, true),
-            ("Hadoop:name=FSNamesystemState,service=NameNode", true),
-            ("Hadoop:service=NameNode,name=FS*", true),
-            ("Hadoop:service=NameNode,*", true),
-            ("Hadoop:*", true),
-            ("*:*", true),
-            ("Hadoop:service=NameNode", false),
-            ("Hadoop:service=NameNode,name=FSNamesystem", false),
-            ("java.lang:*", false),
-            ("nothing", false),
-        ] {
-            assert_eq!(matches_query(name, query), fits, "{query}");
-        }
-    }
+    use super::escape;
 
     #[test]
     fn text_cannot_become_markup() {

@@ -1,0 +1,149 @@
+//! What the pages of all servers say alike to those who watch them: Hadoop's beans as JSON, the configuration, and
+//! figures for Prometheus.
+
+use crate::http::{Request, Response};
+use serde_json::{Value, json};
+use std::fmt::{Display, Write as _};
+
+/// The media type of JSON.
+pub const JSON: &str = "application/json; charset=utf-8";
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// `/jmx`: all beans, or those that `qry` names (`*` in a part matches any text).
+///
+/// Source: Hadoop 3.5.0 `JMXJsonServlet`.
+pub fn jmx(beans: Vec<Value>, request: &Request) -> Response {
+    let wanted = |bean: &Value| match request.param("qry") {
+        None => true,
+        Some(query) => bean["name"].as_str().is_some_and(|name| matches_query(name, query)),
+    };
+    let beans: Vec<Value> = beans.into_iter().filter(wanted).collect();
+    Response::ok(JSON, json!({ "beans": beans }).to_string())
+}
+
+/// Whether an object name fits a pattern such as `Hadoop:service=NameNode,name=FS*` or `Hadoop:*`.
+fn matches_query(name: &str, query: &str) -> bool {
+    let Some((domain, keys)) = query.split_once(':') else { return false };
+    let Some((own_domain, own_keys)) = name.split_once(':') else { return false };
+    let fits = |own: &str, pattern: &str| match pattern.split_once('*') {
+        None => own == pattern,
+        Some((head, tail)) => {
+            own.len() >= head.len() + tail.len() && own.starts_with(head) && own.ends_with(tail)
+        }
+    };
+    let own: Vec<&str> = own_keys.split(',').collect();
+    let patterns: Vec<&str> = keys.split(',').collect();
+    let open = patterns.contains(&"*");
+    let each = patterns.iter().filter(|pattern| **pattern != "*");
+    let found = each.clone().all(|pattern| own.iter().any(|key| fits(key, pattern)));
+    fits(own_domain, domain) && found && (open || each.count() == own.len())
+}
+
+/// `/conf`: the keys that were set and their values, but for those that are secret.
+///
+/// Source: Hadoop 3.5.0 `ConfServlet`.
+pub fn conf(properties: &[(String, String)]) -> Response {
+    let property = |(key, value): &(String, String)| {
+        let value = if is_secret(key) { "<redacted>" } else { value };
+        json!({"key": key, "value": value, "isFinal": false, "resource": "cairn"})
+    };
+    let properties: Vec<Value> = properties.iter().map(property).collect();
+    Response::ok(JSON, json!({ "properties": properties }).to_string())
+}
+
+/// Whether what a key holds is nobody's business. Wider than Hadoop's `hadoop.security.sensitive-config-keys`, which also
+/// names the keys of single object stores.
+///
+/// Source: Hadoop 3.5.0 `ConfigRedactor`.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let words = ["secret", "password", "credential", "account.key", "encryption.key"];
+    words.iter().any(|word| key.contains(word))
+        || [".pass", "token"].iter().any(|end| key.ends_with(end))
+}
+
+/// Figures in the text format of Prometheus.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    prefix: &'static str,
+    out: String,
+}
+
+impl Metrics {
+    /// None yet; all names will begin with `prefix` and an underscore.
+    pub fn of(prefix: &'static str) -> Metrics {
+        Metrics { prefix, out: String::new() }
+    }
+
+    /// A figure that rises and falls.
+    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, help, "gauge");
+        let _ = writeln!(self.out, "{}_{name} {value}", self.prefix);
+    }
+
+    fn family(&mut self, name: &str, help: &str, kind: &str) {
+        let prefix = self.prefix;
+        let _ = writeln!(self.out, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}");
+    }
+
+    /// All of them.
+    pub fn page(self) -> Response {
+        Response::ok(PROMETHEUS, self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_keys() {
+        for key in [
+            "fs.s3a.secret.key",
+            "hadoop.security.keystore.java-keystore-provider.password",
+            "fs.azure.account.key.name",
+            "ssl.server.keystore.pass",
+            "dfs.adls.oauth2.credential",
+            "fs.oauth.refresh.token",
+            "service.token.password",
+        ] {
+            assert!(is_secret(key), "{key}");
+        }
+        for key in ["dfs.block.access.token.enable", "dfs.namenode.name.dir", "fs.defaultFS"] {
+            assert!(!is_secret(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn queries_match_object_names_as_jmx_does() {
+        let name = "Hadoop:service=NameNode,name=FSNamesystemState";
+        for (query, fits) in [
+            (name, true),
+            ("Hadoop:name=FSNamesystemState,service=NameNode", true),
+            ("Hadoop:service=NameNode,name=FS*", true),
+            ("Hadoop:service=NameNode,*", true),
+            ("Hadoop:*", true),
+            ("*:*", true),
+            ("Hadoop:service=NameNode", false),
+            ("Hadoop:service=NameNode,name=FSNamesystem", false),
+            ("java.lang:*", false),
+            ("nothing", false),
+        ] {
+            assert_eq!(matches_query(name, query), fits, "{query}");
+        }
+    }
+
+    #[test]
+    fn figures_have_a_text_and_a_type() {
+        let mut metrics = Metrics::of("cairn_test");
+        metrics.gauge("blocks", "Blocks there are", 7);
+        let page = String::from_utf8(metrics.page().body).unwrap();
+        let lines = [
+            "# HELP cairn_test_blocks Blocks there are",
+            "# TYPE cairn_test_blocks gauge",
+            "cairn_test_blocks 7",
+            "",
+        ];
+        assert_eq!(page, lines.join("\n"));
+    }
+}
