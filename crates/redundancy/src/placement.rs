@@ -65,7 +65,7 @@ impl Cluster {
         replicated::choose(self, request, now, dice)
     }
 
-    /// Places the units of a group: distinct nodes, spread over racks as evenly as they allow.
+    /// Places units of a group: distinct nodes, spread over racks as evenly as they allow.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyRackFaultTolerant#chooseTargetInOrder`.
     pub fn choose_striped(
@@ -75,5 +75,20 @@ impl Cluster {
         dice: Dice<'_>,
     ) -> Chosen {
         striped::choose(self, request, now, dice)
+    }
+
+    /// Places all units of a group of `data_units` and parity, in the order of their indices. Those that a short group
+    /// has, its parity and the first data units, are as well spread as those of a long one; which it will be is
+    /// not known yet.
+    ///
+    /// Deviation: Hadoop gives indices as nodes are chosen, and moves units of short groups when they are closed.
+    pub fn choose_group(
+        &self,
+        request: &PlacementRequest<'_>,
+        data_units: usize,
+        now: Now,
+        dice: Dice<'_>,
+    ) -> Chosen {
+        striped::by_index(striped::choose(self, request, now, dice), data_units)
     }
 }

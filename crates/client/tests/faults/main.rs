@@ -9,6 +9,7 @@ mod code;
 mod disks;
 mod kills;
 mod mounts;
+mod placement;
 mod proxy;
 mod readers;
 mod rows;

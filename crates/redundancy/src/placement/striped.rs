@@ -41,6 +41,16 @@ pub(super) fn choose(
     })
 }
 
+/// Gives the first node chosen to unit 0, those that follow to parity, and the rest to the other data units. Any first
+/// few of a choice are spread evenly, and a group with data in its first units only has just those.
+pub(super) fn by_index(mut chosen: Chosen, data_units: usize) -> Chosen {
+    let parity_units = chosen.len().saturating_sub(data_units);
+    if let Some(after_first) = chosen.get_mut(1..) {
+        after_first.rotate_left(parity_units);
+    }
+    chosen
+}
+
 /// The first unit goes to the writer's own node, if it is the only one on its host.
 fn take_local<'a>(choice: &mut Choice<'a>, cluster: &'a Cluster, request: &PlacementRequest<'a>) {
     let begun = !request.existing.is_empty() || !choice.chosen.is_empty();

@@ -61,6 +61,32 @@ fn units_are_as_even_over_racks_as_these_allow() {
     }
 }
 
+/// A group of one cell has its first data unit and parity, and so on: none needs a move when it is closed.
+#[test]
+fn a_group_of_any_length_is_as_even_over_racks_as_these_allow() {
+    for seed in 0..SEEDS {
+        let mut shape = dice(seed);
+        let (data_units, parity_units) = [(2, 1), (3, 2), (6, 3), (10, 4)][shape() as usize % 4];
+        let rack_count = 1 + shape() as usize % 7;
+        let mut sizes: Vec<usize> = (0..rack_count).map(|_| 1 + shape() as usize % 6).collect();
+        sizes[0] += data_units;
+        let racks: Vec<usize> =
+            sizes.iter().enumerate().flat_map(|(rack, size)| vec![rack; *size]).collect();
+        let world = World::with_racks(&racks);
+        let request = request(data_units + parity_units);
+        let chosen = world.cluster.choose_group(&request, data_units, world.now, &mut dice(seed));
+        assert_distinct(&world, &chosen, &format!("seed {seed}"));
+        let (data, parity) = chosen.split_at(data_units);
+        for cells in 1..=data_units {
+            let units: Vec<StorageHandle> = data[..cells].iter().chain(parity).copied().collect();
+            let mut counts: Vec<usize> = per_rack(&world, &units).into_values().collect();
+            counts.sort_unstable();
+            let what = format!("seed {seed}, racks of {sizes:?}, {cells} cells of {data_units}");
+            assert_eq!(counts, even(&sizes, units.len()), "{what}");
+        }
+    }
+}
+
 #[test]
 fn replacing_units_keeps_the_group_even() {
     for seed in 0..SEEDS {

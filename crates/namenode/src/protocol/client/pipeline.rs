@@ -85,9 +85,12 @@ fn choose_targets(
         is_new: true,
         avoid_local: flagged(pb::AddBlockFlagProto::NoLocalWrite),
     };
-    let chosen = match wanted.redundancy {
+    let chosen = match &wanted.redundancy {
         Redundancy::Replicated(_) => cluster.choose_replicated(&placement, node.now(), &mut dice),
-        Redundancy::Striped(_) => cluster.choose_striped(&placement, node.now(), &mut dice),
+        Redundancy::Striped(policy) => {
+            let data_units = policy.schema.data_units();
+            cluster.choose_group(&placement, data_units, node.now(), &mut dice)
+        }
     };
     let (min, what) = match &wanted.redundancy {
         Redundancy::Replicated(_) => {
