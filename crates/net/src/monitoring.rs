@@ -1,5 +1,5 @@
-//! What the pages of all servers say alike to those who watch them: Hadoop's beans as JSON, the configuration, and
-//! figures for Prometheus.
+//! What the pages of all servers say alike to those who watch them: a page for people, Hadoop's beans as JSON, the
+//! configuration, and figures for Prometheus.
 
 use crate::http::{Request, Response};
 use serde_json::{Value, json};
@@ -7,7 +7,25 @@ use std::fmt::{Display, Write as _};
 
 /// The media type of JSON.
 pub const JSON: &str = "application/json; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A page for people: `body` is markup, `title` is text.
+pub fn html(title: &str, body: &str) -> Response {
+    let title = escape(title);
+    let page = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         <style>body{{font:14px sans-serif;margin:2em}}td,th{{padding:.2em .8em;text-align:left;\
+         border-bottom:1px solid #ddd}}table{{border-collapse:collapse}}</style></head>\
+         <body>{body}</body></html>"
+    );
+    Response::ok(HTML, page)
+}
+
+/// Text that cannot end an element or attribute.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
 
 /// `/jmx`: all beans, or those that `qry` names (`*` in a part matches any text).
 ///
@@ -66,30 +84,75 @@ fn is_secret(key: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     prefix: &'static str,
+    /// What the last line belongs to.
+    family: String,
     out: String,
 }
 
 impl Metrics {
     /// None yet; all names will begin with `prefix` and an underscore.
     pub fn of(prefix: &'static str) -> Metrics {
-        Metrics { prefix, out: String::new() }
+        Metrics { prefix, family: String::new(), out: String::new() }
     }
 
     /// A figure that rises and falls.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, help, "gauge");
-        let _ = writeln!(self.out, "{}_{name} {value}", self.prefix);
+        self.sample((name, help, "gauge"), &[], value);
     }
 
-    fn family(&mut self, name: &str, help: &str, kind: &str) {
-        let prefix = self.prefix;
-        let _ = writeln!(self.out, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}");
+    /// The same of one of several things, which `labels` tell apart. All of one name follow each other.
+    pub fn gauge_of(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: &[(&str, &str)],
+        value: impl Display,
+    ) {
+        self.sample((name, help, "gauge"), labels, value);
+    }
+
+    /// A figure that only rises, from 0 at the start; its name ends in `_total`. All of one name follow each other, told
+    /// apart by `labels`.
+    pub fn counter(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: &[(&str, &str)],
+        value: impl Display,
+    ) {
+        self.sample((name, help, "counter"), labels, value);
+    }
+
+    /// One line; before the first of a family what the family is.
+    fn sample(
+        &mut self,
+        (name, help, kind): (&str, &str, &str),
+        labels: &[(&str, &str)],
+        value: impl Display,
+    ) {
+        let name = format!("{}_{name}", self.prefix);
+        // Writing to a string does not fail.
+        if self.family != name {
+            let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        }
+        let labels: Vec<String> =
+            labels.iter().map(|(key, text)| format!("{key}=\"{}\"", label(text))).collect();
+        let _ = match labels.is_empty() {
+            true => writeln!(self.out, "{name} {value}"),
+            false => writeln!(self.out, "{name}{{{}}} {value}", labels.join(",")),
+        };
+        self.family = name;
     }
 
     /// All of them.
     pub fn page(self) -> Response {
         Response::ok(PROMETHEUS, self.out)
     }
+}
+
+/// The value of a label, in which quotes, backslashes and line ends are escaped.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -131,6 +194,31 @@ mod tests {
         ] {
             assert_eq!(matches_query(name, query), fits, "{query}");
         }
+    }
+
+    #[test]
+    fn text_cannot_become_markup() {
+        assert_eq!(escape("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
+    }
+
+    #[test]
+    fn what_labels_tell_apart_has_one_text() {
+        let mut metrics = Metrics::of("cairn_test");
+        metrics.counter("reads_total", "Reads", &[("by", "client"), ("ok", "1")], 7);
+        metrics.counter("reads_total", "Reads", &[("by", "a\\b\"c\nd")], 8);
+        metrics.gauge_of("left", "What is left", &[("dir", "/1")], 0.5);
+        let page = String::from_utf8(metrics.page().body).unwrap();
+        let lines = [
+            "# HELP cairn_test_reads_total Reads",
+            "# TYPE cairn_test_reads_total counter",
+            "cairn_test_reads_total{by=\"client\",ok=\"1\"} 7",
+            r#"cairn_test_reads_total{by="a\\b\"c\nd"} 8"#,
+            "# HELP cairn_test_left What is left",
+            "# TYPE cairn_test_left gauge",
+            "cairn_test_left{dir=\"/1\"} 0.5",
+            "",
+        ];
+        assert_eq!(page, lines.join("\n"));
     }
 
     #[test]
