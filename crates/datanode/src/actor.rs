@@ -167,13 +167,12 @@ async fn take_turn(
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.take_results();
-    let failed = node.dataset.volumes().iter().filter(|volume| volume.is_failed()).count();
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
         reports: storage_reports(node)?,
         xmits_in_progress: Some(node.transfers.load(Ordering::Relaxed)),
         xceiver_count: Some(node.connections.load(Ordering::Relaxed) as u32),
-        failed_volumes: Some(failed as u32),
+        failed_volumes: Some(node.dataset.failed_dirs().len() as u32),
         cache_capacity: Some(node.memory.limit()),
         cache_used: Some(node.memory.used()),
         request_full_block_report_lease: Some(wants_lease),
@@ -183,9 +182,12 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         ..Default::default()
     };
     let answer = call(node, "sendHeartbeat", &request).await;
-    if answer.is_err() {
-        node.failed_work.put_back(request.failed_work);
-        node.scrubs.put_back(request.scrubbed);
+    match answer {
+        Ok(_) => node.note_heartbeat(),
+        Err(_) => {
+            node.failed_work.put_back(request.failed_work);
+            node.scrubs.put_back(request.scrubbed);
+        }
     }
     answer
 }
@@ -224,8 +226,10 @@ async fn call<Req: prost::Message, Resp: prost::Message + Default>(
     method: &'static str,
     request: &Req,
 ) -> Result<Resp> {
-    node.name_node
-        .call(method, request)
-        .await
-        .map_err(|source| DataNodeError::Rpc { what: method, source })
+    let started = Instant::now();
+    let answer = node.name_node.call(method, request).await;
+    if let Some(timer) = node.metrics.call(method) {
+        timer.ended(started.elapsed(), answer.is_err());
+    }
+    answer.map_err(|source| DataNodeError::Rpc { what: method, source })
 }

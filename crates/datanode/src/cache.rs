@@ -110,12 +110,14 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
         match taken {
             Ok(_) if is_unwanted => _ = held.remove(&id),
             Ok(pages) => {
+                node.metrics.cached.add(1);
                 held.insert(id, Held::There { _pages: pages, is_leaving: false });
                 node.short_circuit.allow_anchors(id);
                 node.cache.note_change();
             }
             Err(error) => {
                 held.remove(&id);
+                node.metrics.failed_to_cache.add(1);
                 tracing::warn!(block = %id, %error, "a replica cannot be kept in memory");
             }
         }
@@ -136,6 +138,7 @@ pub(crate) fn drain(node: &Arc<Node>, ids: &[BlockId]) {
                     continue;
                 }
                 held.remove(id);
+                node.metrics.uncached.add(1);
                 node.cache.note_change();
             }
             // The NameNode believes that it is here.
@@ -157,6 +160,7 @@ async fn wait_for_readers(node: Arc<Node>, id: BlockId) {
         }
         if node.short_circuit.refuse_anchors(id) || Instant::now() >= deadline {
             held.remove(&id);
+            node.metrics.uncached.add(1);
             node.cache.note_change();
             return;
         }

@@ -57,6 +57,8 @@ pub struct DataNodeConfig {
     pub ipc_addr: SocketAddr,
     /// Pages are served here, if at all: `dfs.datanode.http.address`. Deviation: without the key there is no page.
     pub http_addr: Option<SocketAddr>,
+    /// Every key that was set, for `/conf`.
+    pub properties: Vec<(String, String)>,
     /// Name this DataNode registers under; the address if absent: `dfs.datanode.hostname`.
     pub hostname: Option<String>,
     /// User that the RPCs to the NameNode name.
@@ -179,6 +181,7 @@ impl Default for DataNodeConfig {
             short_circuit: false,
             ipc_addr: loopback(9867),
             http_addr: None,
+            properties: Vec::new(),
             hostname: None,
             user: "hdfs".into(),
             permissions_enabled: true,

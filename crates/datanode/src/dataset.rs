@@ -37,6 +37,7 @@ use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -76,7 +77,7 @@ pub(crate) struct Checksum {
 #[derive(Debug)]
 struct Entry {
     replica: Replica,
-    volume: Arc<Volume>,
+    volume: Home,
     /// CRC of the last chunk while that chunk may still grow.
     last_crc: Option<u32>,
     writer: Option<Arc<WriterSlot>>,
@@ -89,7 +90,33 @@ struct Entry {
 impl Entry {
     /// A replica that nobody writes.
     fn at_rest(replica: Replica, volume: Arc<Volume>, ram: Option<ram::Hold>) -> Entry {
+        let volume = Home::on(volume);
         Entry { replica, volume, last_crc: None, writer: None, ram, kept: None }
+    }
+}
+
+/// The volume of a replica, which counts it for as long as it is there.
+#[derive(Debug)]
+struct Home(Arc<Volume>);
+
+impl Home {
+    fn on(volume: Arc<Volume>) -> Home {
+        volume.add_replica();
+        Home(volume)
+    }
+}
+
+impl Deref for Home {
+    type Target = Arc<Volume>;
+
+    fn deref(&self) -> &Arc<Volume> {
+        &self.0
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.0.remove_replica();
     }
 }
 
@@ -217,7 +244,7 @@ impl Dataset {
         if is_too_much && let Some((_, error)) = failures.pop() {
             return Err(error);
         }
-        failures.iter().for_each(|(volume, _)| _ = volume.fail());
+        failures.iter().for_each(|(volume, _)| _ = self.mark_failed(volume));
         // Nobody else sets it: the DataNode opens one pool, from one task.
         let _ = self.pool_id.set(pool.block_pool_id.clone());
         Ok(())

@@ -12,6 +12,7 @@ mod domain_socket;
 mod error;
 mod lazy_writer;
 mod memory;
+mod metrics;
 mod node;
 mod ops;
 mod page_cache;

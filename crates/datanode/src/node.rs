@@ -6,6 +6,7 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
+use crate::metrics::{Flow, Metrics};
 use crate::ops::budget::Budget;
 use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::send::Sending;
@@ -26,7 +27,7 @@ use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInf
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -56,6 +57,8 @@ pub(crate) struct Node {
     pub(crate) cache: BlockCache,
     /// Replicas that clients on this machine read themselves.
     pub(crate) short_circuit: ShortCircuitRegistry,
+    /// What was done since the start.
+    pub(crate) metrics: Metrics,
     /// What memory replicas may take.
     pub(crate) memory: LockedMemory,
     /// Bad replicas to tell the NameNode of.
@@ -83,6 +86,8 @@ pub(crate) struct Node {
     pub(crate) tasks: Tasks,
     /// As the NameNode returned it; `None` before the first registration.
     registration: RwLock<Option<DatanodeRegistrationProto>>,
+    /// When the NameNode last answered a heartbeat, in milliseconds since the start and 1 more; 0 before.
+    heard_ms: AtomicU64,
     /// Connections being served.
     pub(crate) connections: AtomicUsize,
     /// Copies to other DataNodes that are running.
@@ -124,6 +129,7 @@ impl Node {
         };
         Node {
             scanner: Scanner::new(&dataset.volumes(), &config),
+            metrics: Metrics::default(),
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),
@@ -150,6 +156,7 @@ impl Node {
             started: Instant::now(),
             tasks: Tasks::default(),
             registration: RwLock::new(None),
+            heard_ms: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
             tunables: Tunables::new(&config),
@@ -174,6 +181,18 @@ impl Node {
 
     pub(crate) fn set_registration(&self, registration: DatanodeRegistrationProto) {
         *self.registration.write().unwrap_or_else(PoisonError::into_inner) = Some(registration);
+    }
+
+    /// The NameNode has answered a heartbeat.
+    pub(crate) fn note_heartbeat(&self) {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.store(now.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// How long ago that was; `None` if it never has.
+    pub(crate) fn since_heartbeat(&self) -> Option<Duration> {
+        let heard = self.heard_ms.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.started.elapsed().saturating_sub(Duration::from_millis(heard)))
     }
 
     /// Timeouts for a pipeline with `downstream` more DataNodes: each adds some, so that the one nearest to a
@@ -233,14 +252,15 @@ impl Node {
         if self.config.connect_via_hostname { id.host_name.clone() } else { id.ip_addr.clone() }
     }
 
-    /// How a replica is sent.
+    /// How a replica is sent; its bytes count in `flow`.
     pub(crate) fn sending<'a>(
         &'a self,
+        flow: &'a Flow,
         budget: Option<&'a Budget>,
         caching: Option<CachingStrategyProto>,
     ) -> Sending<'a> {
         let cache = self.dataset.page_cache();
-        Sending { packet_len: self.config.send_packet_len, budget, cache, caching }
+        Sending { packet_len: self.config.send_packet_len, flow, budget, cache, caching }
     }
 
     /// What a copy made for the NameNode or a balancer wants of the page cache: nobody will read it soon.

@@ -379,6 +379,7 @@ impl VolumeScanner {
         scan.last_block = Some(id.0);
         match outcome {
             Outcome::Good(good) => {
+                self.node.metrics.verified.add(1);
                 scan.blocks_scanned += 1;
                 scan.blocks_in_this_scan += 1;
                 scan.bytes_scanned += good.len;
@@ -386,6 +387,7 @@ impl VolumeScanner {
                 self.node.reports.scanned(&good);
             }
             Outcome::Bad { block, error } => {
+                self.node.metrics.verified_bad.add(1);
                 scan.bad_blocks += 1;
                 tracing::error!(block = %block.id, dir = %self.volume.root().display(), %error, "a replica is bad");
                 self.node.report_own_bad_block(&block, &self.volume);

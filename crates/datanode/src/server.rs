@@ -5,6 +5,7 @@
 //! Source: Hadoop 3.5.0 `DataXceiverServer`, `DataXceiver`.
 
 use crate::error::{DataNodeError, Result};
+use crate::metrics::Timer;
 use crate::node::Node;
 use crate::ops;
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use prost::Message;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::timeout;
 
@@ -78,19 +79,21 @@ async fn rest(node: &Node, error: &io::Error) {
 
 /// Says why a connection was closed: loudly if the peer sent what the protocol does not allow, quietly if it went away.
 fn log_end(peer: &str, error: &DataNodeError) {
-    let kind = match error {
-        DataNodeError::Io { source, .. } => Some(source.kind()),
-        _ => None,
-    };
-    match (error, kind) {
-        (DataNodeError::Wire(_) | DataNodeError::Peer(_) | DataNodeError::Place(_), _) => {
+    match error {
+        DataNodeError::Wire(_) | DataNodeError::Peer(_) | DataNodeError::Place(_) => {
             tracing::warn!(%peer, %error, "data connection closed");
         }
-        (_, Some(ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)) => {
+        error if is_hang_up(error) => {
             tracing::debug!(%peer, %error, "data connection closed");
         }
         _ => tracing::info!(%peer, %error, "data connection closed"),
     }
+}
+
+/// Whether the peer went away.
+pub(crate) fn is_hang_up(error: &DataNodeError) -> bool {
+    let DataNodeError::Io { source, .. } = error else { return false };
+    matches!(source.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)
 }
 
 /// Counts a connection.
@@ -135,8 +138,24 @@ async fn serve_connection(node: &Arc<Node>, mut stream: TransferStream) -> Resul
     }
 }
 
-/// Serves one operation; `false` if the connection cannot be used for another.
+/// Serves one operation, and times it; `false` if the connection cannot be used for another.
 async fn serve_op(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    op: Op,
+    body: Bytes,
+) -> Result<bool> {
+    let started = Instant::now();
+    let served = dispatch(node, stream, op, body).await;
+    if let Some(timer) = node.metrics.op(op) {
+        // A reader may hang up when it has seen enough.
+        let is_failure = |error: &DataNodeError| op != Op::ReadBlock || !is_hang_up(error);
+        timer.ended(started.elapsed(), served.as_ref().is_err_and(is_failure));
+    }
+    served
+}
+
+async fn dispatch(
     node: &Arc<Node>,
     stream: &mut TransferStream,
     op: Op,
@@ -188,13 +207,21 @@ pub(crate) async fn refuse(
 
 /// Answers an operation that failed, and keeps the connection if the peer took the answer.
 pub(crate) async fn answer_error(
+    node: &Node,
     stream: &mut TransferStream,
+    op: Op,
     what: &str,
     error: &DataNodeError,
 ) -> Result<bool> {
     tracing::info!(%error, "{what} failed");
     refuse(stream, Status::Error, format!("{what} received exception {error}")).await?;
+    note_failure(node, op);
     Ok(true)
+}
+
+/// Counts the failure of an operation that was answered.
+pub(crate) fn note_failure(node: &Node, op: Op) {
+    node.metrics.op(op).into_iter().for_each(Timer::failed);
 }
 
 /// Answers an operation that succeeded.

@@ -101,6 +101,8 @@ pub(crate) struct Volume {
     pool: OnceLock<PoolDirs>,
     used: AtomicU64,
     promised: AtomicU64,
+    /// Replicas here that are known, also those being written.
+    replicas: AtomicU64,
     failed: AtomicBool,
     is_being_checked: AtomicBool,
 }
@@ -136,6 +138,7 @@ impl Volume {
             pool: OnceLock::new(),
             used: AtomicU64::new(0),
             promised: AtomicU64::new(0),
+            replicas: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             is_being_checked: AtomicBool::new(false),
         };
@@ -278,6 +281,21 @@ impl Volume {
     /// Gives such room back.
     pub(crate) fn release(&self, bytes: u64) {
         saturating_sub(&self.promised, bytes);
+    }
+
+    /// Counts a replica that has come.
+    pub(crate) fn add_replica(&self) {
+        self.replicas.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one that has gone.
+    pub(crate) fn remove_replica(&self) {
+        self.replicas.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many replicas are here, also those being written.
+    pub(crate) fn replicas(&self) -> u64 {
+        self.replicas.load(Ordering::Relaxed)
     }
 
     /// Whether the volume still takes writes; a full one is not broken. Waits for the disk. At most one check runs

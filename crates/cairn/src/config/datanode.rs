@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     unsupported::refuse(conf)?;
-    let mut c = DataNodeConfig::default();
+    let properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let mut c = DataNodeConfig { properties, ..DataNodeConfig::default() };
     conf.read("dfs.datanode.data.dir.perm", value::mode, &mut c.data_dir_mode)?;
     for word in conf.list("dfs.datanode.data.dir") {
         c.data_dirs.push(volume(&word)?);
@@ -196,6 +197,7 @@ mod tests {
                 |(path, storage_type)| { DataDir { path: path.into(), storage_type, capacity } }
             )
         );
+        assert!(c.properties.contains(&("dfs.heartbeat.interval".into(), "1".into())));
         assert_eq!(c.heartbeat_interval.as_secs(), 1);
         conf.set("dfs.datanode.data.dir", "[TAPE]/d/1");
         assert!(read(&conf).is_err());

@@ -106,6 +106,7 @@ fn tell_gone(node: &Node, block: &Block, deletion: &Deletion) {
     let (id, gs) = (block.id, block.gs);
     match deletion {
         Deletion::Done { storage_id } => {
+            node.metrics.removed.add(1);
             node.short_circuit.invalidate(id);
             node.reports.deleted(id, gs, storage_id);
         }

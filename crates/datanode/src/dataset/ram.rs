@@ -10,7 +10,7 @@
 use super::relocate::{Origin, remove};
 use super::write::move_files;
 use super::writer::make_finalized_dir;
-use super::{Block, Dataset, Entry, Finalized, StorageWish, blocking};
+use super::{Block, Dataset, Entry, Finalized, Home, StorageWish, blocking};
 use crate::error::{DataNodeError, Result};
 use crate::memory::{LockedMemory, Reservation};
 use crate::ops::budget::Budget;
@@ -307,7 +307,7 @@ impl Dataset {
         match moved {
             Ok(files) => {
                 let hold = entry.ram.take()?;
-                let ram = std::mem::replace(&mut entry.volume, volume);
+                let ram = std::mem::replace(&mut entry.volume, Home::on(volume)).clone();
                 self.ram.moved.lock().unwrap_or_else(PoisonError::into_inner).push(id);
                 self.ram.has_moved.notify_one();
                 Some(Remains { files, volume: ram, hold })

@@ -5,7 +5,7 @@
 
 use super::ram::cannot_move;
 use super::writer::make_finalized_dir;
-use super::{Block, Dataset, Entry, Finalized, ReadView, StorageWish, blocking, not_found};
+use super::{Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, blocking, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
 use crate::volume::{ReplicaFiles, Volume, sys};
@@ -230,7 +230,7 @@ impl Dataset {
                 return Err(ReplicaError::NotFound { block: id, gs, reason }.into());
             };
             let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
-            entry.volume = target.clone();
+            entry.volume = Home::on(target.clone());
             entry.kept = None;
             old
         };

@@ -8,7 +8,7 @@ use crate::volume::{Volume, scan};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The volumes, which change seldom.
@@ -19,6 +19,8 @@ pub(super) struct Volumes {
     unusable: Mutex<HashSet<PathBuf>>,
     /// Whose turn it is.
     next: AtomicUsize,
+    /// How many have failed since the start.
+    failures: AtomicU64,
 }
 
 impl Volumes {
@@ -27,6 +29,7 @@ impl Volumes {
             open: RwLock::new(open.into()),
             unusable: Mutex::new(unusable),
             next: AtomicUsize::new(0),
+            failures: AtomicU64::new(0),
         }
     }
 
@@ -65,6 +68,28 @@ impl Dataset {
     /// Folders that could not be opened.
     pub(crate) fn unusable_dirs(&self) -> HashSet<PathBuf> {
         self.volumes.unusable().clone()
+    }
+
+    /// Folders of volumes that are lost: they could not be opened, or have failed since.
+    pub(crate) fn failed_dirs(&self) -> Vec<PathBuf> {
+        let volumes = self.volumes();
+        let failed = volumes.iter().filter(|volume| volume.is_failed());
+        let mut dirs: Vec<PathBuf> = failed.map(|volume| volume.root().into()).collect();
+        dirs.extend(self.unusable_dirs());
+        dirs.sort();
+        dirs
+    }
+
+    /// How many volumes have failed since the start; also those that were replaced meanwhile.
+    pub(crate) fn volume_failures(&self) -> u64 {
+        self.volumes.failures.load(Ordering::Relaxed)
+    }
+
+    /// Takes a volume out of use that has failed; `false` if it was already.
+    pub(super) fn mark_failed(&self, volume: &Volume) -> bool {
+        let is_news = volume.fail();
+        self.volumes.failures.fetch_add(is_news.into(), Ordering::Relaxed);
+        is_news
     }
 
     /// Takes a volume into use, with the replicas that it has. If it was here and has failed, it takes the place of the
@@ -137,7 +162,7 @@ impl Dataset {
     /// Takes a volume out of use after an I/O error, stops its writers and forgets its replicas. If too few volumes
     /// are left, [`Dataset::given_up`] completes.
     pub(crate) fn fail_volume(&self, volume: &Volume, why: &DataNodeError) {
-        if volume.fail() {
+        if self.mark_failed(volume) {
             tracing::error!(dir = %volume.root().display(), error = %why, "volume failed");
             self.forget_replicas(volume);
         }

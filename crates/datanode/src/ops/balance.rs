@@ -8,7 +8,7 @@ use crate::dataset::{Relocation, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::protocol;
-use crate::server::{answer_error, answer_success, refuse};
+use crate::server::{answer_error, answer_success, note_failure, refuse};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
@@ -27,16 +27,22 @@ pub(crate) async fn serve_copy(
     stream: &mut TransferStream,
     request: OpCopyBlockProto,
 ) -> Result<bool> {
-    let Some(_place) = node.tunables.moves.take() else { return too_many(node, stream).await };
+    let Some(_place) = node.tunables.moves.take() else {
+        return too_many(node, stream, Op::CopyBlock).await;
+    };
     let block = protocol::block(&request.header.block);
     let view = match node.dataset.open_read(&block, 0).await {
         Ok(view) => view,
-        Err(error) => return answer_error(stream, "opCopyBlock", &error).await,
+        Err(error) => {
+            return answer_error(node, stream, Op::CopyBlock, "opCopyBlock", &error).await;
+        }
     };
     let range = Range::new(&view, 0, view.end, true)?;
     stream.writer.send_message(&range.answer()).await?;
-    let how = node.sending(Some(&node.balance_budget), Some(node.caching_of_copies()));
+    let flow = &node.metrics.read_by_datanodes;
+    let how = node.sending(flow, Some(&node.balance_budget), Some(node.caching_of_copies()));
     range.send(&mut stream.writer, &how).await?;
+    flow.blocks.add(1);
     // One last character says that the move's slot here is free.
     stream.writer.send(&[0, b'd']).await?;
     Ok(false)
@@ -49,7 +55,9 @@ pub(crate) async fn serve_replace(
     stream: &mut TransferStream,
     request: OpReplaceBlockProto,
 ) -> Result<bool> {
-    let Some(_place) = node.tunables.moves.take() else { return too_many(node, stream).await };
+    let Some(_place) = node.tunables.moves.take() else {
+        return too_many(node, stream, Op::ReplaceBlock).await;
+    };
     let here = request.source.id.datanode_uuid == node.dataset.uuid();
     let copy = async {
         match here {
@@ -64,7 +72,10 @@ pub(crate) async fn serve_replace(
     // From here on the move takes place, and is reported, whether or not the balancer waits for it.
     let moved = match copied {
         Ok(Copied::Here(copy)) => node.dataset.relocate(copy).await,
-        Ok(Copied::Fetched(writer)) => writer.finalize().await,
+        Ok(Copied::Fetched(writer)) => {
+            let done = writer.finalize().await;
+            done.inspect(|_| node.metrics.written_by_datanodes.blocks.add(1))
+        }
         Err(error) => Err(error),
     };
     match moved {
@@ -75,7 +86,7 @@ pub(crate) async fn serve_replace(
         }
         Err(error) => {
             node.check_volume(&error);
-            answer_error(stream, "opReplaceBlock", &error).await
+            answer_error(node, stream, Op::ReplaceBlock, "opReplaceBlock", &error).await
         }
     }
 }
@@ -136,18 +147,20 @@ async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Replic
         node.dataset.create(&block, GenerationStamp(0), kind, &wish(request), sent).await?;
     writer.set_caching(Some(&node.caching_of_copies()));
     let stopped = writer.stopped();
-    let receiver = Receiver::new(writer, &mut proxy.reader, None, sent);
+    let receiver =
+        Receiver::new(writer, &mut proxy.reader, None, sent, &node.metrics.written_by_datanodes);
     tokio::select! {
         received = receiver.receive_all(Some(&node.balance_budget)) => received,
         () = stopped => Err(DataNodeError::Stopped),
     }
 }
 
-async fn too_many(node: &Node, stream: &mut TransferStream) -> Result<bool> {
+async fn too_many(node: &Node, stream: &mut TransferStream, op: Op) -> Result<bool> {
     let message = format!(
         "Not able to move a block because threads quota={} is exceeded.",
         node.tunables.moves.max()
     );
     refuse(stream, Status::Error, message).await?;
+    note_failure(node, op);
     Ok(true)
 }

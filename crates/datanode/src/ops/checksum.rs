@@ -14,6 +14,7 @@ use cairn_wire::proto::hdfs::{
     BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto, OpBlockChecksumProto,
     OpBlockChecksumResponseProto, Status,
 };
+use cairn_wire::transfer::Op;
 use md5::{Digest, Md5};
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(crate) async fn serve_block(
     let block = protocol::block(&request.header.block);
     match block_checksum(node, &block, request.block_checksum_options).await {
         Ok(checksum) => answer(stream, checksum).await.map(|()| true),
-        Err(error) => answer_error(stream, "blockChecksum", &error).await,
+        Err(error) => answer_error(node, stream, Op::BlockChecksum, "blockChecksum", &error).await,
     }
 }
 

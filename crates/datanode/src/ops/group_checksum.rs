@@ -36,7 +36,9 @@ pub(crate) async fn serve(
 ) -> Result<bool> {
     match group_checksum(node, &request).await {
         Ok(checksum) => answer(stream, checksum).await.map(|()| true),
-        Err(error) => answer_error(stream, "blockGroupChecksum", &error).await,
+        Err(error) => {
+            answer_error(node, stream, Op::BlockGroupChecksum, "blockGroupChecksum", &error).await
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use crate::dataset::ReadView;
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, SOURCE_BUFFER};
 use crate::protocol;
-use crate::server::answer_error;
+use crate::server::{answer_error, is_hang_up};
 use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
+use cairn_wire::transfer::Op;
 use std::sync::Arc;
 
 /// Sends what was asked for, then reads the client's verdict.
@@ -24,22 +25,30 @@ pub(crate) async fn serve(
             Ok(view) => view,
             Err(error) => {
                 node.note_read_error(&block, &error);
-                return refuse(stream, &error).await;
+                return refuse(node, stream, &error).await;
             }
         };
     let range = match range(&view, &request) {
         Ok(range) => range,
-        Err(error) => return refuse(stream, &error).await,
+        Err(error) => return refuse(node, stream, &error).await,
     };
-    if request.header.client_name.is_empty() {
+    let is_client = !request.header.client_name.is_empty();
+    let flow = match is_client {
+        true => &node.metrics.read_by_clients,
+        false => &node.metrics.read_by_datanodes,
+    };
+    if !is_client {
         // Another DataNode, for a rebuild, as with Hadoop's `StripedBlockReader`.
         stream.writer.set_send_buffer(SOURCE_BUFFER).map_err(TransferError::from)?;
     }
     node.dataset.note_read_in_memory(block.id);
     // It travels with the first packet.
     stream.writer.hold_message(&range.answer());
-    let how = node.sending(Some(&node.read_budget), request.caching_strategy.clone());
+    let how = node.sending(flow, Some(&node.read_budget), request.caching_strategy.clone());
     let sent = range.send(&mut stream.writer, &how).await;
+    if sent.as_ref().map_or_else(is_hang_up, |()| true) {
+        flow.blocks.add(1);
+    }
     sent.inspect_err(|error| {
         // Whoever tries again opens the files anew.
         node.dataset.close_kept(block.id);
@@ -54,8 +63,8 @@ pub(crate) async fn serve(
 }
 
 /// Says why nothing is read, and closes: who sleeps until the bytes are there is woken by that.
-async fn refuse(stream: &mut TransferStream, error: &DataNodeError) -> Result<bool> {
-    answer_error(stream, "opReadBlock", error).await.map(|_| false)
+async fn refuse(node: &Node, stream: &mut TransferStream, error: &DataNodeError) -> Result<bool> {
+    answer_error(node, stream, Op::ReadBlock, "opReadBlock", error).await.map(|_| false)
 }
 
 fn range<'a>(view: &'a ReadView, request: &OpReadBlockProto) -> Result<Range<'a>> {

@@ -90,6 +90,11 @@ impl Reconstructions {
         &self.budgets[usize::from(is_urgent)]
     }
 
+    /// Units being rebuilt or waiting for their turn.
+    pub(crate) fn units_in_work(&self) -> usize {
+        self.lock().len()
+    }
+
     async fn permit(&self, is_urgent: bool) -> Option<SemaphorePermit<'_>> {
         // The semaphores are never closed.
         self.permits[usize::from(is_urgent)].acquire().await.ok()
@@ -180,6 +185,8 @@ pub(crate) fn start(node: &Arc<Node>, info: BlockECReconstructionInfoProto) {
         Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),
         Err(Refusal::Failed(error)) => {
             tracing::warn!(%group, %error, "refused a reconstruction");
+            node.metrics.rebuilding.tasks.add(1);
+            node.metrics.rebuilding.failed_tasks.add(1);
             for (unit, target) in ordered {
                 node.report_failed_work(unit, &target, Some(node.dataset.uuid()), &error);
             }
@@ -202,25 +209,34 @@ async fn run(node: Arc<Node>, plan: Plan, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(plan.is_urgent).await else { return };
     let started = Instant::now();
     let (group, gs) = (plan.group.id, plan.group.gs);
+    let counts = &node.metrics.rebuilding;
     match reconstruct(&node, &plan).await {
         Ok(ended) => {
+            let mut bytes: u64 = plan.targets.iter().map(|target| plan.len(target.unit)).sum();
             for (at, error) in ended.failed {
                 let Target { unit, node: target, .. } = &plan.targets[at];
+                bytes -= plan.len(*unit);
                 let uuid = &target.id.datanode_uuid;
                 node.report_failed_work((group.internal(*unit), gs), uuid, Some(uuid), &error);
             }
-            let bytes: u64 = plan.targets.iter().map(|target| plan.len(target.unit)).sum();
+            counts.units.add(ended.committed as u64);
+            counts.bytes_written.add(bytes);
+            if ended.committed == 0 {
+                counts.failed_tasks.add(1);
+            }
             let ms = started.elapsed().as_millis() as u64;
             tracing::info!(%group, units = ended.committed, bytes, ms, "rebuilt lost units");
         }
         Err(error) => {
             tracing::error!(%group, %error, "cannot rebuild lost units");
+            counts.failed_tasks.add(1);
             for Target { unit, node: target, .. } in &plan.targets {
                 let unit = (group.internal(*unit), gs);
                 node.report_failed_work(unit, &target.id.datanode_uuid, None, &error);
             }
         }
     }
+    counts.tasks.add(1);
 }
 
 /// Rebuilds until the units are proven, with other sources after each result that is not. Returns what has

@@ -4,6 +4,7 @@
 
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
+use crate::metrics::Flow;
 use crate::ops::budget::Budget;
 use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
@@ -20,6 +21,8 @@ const DEFAULT_CHUNK: usize = 512;
 pub(crate) struct Sending<'a> {
     /// Data bytes of a packet.
     pub(crate) packet_len: usize,
+    /// Where the bytes count.
+    pub(crate) flow: &'a Flow,
     /// Whose bound on bytes per second holds.
     pub(crate) budget: Option<&'a Budget>,
     pub(crate) cache: &'a PageCache,
@@ -82,6 +85,7 @@ impl<'a> Range<'a> {
 
     /// Sends the packets and the empty one that ends them.
     pub(crate) async fn send(&self, out: &mut TransferWriter, how: &Sending<'_>) -> Result<()> {
+        let mut counted = how.flow.batch();
         let mut reading = how.cache.reading(how.caching.as_ref(), (self.from, self.to));
         let chunk = self.checksum.chunk_len as u64;
         let step = (how.packet_len as u64 / chunk).max(1) * chunk;
@@ -103,6 +107,7 @@ impl<'a> Range<'a> {
                 TransferError::File(source) => self.view.damaged(source),
                 error => error.into(),
             })?;
+            counted.add(end - offset);
             if let Some(budget) = how.budget {
                 budget.pass(end - offset).await;
             }

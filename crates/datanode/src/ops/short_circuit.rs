@@ -8,13 +8,14 @@ use crate::dataset::ReadView;
 use crate::error::Result;
 use crate::node::Node;
 use crate::protocol;
-use crate::server::refuse;
+use crate::server::{note_failure, refuse};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, OpRequestShortCircuitAccessProto, ReleaseShortCircuitAccessRequestProto,
     ReleaseShortCircuitAccessResponseProto, ShortCircuitFdResponse, ShortCircuitShmRequestProto,
     ShortCircuitShmResponseProto, ShortCircuitShmSlotProto, Status,
 };
+use cairn_wire::transfer::Op;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,7 @@ pub(crate) async fn serve_fds(
     if !stream.is_domain() {
         let message = "You cannot pass file descriptors over anything but a UNIX domain socket.";
         refuse(stream, Status::Error, message).await?;
+        note_failure(node, Op::RequestShortCircuitFds);
         return Ok(true);
     }
     let block = protocol::block(&request.header.block);
@@ -39,12 +41,16 @@ pub(crate) async fn serve_fds(
         let is_cached = node.cache.contains(block.id);
         if let Err(error) = node.short_circuit.register(block.id, slot, is_cached) {
             refuse(stream, Status::Error, error.to_string()).await?;
+            note_failure(node, Op::RequestShortCircuitFds);
             return Ok(true);
         }
     }
     let passed = pass(node, stream, &request).await;
     if let (Some(slot), Ok(false) | Err(_)) = (&request.slot_id, &passed) {
         unregister(node, slot);
+    }
+    if matches!(passed, Ok(false)) {
+        note_failure(node, Op::RequestShortCircuitFds);
     }
     passed.map(|_| true)
 }

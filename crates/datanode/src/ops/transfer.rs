@@ -43,7 +43,7 @@ pub(crate) async fn serve(
     };
     match copy_for_pipeline(node, &block, targets, request.header.client_name).await {
         Ok(()) => answer_success(stream).await.map(|()| true),
-        Err(error) => answer_error(stream, "transferBlock", &error).await,
+        Err(error) => answer_error(node, stream, Op::TransferBlock, "transferBlock", &error).await,
     }
 }
 
@@ -183,7 +183,8 @@ pub(crate) async fn copy(
     peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
     // A client that waits for its pipeline is not held up.
     let budget = if has_ack { None } else { Some(&node.transfer_budget) };
-    let how = node.sending(budget, Some(node.caching_of_copies()));
+    let flow = &node.metrics.copied_out;
+    let how = node.sending(flow, budget, Some(node.caching_of_copies()));
     range.send(&mut peer.writer, &how).await?;
     if has_ack {
         let ack: BlockOpResponseProto =
@@ -200,6 +201,7 @@ pub(crate) async fn copy(
         peer.writer.shutdown().map_err(|e| failed(e.into()))?;
         peer.reader.wait_closed(1 << 10).await;
     }
+    flow.blocks.add(1);
     tracing::info!(block = %block.id, len, target = %name, "copied a replica");
     Ok(())
 }

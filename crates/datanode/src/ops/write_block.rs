@@ -143,6 +143,7 @@ async fn serve_request(
         true => {
             let (gs, len) = (request.new_gs, request.message.min_bytes_rcvd);
             let done = node.dataset.recover_close(&request.block, gs, len).await?;
+            node.metrics.written_by_clients.blocks.add(1);
             node.report_received(&done, None);
             None
         }
@@ -280,7 +281,8 @@ async fn receive_from_client(
         mirror: mirror_in,
         answers: Vec::new(),
     };
-    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum)
+    let flow = &node.metrics.written_by_clients;
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum, flow)
         .may_lack_crcs(request.message.allow_lazy_persist());
     let received = receiver.receive_acknowledged(&handover, &node.write_budget);
     let both = handover.run(received, acknowledger.run());
@@ -300,7 +302,8 @@ async fn receive_copy(
 ) -> Result<bool> {
     let stopped = writer.stopped();
     let mirror_out = mirror.map(|mirror| mirror.writer);
-    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum);
+    let flow = &node.metrics.written_by_datanodes;
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum, flow);
     let writer = tokio::select! {
         received = receiver.receive_all(Some(&node.write_budget)) => received?,
         () = stopped => return Err(DataNodeError::Stopped),
@@ -312,6 +315,7 @@ async fn receive_copy(
         let done: Finalized = writer.finalize().await?;
         node.report_received(&done, None);
     }
+    flow.blocks.add(1);
     if request.is_transfer() {
         answer_success(stream).await?;
     }

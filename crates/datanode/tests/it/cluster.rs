@@ -554,3 +554,13 @@ pub async fn read(
     let skip = (offset - info.chunk_offset) as usize;
     Ok(got[skip..skip + len as usize].to_vec())
 }
+
+/// The answer of a server's HTTP port, head and body.
+pub async fn page(addr: SocketAddr, path: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}

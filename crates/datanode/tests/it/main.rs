@@ -9,6 +9,7 @@ mod failed_work;
 mod kept;
 mod orders;
 mod page_cache;
+mod pages;
 mod pipeline;
 mod ram_disk;
 mod reconfigure;

@@ -84,15 +84,6 @@ fn no_scanner(config: &mut DataNodeConfig) {
     }));
 }
 
-async fn page(addr: SocketAddr, path: &str) -> String {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_block_scanner_is_turned_on_and_says_how_far_it_is() {
     let cluster = Cluster::start_tuned(1, no_scanner).await;

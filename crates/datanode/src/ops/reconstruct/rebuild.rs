@@ -70,6 +70,8 @@ pub(super) async fn attempt(
     let mut step = gather.begin(0..step_len.min(len), &lost)?;
     let proven = loop {
         let gathered = gather.finish(step).await?;
+        let read = gathered.pieces.iter().flatten().map(|piece| piece.data.len() as u64);
+        node.metrics.rebuilding.bytes_read.add(read.sum());
         let end = (start + step_len).min(len);
         // The next bytes travel while these are decoded and written.
         let next = match end < len {

@@ -120,7 +120,10 @@ impl Sink {
                     () = std::future::ready(()) => {}
                 }
                 let written = writer.write_packet(writer.len(), data, crcs, *checksum);
-                written.inspect_err(|error| node.check_volume(error))
+                let flow = &node.metrics.written_by_datanodes;
+                written.inspect_err(|error| node.check_volume(error))?;
+                flow.bytes.add(data.len() as u64);
+                Ok(())
             }
             Sink::Remote { peer, seqno, at, .. } => {
                 let header = PacketHeader {
@@ -143,6 +146,7 @@ impl Sink {
         match self {
             Sink::Local { writer, .. } => {
                 let done = writer.finalize().await?;
+                node.metrics.written_by_datanodes.blocks.add(1);
                 node.report_received(&done, None);
                 Ok(())
             }

@@ -62,7 +62,10 @@ impl Acknowledger<'_> {
         // The block is made durable here while the mirror does the same.
         let finalizing = packet.last.take().map(|writer| {
             let node = self.node.clone();
-            writer.finalize_then(move |done| node.report_received(done, None))
+            writer.finalize_then(move |done| {
+                node.metrics.written_by_clients.blocks.add(1);
+                node.report_received(done, None);
+            })
         });
         let received = Instant::now();
         let (flags, mirror_is_good) = match self.downstream(&packet).await? {

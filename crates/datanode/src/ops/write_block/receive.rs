@@ -4,6 +4,7 @@ use super::acknowledge::Pending;
 use super::halves::Handover;
 use crate::dataset::{Checksum, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
+use crate::metrics::{Batch, Flow};
 use crate::ops::budget::Budget;
 use cairn_codec::crc;
 use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
@@ -23,17 +24,28 @@ pub(crate) struct Receiver<'a> {
     mirror_failed: bool,
     sent: Checksum,
     may_lack_crcs: bool,
+    written: Batch<'a>,
 }
 
 impl<'a> Receiver<'a> {
-    /// Receives into `writer` packets whose CRCs are made with `sent`, passing them on to `mirror`.
+    /// Receives into `writer` packets whose CRCs are made with `sent`, passing them on to `mirror`. What is
+    /// written counts in `flow`.
     pub(crate) fn new(
         writer: ReplicaWriter,
         upstream: &'a mut TransferReader,
         mirror: Option<TransferWriter>,
         sent: Checksum,
+        flow: &'a Flow,
     ) -> Receiver<'a> {
-        Receiver { writer, upstream, mirror, mirror_failed: false, sent, may_lack_crcs: false }
+        Receiver {
+            writer,
+            upstream,
+            mirror,
+            mirror_failed: false,
+            sent,
+            may_lack_crcs: false,
+            written: flow.batch(),
+        }
     }
 
     /// Makes the CRCs of packets that come without any, if `may` says so. Hadoop's client sends none of a
@@ -126,6 +138,7 @@ impl<'a> Receiver<'a> {
         }
         if !packet.data.is_empty() {
             self.writer.write_packet(offset, &packet.data, checksums, self.sent)?;
+            self.written.add(packet.data.len() as u64);
         }
         if packet.header.sync_block {
             self.writer.sync().await?;

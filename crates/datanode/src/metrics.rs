@@ -1,0 +1,219 @@
+//! What this DataNode has done since its start, counted without locks: `/jmx` and `/prom` show it.
+//!
+//! Each figure is changed once an operation, a block or some megabytes, so that no packet waits for a counter that
+//! other processors write. Figures of one page may be a moment apart.
+//!
+//! Source: Hadoop 3.5.0 `DataNodeMetrics`.
+
+use cairn_wire::transfer::Op;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What a [`Batch`] gathers before it is counted.
+const BATCH: u64 = 4 << 20;
+
+/// The operations that are timed, by the names that Hadoop logs them under. Those that keep the books of memory shared
+/// with clients are not: one lasts as long as its client.
+const OPS: [(Op, &str); 8] = [
+    (Op::ReadBlock, "readBlock"),
+    (Op::WriteBlock, "writeBlock"),
+    (Op::TransferBlock, "transferBlock"),
+    (Op::CopyBlock, "copyBlock"),
+    (Op::ReplaceBlock, "replaceBlock"),
+    (Op::BlockChecksum, "blockChecksum"),
+    (Op::BlockGroupChecksum, "blockGroupChecksum"),
+    (Op::RequestShortCircuitFds, "requestShortCircuitFds"),
+];
+
+/// The timed calls to the NameNode.
+const CALLS: [&str; 4] = ["sendHeartbeat", "blockReport", "blockReceivedAndDeleted", "cacheReport"];
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Gathers what is added to a counter; the rest is counted when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    counter: &'a Counter,
+    gathered: u64,
+}
+
+impl Batch<'_> {
+    pub(crate) fn add(&mut self, count: u64) {
+        self.gathered += count;
+        if self.gathered >= BATCH {
+            self.counter.add(std::mem::take(&mut self.gathered));
+        }
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if self.gathered > 0 {
+            self.counter.add(self.gathered);
+        }
+    }
+}
+
+/// Bytes and blocks that went one way.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Without CRCs.
+    pub(crate) bytes: Counter,
+    /// Reads that the reader got all of or ended itself, copies that arrived, replicas that were completed.
+    pub(crate) blocks: Counter,
+}
+
+impl Flow {
+    /// For bytes that come packet by packet.
+    pub(crate) fn batch(&self) -> Batch<'_> {
+        Batch { counter: &self.bytes, gathered: 0 }
+    }
+}
+
+/// How often something was done, how often in vain, and how long it took.
+#[derive(Debug, Default)]
+pub(crate) struct Timer {
+    count: Counter,
+    errors: Counter,
+    nanos: Counter,
+}
+
+impl Timer {
+    /// It has ended, after `took`.
+    pub(crate) fn ended(&self, took: Duration, has_failed: bool) {
+        self.count.add(1);
+        self.nanos.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        if has_failed {
+            self.failed();
+        }
+    }
+
+    /// One that ends well for its connection was answered with an error.
+    pub(crate) fn failed(&self) {
+        self.errors.add(1);
+    }
+
+    /// How often it was done, also in vain.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// How often in vain.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.get()
+    }
+
+    /// All the time that it took.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_nanos(self.nanos.get())
+    }
+}
+
+/// The rebuilding of lost units of block groups.
+#[derive(Debug, Default)]
+pub(crate) struct Rebuilding {
+    /// Orders of the NameNode that have ended, also in vain or refused.
+    pub(crate) tasks: Counter,
+    /// Those of them that made no replica.
+    pub(crate) failed_tasks: Counter,
+    /// Units that have become replicas.
+    pub(crate) units: Counter,
+    /// Bytes that lost units were decoded from.
+    pub(crate) bytes_read: Counter,
+    /// Bytes of the units that have become replicas.
+    pub(crate) bytes_written: Counter,
+}
+
+/// All that is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) read_by_clients: Flow,
+    /// For rebuilds, scrubs and balancers.
+    pub(crate) read_by_datanodes: Flow,
+    /// To other DataNodes, as the NameNode orders or for a pipeline.
+    pub(crate) copied_out: Flow,
+    pub(crate) written_by_clients: Flow,
+    /// Copies, moves and rebuilt units that have come here.
+    pub(crate) written_by_datanodes: Flow,
+    /// Replicas deleted as the NameNode orders.
+    pub(crate) removed: Counter,
+    /// Replicas that the block scanner found good.
+    pub(crate) verified: Counter,
+    /// Those that it found bad.
+    pub(crate) verified_bad: Counter,
+    pub(crate) rebuilding: Rebuilding,
+    /// Replicas that were taken into memory as the NameNode orders.
+    pub(crate) cached: Counter,
+    /// Those that have left it.
+    pub(crate) uncached: Counter,
+    /// Those that could not be taken in.
+    pub(crate) failed_to_cache: Counter,
+    ops: [Timer; OPS.len()],
+    calls: [Timer; CALLS.len()],
+}
+
+impl Metrics {
+    /// The timer of a data transfer operation, if it has one.
+    pub(crate) fn op(&self, op: Op) -> Option<&Timer> {
+        OPS.iter().position(|(timed, _)| *timed == op).map(|at| &self.ops[at])
+    }
+
+    /// All timed operations, by name.
+    pub(crate) fn ops(&self) -> impl Iterator<Item = (&'static str, &Timer)> {
+        OPS.iter().map(|(_, name)| *name).zip(&self.ops)
+    }
+
+    /// The timer of calls of a method of the NameNode, if it has one.
+    pub(crate) fn call(&self, method: &str) -> Option<&Timer> {
+        CALLS.iter().position(|timed| *timed == method).map(|at| &self.calls[at])
+    }
+
+    /// All timed calls to the NameNode, by method.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&'static str, &Timer)> {
+        CALLS.into_iter().zip(&self.calls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_now_and_then_and_at_the_end() {
+        let flow = Flow::default();
+        let mut batch = flow.batch();
+        batch.add(BATCH - 1);
+        assert_eq!(flow.bytes.get(), 0);
+        batch.add(2);
+        assert_eq!(flow.bytes.get(), BATCH + 1);
+        batch.add(5);
+        drop(batch);
+        assert_eq!(flow.bytes.get(), BATCH + 6);
+    }
+
+    #[test]
+    fn what_is_timed_is_found_by_its_name() {
+        let metrics = Metrics::default();
+        let timer = metrics.op(Op::ReadBlock).unwrap();
+        timer.ended(Duration::from_millis(1), false);
+        timer.ended(Duration::from_millis(2), true);
+        let named = metrics.ops().find(|(name, _)| *name == "readBlock").unwrap().1;
+        assert_eq!((named.count(), named.errors()), (2, 1));
+        assert_eq!(named.time(), Duration::from_millis(3));
+        assert_eq!(metrics.op(Op::WriteBlock).map(Timer::count), Some(0));
+        assert!(metrics.op(Op::RequestShortCircuitShm).is_none());
+        assert!(metrics.call("sendHeartbeat").is_some() && metrics.call("register").is_none());
+    }
+}

@@ -1,0 +1,168 @@
+//! Figures for Prometheus.
+
+use super::{VolumeView, volumes};
+use crate::node::Node;
+use cairn_net::http::Response;
+use cairn_net::monitoring::Metrics;
+use std::sync::atomic::Ordering;
+
+/// `/prom`.
+pub(super) fn page(node: &Node) -> Response {
+    let mut out = Metrics::of("cairn_datanode");
+    state(node, &mut out);
+    volume_figures(node, &mut out);
+    traffic(node, &mut out);
+    operations(node, &mut out);
+    upkeep(node, &mut out);
+    memory(node, &mut out);
+    out.page()
+}
+
+/// How it stands now.
+fn state(node: &Node, out: &mut Metrics) {
+    let is_registered = u64::from(node.registration().is_ok());
+    out.gauge("registered", "1 once a NameNode has accepted this DataNode", is_registered);
+    if let Some(since) = node.since_heartbeat() {
+        let help = "Seconds since the NameNode last answered a heartbeat";
+        out.gauge("heartbeat_age_seconds", help, since.as_secs_f64());
+    }
+    let uptime = node.started.elapsed().as_secs();
+    out.gauge("uptime_seconds", "Seconds since the start", uptime);
+    let connections = node.connections.load(Ordering::Relaxed);
+    out.gauge("connections", "Data connections being served, also idle ones", connections);
+    let most = node.tunables.max_connections.load(Ordering::Relaxed);
+    out.gauge("connections_max", "Most data connections that are served at once", most);
+    let transfers = node.transfers.load(Ordering::Relaxed);
+    let help = "Copies to other DataNodes that run, and what rebuilds count as";
+    out.gauge("transfers", help, transfers);
+    let units = node.reconstructions.units_in_work();
+    out.gauge("rebuilding_units", "Lost units being rebuilt here, or waiting for it", units);
+}
+
+fn volume_figures(node: &Node, out: &mut Metrics) {
+    let volumes = volumes(node);
+    let mut of_each = |name: &str, help: &str, value: fn(&VolumeView) -> u64| {
+        for volume in &volumes {
+            let labels = [
+                ("volume", volume.dir.as_str()),
+                ("storage", &volume.storage_id),
+                ("type", volume.storage_type),
+            ];
+            out.gauge_of(name, help, &labels, value(volume));
+        }
+    };
+    of_each("volume_capacity_bytes", "Bytes that a volume can hold", |v| v.usage.capacity);
+    of_each("volume_used_bytes", "Bytes of blocks and CRCs on a volume", |v| v.usage.used);
+    of_each("volume_remaining_bytes", "Bytes free for blocks on a volume", |v| v.usage.remaining);
+    let help = "Replicas on a volume, also those being written";
+    of_each("volume_replicas", help, |v| v.replicas);
+    of_each("volume_failed", "1 if a volume is out of use", |v| v.is_failed.into());
+    let help = "Volumes that have failed since the start";
+    out.counter("volume_failures_total", help, &[], node.dataset.volume_failures());
+}
+
+fn traffic(node: &Node, out: &mut Metrics) {
+    let m = &node.metrics;
+    let reads = [("client", &m.read_by_clients), ("datanode", &m.read_by_datanodes)];
+    let writes = [("client", &m.written_by_clients), ("datanode", &m.written_by_datanodes)];
+    for (by, flow) in reads {
+        let help = "Bytes of blocks sent to readers";
+        out.counter("read_bytes_total", help, &[("by", by)], flow.bytes.get());
+    }
+    for (by, flow) in reads {
+        let help = "Reads of blocks, of a part or all";
+        out.counter("read_blocks_total", help, &[("by", by)], flow.blocks.get());
+    }
+    for (by, flow) in writes {
+        let help = "Bytes of blocks received and written";
+        out.counter("written_bytes_total", help, &[("by", by)], flow.bytes.get());
+    }
+    for (by, flow) in writes {
+        let help = "Replicas completed";
+        out.counter("written_blocks_total", help, &[("by", by)], flow.blocks.get());
+    }
+    let help = "Bytes of copies sent to other DataNodes";
+    out.counter("copied_bytes_total", help, &[], m.copied_out.bytes.get());
+    let help = "Replicas copied to other DataNodes";
+    out.counter("copied_blocks_total", help, &[], m.copied_out.blocks.get());
+    let help = "Replicas deleted as the NameNode orders";
+    out.counter("removed_blocks_total", help, &[], m.removed.get());
+}
+
+fn operations(node: &Node, out: &mut Metrics) {
+    let m = &node.metrics;
+    for (op, timer) in m.ops() {
+        let help = "Data transfer operations that have ended";
+        out.counter("operations_total", help, &[("op", op)], timer.count());
+    }
+    for (op, timer) in m.ops() {
+        let help = "Data transfer operations that have failed";
+        out.counter("operation_errors_total", help, &[("op", op)], timer.errors());
+    }
+    for (op, timer) in m.ops() {
+        let help = "Seconds that data transfer operations took";
+        let seconds = timer.time().as_secs_f64();
+        out.counter("operation_seconds_total", help, &[("op", op)], seconds);
+    }
+    for (method, timer) in m.calls() {
+        let help = "Calls to the NameNode that have ended";
+        out.counter("namenode_calls_total", help, &[("method", method)], timer.count());
+    }
+    for (method, timer) in m.calls() {
+        let help = "Calls to the NameNode that have failed";
+        out.counter("namenode_call_errors_total", help, &[("method", method)], timer.errors());
+    }
+    for (method, timer) in m.calls() {
+        let help = "Seconds that calls to the NameNode took";
+        let seconds = timer.time().as_secs_f64();
+        out.counter("namenode_call_seconds_total", help, &[("method", method)], seconds);
+    }
+}
+
+/// What keeps blocks whole.
+fn upkeep(node: &Node, out: &mut Metrics) {
+    let (m, rebuilding) = (&node.metrics, &node.metrics.rebuilding);
+    let figures = [
+        ("verified_blocks_total", "Replicas that the block scanner found good", &m.verified),
+        ("bad_blocks_total", "Replicas that the block scanner found bad", &m.verified_bad),
+        ("rebuild_tasks_total", "Orders to rebuild lost units that have ended", &rebuilding.tasks),
+        (
+            "rebuild_failed_tasks_total",
+            "Orders to rebuild lost units that made no replica",
+            &rebuilding.failed_tasks,
+        ),
+        ("rebuilt_units_total", "Lost units that were rebuilt", &rebuilding.units),
+        (
+            "rebuild_read_bytes_total",
+            "Bytes that lost units were decoded from",
+            &rebuilding.bytes_read,
+        ),
+        ("rebuild_written_bytes_total", "Bytes of units rebuilt", &rebuilding.bytes_written),
+    ];
+    for (name, help, counter) in figures {
+        out.counter(name, help, &[], counter.get());
+    }
+}
+
+fn memory(node: &Node, out: &mut Metrics) {
+    let (m, ram) = (&node.metrics, node.dataset.ram_disk_stats());
+    let gauges = [
+        ("memory_limit_bytes", "Most bytes of memory for replicas", node.memory.limit()),
+        ("memory_used_bytes", "Bytes of memory that replicas take", node.memory.used()),
+        ("cached_blocks", "Replicas kept in memory", node.cache.ids().len() as u64),
+        ("ram_disk_bytes", "Bytes of replicas on RAM_DISK volumes", ram.used),
+        ("ram_disk_unsaved_blocks", "Replicas in memory that wait to be saved", ram.unsaved),
+    ];
+    for (name, help, value) in gauges {
+        out.gauge(name, help, value);
+    }
+    let counters = [
+        ("cached_blocks_total", "Replicas taken into memory", m.cached.get()),
+        ("cache_failures_total", "Replicas not taken into memory", m.failed_to_cache.get()),
+        ("ram_disk_saved_blocks_total", "Replicas in memory saved on disks", ram.blocks_saved),
+        ("ram_disk_saved_bytes_total", "Bytes of these", ram.bytes_saved),
+    ];
+    for (name, help, value) in counters {
+        out.counter(name, help, &[], value);
+    }
+}
