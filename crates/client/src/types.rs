@@ -179,6 +179,8 @@ pub struct DataNodeInfo {
     pub block_count: u32,
     /// DataNodes with the same one may be restarted together.
     pub upgrade_domain: Option<String>,
+    /// Volumes that it has lost, where the NameNode tells (Hadoop's does not).
+    pub failed_volumes: Option<u32>,
     /// How far it is, where it leaves and the NameNode tells (Hadoop's does not).
     pub leaving: Option<LeavingStatus>,
 }

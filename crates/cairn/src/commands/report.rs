@@ -3,11 +3,12 @@
 use crate::{Settings, config, output};
 use anyhow::Result;
 use cairn_client::{
-    DataNodeFilter, DataNodeInfo, FileSystem, FsStats, LeavingStatus, SafeModeAction,
+    AdminState, DataNodeFilter, DataNodeInfo, FileSystem, FsStats, LeavingStatus, SafeModeAction,
 };
 use cairn_stripe::BlockId;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Flags of `cairn report`.
 #[derive(Debug, clap::Args)]
@@ -20,10 +21,11 @@ pub async fn run(settings: &Settings, _: Args) -> Result<ExitCode> {
     let safe_mode = fs.safe_mode(SafeModeAction::Get).await?;
     let live = fs.datanodes(DataNodeFilter::Live).await?;
     let dead = fs.datanodes(DataNodeFilter::Dead).await?;
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_millis() as u64);
     if settings.json {
-        crate::say!("{}", as_json(&stats, safe_mode, &live, &dead));
+        crate::say!("{}", as_json(&stats, safe_mode, (&live, &dead), now_ms));
     } else {
-        output::print(format_args!("{}", as_text(&stats, safe_mode, &live, &dead)));
+        output::print(format_args!("{}", as_text(&stats, safe_mode, (&live, &dead), now_ms)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -31,10 +33,12 @@ pub async fn run(settings: &Settings, _: Args) -> Result<ExitCode> {
 fn as_json(
     stats: &FsStats,
     safe_mode: bool,
-    live: &[DataNodeInfo],
-    dead: &[DataNodeInfo],
+    (live, dead): (&[DataNodeInfo], &[DataNodeInfo]),
+    now_ms: u64,
 ) -> Value {
-    let nodes = |nodes: &[DataNodeInfo]| -> Vec<Value> { nodes.iter().map(node_json).collect() };
+    let nodes = |nodes: &[DataNodeInfo]| -> Vec<Value> {
+        nodes.iter().map(|node| node_json(node, now_ms)).collect()
+    };
     json!({
         "safe_mode": safe_mode,
         "capacity": stats.capacity,
@@ -49,7 +53,7 @@ fn as_json(
     })
 }
 
-fn node_json(node: &DataNodeInfo) -> Value {
+fn node_json(node: &DataNodeInfo, now_ms: u64) -> Value {
     json!({
         "address": node.addr.xfer_addr(),
         "host": node.addr.host,
@@ -61,9 +65,17 @@ fn node_json(node: &DataNodeInfo) -> Value {
         "remaining": node.remaining,
         "blocks": node.block_count,
         "last_heartbeat_ms": node.last_heartbeat_ms,
+        "last_contact_seconds": last_contact(node, now_ms),
+        "failed_volumes": node.failed_volumes,
         "upgrade_domain": node.upgrade_domain,
         "leaving": node.leaving.as_ref().map(leaving_json),
     })
+}
+
+/// Seconds since the NameNode has heard of it, if it ever has; as exact as the clocks of both machines agree.
+fn last_contact(node: &DataNodeInfo, now_ms: u64) -> Option<u64> {
+    let heard = Some(node.last_heartbeat_ms).filter(|heard| *heard > 0)?;
+    Some(now_ms.saturating_sub(heard) / 1000)
 }
 
 fn leaving_json(leaving: &LeavingStatus) -> Value {
@@ -125,8 +137,8 @@ fn leaving_text<'a>(nodes: impl Iterator<Item = &'a DataNodeInfo>) -> String {
 fn as_text(
     stats: &FsStats,
     safe_mode: bool,
-    live: &[DataNodeInfo],
-    dead: &[DataNodeInfo],
+    (live, dead): (&[DataNodeInfo], &[DataNodeInfo]),
+    now_ms: u64,
 ) -> String {
     let row = |name: &str, value: String| vec![name.to_string(), value];
     let totals = [
@@ -139,21 +151,105 @@ fn as_text(
         row("missing", stats.missing_blocks.to_string()),
         row("waiting for deletion", stats.pending_deletion_blocks.to_string()),
     ];
-    let head = ["DataNode", "rack", "state", "used", "remaining", "blocks"];
+    let head = [
+        "DataNode",
+        "rack",
+        "state",
+        "used",
+        "remaining",
+        "blocks",
+        "last contact",
+        "failed volumes",
+    ];
     let mut nodes = vec![head.map(str::to_string).to_vec()];
-    nodes.extend(live.iter().map(|node| node_row(node, &format!("{:?}", node.admin_state))));
-    nodes.extend(dead.iter().map(|node| node_row(node, "Dead")));
+    nodes.extend(live.iter().map(|node| node_row(node, now_ms, state(node))));
+    nodes.extend(dead.iter().map(|node| node_row(node, now_ms, state_of_dead(node))));
     let leaving = leaving_text(live.iter().chain(dead));
     format!("{}\n{}{leaving}", output::table(&totals), output::table(&nodes))
 }
 
-fn node_row(node: &DataNodeInfo, state: &str) -> Vec<String> {
+fn state(node: &DataNodeInfo) -> String {
+    format!("{:?}", node.admin_state).to_lowercase()
+}
+
+/// One that may be off is no loss; the operator has seen to that.
+fn state_of_dead(node: &DataNodeInfo) -> String {
+    match node.admin_state {
+        AdminState::InMaintenance | AdminState::Decommissioned => format!("{}, off", state(node)),
+        _ => "dead".to_string(),
+    }
+}
+
+fn node_row(node: &DataNodeInfo, now_ms: u64, state: String) -> Vec<String> {
+    let seconds = last_contact(node, now_ms);
     vec![
         format!("{} ({})", node.addr.xfer_addr(), node.addr.host),
         node.rack.clone(),
-        state.to_lowercase(),
+        state,
         output::size(node.used),
         output::size(node.remaining),
         node.block_count.to_string(),
+        seconds.map_or("never".to_string(), |seconds| format!("{seconds} s")),
+        node.failed_volumes.map_or(String::new(), |failed| failed.to_string()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_client::DataNodeAddr;
+
+    fn node(admin_state: AdminState, last_heartbeat_ms: u64) -> DataNodeInfo {
+        let addr = DataNodeAddr {
+            ip: "127.0.0.1".into(),
+            host: "dn".into(),
+            uuid: "u".into(),
+            xfer_port: 9866,
+            info_port: 9864,
+            ipc_port: 9867,
+        };
+        DataNodeInfo {
+            addr,
+            rack: "/r".into(),
+            admin_state,
+            capacity: 3,
+            used: 1,
+            non_dfs_used: 0,
+            remaining: 2,
+            block_pool_used: 1,
+            xceiver_count: 0,
+            last_heartbeat_ms,
+            last_block_report_ms: 0,
+            block_count: 5,
+            upgrade_domain: None,
+            failed_volumes: Some(2),
+            leaving: None,
+        }
+    }
+
+    #[test]
+    fn who_may_be_off_is_not_dead() {
+        for (admin_state, want) in [
+            (AdminState::InMaintenance, "inmaintenance, off"),
+            (AdminState::Decommissioned, "decommissioned, off"),
+            (AdminState::Decommissioning, "dead"),
+            (AdminState::Normal, "dead"),
+        ] {
+            assert_eq!(state_of_dead(&node(admin_state, 0)), want);
+        }
+    }
+
+    #[test]
+    fn silence_and_lost_volumes_are_told() {
+        let (heard, never) = (node(AdminState::Normal, 5_000), node(AdminState::Normal, 0));
+        let row = node_row(&heard, 12_900, state(&heard));
+        assert_eq!(row[2..], ["normal", "1 B", "2 B", "5", "7 s", "2"]);
+        let json = node_json(&heard, 12_900);
+        assert_eq!(
+            (&json["last_contact_seconds"], &json["failed_volumes"]),
+            (&7.into(), &2.into())
+        );
+        assert_eq!(last_contact(&never, 12_900), None);
+        assert_eq!(last_contact(&heard, 4_000), Some(0), "clocks that differ");
+    }
 }

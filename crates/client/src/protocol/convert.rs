@@ -97,13 +97,18 @@ pub(crate) fn datanode_info(proto: DatanodeInfoProto) -> DataNodeInfo {
         last_block_report_ms: proto.last_block_report_time.unwrap_or(0),
         block_count: proto.num_blocks.unwrap_or(0),
         upgrade_domain: proto.upgrade_domain,
+        failed_volumes: None,
         leaving: None,
     }
 }
 
-/// DataNodes with how far each is that leaves.
+/// DataNodes with the volumes that each has lost, and how far each is that leaves.
 pub(crate) fn datanode_report(report: GetDatanodeReportResponseProto) -> Vec<DataNodeInfo> {
     let mut nodes: Vec<DataNodeInfo> = report.di.into_iter().map(datanode_info).collect();
+    if report.failed_volumes.len() == nodes.len() {
+        let told = nodes.iter_mut().zip(report.failed_volumes);
+        told.for_each(|(node, failed)| node.failed_volumes = Some(failed));
+    }
     for told in report.leaving {
         let Some(node) = nodes.iter_mut().find(|n| n.addr.uuid == told.datanode_uuid) else {
             continue;

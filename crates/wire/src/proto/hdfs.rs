@@ -1737,6 +1737,9 @@ pub struct GetDatanodeReportResponseProto {
     /// Field 1000 `leaving`.
     #[prost(message, repeated, tag = "1000")]
     pub leaving: ::std::vec::Vec<LeavingDatanodeProto>,
+    /// Field 1001 `failedVolumes`.
+    #[prost(uint32, repeated, tag = "1001", packed = "true")]
+    pub failed_volumes: ::std::vec::Vec<u32>,
 }
 
 /// `hadoop.hdfs.GetDatanodeStorageReportRequestProto`.

@@ -1,7 +1,7 @@
 //! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode.
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockCounts, GroupCounts, ReportKind};
+use cairn_redundancy::{BlockCounts, DataNode, GroupCounts, ReportKind};
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::HAServiceStateProto;
 use cairn_wire::proto::hdfs as pb;
@@ -111,17 +111,19 @@ pub async fn get_datanode_report(node: &NameNode, call: &Call) -> Answer {
             .filter_map(|n| cluster.leaving_node(lookup, n.handle, LEAVING_BLOCKS, now))
             .map(|told| convert::leaving(&cluster.node(told.node).uuid, &told))
             .collect();
-        let infos = nodes.iter().map(|n| convert::datanode_info(n, cluster.block_count(n)));
-        let mut di: Vec<_> = infos.collect();
+        let info =
+            |n: &&DataNode| (convert::datanode_info(n, cluster.block_count(n)), n.failed_volumes);
+        let mut di: Vec<_> = nodes.iter().map(info).collect();
         if matches!(kind, ReportKind::All | ReportKind::Dead) {
             let known: Vec<_> = cluster.nodes().map(|node| node.address.clone()).collect();
             let unseen = hosts.unseen(&known).into_iter();
-            di.extend(unseen.map(|(address, gone)| convert::unseen_datanode(&address, gone)));
+            di.extend(unseen.map(|(address, gone)| (convert::unseen_datanode(&address, gone), 0)));
         }
         (di, leaving)
     });
-    di.sort_by_cached_key(|info| format!("{}:{}", info.id.ip_addr, info.id.xfer_port));
-    answer(&pb::GetDatanodeReportResponseProto { di, leaving })
+    di.sort_by_cached_key(|(info, _)| format!("{}:{}", info.id.ip_addr, info.id.xfer_port));
+    let (di, failed_volumes) = di.into_iter().unzip();
+    answer(&pb::GetDatanodeReportResponseProto { di, leaving, failed_volumes })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getDatanodeStorageReport`.
