@@ -84,20 +84,20 @@ fn is_secret(key: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     prefix: &'static str,
-    /// What the last line belongs to.
-    family: String,
     out: String,
+    /// The family whose figures are being written.
+    family: String,
 }
 
 impl Metrics {
     /// None yet; all names will begin with `prefix` and an underscore.
     pub fn of(prefix: &'static str) -> Metrics {
-        Metrics { prefix, family: String::new(), out: String::new() }
+        Metrics { prefix, out: String::new(), family: String::new() }
     }
 
     /// A figure that rises and falls.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.sample((name, help, "gauge"), &[], value);
+        self.gauge_of(name, help, &[], value);
     }
 
     /// The same of one of several things, which `labels` tell apart. All of one name follow each other.
@@ -108,11 +108,12 @@ impl Metrics {
         labels: &[(&str, &str)],
         value: impl Display,
     ) {
-        self.sample((name, help, "gauge"), labels, value);
+        self.family(name, help, "gauge");
+        self.sample(name, labels, value);
     }
 
-    /// A figure that only rises, from 0 at the start; its name ends in `_total`. All of one name follow each other, told
-    /// apart by `labels`.
+    /// A figure that only rises, until the server starts anew. By rule its name ends with `_total`. Those that differ in
+    /// `labels` alone are of one family, and must follow each other.
     pub fn counter(
         &mut self,
         name: &str,
@@ -120,39 +121,56 @@ impl Metrics {
         labels: &[(&str, &str)],
         value: impl Display,
     ) {
-        self.sample((name, help, "counter"), labels, value);
+        self.family(name, help, "counter");
+        self.sample(name, labels, value);
     }
 
-    /// One line; before the first of a family what the family is.
-    fn sample(
+    /// How many things there were by size: `classes` has for each bound in turn how many are not above it and above the
+    /// one before, and behind these how many are above all; `sum` is that of all sizes. Labels are as for
+    /// [`Metrics::counter`].
+    pub fn histogram(
         &mut self,
-        (name, help, kind): (&str, &str, &str),
+        name: &str,
+        help: &str,
         labels: &[(&str, &str)],
-        value: impl Display,
+        (bounds, classes): (&[f64], &[u64]),
+        sum: impl Display,
     ) {
-        let name = format!("{}_{name}", self.prefix);
-        // Writing to a string does not fail.
-        if self.family != name {
-            let _ = writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        self.family(name, help, "histogram");
+        let mut count = 0;
+        for (index, class) in classes.iter().enumerate() {
+            count += class;
+            let bound = bounds.get(index).map_or("+Inf".to_string(), f64::to_string);
+            let labels = [labels, &[("le", &bound)]].concat();
+            self.sample(&format!("{name}_bucket"), &labels, count);
         }
-        let labels: Vec<String> =
-            labels.iter().map(|(key, text)| format!("{key}=\"{}\"", label(text))).collect();
-        let _ = match labels.is_empty() {
-            true => writeln!(self.out, "{name} {value}"),
-            false => writeln!(self.out, "{name}{{{}}} {value}", labels.join(",")),
-        };
-        self.family = name;
+        self.sample(&format!("{name}_sum"), labels, sum);
+        self.sample(&format!("{name}_count"), labels, count);
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let _ = write!(self.out, "{}_{name}", self.prefix);
+        for (index, (label, of)) in labels.iter().enumerate() {
+            let of = of.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.out, "{}{label}=\"{of}\"", if index == 0 { '{' } else { ',' });
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.out, "{end} {value}");
+    }
+
+    fn family(&mut self, name: &str, help: &str, kind: &str) {
+        if self.family == name {
+            return;
+        }
+        self.family = name.to_string();
+        let prefix = self.prefix;
+        let _ = writeln!(self.out, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}");
     }
 
     /// All of them.
     pub fn page(self) -> Response {
         Response::ok(PROMETHEUS, self.out)
     }
-}
-
-/// The value of a label, in which quotes, backslashes and line ends are escaped.
-fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -230,6 +248,25 @@ mod tests {
             "# HELP cairn_test_blocks Blocks there are",
             "# TYPE cairn_test_blocks gauge",
             "cairn_test_blocks 7",
+            "",
+        ];
+        assert_eq!(page, lines.join("\n"));
+    }
+
+    #[test]
+    fn classes_of_a_histogram_have_those_below_in_them() {
+        let mut metrics = Metrics::of("cairn_test");
+        let classes = (&[0.001, 10.0][..], &[5, 0, 2][..]);
+        metrics.histogram("seconds", "Times", &[("of", "a")], classes, 21.5);
+        let page = String::from_utf8(metrics.page().body).unwrap();
+        let lines = [
+            "# HELP cairn_test_seconds Times",
+            "# TYPE cairn_test_seconds histogram",
+            "cairn_test_seconds_bucket{of=\"a\",le=\"0.001\"} 5",
+            "cairn_test_seconds_bucket{of=\"a\",le=\"10\"} 5",
+            "cairn_test_seconds_bucket{of=\"a\",le=\"+Inf\"} 7",
+            "cairn_test_seconds_sum{of=\"a\"} 21.5",
+            "cairn_test_seconds_count{of=\"a\"} 7",
             "",
         ];
         assert_eq!(page, lines.join("\n"));
