@@ -38,6 +38,8 @@ pub(crate) struct FrameReader<R> {
     source: R,
     buffer: BytesMut,
     idle: IdleTimer,
+    /// Bytes that have come since they were asked for last.
+    received: u64,
 }
 
 /// One timer for all waits of a connection: each only says when it should end, and a timer that comes too early is
@@ -64,7 +66,12 @@ impl IdleTimer {
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(source: R) -> FrameReader<R> {
-        FrameReader { source, buffer: BytesMut::new(), idle: IdleTimer::default() }
+        FrameReader { source, buffer: BytesMut::new(), idle: IdleTimer::default(), received: 0 }
+    }
+
+    /// How many bytes have come since this was asked last.
+    pub(crate) fn take_received(&mut self) -> u64 {
+        std::mem::take(&mut self.received)
     }
 
     /// True when part of a frame (or preamble) has been read.
@@ -130,7 +137,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             let have = self.buffer.len();
             self.buffer.reserve((wanted - have).min(have).max(READ_CHUNK));
             let due = Instant::now().checked_add(idle);
-            let FrameReader { source, buffer, idle: timer } = self;
+            let FrameReader { source, buffer, idle: timer, .. } = self;
             let mut reading = std::pin::pin!(source.read_buf(buffer));
             let read = poll_fn(|cx| match (reading.as_mut().poll(cx), due) {
                 (Poll::Ready(read), _) => Poll::Ready(Ok(read)),
@@ -142,7 +149,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             match read.await?? {
                 0 if have == 0 => return Ok(false),
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                _ => {}
+                len => self.received += len as u64,
             }
         }
         Ok(true)

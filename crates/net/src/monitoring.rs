@@ -5,6 +5,8 @@ use crate::http::{Request, Response};
 use serde_json::{Value, json};
 use std::fmt::{Display, Write as _};
 
+pub mod calls;
+
 /// The media type of JSON.
 pub const JSON: &str = "application/json; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";

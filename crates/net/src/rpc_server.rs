@@ -7,6 +7,7 @@
 
 mod call;
 mod connection;
+pub mod metrics;
 mod respond;
 
 use std::future::Future;
@@ -23,6 +24,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 pub use call::{Call, Name, UserInfo, respond};
+pub use metrics::RpcMetrics;
 
 /// Answers calls.
 pub trait Service: Send + Sync + 'static {
@@ -90,6 +92,7 @@ pub struct RpcServer {
     listener: TcpListener,
     local_addr: SocketAddr,
     options: RpcServerOptions,
+    metrics: Arc<RpcMetrics>,
 }
 
 impl RpcServer {
@@ -97,7 +100,13 @@ impl RpcServer {
     pub async fn bind(addr: SocketAddr, options: RpcServerOptions) -> io::Result<RpcServer> {
         let listener = TcpListener::bind(addr).await?;
         let local_addr = listener.local_addr()?;
-        Ok(RpcServer { listener, local_addr, options })
+        let metrics = Arc::new(RpcMetrics::new([], &[]));
+        Ok(RpcServer { listener, local_addr, options, metrics })
+    }
+
+    /// Counts its calls there; without this by no method, and nobody sees them.
+    pub fn counting_in(self, metrics: Arc<RpcMetrics>) -> RpcServer {
+        RpcServer { metrics, ..self }
     }
 
     /// Where the server listens.
@@ -110,10 +119,12 @@ impl RpcServer {
     /// and call ends at once.
     pub async fn serve<S: Service>(self, service: Arc<S>, shutdown: impl Future<Output = ()>) {
         let (stop, stopped) = watch::channel(State::Serving);
-        let shared = Arc::new(Shared { service, options: self.options, stopped });
+        let (options, metrics) = (self.options, self.metrics);
+        let shared = Arc::new(Shared { service, options, metrics, stopped });
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
         loop {
+            shared.metrics.set_open_connections(connections.len());
             tokio::select! {
                 () = &mut shutdown => break,
                 accepted = self.listener.accept() => match accepted {
@@ -149,6 +160,7 @@ enum State {
 struct Shared<S> {
     service: Arc<S>,
     options: RpcServerOptions,
+    metrics: Arc<RpcMetrics>,
     stopped: watch::Receiver<State>,
 }
 
@@ -159,6 +171,7 @@ fn start<S: Service>(
     connections: &mut JoinSet<()>,
 ) {
     if connections.len() >= shared.options.max_connections {
+        shared.metrics.note_dropped_connection();
         warn!(%peer, limit = shared.options.max_connections, "too many RPC connections");
         return;
     }

@@ -28,6 +28,7 @@ use tokio::net::tcp::OwnedReadHalf;
 use tracing::debug;
 
 use super::call::{Call, Name, UserInfo};
+use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Caller, Identity, Outbox, Responder, ended, write_answers};
 use super::{RpcServerOptions, Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
@@ -64,7 +65,7 @@ pub(super) async fn serve<S: Service>(
 ) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
     let (source, sink) = stream.into_split();
-    let outbox = Arc::new(Outbox::new(shared.options.max_in_flight));
+    let outbox = Arc::new(Outbox::new(shared.options.max_in_flight, Arc::clone(&shared.metrics)));
     let write_timeout = shared.options.write_timeout;
     let mut connection = Connection {
         reader: FrameReader::new(source),
@@ -74,6 +75,7 @@ pub(super) async fn serve<S: Service>(
         sasl: false,
         context: None,
         methods: Vec::new(),
+        watch: Watch::default(),
     };
     let writer = write_answers(&outbox, sink, write_timeout);
     tokio::pin!(writer);
@@ -110,6 +112,7 @@ struct Connection<S> {
     context: Option<Context>,
     /// Second headers of calls as they came, and as they are decoded.
     methods: Vec<(Bytes, Method)>,
+    watch: Watch,
 }
 
 /// Which method of which protocol is called.
@@ -118,11 +121,14 @@ struct Method {
     protocol: Name,
     name: Name,
     version: u64,
+    /// Where its calls are counted.
+    row: usize,
 }
 
-impl From<RequestHeaderProto> for Method {
-    fn from(header: RequestHeaderProto) -> Method {
+impl Method {
+    fn of(header: RequestHeaderProto, metrics: &RpcMetrics) -> Method {
         Method {
+            row: metrics.row(&header.declaring_class_protocol_name, &header.method_name),
             protocol: header.declaring_class_protocol_name.into(),
             name: header.method_name.into(),
             version: header.client_protocol_version,
@@ -143,7 +149,9 @@ impl<S: Service> Connection<S> {
         };
         tokio::pin!(draining);
         loop {
-            self.outbox.has_room().await;
+            if self.outbox.has_room().await {
+                self.watch.waited();
+            }
             // What has come with the frame before needs no wait.
             if self.context.is_some()
                 && let Some(frame) =
@@ -161,6 +169,8 @@ impl<S: Service> Connection<S> {
                 () = &mut draining => return Ok(()),
                 frame = next_frame(&mut self.reader, &self.shared.options, self.context.is_some()) => frame,
             };
+            self.shared.metrics.note_received(self.reader.take_received());
+            self.watch.read();
             let frame = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(()),
@@ -274,8 +284,11 @@ impl<S: Service> Connection<S> {
             return Err(RemoteException::with_code(class::ACCESS_CONTROL, message, code));
         };
         let user = UserInfo { effective, real: named(info.real_user) };
-        let authorized = self.shared.service.authorize(&user, self.peer);
-        authorized.map_err(|error| RemoteException { code: Code::FatalUnauthorized, ..error })?;
+        if let Err(error) = self.shared.service.authorize(&user, self.peer) {
+            self.shared.metrics.note_unauthorized();
+            return Err(RemoteException { code: Code::FatalUnauthorized, ..error });
+        }
+        self.shared.metrics.note_authorized();
         let protocol = context.protocol.unwrap_or_default().into();
         self.context = Some(Context { user: Arc::new(user), protocol });
         Ok(())
@@ -343,11 +356,14 @@ impl<S: Service> Connection<S> {
             Ok(split) => split,
             Err(error) => {
                 let class = class::INVALID_PROTOCOL_BUFFER;
-                self.outbox.answer(&to, Err(RemoteException::new(class, error.to_string())));
+                let error = RemoteException::new(class, error.to_string());
+                let begun = self.watch.begin(OTHER_ROW);
+                self.answer(&to, begun, Err(error));
                 return Ok(());
             }
         };
-        self.begin(to, method.into(), body, header.caller_context.map(|context| context.context))
+        let method = Method::of(method, &self.shared.metrics);
+        self.begin(to, method, body, header.caller_context.map(|context| context.context))
     }
 
     /// The second header of a call; those that were decoded last are known by their bytes.
@@ -355,7 +371,8 @@ impl<S: Service> Connection<S> {
         if let Some((_, method)) = self.methods.iter().find(|(known, _)| *known == header) {
             return Some(method.clone());
         }
-        let method = Method::from(RequestHeaderProto::decode(&header[..]).ok()?);
+        let method =
+            Method::of(RequestHeaderProto::decode(&header[..]).ok()?, &self.shared.metrics);
         if self.methods.len() == KNOWN_METHODS {
             self.methods.remove(0);
         }
@@ -389,25 +406,26 @@ impl<S: Service> Connection<S> {
             connection_protocol: context.protocol.clone(),
             caller_context,
         };
+        let begun = self.watch.begin(method.row);
         let service = Arc::clone(&self.shared.service);
         match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
             Ok(Some(result)) => {
-                self.outbox.answer(&to, result);
+                self.answer(&to, begun, result);
                 return Ok(());
             }
             Ok(None) => {}
             Err(_) => {
-                self.outbox.answer(&to, Err(ended()));
+                self.answer(&to, begun, Err(ended()));
                 return Ok(());
             }
         }
-        let responder = Responder::new(Arc::clone(&self.outbox), to);
+        let mut responder = Responder::new(Arc::clone(&self.outbox), to, begun);
         let mut call = Box::pin(async move { service.call(call).await });
         // Most calls wait for nothing: they need no task of their own.
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let polled = AssertUnwindSafe(|| call.as_mut().poll(&mut context));
         match std::panic::catch_unwind(polled) {
-            Ok(Poll::Pending) => {}
+            Ok(Poll::Pending) => responder.goes_on(),
             Ok(Poll::Ready(result)) => {
                 responder.answer_here(result);
                 return Ok(());
@@ -424,6 +442,12 @@ impl<S: Service> Connection<S> {
             }
         });
         Ok(())
+    }
+
+    /// Answers a call that has ended just now.
+    fn answer(&mut self, to: &Caller, begun: Begun, result: Result<Vec<u8>, RemoteException>) {
+        self.watch.set(self.shared.metrics.end(begun, result.is_err()));
+        self.outbox.answer(to, result);
     }
 
     /// Queues `error` as the answer of a call; closes the connection when it is fatal.

@@ -17,6 +17,8 @@ use cairn_wire::rpc;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
+use super::metrics::{Begun, RpcMetrics};
+
 /// Answers up to this size are gathered into one chunk.
 const GATHER: usize = 64 << 10;
 /// A longer message is a chunk of its own.
@@ -63,6 +65,7 @@ pub(super) struct Outbox {
     waiting: Mutex<Waiting>,
     /// Calls that may run, or wait for their answers to be written.
     limit: usize,
+    metrics: Arc<RpcMetrics>,
 }
 
 #[derive(Default)]
@@ -145,25 +148,27 @@ fn remember(place: &mut Option<Waker>, cx: &Context<'_>) {
 
 impl Outbox {
     /// For a connection that may have `limit` calls running or waiting for their answers to be written.
-    pub(super) fn new(limit: usize) -> Outbox {
-        Outbox { waiting: Mutex::default(), limit: limit.max(1) }
+    pub(super) fn new(limit: usize, metrics: Arc<RpcMetrics>) -> Outbox {
+        Outbox { waiting: Mutex::default(), limit: limit.max(1), metrics }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until one more call may begin.
-    pub(super) async fn has_room(&self) {
+    /// Waits until one more call may begin, and tells whether that took time.
+    pub(super) async fn has_room(&self) -> bool {
+        let mut has_waited = false;
         poll_fn(|cx| {
             let mut waiting = self.waiting();
             if waiting.in_flight() < self.limit {
-                return Poll::Ready(());
+                return Poll::Ready(has_waited);
             }
+            has_waited = true;
             remember(&mut waiting.reader, cx);
             Poll::Pending
         })
-        .await;
+        .await
     }
 
     /// Whether every call has been answered and its answer written.
@@ -233,14 +238,22 @@ pub(super) fn ended() -> RemoteException {
 pub(super) struct Responder {
     outbox: Arc<Outbox>,
     to: Caller,
+    begun: Begun,
+    goes_on: bool,
     answered: bool,
 }
 
 impl Responder {
     /// For a call that begins; see [`Outbox::has_room`].
-    pub(super) fn new(outbox: Arc<Outbox>, to: Caller) -> Responder {
+    pub(super) fn new(outbox: Arc<Outbox>, to: Caller, begun: Begun) -> Responder {
         outbox.waiting().running += 1;
-        Responder { outbox, to, answered: false }
+        Responder { outbox, to, begun, goes_on: false, answered: false }
+    }
+
+    /// The call has not been answered at once.
+    pub(super) fn goes_on(&mut self) {
+        self.goes_on = true;
+        self.outbox.metrics.note_running();
     }
 
     /// Answers in the task that the writer is a part of, which comes to it next.
@@ -254,6 +267,10 @@ impl Responder {
 
     fn queue(&mut self, result: Result<Vec<u8>, RemoteException>, wakes: bool) {
         self.answered = true;
+        self.outbox.metrics.end(self.begun, result.is_err());
+        if self.goes_on {
+            self.outbox.metrics.note_not_running();
+        }
         let mut waiting = self.outbox.waiting();
         waiting.answer(&self.to, result);
         waiting.running -= 1;
@@ -283,6 +300,7 @@ pub(super) async fn write_answers(
     while let Some(chunks) = outbox.next().await {
         let mut unwritten: Vec<IoSlice<'_>> = chunks.iter().map(|c| IoSlice::new(c)).collect();
         write(&mut socket, &mut unwritten, write_timeout).await?;
+        outbox.metrics.note_sent(chunks.iter().map(|chunk| chunk.len() as u64).sum());
         outbox.note_written(chunks);
     }
     socket.shutdown().await

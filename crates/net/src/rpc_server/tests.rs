@@ -19,7 +19,10 @@ use tokio::sync::{Notify, oneshot};
 
 use super::*;
 
+mod metrics;
+
 const PROTOCOL: &str = "org.example.Echo";
+const METHODS: &[&str] = &["echo", "now", "wait", "fail", "panic", "big"];
 
 /// Methods: `echo` answers its user and path; `now` the same without a wait, and panics if asked; `wait` waits for
 /// `release`; `fail`, `panic`, `big`.
@@ -73,6 +76,7 @@ impl Service for Echo {
 struct Server {
     addr: SocketAddr,
     service: Arc<Echo>,
+    metrics: Arc<RpcMetrics>,
     stop: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<()>,
 }
@@ -82,12 +86,14 @@ async fn start(options: RpcServerOptions) -> Server {
     let server = RpcServer::bind(addr, options).await.expect("a free port");
     let addr = server.local_addr();
     let service = Arc::new(Echo::default());
+    let metrics = Arc::new(RpcMetrics::new([(PROTOCOL, METHODS)], &[]));
+    let server = server.counting_in(metrics.clone());
     let (stop, stopped) = oneshot::channel();
     let served = service.clone();
     let ended = tokio::spawn(server.serve(served, async move {
         let _ = stopped.await;
     }));
-    Server { addr, service, stop, ended }
+    Server { addr, service, metrics, stop, ended }
 }
 
 /// A client that sends what it is told to.
