@@ -18,7 +18,7 @@ use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
 use cairn_net::groups::Groups;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
-use cairn_net::rpc_server::Call;
+use cairn_net::rpc_server::{Call, RpcMetrics};
 use cairn_redundancy::{BlockLookup, BlockState, Cluster, DisprovedCrc, LateCrc, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
@@ -65,6 +65,8 @@ pub struct NameNode {
     pub superuser: String,
     /// Where RPC is served.
     pub rpc_addr: SocketAddr,
+    /// Calls that were served there.
+    pub rpc_metrics: Arc<RpcMetrics>,
     /// Where pages are served.
     pub http_addr: Option<SocketAddr>,
     /// When it started, ms since the epoch.

@@ -8,6 +8,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use cairn_namespace::InodeId;
+use cairn_namespace::encryption;
 use cairn_namespace::query::{self, Totals};
 use cairn_namespace::snapshot::listing;
 use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
@@ -16,8 +18,9 @@ use serde_json::{Map, Value, json};
 use crate::fsck;
 use crate::node::NameNode;
 use cairn_net::http::{Answer, Request, Response};
-use cairn_net::monitoring::{self, JSON, Metrics, escape};
+use cairn_net::monitoring::{self, JSON, Metrics, calls, escape};
 
+mod activity;
 mod leaving;
 
 /// Answers one request.
@@ -83,13 +86,22 @@ fn health(node: &NameNode) -> Response {
 
 fn jmx(node: &NameNode, request: &Request) -> Response {
     let view = view(node);
-    let beans = [
+    let zones = encryption_zones(node);
+    let mut beans = vec![
         name_node_info(node, &view),
-        file_system_state(&view),
-        file_system(node, &view),
+        file_system_state(&view, zones),
+        file_system(node, &view, zones),
         name_node_status(node),
+        activity::bean(&node.rpc_metrics),
     ];
-    monitoring::jmx(beans.into(), request)
+    beans.extend(calls::beans(&node.rpc_metrics, "NameNode", node.rpc_addr.port()));
+    monitoring::jmx(beans, request)
+}
+
+/// Encryption zones that are in the tree. There are few.
+fn encryption_zones(node: &NameNode) -> usize {
+    let zones = node.ns.read(|store| encryption::zones(store, InodeId(0), usize::MAX));
+    zones.map_or(0, |(zones, _)| zones.len())
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -169,7 +181,7 @@ fn datanode_bean(node: &DataNode, blocks: usize, view: &View) -> Value {
     })
 }
 
-fn file_system_state(view: &View) -> Value {
+fn file_system_state(view: &View, encryption_zones: usize) -> Value {
     let (stats, usage) = (&view.stats, &view.stats.usage);
     json!({
         "name": "Hadoop:service=NameNode,name=FSNamesystemState",
@@ -195,10 +207,11 @@ fn file_system_state(view: &View) -> Value {
         "NumEnteringMaintenanceDataNodes": stats.entering_maintenance_nodes,
         "VolumeFailuresTotal": stats.failed_volumes,
         "NumStaleDataNodes": stats.stale_nodes,
+        "NumEncryptionZones": encryption_zones,
     })
 }
 
-fn file_system(node: &NameNode, view: &View) -> Value {
+fn file_system(node: &NameNode, view: &View, encryption_zones: usize) -> Value {
     let (stats, usage) = (&view.stats, &view.stats.usage);
     let (replicated, groups) = (&stats.replicated, &stats.groups);
     json!({
@@ -226,6 +239,7 @@ fn file_system(node: &NameNode, view: &View) -> Value {
         "StaleDataNodes": stats.stale_nodes,
         "NumLiveDataNodes": stats.live_nodes,
         "NumDeadDataNodes": stats.dead_nodes,
+        "NumEncryptionZones": encryption_zones,
         "LastWrittenTransactionId": node.ns.last_sequence(),
     })
 }
@@ -285,6 +299,7 @@ fn metrics(node: &NameNode) -> Response {
     for (name, help, value) in gauges {
         metrics.gauge(name, help, value);
     }
+    calls::figures(&node.rpc_metrics, &mut metrics);
     metrics.page()
 }
 

@@ -152,6 +152,8 @@ impl NameNode {
             };
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
             let rpc_addr = rpc.local_addr();
+            let rpc_metrics = Arc::new(protocol::catalogue::metrics());
+            let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.static_groups, config.groups_cache);
             let node = Arc::new(NameNode {
                 cluster: Mutex::new(Cluster::new(cluster_config(&config))),
@@ -172,6 +174,7 @@ impl NameNode {
                 topology,
                 superuser,
                 rpc_addr,
+                rpc_metrics,
                 http_addr,
                 started_ms: wall_ms(),
                 reported: Notify::new(),

@@ -3,6 +3,7 @@
 //! A handler decodes, runs one command or query, and encodes. It decides nothing: what may be done
 //! is the namespace's to say, where blocks are the cluster's.
 
+pub mod catalogue;
 pub mod client;
 pub mod convert;
 pub mod datanode;
@@ -24,8 +25,8 @@ use crate::NameNode;
 use refusal::{Answer, Refusal};
 
 /// The Java names of the protocols. All have version 1.
-const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
-const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
+pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
+pub(crate) const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
 const LIFELINE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeLifelineProtocol";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.protocol.NamenodeProtocol";
 const HA: &str = "org.apache.hadoop.ha.HAServiceProtocol";
@@ -63,7 +64,10 @@ impl Service for Protocols {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let node = &*self.0;
         call.check_protocol(SERVED)?;
-        node.check_impersonation(&call).await.map_err(|refusal| refusal.0)?;
+        if let Err(refusal) = node.check_impersonation(&call).await {
+            node.rpc_metrics.note_unauthorized();
+            return Err(refusal.0);
+        }
         let answer: Answer = match call.protocol.as_str() {
             CLIENT => client::handle(node, &call).await,
             DATANODE => datanode::handle(node, &call).await,

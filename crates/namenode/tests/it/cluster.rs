@@ -8,6 +8,7 @@ use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
 use prost::Message;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 pub const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
@@ -402,6 +403,16 @@ pub async fn start(dir: &Path, count: u16) -> (RunningNameNode, Vec<FakeDataNode
         datanodes.push(FakeDataNode::start(&node, number, &[]).await);
     }
     (node, datanodes)
+}
+
+/// The body of a page of the HTTP port.
+pub async fn page(node: &RunningNameNode, path: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(node.http_addr.unwrap()).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_string()
 }
 
 /// The bytes that a located block has, as its DataNodes hold it, for `len` bytes of data.

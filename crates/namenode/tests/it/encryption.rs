@@ -7,7 +7,7 @@ use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, page};
 use crate::key_server::KeyServer;
 
 const HOLDER: &str = "writer";
@@ -131,6 +131,8 @@ async fn zones_are_listed_page_by_page() {
         more = page.has_more;
     }
     assert_eq!(found, ["/a", "/b", "/c", "/d", "/e"]);
+    let beans = page(&node, "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem").await;
+    assert!(beans.contains("\"NumEncryptionZones\":5"), "{beans}");
     node.shutdown().await;
 }
 

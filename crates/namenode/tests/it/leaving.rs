@@ -7,15 +7,9 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-async fn page(node: &RunningNameNode, path: &str) -> serde_json::Value {
-    let mut stream = tokio::net::TcpStream::connect(node.http_addr.unwrap()).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+async fn json_page(node: &RunningNameNode, path: &str) -> serde_json::Value {
+    serde_json::from_str(&page(node, path).await).unwrap()
 }
 
 /// A NameNode that reads a JSON file of hosts, three DataNodes, and a client.
@@ -108,12 +102,12 @@ async fn row_14_reports_and_pages_say_how_far_a_node_is_and_what_holds_it_back()
     let why = &leaving.blocks[0].held_back;
     assert!(why.starts_with("2 of 3 are on DataNodes in service"), "{why}");
 
-    let body = page(&node, "/leaving?blocks=5").await;
+    let body = json_page(&node, "/leaving?blocks=5").await;
     assert_eq!(body["nodes"][0]["xferaddr"], "127.0.0.1:10000");
     assert_eq!(body["nodes"][0]["state"], "Decommission In Progress");
     assert_eq!(body["nodes"][0]["blocks_left"], 1);
     assert_eq!(body["nodes"][0]["blocks"][0]["held_back"], why.as_str());
-    let body = page(&node, "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo").await;
+    let body = json_page(&node, "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo").await;
     let beans = |name: &str| -> serde_json::Value {
         serde_json::from_str(body["beans"][0][name].as_str().unwrap()).unwrap()
     };

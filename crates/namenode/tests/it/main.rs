@@ -15,6 +15,7 @@ mod lazy_files;
 mod leaving;
 mod lifecycle;
 mod mending;
+mod metrics;
 mod reads;
 mod refusals;
 mod registration;
