@@ -123,27 +123,6 @@ pub fn first_line(error: &ClientError) -> String {
     }
 }
 
-/// `2026-01-31 23:59` in UTC.
-pub fn time_text(ms: u64) -> String {
-    let minutes = ms / 60_000;
-    let (days, minute_of_day) = (minutes / 1440, minutes % 1440);
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minute_of_day / 60, minute_of_day % 60)
-}
-
-/// The date that many days after 1970-01-01, by counting years from a March 400-year cycle.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,16 +139,5 @@ mod tests {
     fn tables_align_their_columns() {
         let rows = [vec!["a".into(), "1".into()], vec!["long".into(), "200".into()]];
         assert_eq!(table(&rows), "a        1\nlong   200\n");
-    }
-
-    #[test]
-    fn times_are_civil() {
-        for (ms, want) in [
-            (0, "1970-01-01 00:00"),
-            (951_782_400_000, "2000-02-29 00:00"),
-            (1_767_225_599_000, "2025-12-31 23:59"),
-        ] {
-            assert_eq!(time_text(ms), want);
-        }
     }
 }

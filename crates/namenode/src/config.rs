@@ -53,6 +53,17 @@ pub enum HostsFormat {
     Combined,
 }
 
+/// What the audit log is to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// The file; none for no log. Key `cairn.namenode.audit-log`.
+    pub file: Option<PathBuf>,
+    /// Commands that are not told of. Key `dfs.namenode.audit.log.debug.cmdlist`.
+    pub silent_commands: Vec<String>,
+    /// Whether what clients say of themselves is. Key `hadoop.caller.context.enabled`.
+    pub caller_context: bool,
+}
+
 /// What encryption zones need.
 #[derive(Clone, Debug)]
 pub struct EncryptionConfig {
@@ -354,6 +365,8 @@ pub struct NameNodeConfig {
     pub satisfier_queue_limit: usize,
     /// Encryption zones.
     pub encryption: EncryptionConfig,
+    /// What is told of calls.
+    pub audit: AuditConfig,
     /// How long answers to retried calls are kept. Key `dfs.namenode.retrycache.expirytime.millis`.
     pub retry_cache_expiry: Duration,
     /// How many of them are kept; 0 for any number. Key `cairn.namenode.retrycache.max-entries`.
@@ -470,6 +483,7 @@ impl Default for NameNodeConfig {
             satisfier_mode: SatisfierMode::None,
             satisfier_queue_limit: 10_000,
             encryption: EncryptionConfig::default(),
+            audit: AuditConfig::default(),
             retry_cache_expiry: Duration::from_secs(600),
             retry_cache_max: 1 << 20,
             salvager: None,

@@ -24,6 +24,7 @@ use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::Notify;
 
+use crate::audit::AuditLog;
 use crate::caching::Caching;
 use crate::config::NameNodeConfig;
 use crate::diff_listings::DiffListings;
@@ -63,6 +64,8 @@ pub struct NameNode {
     pub groups: Groups,
     /// The user who may do everything.
     pub superuser: String,
+    /// What is told of calls, and where.
+    pub(crate) audit: Option<AuditLog>,
     /// Where RPC is served.
     pub rpc_addr: SocketAddr,
     /// Calls that were served there.

@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::audit::AuditLog;
 use crate::caching::{self, Caching};
 use crate::config::{self, NameNodeConfig};
 use crate::diff_listings::DiffListings;
@@ -69,6 +70,14 @@ pub enum StartError {
         addr: SocketAddr,
         /// What for.
         purpose: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The audit log cannot be written.
+    #[error("cannot open the audit log {}: {source}", path.display())]
+    Audit {
+        /// The file.
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },
@@ -133,6 +142,11 @@ impl NameNode {
             let lists = config.clone();
             let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
             let topology = topology.await.map_err(|_| StartError::Interrupted)??;
+            let audit = config.audit.clone();
+            let audit = tokio::task::spawn_blocking(move || AuditLog::open(&audit));
+            let audit = audit.await.map_err(|_| StartError::Interrupted)?.map_err(|source| {
+                StartError::Audit { path: config.audit.file.clone().unwrap_or_default(), source }
+            })?;
             let properties = config.properties.clone();
             let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
             let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
@@ -173,6 +187,7 @@ impl NameNode {
                 reencryptor: Reencryptor::default(),
                 topology,
                 superuser,
+                audit,
                 rpc_addr,
                 rpc_metrics,
                 http_addr,

@@ -55,7 +55,7 @@ impl Access {
 }
 
 /// Permission bits as `ls` prints them.
-fn symbols(mode: u16) -> String {
+pub fn symbols(mode: u16) -> String {
     let mut text: String = (0..9)
         .map(|bit| if mode & (0o400 >> bit) == 0 { '-' } else { char::from(b"rwx"[bit % 3]) })
         .collect();

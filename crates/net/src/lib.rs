@@ -7,6 +7,7 @@
 
 use std::pin::Pin;
 
+pub mod date;
 pub mod file_read;
 mod frame;
 pub mod groups;

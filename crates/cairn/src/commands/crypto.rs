@@ -8,6 +8,7 @@ use cairn_client::{
     ClientError, EncryptionZone, FileEncryption, FileSystem, Reencryption, ReencryptionState,
     ReencryptionStatus,
 };
+use cairn_net::date::Moment;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -228,7 +229,7 @@ fn statuses(statuses: &[ReencryptionStatus], json: bool) {
         .to_vec(),
     ];
     for status in statuses {
-        let time = |ms: i64| output::time_text(u64::try_from(ms).unwrap_or(0));
+        let time = |ms: i64| Moment::of_ms(u64::try_from(ms).unwrap_or(0)).minute();
         rows.push(vec![
             status.path.clone(),
             state_name(status.state).to_string(),

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use cairn_client::{
     ChecksumMode, ClientConfig, ContentSummary, CreateOptions, FileStatus, FileSystem,
 };
+use cairn_net::date::Moment;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -355,7 +356,7 @@ fn show(status: &FileStatus, json: bool) {
         status.owner,
         status.group,
         status.len,
-        output::time_text(status.modification_time_ms),
+        Moment::of_ms(status.modification_time_ms).minute(),
         status.path
     );
 }

@@ -5,7 +5,7 @@ use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_conf::authority;
 use cairn_namenode::config::{
-    ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
+    AuditConfig, ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
 };
 use cairn_stripe::StoragePolicy;
 use std::net::SocketAddr;
@@ -52,6 +52,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
     conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
     c.encryption = encryption::read(conf)?;
+    audit(conf, &mut c.audit)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Ok(c)
@@ -217,6 +218,13 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         super::value::groups,
         &mut c.static_groups,
     )
+}
+
+fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
+    let path = |text: &str| Ok((!text.is_empty()).then(|| PathBuf::from(text)));
+    conf.read("cairn.namenode.audit-log", path, &mut c.file)?;
+    c.silent_commands = conf.list("dfs.namenode.audit.log.debug.cmdlist");
+    conf.boolean("hadoop.caller.context.enabled", &mut c.caller_context)
 }
 
 fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {

@@ -60,6 +60,15 @@ fn log(call: &Call, refusal: &Refusal) {
     tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
 }
 
+/// Handles a client's call, and tells of it.
+async fn audited(node: &NameNode, call: &Call) -> Answer {
+    let Some(audit) = &node.audit else { return client::handle(node, call).await };
+    let begun = audit.begin(node, call);
+    let answer = client::handle(node, call).await;
+    audit.end(node, call, begun, &answer);
+    answer
+}
+
 impl Service for Protocols {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let node = &*self.0;
@@ -69,7 +78,7 @@ impl Service for Protocols {
             return Err(refusal.0);
         }
         let answer: Answer = match call.protocol.as_str() {
-            CLIENT => client::handle(node, &call).await,
+            CLIENT => audited(node, &call).await,
             DATANODE => datanode::handle(node, &call).await,
             LIFELINE => datanode::handle_lifeline(node, &call),
             NAMENODE => namenode::handle(node, &call).await,
@@ -93,7 +102,12 @@ impl Service for Protocols {
         if !is_read || call.user.real.is_some() {
             return None;
         }
-        let answer = client::handle_now(&self.0, call, &self.0.caller_now(call)?)?;
+        let node = &*self.0;
+        let begun = node.audit.as_ref().map(|audit| audit.begin(node, call));
+        let answer = client::handle_now(node, call, &node.caller_now(call)?)?;
+        if let (Some(audit), Some(begun)) = (&node.audit, begun) {
+            audit.end(node, call, begun, &answer);
+        }
         if let Err(refusal) = &answer {
             log(call, refusal);
         }

@@ -1,6 +1,7 @@
 //! The NameNode as its clients and DataNodes meet it: over sockets, in this process.
 
 mod acls;
+mod audit;
 mod bad_input;
 mod balancer;
 mod caching;

@@ -28,6 +28,9 @@ import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.io.nativeio.NativeIO;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.net.DNSToSwitchMapping;
+import org.apache.log4j.FileAppender;
+import org.apache.log4j.Logger;
+import org.apache.log4j.PatternLayout;
 
 /**
  * Starts real Hadoop daemons behind the same command line, JSON line and control lines as the
@@ -113,7 +116,16 @@ public final class Daemons {
     Thread.currentThread().setContextClassLoader(new URLClassLoader(path, parent));
   }
 
+  /** Writes the audit log where Cairn's key says. */
+  private static void audit(String file) throws Exception {
+    Logger logger = Logger.getLogger("org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit");
+    logger.addAppender(new FileAppender(new PatternLayout("%d{ISO8601} %p %c{2}: %m%n"), file));
+  }
+
   private static NameNode nameNode(Configuration conf, File dir) throws Exception {
+    if (conf.get("cairn.namenode.audit-log") != null) {
+      audit(conf.get("cairn.namenode.audit-log"));
+    }
     conf.set("dfs.namenode.name.dir", dir.toURI().toString());
     if (!new File(dir, "current/VERSION").exists()) {
       NameNode.format(conf);

@@ -2,6 +2,7 @@ package cairn.interop;
 
 import cairn.interop.differential.Differential;
 import java.io.File;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
@@ -47,11 +48,11 @@ final class DifferentialTests {
   }
 
   private static void run(Main.Context x, Kms kms, Map<String, String> keys) throws Exception {
-    try (ClusterProcess hadoop =
-            new ClusterProcess(new Target(null), new File(x.work(), "differential-hadoop"), 5, 1, keys);
-        ClusterProcess target =
-            new ClusterProcess(x.target(), new File(x.work(), "differential"), 5, 1, keys);
-        Differential both = connect(hadoop, target, kms)) {
+    File there = new File(x.work(), "differential-hadoop");
+    File here = new File(x.work(), "differential");
+    try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(keys, there));
+        ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(keys, here));
+        Differential both = connect(hadoop, audit(there), target, audit(here), kms)) {
       int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
       int first = Integer.getInteger("interop.first", 0);
       int calls = Integer.getInteger("interop.calls", CALLS);
@@ -72,11 +73,23 @@ final class DifferentialTests {
     }
   }
 
-  private static Differential connect(ClusterProcess hadoop, ClusterProcess target, Kms kms) throws Exception {
+  /** The audit log of a cluster in {@code data}. */
+  private static File audit(File data) {
+    return new File(data.getPath() + ".audit");
+  }
+
+  private static Map<String, String> audited(Map<String, String> keys, File data) {
+    Map<String, String> own = new HashMap<>(keys);
+    own.put("cairn.namenode.audit-log", audit(data).getPath());
+    return own;
+  }
+
+  private static Differential connect(
+      ClusterProcess hadoop, File audit, ClusterProcess target, File targetAudit, Kms kms) throws Exception {
     for (String key : Differential.KEYS) {
       kms.make(key);
     }
     return new Differential(
-        hadoop.uri(), hadoop.conf(), target.uri(), target.conf(), target::restart, kms::roll);
+        hadoop.uri(), hadoop.conf(), audit, target.uri(), target.conf(), targetAudit, target::restart, kms::roll);
   }
 }

@@ -42,14 +42,17 @@ final class Side implements AutoCloseable {
   private final boolean reserved;
   private final String pool;
   private final Call.Act restart;
+  private final Audit audit;
   private String root = "/";
   private DFSInotifyEventInputStream watched;
 
   /**
-   * Connects as the superuser and as each of {@code users}; {@code reserved}: calls may reach the root; {@code restart}
+   * Connects as the superuser and as each of {@code users}, to what writes {@code audit}; {@code reserved}: calls may reach the root; {@code restart}
    * is what a call to restart does.
    */
-  Side(URI uri, Configuration conf, List<String> users, boolean reserved, Call.Act restart) throws Exception {
+  Side(URI uri, Configuration conf, Audit audit, List<String> users, boolean reserved, Call.Act restart)
+      throws Exception {
+    this.audit = audit;
     this.reserved = reserved;
     this.restart = restart;
     open(uri, conf, "superuser", UserGroupInformation.getCurrentUser());
@@ -233,6 +236,16 @@ final class Side implements AutoCloseable {
     } catch (IOException e) {
       return NO_INODE;
     }
+  }
+
+  /** What a call is answered, and what the audit log says of it. */
+  record Outcome(String answer, List<String> audit) {}
+
+  /** Makes a call. */
+  Outcome outcome(Call call) throws Exception {
+    audit.mark(superuser());
+    String answer = answer(call);
+    return new Outcome(answer, audit.since(superuser()).stream().map(this::normal).toList());
   }
 
   /** What {@code call} is answered here: its result, or the class and message of its exception. */

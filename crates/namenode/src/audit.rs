@@ -1,0 +1,231 @@
+//! The audit log: a line for each call of a client that names or changes something, in the form of Hadoop's.
+//!
+//! What a call is called there, and when it is told of, is in `audit/calls.rs`; the file in `audit/file.rs`.
+//!
+//! Source: Hadoop 3.5.0 `FSNamesystem#logAuditEvent`, `FSNamesystemAuditLogger`.
+
+use std::fmt::Write as _;
+use std::io;
+
+use cairn_namespace::{Caller, query};
+use cairn_net::date::Moment;
+use cairn_net::rpc_server::Call;
+use cairn_wire::exception::class;
+
+use crate::NameNode;
+use crate::config::AuditConfig;
+use crate::node::wall_ms;
+use crate::protocol::refusal::{Answer, Refusal};
+use calls::{Event, Stat, When};
+use file::AuditFile;
+
+mod calls;
+mod file;
+
+/// Characters of what a client says of itself: `hadoop.caller.context.max.size`.
+const CONTEXT_MAX: usize = 128;
+
+/// A log that is being written.
+pub(crate) struct AuditLog {
+    file: AuditFile,
+    /// Commands that are not told of.
+    silent: Vec<String>,
+    with_context: bool,
+}
+
+/// What is to be told of a call that has begun.
+pub(crate) struct Begun {
+    events: Vec<Event>,
+    /// Where a rename leads: into the directory that it names, if that is one.
+    renamed: Option<String>,
+}
+
+impl AuditLog {
+    /// Opens the log, if there is to be one; it is appended to.
+    pub(crate) fn open(config: &AuditConfig) -> io::Result<Option<AuditLog>> {
+        let Some(path) = &config.file else { return Ok(None) };
+        Ok(Some(AuditLog {
+            file: AuditFile::open(path)?,
+            silent: config.silent_commands.clone(),
+            with_context: config.caller_context,
+        }))
+    }
+
+    /// To be called before a call is handled.
+    pub(crate) fn begin(&self, node: &NameNode, call: &Call) -> Begun {
+        let mut events = calls::events(call);
+        events.retain(|event| !self.silent.contains(&event.command));
+        let renamed = events.iter().find(|event| event.stat == Stat::Renamed);
+        let renamed = renamed.and_then(|event| leads_to(node, event));
+        Begun { events, renamed }
+    }
+
+    /// Tells of a call that is answered.
+    pub(crate) fn end(&self, node: &NameNode, call: &Call, begun: Begun, answer: &Answer) {
+        if let ("getBatchedListing", Ok(body)) = (call.method.as_str(), answer) {
+            let listed = calls::listed(call, body);
+            let told = listed.iter().filter(|(event, _)| !self.silent.contains(&event.command));
+            told.for_each(|(event, allowed)| self.write(call, *allowed, event, None));
+        }
+        for mut event in begun.events {
+            let Some(allowed) = allowed(node, &event, answer) else { continue };
+            match (allowed, event.denied.take()) {
+                (false, Some(denied)) if needs_superuser(answer) => {
+                    (event.command, event.src, event.dst) = (denied.command, denied.src, None);
+                }
+                _ => {}
+            }
+            if let (Stat::Created, Ok(body)) = (event.stat, answer) {
+                event.dst = calls::string_field(body, 1);
+            }
+            let renamed = begun.renamed.as_deref();
+            let told = if allowed { permissions(node, &event, renamed, answer) } else { None };
+            self.write(call, allowed, &event, told.as_deref());
+        }
+    }
+
+    fn write(&self, call: &Call, allowed: bool, event: &Event, permissions: Option<&str>) {
+        let mut line = format!("{} INFO FSNamesystem.audit: ", Moment::of_ms(wall_ms()));
+        let user = &call.user;
+        let _ = write!(line, "allowed={allowed}\tugi=");
+        // Users call themselves what they like.
+        escape(&mut line, Some(&user.effective));
+        if let Some(real) = &user.real {
+            line.push_str(" (auth:PROXY) via ");
+            escape(&mut line, Some(real));
+        }
+        line.push_str(" (auth:SIMPLE)");
+        let _ = write!(line, "\tip=/{}\tcmd={}\tsrc=", call.peer.ip(), event.command);
+        escape(&mut line, event.src.as_deref());
+        line.push_str("\tdst=");
+        escape(&mut line, event.dst.as_deref());
+        let _ = write!(line, "\tperm={}\tproto=rpc", permissions.unwrap_or("null"));
+        if let (true, Some(context)) = (self.with_context, &call.caller_context) {
+            line.push_str("\tcallerContext=");
+            let cut = context.chars().take(CONTEXT_MAX).collect::<String>();
+            escape(&mut line, Some(&cut));
+        }
+        line.push('\n');
+        self.file.write(&line);
+    }
+}
+
+/// Whether the call counts as allowed; `None` where nothing is told of it.
+fn allowed(node: &NameNode, event: &Event, answer: &Answer) -> Option<bool> {
+    match answer {
+        Ok(body) => match event.when {
+            When::Done | When::Tried | When::Looked => Some(true),
+            When::True => is_true(body).then_some(true),
+            When::Filled => (!body.is_empty()).then_some(true),
+            When::AsAnswered => Some(is_true(body)),
+            When::Denied => None,
+        },
+        Err(_) if is_denied(answer) => Some(false),
+        Err(refusal) => match event.when {
+            When::Tried => Some(false),
+            When::Looked => has_looked(node, event, &refusal.0.class).then_some(true),
+            _ => None,
+        },
+    }
+}
+
+/// Whether something was found, or nothing, and not only the path refused: what leads nowhere by an inode's number is.
+fn has_looked(node: &NameNode, event: &Event, name: &str) -> bool {
+    let is_somewhere = || {
+        let path = event.src.as_deref().unwrap_or_default();
+        let Some(rest) = path.strip_prefix("/.reserved/.inodes/") else { return true };
+        let number = rest.split('/').next().unwrap_or_default();
+        status(node, &format!("/.reserved/.inodes/{number}")).is_some()
+    };
+    name == class::IO || name == class::FILE_NOT_FOUND && is_somewhere()
+}
+
+/// Whether an answer is `true` in its first field.
+fn is_true(body: &[u8]) -> bool {
+    body.starts_with(&[8, 1])
+}
+
+/// Whether the caller is no superuser and has to be.
+fn needs_superuser(answer: &Answer) -> bool {
+    let says = |refusal: &Refusal| refusal.0.message.contains("uperuser privilege is required");
+    is_denied(answer) && answer.as_ref().is_err_and(says)
+}
+
+fn is_denied(answer: &Answer) -> bool {
+    answer.as_ref().is_err_and(|refusal| calls::is_denial(&refusal.0.class))
+}
+
+fn status(node: &NameNode, path: &str) -> Option<query::FileStatus> {
+    let found = node.ns.read(|store| query::get_file_info(store, &Caller::system(), path));
+    found.ok().flatten()
+}
+
+/// The path that a rename gives: by the source's name in the target, where that is a directory.
+fn leads_to(node: &NameNode, event: &Event) -> Option<String> {
+    let dst = event.dst.as_deref()?;
+    if !status(node, dst).is_some_and(|status| status.inode.is_directory()) {
+        return Some(dst.to_string());
+    }
+    let source = status(node, event.src.as_deref()?)?;
+    Some(format!("{}/{}", dst.trim_end_matches('/'), source.inode.name))
+}
+
+/// Owner, group and mode of what the call was about, as it is now.
+fn permissions(
+    node: &NameNode,
+    event: &Event,
+    renamed: Option<&str>,
+    answer: &Answer,
+) -> Option<String> {
+    let path = match event.stat {
+        Stat::None | Stat::Created => return None,
+        Stat::Answered => return calls::created(answer.as_ref().ok()?),
+        Stat::Source => event.src.as_deref()?,
+        Stat::Target => event.dst.as_deref()?,
+        Stat::Renamed => renamed?,
+    };
+    let status = status(node, path)?;
+    let inode = &status.inode;
+    Some(calls::permissions(&inode.owner, &inode.group, inode.mode))
+}
+
+/// As a string is written in a program of Java: no name can end a field or a line.
+fn escape(out: &mut String, text: Option<&str>) {
+    let Some(text) = text else {
+        out.push_str("null");
+        return;
+    };
+    for unit in text.encode_utf16() {
+        match char::from_u32(u32::from(unit)) {
+            Some(quote @ ('"' | '\\')) => out.extend(['\\', quote]),
+            Some('\n') => out.push_str("\\n"),
+            Some('\t') => out.push_str("\\t"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some(plain @ ' '..='~') => out.push(plain),
+            _ => {
+                let _ = write!(out, "\\u{unit:04X}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_end_a_field_or_a_line() {
+        for (text, want) in [
+            (None, "null"),
+            (Some("/a b"), "/a b"),
+            (Some("/a\tb\nc\\\"d"), "/a\\tb\\nc\\\\\\\"d"),
+            (Some("/ä\u{1f600}\u{7f}"), "/\\u00E4\\uD83D\\uDE00\\u007F"),
+        ] {
+            let mut out = String::new();
+            escape(&mut out, text);
+            assert_eq!(out, want);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The audit log: which calls are told of, as whose, and with what.
+
+use crate::cluster::*;
+use cairn_namenode::config::AuditConfig;
+use cairn_namenode::{NameNode, NameNodeConfig};
+use cairn_wire::proto::hdfs as pb;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The lines behind their times, once there are so many.
+async fn lines(path: &Path, count: usize) -> Vec<String> {
+    let start = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap();
+        if text.lines().count() >= count {
+            let after_time = |line: &str| line.split_once("audit: ").unwrap().1.to_string();
+            return text.lines().map(after_time).collect();
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{text}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_told_of_with_their_outcome() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let audit = AuditConfig {
+        file: Some(path.clone()),
+        silent_commands: vec!["getErasureCodingCodecs".to_string()],
+        ..AuditConfig::default()
+    };
+    let config = NameNodeConfig { audit, ..config(&dir.path().join("name")) };
+    let node = NameNode::start(config).await.unwrap();
+    let (root, bob) = (Client::new(&node, CLIENT, SUPERUSER), Client::new(&node, CLIENT, "bob"));
+    for client in [&root, &bob] {
+        let _: pb::GetErasureCodingCodecsResponseProto = client
+            .call("getErasureCodingCodecs", &pb::GetErasureCodingCodecsRequestProto {})
+            .await
+            .unwrap();
+    }
+    root.mkdirs("/a\tb").await;
+    let src = "/a\tb".to_string();
+    let to = pb::FsPermissionProto { perm: 0o1700 };
+    let request = pb::SetPermissionRequestProto { src: src.clone(), permission: to };
+    let _: pb::SetPermissionResponseProto = root.call("setPermission", &request).await.unwrap();
+    let inside = pb::GetFileInfoRequestProto { src: format!("{src}/c") };
+    let denied = bob.call::<_, pb::GetFileInfoResponseProto>("getFileInfo", &inside).await;
+    assert!(denied.is_err());
+    let _: pb::GetFileInfoResponseProto = root.call("getFileInfo", &inside).await.unwrap();
+    let delete = pb::DeleteRequestProto { src: "/none".to_string(), recursive: true };
+    let _: pb::DeleteResponseProto = root.call("delete", &delete).await.unwrap();
+    let request = pb::SaveNamespaceRequestProto::default();
+    // The one is not in safe mode, the other is no superuser.
+    for client in [&root, &bob] {
+        let saved = client.call::<_, pb::SaveNamespaceResponseProto>("saveNamespace", &request);
+        assert!(saved.await.is_err());
+    }
+    let line = |allowed: bool, user: &str, rest: &str| {
+        let rest = rest.replace(' ', "\t");
+        format!("allowed={allowed}\tugi={user} (auth:SIMPLE)\tip=/127.0.0.1\t{rest}\tproto=rpc")
+    };
+    let group = "supergroup";
+    assert_eq!(
+        lines(&path, 6).await,
+        [
+            line(
+                true,
+                SUPERUSER,
+                &format!("cmd=mkdirs src=/a\\tb dst=null perm={SUPERUSER}:{group}:rwxr-xr-x")
+            ),
+            line(
+                true,
+                SUPERUSER,
+                &format!(
+                    "cmd=setPermission src=/a\\tb dst=null perm={SUPERUSER}:{group}:rwx-----T"
+                )
+            ),
+            line(false, "bob", "cmd=getfileinfo src=/a\\tb/c dst=null perm=null"),
+            line(true, SUPERUSER, "cmd=getfileinfo src=/a\\tb/c dst=null perm=null"),
+            line(false, SUPERUSER, "cmd=delete src=/none dst=null perm=null"),
+            line(false, "bob", "cmd=saveNamespace src=null dst=null perm=null"),
+        ]
+    );
+}
