@@ -2,37 +2,56 @@
 
 use std::fmt;
 
-/// Ms since the epoch; shown as `2026-01-31 23:59:59,999`, the way log4j does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
+/// A moment by the parts of its date and time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The year.
+    pub year: u64,
+    /// The month, 1 to 12.
+    pub month: u64,
+    /// The day of the month, from 1.
+    pub day: u64,
+    /// The day of the week: 0 is Thursday, as the first day of the epoch was.
+    pub weekday: usize,
+    /// The hour, 0 to 23.
+    pub hour: u64,
+    /// The minute.
+    pub minute: u64,
+    /// The second.
+    pub second: u64,
+    /// The millisecond.
+    pub ms: u64,
+}
 
 impl Moment {
     /// The moment so many milliseconds after the epoch.
     pub fn of_ms(ms: u64) -> Moment {
-        Moment(ms)
+        let (seconds, ms) = (ms / 1000, ms % 1000);
+        let days = seconds / 86_400;
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+        Moment { year, month, day, weekday: (days % 7) as usize, hour, minute, second, ms }
     }
 
     /// `2026-01-31 23:59`.
-    pub fn minute(self) -> String {
-        let text = self.to_string();
-        text.rsplit_once(':').map(|(minute, _)| minute.to_string()).unwrap_or(text)
+    pub fn to_the_minute(&self) -> String {
+        let Moment { year, month, day, hour, minute, .. } = self;
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
     }
 }
 
+/// `2026-01-31 23:59:59,999`, as log4j writes it.
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
-        let (year, month, day) = civil(days);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02},{ms:03}")
+        write!(f, "{}:{:02},{:03}", self.to_the_minute(), self.second, self.ms)
     }
 }
 
-/// The date that many days after 1970-01-01, by counting years from a March 400-year cycle.
+/// Year, month and day that many days after 1970-01-01, in the Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    // Years are counted from March, so that the leap day is a year's last.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -55,7 +74,7 @@ mod tests {
         ] {
             let moment = Moment::of_ms(ms);
             assert_eq!(moment.to_string(), want);
-            assert_eq!(moment.minute(), want[..16]);
+            assert_eq!(moment.to_the_minute(), want[..16]);
         }
     }
 }

@@ -229,7 +229,7 @@ fn statuses(statuses: &[ReencryptionStatus], json: bool) {
         .to_vec(),
     ];
     for status in statuses {
-        let time = |ms: i64| Moment::of_ms(u64::try_from(ms).unwrap_or(0)).minute();
+        let time = |ms: i64| Moment::of_ms(u64::try_from(ms).unwrap_or(0)).to_the_minute();
         rows.push(vec![
             status.path.clone(),
             state_name(status.state).to_string(),

@@ -356,7 +356,7 @@ fn show(status: &FileStatus, json: bool) {
         status.owner,
         status.group,
         status.len,
-        Moment::of_ms(status.modification_time_ms).minute(),
+        Moment::of_ms(status.modification_time_ms).to_the_minute(),
         status.path
     );
 }

@@ -1,49 +1,21 @@
 //! Times and numbers as Java writes them.
 
+use cairn_net::date::Moment;
+
 /// A time as `java.util.Date#toString` writes it, in UTC.
 pub(crate) fn java_date(wall_ms: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let seconds = wall_ms / 1000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    format!(
-        "{} {} {day:02} {:02}:{:02}:{:02} UTC {year:04}",
-        DAYS[(days % 7) as usize],
-        MONTHS[month as usize],
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-    )
+    let Moment { year, month, day, weekday, hour, minute, second, .. } = Moment::of_ms(wall_ms);
+    let (weekday, month) = (DAYS[weekday], MONTHS[month as usize - 1]);
+    format!("{weekday} {month} {day:02} {hour:02}:{minute:02}:{second:02} UTC {year:04}")
 }
 
 /// A time as `SimpleDateFormat` writes it by `yyyyMMdd-HHmmss.SSS`, in UTC.
 pub(crate) fn compact_date(wall_ms: u64) -> String {
-    let (seconds, ms) = (wall_ms / 1000, wall_ms % 1000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    format!(
-        "{year:04}{:02}{day:02}-{:02}{:02}{:02}.{ms:03}",
-        month + 1,
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-    )
-}
-
-/// Year, month from 0 and day from 1 of a day since 1970-01-01, in the Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Years are counted from March, so that the leap day is a year's last.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = (from_march + 2) % 12;
-    (era * 400 + year_of_era + u64::from(month < 2), month, day)
+    let Moment { year, month, day, hour, minute, second, ms, .. } = Moment::of_ms(wall_ms);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}.{ms:03}")
 }
 
 /// A number as `Float#toString` writes it.
