@@ -29,6 +29,19 @@ async fn bean(cluster: &Cluster, index: usize, name: &str) -> Value {
     beans["beans"][0].take()
 }
 
+/// Waits until a page is as it should be.
+async fn wait_for(cluster: &Cluster, index: usize, path: &str, is_right: impl Fn(&str) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let answer = page(cluster.node(index).http_addr().unwrap(), path).await;
+        if is_right(&answer) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{answer}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// Waits until `/prom` has these lines: what is counted when all is done may come after the client's answer.
 async fn figures(cluster: &Cluster, index: usize, lines: &[&str]) {
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -106,9 +119,11 @@ async fn what_is_done_with_blocks_is_counted() {
     let delete = DatanodeCommandProto { blk_cmd: Some(delete), ..command(kind) };
     cluster.send_command(4, delete);
     figures(&cluster, 4, &["removed_blocks_total 1"]).await;
-    let page = body(&cluster, 4, "/prom").await;
-    let replicas = page.lines().find(|line| line.contains("volume_replicas{")).unwrap();
-    assert!(replicas.contains(&volume) && replicas.ends_with("} 0"), "{replicas}");
+    let has_none = |page: &str| {
+        let replicas = page.lines().find(|line| line.contains("volume_replicas{")).unwrap();
+        replicas.contains(&volume) && replicas.ends_with("} 0")
+    };
+    wait_for(&cluster, 4, "/prom", has_none).await;
 
     let port = cluster.node(4).xfer_addr().port();
     let activity = bean(&cluster, 4, &format!("DataNodeActivity-127.0.0.1-{port}")).await;
@@ -122,7 +137,8 @@ async fn what_is_done_with_blocks_is_counted() {
     let state = bean(&cluster, 4, "FSDatasetState").await;
     assert_eq!(state["NumFailedVolumes"], 0);
     assert!(state["Capacity"].as_u64() > Some(0), "{state}");
-    assert!(body(&cluster, 4, "/health").await.contains("\"status\":\"ok\""));
+    // It is not while all are slow.
+    wait_for(&cluster, 4, "/health", |page| page.contains("\"status\":\"ok\"")).await;
     let people = body(&cluster, 4, "/").await;
     assert!(people.contains(&volume) && people.contains("href=\"/prom\""), "{people}");
     let conf = body(&cluster, 4, "/conf").await;
