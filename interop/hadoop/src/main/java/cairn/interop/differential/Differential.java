@@ -48,7 +48,7 @@ public final class Differential implements AutoCloseable {
   /** Calls that the audit log tells of in another way, see docs/deviations.md. */
   private static final Pattern TOLD_OTHERWISE =
       Pattern.compile(
-          "^(getBatchedListing|checkAccess (/\\.reserved/|\\S*/ )|listReencryptionStatus|rollKey|restart)");
+          "^(getBatchedListing|checkAccess (/\\.reserved/|\\S*/ )|restart)");
 
   private final Side hadoop;
   private final Side target;
