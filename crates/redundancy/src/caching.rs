@@ -214,7 +214,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `DatanodeManager#addCacheCommands`.
     pub(crate) fn take_cache_orders(&mut self, node: NodeHandle, now: Now) -> Vec<Command> {
         let told = self.caching.told_ms.get(&node);
-        let retry_ms = u64::try_from(self.config.cache_retry.as_millis()).unwrap_or(u64::MAX);
+        let retry_ms = crate::millis(self.config.cache_retry);
         let is_early = |at: &u64| now.mono_ms < at.saturating_add(retry_ms);
         if self.caching.blocks.is_empty() || told.is_some_and(is_early) {
             return Vec::new();

@@ -302,8 +302,7 @@ impl Cluster {
         now: Now,
     ) -> bool {
         if let Some(running) = self.constructions.get(&id).and_then(|c| c.recovery) {
-            let timeout =
-                u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
+            let timeout = crate::millis(self.config.pending_timeout);
             let young = now.mono_ms.saturating_sub(running.since_ms) < timeout;
             if running.new_gs == new_gs && young {
                 return true;
@@ -333,7 +332,7 @@ impl Cluster {
     /// one that has just died was heard of as late as any, and Hadoop's clients wait for it.
     pub(crate) fn pass_recoveries_on(&mut self, lookup: &dyn crate::BlockLookup, now: Now) {
         let patience = 2 * self.config.heartbeat_interval;
-        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        let patience = crate::millis(patience);
         for (id, new_gs) in self.mending.recoveries_not_told() {
             let Some(construction) = self.constructions.get(&id) else { continue };
             let last = construction.last_primary;

@@ -259,7 +259,7 @@ impl Cluster {
         facts: &BlockFacts,
         now: Now,
     ) {
-        let round = u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
+        let round = crate::millis(self.config.redundancy_interval);
         let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
         let since_ms = self.queues.note_no_room(id, now.mono_ms);
         let tally = self.tally(id, facts);
@@ -443,7 +443,7 @@ impl Cluster {
     fn tolerated_since<'a>(&self, nodes: impl Iterator<Item = &'a DataNode>) -> u64 {
         let newest = nodes.map(|node| node.last_update_mono_ms).max().unwrap_or(0);
         let tolerated = self.config.tolerated_heartbeats * self.config.heartbeat_interval;
-        newest.saturating_sub(u64::try_from(tolerated.as_millis()).unwrap_or(u64::MAX))
+        newest.saturating_sub(crate::millis(tolerated))
     }
 }
 

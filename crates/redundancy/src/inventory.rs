@@ -350,7 +350,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `HeartbeatManager#shouldAbortHeartbeatCheck`.
     pub fn excuse_silence(&mut self, last: Now, now: Now) -> bool {
         let bound = self.config.recheck_interval.max(self.config.heartbeat_interval);
-        let bound_ms = u64::try_from(bound.as_millis()).unwrap_or(u64::MAX);
+        let bound_ms = crate::millis(bound);
         let stood_still = now.mono_ms.saturating_sub(last.mono_ms) > bound_ms;
         if stood_still {
             self.no_deaths_before_ms = now.mono_ms.saturating_add(bound_ms);

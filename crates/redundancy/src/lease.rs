@@ -28,7 +28,7 @@ impl ReportLeases {
             return None;
         }
         self.last_id += 1;
-        let lease_len = u64::try_from(config.report_lease_len.as_millis()).unwrap_or(u64::MAX);
+        let lease_len = crate::millis(config.report_lease_len);
         let until_ms = now.mono_ms.saturating_add(lease_len);
         self.given.insert(node, Lease { id: self.last_id, until_ms });
         Some(self.last_id)

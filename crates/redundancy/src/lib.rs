@@ -77,3 +77,8 @@ pub struct Now {
 
 /// A source of random numbers, uniform over all of `u64`.
 pub type Dice<'a> = &'a mut dyn FnMut() -> u64;
+
+/// A time in whole milliseconds, as clocks count here.
+pub(crate) fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

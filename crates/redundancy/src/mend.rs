@@ -19,7 +19,6 @@ use orders::Orders;
 use pending::{Pending, Task};
 use setback::Setbacks;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 mod deletions;
 mod dispatch;
@@ -342,9 +341,9 @@ impl Cluster {
     /// Takes back work whose time is over, and leaves out for a while who was to do it. What is missing of a client's
     /// pipeline was written already and needs to be reported only.
     fn expired_work(&mut self, now: Now) -> Vec<BlockId> {
-        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let timeout = ms(self.config.pending_timeout);
-        let of_pipeline = timeout.min(ms(LATE_REPORT_HEARTBEATS * self.config.heartbeat_interval));
+        let timeout = crate::millis(self.config.pending_timeout);
+        let of_pipeline =
+            timeout.min(crate::millis(LATE_REPORT_HEARTBEATS * self.config.heartbeat_interval));
         let old = |task: &Task| {
             let most = if task.worker.is_some() { timeout } else { of_pipeline };
             now.mono_ms.saturating_sub(task.since_ms) >= most

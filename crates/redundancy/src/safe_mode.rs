@@ -119,7 +119,7 @@ impl SafeMode {
     }
 
     fn extension_left_ms(&self, since_ms: u64, now: Now) -> u64 {
-        let extension_ms = u64::try_from(self.extension.as_millis()).unwrap_or(u64::MAX);
+        let extension_ms = crate::millis(self.extension);
         since_ms.saturating_add(extension_ms).saturating_sub(now.mono_ms)
     }
 

@@ -161,7 +161,7 @@ struct Sum {
 impl Cluster {
     /// One tick of the walk.
     pub(crate) fn look_for_scrubs(&mut self, lookup: &dyn BlockLookup, now: Now) {
-        let period_ms = u64::try_from(self.config.scrub_period.as_millis()).unwrap_or(u64::MAX);
+        let period_ms = crate::millis(self.config.scrub_period);
         if self.safe_mode.is_on() || !self.scrubs_at_all() {
             return;
         }
@@ -260,7 +260,7 @@ impl Cluster {
         }
         let rate = self.config.scrub_bytes_per_second;
         let enough = rate.saturating_mul(self.config.heartbeat_interval.as_secs());
-        let wait = u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
+        let wait = crate::millis(self.config.pending_timeout);
         let (mut orders, mut bytes) = (Vec::new(), 0_u64);
         while orders.len() < BATCH && (orders.is_empty() || bytes < enough) {
             let Some(id) = self.next_scrub(worker) else { break };

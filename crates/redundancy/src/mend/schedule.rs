@@ -69,8 +69,7 @@ impl Cluster {
             self.check_redundancy(lookup, id);
         }
         self.follow_told(lookup, now);
-        let interval =
-            u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
+        let interval = crate::millis(self.config.redundancy_interval);
         // The first round waits, so that nodes that start together with the NameNode can report.
         let last = *self.mending.last_round_ms.get_or_insert(now.mono_ms);
         let is_due = now.mono_ms.saturating_sub(last) >= interval;
@@ -124,7 +123,7 @@ impl Cluster {
 
     /// Nothing can be done for a block now.
     fn put_aside(&mut self, id: BlockId, now: Now) {
-        let round = u64::try_from(self.config.redundancy_interval.as_millis()).unwrap_or(u64::MAX);
+        let round = crate::millis(self.config.redundancy_interval);
         let factor = ROUNDS_ASIDE << self.queues.naps(id).min(MOST_DOUBLINGS);
         self.queues.put_aside(id, now.mono_ms.saturating_add(round.saturating_mul(factor)));
     }

@@ -37,8 +37,8 @@ impl Setbacks {
         config: &Config,
         now: Now,
     ) {
-        let ms = |len: std::time::Duration| u64::try_from(len.as_millis()).unwrap_or(u64::MAX);
-        let (round, longest) = (ms(config.redundancy_interval), ms(config.pending_timeout));
+        let (round, longest) =
+            (crate::millis(config.redundancy_interval), crate::millis(config.pending_timeout));
         let setback = self.blocks.entry(id).or_default();
         let factor = 1_u64 << setback.failures.min(MOST_DOUBLINGS);
         let wait = if setback.failures == 0 { 0 } else { round.saturating_mul(factor) };

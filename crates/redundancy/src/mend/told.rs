@@ -105,7 +105,7 @@ impl Cluster {
 
     /// Looks at orders whose time is over.
     pub(super) fn follow_told(&mut self, lookup: &dyn BlockLookup, now: Now) {
-        let timeout = u64::try_from(self.config.pending_timeout.as_millis()).unwrap_or(u64::MAX);
+        let timeout = crate::millis(self.config.pending_timeout);
         let Some(than_ms) = now.mono_ms.checked_sub(timeout) else { return };
         for (since_ms, storage, block) in self.mending.told.take_older(than_ms) {
             let id = block.id.group();
