@@ -85,6 +85,11 @@ impl Configuration {
         self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
+    /// All of them, for who outlives this.
+    pub fn properties(&self) -> Vec<(String, String)> {
+        self.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    }
+
     /// The value of a key with `${other}` replaced; `None` where it is absent or empty.
     pub fn get(&self, key: &str) -> Option<String> {
         let mut text = self.values.get(key)?.trim().to_string();

@@ -12,8 +12,7 @@ use std::time::Duration;
 /// Reads every key that a DataNode knows; what no key names keeps Hadoop's default.
 pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     unsupported::refuse(conf)?;
-    let properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    let mut c = DataNodeConfig { properties, ..DataNodeConfig::default() };
+    let mut c = DataNodeConfig { properties: conf.properties(), ..DataNodeConfig::default() };
     conf.read("dfs.datanode.data.dir.perm", value::mode, &mut c.data_dir_mode)?;
     for word in conf.list("dfs.datanode.data.dir") {
         c.data_dirs.push(volume(&word)?);

@@ -54,7 +54,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     c.encryption = encryption::read(conf)?;
     audit(conf, &mut c.audit)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
-    c.properties = conf.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    c.properties = conf.properties();
     Ok(c)
 }
 
