@@ -69,11 +69,10 @@ impl AuditLog {
         }
         for mut event in begun.events {
             let Some(allowed) = allowed(node, &event, answer) else { continue };
-            match (allowed, event.denied.take()) {
-                (false, Some(denied)) if needs_superuser(answer) => {
-                    (event.command, event.src, event.dst) = (denied.command, denied.src, None);
-                }
-                _ => {}
+            if let Some(denied) = event.denied.take()
+                && needs_superuser(answer)
+            {
+                (event.command, event.src) = (denied.command, denied.src);
             }
             if let (Stat::Created, Ok(body)) = (event.stat, answer) {
                 event.dst = calls::string_field(body, 1);

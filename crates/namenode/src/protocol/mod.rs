@@ -103,8 +103,9 @@ impl Service for Protocols {
             return None;
         }
         let node = &*self.0;
+        let caller = node.caller_now(call)?;
         let begun = node.audit.as_ref().map(|audit| audit.begin(node, call));
-        let answer = client::handle_now(node, call, &node.caller_now(call)?)?;
+        let answer = client::handle_now(node, call, &caller)?;
         if let (Some(audit), Some(begun)) = (&node.audit, begun) {
             audit.end(node, call, begun, &answer);
         }
