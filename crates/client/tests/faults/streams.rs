@@ -90,6 +90,7 @@ async fn a_hanging_datanode_holds_a_striped_write_up_no_longer_than_its_bound() 
         code.enable(&cluster.fs).await;
         let quick = |config: &mut cairn_client::ClientConfig| {
             config.hanging_unit_timeout = Duration::from_millis(400);
+            config.socket_timeout = Duration::from_secs(120);
             // So many that the write is not held up by its memory before its end.
             config.stream_buffer_len = 4 << 20;
         };
@@ -105,8 +106,8 @@ async fn a_hanging_datanode_holds_a_striped_write_up_no_longer_than_its_bound() 
             let start = Instant::now();
             writer.write(&data).await.unwrap();
             writer.close().await.unwrap();
-            // The timeout of a socket is 20 s.
-            assert!(start.elapsed() < Duration::from_secs(8), "{what}: {:?}", start.elapsed());
+            // Nobody may have waited for the timeout of a socket.
+            assert!(start.elapsed() < Duration::from_secs(60), "{what}: {:?}", start.elapsed());
             drop(mute);
             for node in cluster.stopped() {
                 cluster.restart(node).await;

@@ -4,13 +4,12 @@ use crate::cluster::*;
 use cairn_client::CreateOptions;
 use std::time::{Duration, Instant};
 
-const TIMEOUT: Duration = Duration::from_millis(1500);
-
 /// Reads all places of a file while one of its DataNodes says nothing; returns how long that took, and the hedges.
 async fn read_beside_a_mute_one(
     policy: Option<&str>,
     nodes: usize,
     hedged_reads: usize,
+    timeout: Duration,
 ) -> (Duration, (u64, u64)) {
     let mut cluster = Cluster::start(nodes).await;
     let data = bytes(7, 20 * (64 << 10));
@@ -26,7 +25,7 @@ async fn read_beside_a_mute_one(
     put(&cluster.fs, "/f", &data, &options).await.unwrap();
     let mut config = cluster.fs.config().clone();
     (config.hedged_reads, config.hedge_after) = (hedged_reads, Duration::from_millis(20));
-    config.socket_timeout = TIMEOUT;
+    config.socket_timeout = timeout;
     let fs = cairn_client::FileSystem::connect(config).await.unwrap();
     let reader = fs.open("/f").await.unwrap();
     let victim = match policy {
@@ -49,8 +48,9 @@ async fn read_beside_a_mute_one(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn late_answers_are_hedged_and_counted() {
+    const TIMEOUT: Duration = Duration::from_secs(60);
     for (policy, nodes) in [(Some("RS-3-2-1024k"), 5), (None, 2)] {
-        let (took, (made, won)) = read_beside_a_mute_one(policy, nodes, 64).await;
+        let (took, (made, won)) = read_beside_a_mute_one(policy, nodes, 64, TIMEOUT).await;
         assert!(took < TIMEOUT, "{policy:?}: {took:?}");
         assert!(made > 0 && won > 0 && won <= made, "{policy:?}: {won} of {made} won");
     }
@@ -58,8 +58,9 @@ async fn late_answers_are_hedged_and_counted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_room_for_hedges_a_mute_datanode_is_waited_for() {
+    const TIMEOUT: Duration = Duration::from_millis(1500);
     for (policy, nodes) in [(Some("RS-3-2-1024k"), 5), (None, 2)] {
-        let (took, hedges) = read_beside_a_mute_one(policy, nodes, 0).await;
+        let (took, hedges) = read_beside_a_mute_one(policy, nodes, 0, TIMEOUT).await;
         assert!(took >= TIMEOUT, "{policy:?}: {took:?}");
         assert_eq!(hedges, (0, 0), "{policy:?}");
     }

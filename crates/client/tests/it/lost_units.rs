@@ -142,7 +142,7 @@ async fn corrupt_bytes_are_read_from_elsewhere_and_never_shown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_datanode_holds_a_read_up_once_and_not_in_every_group() {
-    let hedge_after = Duration::from_secs(2);
+    let hedge_after = Duration::from_secs(4);
     let change = |config: &mut cairn_client::ClientConfig| config.hedge_after = hedge_after;
     let mut cluster = Cluster::start_with(5, change).await;
     let fs = cluster.fs.clone();
@@ -160,7 +160,7 @@ async fn a_silent_datanode_holds_a_read_up_once_and_not_in_every_group() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn positional_reads_do_not_wait_for_a_silent_datanode() {
     for policy in [None, Some("RS-3-2-1024k")] {
-        let hedge_after = Duration::from_secs(2);
+        let hedge_after = Duration::from_secs(30);
         let change = |config: &mut cairn_client::ClientConfig| config.hedge_after = hedge_after;
         let mut cluster = Cluster::start_with(5, change).await;
         let fs = cluster.fs.clone();

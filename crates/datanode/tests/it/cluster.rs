@@ -316,7 +316,7 @@ impl Cluster {
 
     /// Waits until the NameNode's record is as wanted.
     pub async fn wait(&self, what: &str, mut is_so: impl FnMut(&mut Record) -> bool) {
-        for _ in 0..1000 {
+        for _ in 0..3000 {
             if is_so(&mut self.name_node.record.lock().unwrap()) {
                 return;
             }

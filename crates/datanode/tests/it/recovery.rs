@@ -1,11 +1,13 @@
 //! Recovery of blocks whose writer died.
 
 use crate::cluster::*;
+use cairn_datanode::DataNodeConfig;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
 use cairn_wire::proto::datanode::*;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
+use std::time::Duration;
 
 const ID: i64 = 1_073_741_825;
 
@@ -26,7 +28,8 @@ fn recover(blocks: Vec<RecoveringBlockProto>) -> DatanodeCommandProto {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_writer_that_waits_for_its_mirror_gives_way_to_a_recovery() {
-    let cluster = Cluster::start(1).await;
+    let patient = |config: &mut DataNodeConfig| config.read_timeout = Duration::from_secs(120);
+    let cluster = Cluster::start_tuned(1, patient).await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut target = cluster.info(0);
     target.id.xfer_port = silent.local_addr().unwrap().port().into();
@@ -38,7 +41,7 @@ async fn a_writer_that_waits_for_its_mirror_gives_way_to_a_recovery() {
     cluster.send_command(0, recover(vec![order(block(ID, 1001, 0), 1005, vec![cluster.info(0)])]));
     // Much less than the mirror's time limit.
     let recovered = cluster.wait("synchronization", |r| !r.synchronized.is_empty());
-    tokio::time::timeout(std::time::Duration::from_secs(3), recovered).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), recovered).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,7 +264,8 @@ async fn a_flipped_bit_in_the_chunk_that_a_recovery_cuts_gets_no_good_crc() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_bit_in_the_chunk_that_a_pipeline_recovery_cuts_gets_no_good_crc() {
     // Nobody acknowledges what the first one passes on: it holds more than the pipeline has.
-    let cluster = Cluster::start(1).await;
+    let patient = |config: &mut DataNodeConfig| config.read_timeout = Duration::from_secs(120);
+    let cluster = Cluster::start_tuned(1, patient).await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut target = cluster.info(0);
     target.id.xfer_port = silent.local_addr().unwrap().port().into();

@@ -39,7 +39,7 @@ async fn settled(cluster: &Cluster, node: usize) -> u64 {
         told(r) == Some((used, CAPACITY - used))
     };
     let waited = cluster.wait("true figures", exact);
-    if tokio::time::timeout(std::time::Duration::from_secs(3), waited).await.is_err() {
+    if tokio::time::timeout(std::time::Duration::from_secs(30), waited).await.is_err() {
         let now = told(&mut cluster.name_node.record.lock().unwrap());
         let files = bytes_on_disk(cluster.dir(node));
         panic!("{files} bytes of files, told are used and remaining: {now:?} of {CAPACITY}");

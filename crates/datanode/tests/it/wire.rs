@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// Of the DataNode: none of these connections may last as long.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 const ID: i64 = 1_073_741_825;
 
 /// Sends `bytes` and waits for the connection's end; returns what came back.
@@ -14,14 +16,14 @@ async fn provoke(cluster: &Cluster, bytes: &[u8]) -> Vec<u8> {
     socket.shutdown().await.unwrap();
     let mut answer = Vec::new();
     // A reset is an end as well.
-    let ended = tokio::time::timeout(Duration::from_secs(8), socket.read_to_end(&mut answer)).await;
+    let ended = tokio::time::timeout(READ_TIMEOUT / 2, socket.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "the connection stays open after {bytes:?}");
     answer
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_frames_close_their_connection_only() {
-    let cluster = Cluster::start(1).await;
+    let cluster = Cluster::start_tuned(1, |config| config.read_timeout = READ_TIMEOUT).await;
     write_block(&cluster, &[0], ID, 1001, &bytes(1000)).await;
     let mut good = Writer::create(&cluster, &[0], ID + 1, 1001).await;
     good.write(&bytes(1024), 1).await;
@@ -49,7 +51,7 @@ async fn bad_frames_close_their_connection_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_that_do_not_fit_end_the_write_and_leave_the_replica() {
-    let cluster = Cluster::start(1).await;
+    let cluster = Cluster::start_tuned(1, |config| config.read_timeout = READ_TIMEOUT).await;
     let data = bytes(1024);
     for (id, offset, crc_len) in
         [(ID, 2048, 8), (ID + 1, -1, 8), (ID + 2, 1024, 4), (ID + 3, 1000, 8)]
@@ -75,7 +77,7 @@ async fn packets_that_do_not_fit_end_the_write_and_leave_the_replica() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_bit_on_disk_reaches_the_reader_with_the_old_crc() {
-    let cluster = Cluster::start(1).await;
+    let cluster = Cluster::start_tuned(1, |config| config.read_timeout = READ_TIMEOUT).await;
     write_block(&cluster, &[0], ID, 1001, &bytes(5000)).await;
     let file = cluster.dir(0).join(&cluster.files(0, ID)[0]);
     let mut content = std::fs::read(&file).unwrap();

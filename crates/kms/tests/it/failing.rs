@@ -127,7 +127,7 @@ async fn nobody_there_and_nobody_answering_end_in_time() {
     let began = Instant::now();
     let slow = kms(&format!("127.0.0.1:{}", server.port), options).names().await.unwrap_err();
     assert!(slow.to_string().contains("no answer for 300ms"), "{slow}");
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]

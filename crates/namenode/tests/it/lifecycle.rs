@@ -11,9 +11,12 @@ use crate::cluster::{
     CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish, start,
 };
 
+/// After which the file of a silent writer may be taken over; long enough for what comes before that in a test.
+const SOFT_LIMIT: Duration = Duration::from_secs(1);
+
 /// Waits for something that the NameNode does by itself.
 async fn eventually<F: Future<Output = bool>>(what: &str, mut check: impl FnMut() -> F) {
-    for _ in 0..200 {
+    for _ in 0..1000 {
         if check().await {
             return;
         }
@@ -110,8 +113,8 @@ async fn safe_mode_is_entered_and_left_by_hand() {
 async fn a_vanished_writers_file_is_closed_without_its_empty_block() {
     let dir = tempfile::tempdir().unwrap();
     let short = NameNodeConfig {
-        lease_soft_limit: Duration::from_millis(100),
-        lease_hard_limit: Duration::from_millis(300),
+        lease_soft_limit: SOFT_LIMIT,
+        lease_hard_limit: Duration::from_secs(3),
         ..config(dir.path())
     };
     let node = NameNode::start(short).await.unwrap();
@@ -212,15 +215,14 @@ async fn pages_are_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_a_silent_writer_is_taken_over_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let short =
-        NameNodeConfig { lease_soft_limit: Duration::from_millis(100), ..config(dir.path()) };
+    let short = NameNodeConfig { lease_soft_limit: SOFT_LIMIT, ..config(dir.path()) };
     let node = NameNode::start(short).await.unwrap();
     let client = Client::new(&node, CLIENT, SUPERUSER);
     client.create("/f", "silent").await;
     let (class, text) = client.refused("create", &create_request("/f", "next")).await;
     assert_eq!(class, class::ALREADY_BEING_CREATED);
     assert!(text.contains("this file lease is currently owned by silent"), "{text}");
-    tokio::time::sleep(Duration::from_millis(150)).await;
+    tokio::time::sleep(SOFT_LIMIT + Duration::from_millis(100)).await;
     let (class, text) = client.refused("create", &create_request("/f", "next")).await;
     assert_eq!(class, class::RECOVERY_IN_PROGRESS);
     assert!(text.contains("lease recovery is in progress"), "{text}");
@@ -233,14 +235,13 @@ async fn a_file_of_a_silent_writer_is_taken_over_by_the_next() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_append_to_a_silent_writers_block_waits_for_its_recovery() {
     let dir = tempfile::tempdir().unwrap();
-    let short =
-        NameNodeConfig { lease_soft_limit: Duration::from_millis(100), ..config(dir.path()) };
+    let short = NameNodeConfig { lease_soft_limit: SOFT_LIMIT, ..config(dir.path()) };
     let node = NameNode::start(short).await.unwrap();
     let datanode = FakeDataNode::start(&node, 1, &[]).await;
     let client = Client::new(&node, CLIENT, SUPERUSER);
     client.create("/f", "silent").await;
     client.add_block("/f", "silent", None).await;
-    tokio::time::sleep(Duration::from_millis(150)).await;
+    tokio::time::sleep(SOFT_LIMIT + Duration::from_millis(100)).await;
     let append = pb::AppendRequestProto {
         src: "/f".to_string(),
         client_name: "next".to_string(),

