@@ -162,11 +162,12 @@ fn status(node: &NameNode, path: &str) -> Option<query::FileStatus> {
 /// The path that a rename gives: by the source's name in the target, where that is a directory.
 fn leads_to(node: &NameNode, event: &Event) -> Option<String> {
     let dst = event.dst.as_deref()?;
-    if !status(node, dst).is_some_and(|status| status.inode.is_directory()) {
+    let Some(target) = status(node, dst).filter(|status| status.inode.is_directory()) else {
         return Some(dst.to_string());
-    }
+    };
     let source = status(node, event.src.as_deref()?)?;
-    Some(format!("{}/{}", dst.trim_end_matches('/'), source.inode.name))
+    // By its number: nothing may follow on the `..` of a path that begins with a number.
+    Some(format!("/.reserved/.inodes/{}/{}", target.inode.id.0, source.inode.name))
 }
 
 /// Owner, group and mode of what the call was about, as it is now.

@@ -83,3 +83,26 @@ async fn calls_are_told_of_with_their_outcome() {
         ]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rename_tells_of_what_was_moved_into_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
+    let config = NameNodeConfig { audit, ..config(&dir.path().join("name")) };
+    let node = NameNode::start(config).await.unwrap();
+    let root = Client::new(&node, CLIENT, SUPERUSER);
+    root.mkdirs("/d").await;
+    root.create("/d/f", "w").await;
+    let id = root.file_info("/d/f").await.unwrap().file_id.unwrap();
+    for dst in ["/d", &format!("/.reserved/.inodes/{id}/..")] {
+        let (src, dst) = ("/d/f".to_string(), dst.to_string());
+        let request = pb::RenameRequestProto { src, dst };
+        let _: pb::RenameResponseProto = root.call("rename", &request).await.unwrap();
+    }
+    let lines = lines(&path, 5).await;
+    for line in &lines[3..] {
+        assert!(line.contains(&format!("perm={SUPERUSER}:supergroup:rw-")), "{line}");
+    }
+    node.shutdown().await;
+}
