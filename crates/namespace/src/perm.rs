@@ -224,13 +224,37 @@ pub(crate) fn check_below(
     root: &Inode,
     access: Access,
 ) -> Result<()> {
+    check_below_as(store, store, settings, caller, (None, root), access)
+}
+
+/// As [`check_below`] for a tree as a snapshot has it: Hadoop names a directory that does not allow `access` by its
+/// path `now`, and what a sticky bit keeps by its way from the root, which is called `base`.
+pub(crate) fn check_below_as(
+    store: &dyn StoreRead,
+    now: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    (base, root): (Option<&str>, &Inode),
+    access: Access,
+) -> Result<()> {
     if !is_bound(settings, caller) {
         return Ok(());
     }
+    let path_of = |inode: &Inode| -> Result<String> {
+        let Some(base) = base else {
+            return Ok(inode::path_of(store, inode.id)?.unwrap_or_default());
+        };
+        let (mut below, mut at) = (String::new(), inode.clone());
+        while at.id != root.id {
+            below.insert_str(0, &format!("/{}", at.name));
+            at = inode::expect(store, at.parent)?;
+        }
+        Ok(format!("{base}{below}"))
+    };
     let to_delete = access == Access::ALL;
     tree::descend_directories(store, root, &mut |inode| match inode.directory() {
         Some(directory) if directory.children > 0 || !to_delete => {
-            check_inode(store, settings, caller, inode, access)?;
+            check_inode(now, settings, caller, inode, access)?;
             if inode.mode & STICKY == 0 || inode.owner == caller.user {
                 return Ok(());
             }
@@ -238,8 +262,7 @@ pub(crate) fn check_below(
                 if child.owner == caller.user {
                     return Ok(());
                 }
-                let path = inode::path_of(store, inode.id)?.unwrap_or_default();
-                let below = inode::path_of(store, child.id)?.unwrap_or_default();
+                let (path, below) = (path_of(inode)?, path_of(child)?);
                 // Hadoop names the directory by its path, and describes the one to be deleted.
                 Err(sticky_refusal(caller, (&below, child), (&path, root)))
             })

@@ -23,23 +23,14 @@ enum Ahead {
     Children(InodeId, String, u8),
 }
 
-/// In which order the directories of a directory are walked (of a page of them, where there are very many).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Siblings {
-    /// By name, as Hadoop sums up content.
-    FirstFirst,
-    /// The other way round, as Hadoop looks for one that refuses.
-    LastFirst,
-}
-
-/// Calls `visit` for `root` and everything below it, a directory before what is in it.
+/// Calls `visit` for `root` and everything below it, a directory before what is in it, siblings
+/// in the order of their names (of a page of them, where there are very many), as Hadoop sums up content.
 pub(crate) fn descend(
     store: &dyn StoreRead,
     root: &Inode,
-    siblings: Siblings,
     visit: &mut dyn FnMut(&Inode) -> Result<()>,
 ) -> Result<()> {
-    descend_with_policy(store, root, 0, siblings, &mut |inode, _| visit(inode))
+    descend_with_policy(store, root, 0, &mut |inode, _| visit(inode))
 }
 
 /// As [`descend`], and says which storage policy is set on an inode or above it; `above` is that above `root`.
@@ -47,7 +38,6 @@ pub(crate) fn descend_with_policy(
     store: &dyn StoreRead,
     root: &Inode,
     above: u8,
-    siblings: Siblings,
     visit: &mut dyn FnMut(&Inode, u8) -> Result<()>,
 ) -> Result<()> {
     let in_force = |inode: &Inode, above| match inode.storage_policy {
@@ -86,15 +76,13 @@ pub(crate) fn descend_with_policy(
         if let Some(last) = last.filter(|_| full) {
             open.push(Ahead::Children(directory, last, policy));
         }
-        if siblings == Siblings::FirstFirst {
-            below.reverse();
-        }
-        open.extend(below);
+        open.extend(below.into_iter().rev());
     }
     Ok(())
 }
 
-/// As [`descend`] with the last sibling first, for directories alone: files are not read.
+/// As [`descend`] with the last sibling first, as Hadoop looks for one that refuses, and for directories alone: files
+/// are not read.
 pub(crate) fn descend_directories(
     store: &dyn StoreRead,
     root: &Inode,

@@ -10,7 +10,7 @@ use crate::ops::set_storage_policy;
 use crate::policy_admin;
 use crate::snapshot::{capture, held};
 use crate::store::{StoreRead, StoreTxn};
-use crate::tree::{self, Siblings};
+use crate::tree;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{StoragePolicy, StorageType};
 use std::ops::{Index, IndexMut};
@@ -180,7 +180,7 @@ pub(crate) fn of_blocks_as(
 /// What a subtree uses, itself counted. `above` is the storage policy set above it.
 pub(crate) fn below(store: &dyn StoreRead, root: &Inode, above: u8) -> Result<Usage> {
     let mut usage = Usage::default();
-    tree::descend_with_policy(store, root, above, Siblings::FirstFirst, &mut |inode, policy| {
+    tree::descend_with_policy(store, root, above, &mut |inode, policy| {
         usage = usage.plus(Usage::name()).plus(of_blocks(store, inode, policy)?);
         Ok(())
     })?;

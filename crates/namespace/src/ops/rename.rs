@@ -11,7 +11,7 @@ use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
 use crate::snapshot;
-use crate::tree::{self, Siblings};
+use crate::tree;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
@@ -264,7 +264,7 @@ fn recount_types(cx: &mut Context<'_, '_>, moved: &Inode, old: u8, new: u8) -> R
             }
             Ok(())
         };
-        tree::descend_with_policy(cx.store, moved, above, Siblings::FirstFirst, visit)?;
+        tree::descend_with_policy(cx.store, moved, above, visit)?;
     }
     let [before, after] = limited;
     for ((inode, old), (_, new)) in before.into_iter().zip(after) {

@@ -8,7 +8,7 @@ use crate::ops::counter::{self, Counter};
 use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::tree::{self, Siblings};
+use crate::tree;
 use crate::usage;
 use cairn_stripe::StoragePolicy;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
         usage::charge(cx.store, &at.chain, after.minus(before))?;
     }
     let mut limited = Vec::new();
-    tree::descend(cx.store, new, Siblings::FirstFirst, &mut |inode| {
+    tree::descend(cx.store, new, &mut |inode| {
         if inode.id != new.id && usage::is_limited(inode) {
             limited.push(inode.clone());
         }

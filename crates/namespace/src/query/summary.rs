@@ -9,7 +9,7 @@ use crate::perm::{self, Access};
 use crate::snapshot::capture;
 use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
-use crate::tree::{self, Siblings};
+use crate::tree;
 use crate::usage::{self, ByType};
 use crate::{policy_admin, settings};
 use cairn_stripe::PolicyId;
@@ -113,29 +113,23 @@ pub fn content_summary(
     let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
     // Not asked for with every file.
     let holds_more = is_now && capture::in_use(store)?;
-    tree::descend_with_policy(
-        store,
-        &target,
-        above,
-        Siblings::FirstFirst,
-        &mut |inode, policy| {
-            if let Some(file) = inode.file() {
-                sum.files += 1;
-                sum.len = sum.len.saturating_add(file.len);
-                // Types are told for the bytes and copies that the file has now.
-                let now = usage::of_blocks_as(store, inode, file.redundancy, policy)?;
-                sum.types = usage::added(sum.types, now.types);
-                let all = if holds_more { usage::of_blocks(store, inode, policy)? } else { now };
-                sum.space = sum.space.saturating_add_signed(all.space);
-            } else {
-                if !settings.summaries_check_first {
-                    perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
-                }
-                sum.directories += 1;
+    tree::descend_with_policy(store, &target, above, &mut |inode, policy| {
+        if let Some(file) = inode.file() {
+            sum.files += 1;
+            sum.len = sum.len.saturating_add(file.len);
+            // Types are told for the bytes and copies that the file has now.
+            let now = usage::of_blocks_as(store, inode, file.redundancy, policy)?;
+            sum.types = usage::added(sum.types, now.types);
+            let all = if holds_more { usage::of_blocks(store, inode, policy)? } else { now };
+            sum.space = sum.space.saturating_add_signed(all.space);
+        } else {
+            if !settings.summaries_check_first {
+                perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
             }
-            Ok(())
-        },
-    )?;
+            sum.directories += 1;
+        }
+        Ok(())
+    })?;
     Ok(sum)
 }
 

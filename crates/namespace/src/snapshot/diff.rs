@@ -16,7 +16,6 @@ use crate::snapshot::version::{self, Kind};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, DOT_SNAPSHOT, SnapshotId};
 use crate::store::{StoreRead, Table};
-use crate::tree::{self, Siblings};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod pages;
@@ -319,7 +318,7 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
     })
 }
 
-/// Every directory of a snapshot must be readable.
+/// Every directory of a snapshot must be readable, and no sticky bit in it may keep anything from the caller.
 ///
 /// Source: Hadoop 3.5.0 `FSDirSnapshotOp#checkSubtreeReadPermission`.
 fn check_readable(
@@ -336,14 +335,10 @@ fn check_readable(
     }
     perm::check_access(limits, caller, &at, Access::READ)?;
     let Some(target) = at.target() else { return Ok(()) };
-    let view = at.view(store);
-    tree::descend(&view, target, Siblings::LastFirst, &mut |inode| {
-        if inode.is_directory() {
-            // By the path that it has now, as Hadoop's refusal.
-            perm::check_inode(store, limits, caller, inode, Access::READ)?;
-        }
-        Ok(())
-    })
+    // Hadoop leaves the snapshot's name out of its refusals.
+    let base = at.snapshot.is_some().then(|| at.parent_path());
+    let root = (base.as_deref(), target);
+    perm::check_below_as(&at.view(store), store, limits, caller, root, Access::READ)
 }
 
 /// A report of all that changed below `path` between two snapshots; an empty name is the current state.

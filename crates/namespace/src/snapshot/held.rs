@@ -13,7 +13,7 @@ use crate::path::{self, Resolved};
 use crate::snapshot::version::{self, Kind};
 use crate::snapshot::{self, capture, reclaim};
 use crate::store::{StoreRead, StoreTxn, Table};
-use crate::tree::{self, Siblings};
+use crate::tree;
 use crate::usage::{self, ByType, Usage};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -214,7 +214,7 @@ pub(crate) fn below(store: &dyn StoreRead, directory: &Inode) -> Result<Vec<Inod
         return leading_through(store, directory.id, &mut 0);
     }
     let mut open = Vec::new();
-    tree::descend(store, directory, Siblings::FirstFirst, &mut |inode| {
+    tree::descend(store, directory, &mut |inode| {
         if inode.is_directory() {
             open.push(inode.id);
         }

@@ -622,6 +622,20 @@ fn a_diff_names_what_nobody_may_read_by_where_it_is_now() {
 }
 
 #[test]
+fn a_diff_is_refused_where_a_sticky_bit_keeps_names() {
+    let mut fs = allowed("/d");
+    fs.mkdirs("/d/tmp");
+    fs.write("/d/tmp/f", &[5]);
+    fs.ok(SetPermission { path: "/d/tmp".into(), mode: 0o1777 });
+    take(&mut fs, "/d", "s");
+    fs.delete("/d/tmp");
+    let text = refusal(diff::report(&fs.store, &user("bob"), "/d", "s", "").unwrap_err());
+    let line = "Permission denied by sticky bit: user=bob, path=\"/d/.snapshot/tmp/f\":root:supergroup:-rw-r--r--, \
+                 parent=\"/d/.snapshot/tmp\":";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn statuses_tell_what_is_snapshottable() {
     let mut fs = allowed("/d");
     assert!(fs.status("/d").unwrap().snapshottable);
