@@ -134,7 +134,7 @@ fn has_looked(node: &NameNode, event: &Event, name: &str) -> bool {
         let path = event.src.as_deref().unwrap_or_default();
         let Some(rest) = path.strip_prefix("/.reserved/.inodes/") else { return true };
         let number = rest.split('/').next().unwrap_or_default();
-        status(node, &format!("/.reserved/.inodes/{number}")).is_some()
+        number.is_empty() || status(node, &format!("/.reserved/.inodes/{number}")).is_some()
     };
     name == class::IO || name == class::FILE_NOT_FOUND && is_somewhere()
 }

@@ -2,9 +2,9 @@
 
 use crate::cluster::*;
 use cairn_namenode::config::AuditConfig;
-use cairn_namenode::{NameNode, NameNodeConfig};
+use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_wire::proto::hdfs as pb;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The lines behind their times, once there are so many.
@@ -84,13 +84,36 @@ async fn calls_are_told_of_with_their_outcome() {
     );
 }
 
+/// A NameNode and its log.
+async fn audited(dir: &Path) -> (RunningNameNode, PathBuf) {
+    let path = dir.join("audit.log");
+    let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
+    let config = NameNodeConfig { audit, ..config(&dir.join("name")) };
+    (NameNode::start(config).await.unwrap(), path)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_is_looked_for_where_inodes_are_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, path) = audited(dir.path()).await;
+    let root = Client::new(&node, CLIENT, SUPERUSER);
+    // The first leads nowhere, so that nothing is told of it.
+    for path in ["/.reserved/.inodes/77777", "/.reserved/.inodes/"] {
+        let request = pb::GetLinkTargetRequestProto { path: path.to_string() };
+        let asked = root.call::<_, pb::GetLinkTargetResponseProto>("getLinkTarget", &request);
+        assert!(asked.await.is_err());
+    }
+    root.mkdirs("/last").await;
+    let lines = lines(&path, 2).await;
+    assert!(lines[0].contains("src=/.reserved/.inodes/\t"), "{lines:?}");
+    assert!(lines[1].contains("src=/last"), "{lines:?}");
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rename_tells_of_what_was_moved_into_a_directory() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("audit.log");
-    let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
-    let config = NameNodeConfig { audit, ..config(&dir.path().join("name")) };
-    let node = NameNode::start(config).await.unwrap();
+    let (node, path) = audited(dir.path()).await;
     let root = Client::new(&node, CLIENT, SUPERUSER);
     root.mkdirs("/d").await;
     root.create("/d/f", "w").await;
