@@ -65,7 +65,7 @@ impl Client {
         .map_err(os_error)
     }
 
-    /// `host:port` of the NameNode.
+    /// `host:port` of the NameNode, or the name of a nameservice.
     #[getter]
     fn namenode(&self) -> &str {
         &self.fs.config().namenode

@@ -19,8 +19,12 @@ pub enum ReplaceDataNode {
 /// How to reach a file system and treat its files.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// `host:port` of the NameNode's RPC, from `fs.defaultFS`.
+    /// What URIs of the file system have behind `hdfs://`, from `fs.defaultFS`: `host:port` of the NameNode's RPC, or
+    /// the name of a nameservice.
     pub namenode: String,
+    /// `host:port` of each NameNode of the nameservice, of which one is active; none: there is only the one above.
+    /// `dfs.ha.namenodes`, `dfs.namenode.rpc-address`.
+    pub namenode_addresses: Vec<String>,
     /// The user to act as. `HADOOP_USER_NAME`, else the login name.
     pub user: String,
     /// Copies of each block of a new file. `dfs.replication`.
@@ -116,6 +120,7 @@ impl Default for ClientConfig {
     fn default() -> ClientConfig {
         ClientConfig {
             namenode: "127.0.0.1:8020".to_string(),
+            namenode_addresses: Vec::new(),
             user: std::env::var("HADOOP_USER_NAME")
                 .or_else(|_| std::env::var("USER"))
                 .unwrap_or_else(|_| "root".to_string()),

@@ -118,6 +118,11 @@ impl FileSystem {
         Ok(FileSystem { inner: Arc::new(inner) })
     }
 
+    /// Which of the configuration's `namenode_addresses` is that of the NameNode that answered last.
+    pub fn active_namenode(&self) -> usize {
+        self.inner.namenode.active()
+    }
+
     /// The configuration that it was made with.
     pub fn config(&self) -> &ClientConfig {
         &self.inner.config

@@ -1,6 +1,7 @@
 //! A client's settings from Hadoop's keys.
 
-use crate::{Configuration, authority, kms, value};
+use crate::nameservice::NameNodes;
+use crate::{Configuration, kms, value};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
@@ -8,9 +9,8 @@ use std::time::Duration;
 /// Reads every key that a client knows. The file system must be named.
 pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     let mut c = ClientConfig::default();
-    let uri =
-        conf.default_fs().context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?;
-    c.namenode = authority(&uri)?;
+    let found = namenodes(conf)?;
+    (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
     conf.number("dfs.replication", &mut c.replication)?;
     conf.bytes("dfs.blocksize", &mut c.block_size)?;
     conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
@@ -36,19 +36,10 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     Ok(c)
 }
 
-/// Where the NameNode serves HTTP, `host:port`: its key, with the host of the file system in place of a
-/// host that stands for all, or that host with Hadoop's port.
-///
-/// Source: Hadoop 3.5.0 `DFSUtil#getInfoServer`.
-pub fn http_address(conf: &Configuration) -> Result<String> {
-    let uri =
-        conf.default_fs().context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?;
-    let authority = authority(&uri)?;
-    let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
-    let key = conf.get("dfs.namenode.http-address").unwrap_or_default();
-    let (named, port) = key.rsplit_once(':').unwrap_or((&key, "9870"));
-    let host = if ["", "0.0.0.0", "[::]"].contains(&named) { host } else { named };
-    Ok(format!("{host}:{port}"))
+/// The NameNodes of the file system, which must be named.
+pub fn namenodes(conf: &Configuration) -> Result<NameNodes> {
+    let uri = conf.default_fs();
+    NameNodes::of(conf, &uri.context("no file system: give --fs hdfs://HOST:PORT or --conf DIR")?)
 }
 
 fn local(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
@@ -146,16 +137,5 @@ mod tests {
         assert_eq!(hedging(&conf), (0, Duration::from_millis(20)));
         conf.set("cairn.client.hedge-after", "70");
         assert_eq!(hedging(&conf).1, Duration::from_millis(70));
-    }
-
-    #[test]
-    fn the_http_server_is_found() {
-        let mut conf = Configuration::default();
-        conf.set("fs.defaultFS", "hdfs://nn:8020");
-        assert_eq!(http_address(&conf).unwrap(), "nn:9870");
-        conf.set("dfs.namenode.http-address", "0.0.0.0:50070");
-        assert_eq!(http_address(&conf).unwrap(), "nn:50070");
-        conf.set("dfs.namenode.http-address", "web:80");
-        assert_eq!(http_address(&conf).unwrap(), "web:80");
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod client;
 pub mod kms;
+pub mod nameservice;
 pub mod value;
 pub mod xml;
 

@@ -4,6 +4,7 @@
 
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
+use cairn_client::{ClientConfig, FileSystem};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     };
     let conf = settings.configuration()?;
     let client = config::client::read(&conf)?;
-    let address = config::client::http_address(&conf)?;
+    let address = active(&config::client::namenodes(&conf)?.http, &client).await?;
     let target = request.target(&client.user);
     eprintln!("Connecting to namenode via http://{address}{target}");
     let code = match request.list_corrupt {
@@ -57,6 +58,16 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         }
     };
     Ok(ExitCode::from(code))
+}
+
+/// Of the NameNodes' pages those of the one that is active.
+async fn active(pages: &[String], client: &ClientConfig) -> Result<String> {
+    if let [page] = pages {
+        return Ok(page.clone());
+    }
+    let fs = FileSystem::connect(client.clone()).await?;
+    let page = pages.get(fs.active_namenode());
+    page.cloned().context("no NameNode is known to be active")
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

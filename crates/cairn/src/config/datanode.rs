@@ -1,9 +1,8 @@
 //! A DataNode's settings from Hadoop's keys.
 
 use super::namenode::{address, folder};
-use super::{Configuration, unsupported, value};
+use super::{Configuration, NameNodes, unsupported, value};
 use anyhow::{Context, Result, bail};
-use cairn_conf::authority;
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
 use cairn_stripe::StorageType;
@@ -18,7 +17,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
         c.data_dirs.push(volume(&word)?);
     }
     if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
-        c.name_node = authority(&uri)?;
+        c.name_node = NameNodes::of(conf, &uri)?.only("a DataNode of Cairn reports to")?;
     }
     for key in ["dfs.namenode.rpc-address", "dfs.namenode.servicerpc-address"] {
         conf.read(key, |text| Ok(text.to_string()), &mut c.name_node)?;

@@ -6,4 +6,5 @@ mod memory;
 pub mod namenode;
 mod unsupported;
 
+pub use cairn_conf::nameservice::NameNodes;
 pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml};

@@ -1,9 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, encryption, memory, unsupported, value};
+use super::{Configuration, NameNodes, encryption, memory, unsupported, value};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
-use cairn_conf::authority;
 use cairn_namenode::config::{
     AuditConfig, ChecksumType, Durability, HostsFormat, NameNodeConfig, RackSource, SatisfierMode,
 };
@@ -99,7 +98,7 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     }
     conf.read("dfs.namenode.storage.dir.perm", value::mode, &mut c.name_dir_mode)?;
     if let Some(uri) = conf.default_fs().filter(|uri| uri.starts_with("hdfs://")) {
-        c.rpc_addr = address(&authority(&uri)?)?;
+        c.rpc_addr = address(&NameNodes::of(conf, &uri)?.only("Cairn has")?)?;
     }
     conf.read("dfs.namenode.rpc-address", address, &mut c.rpc_addr)?;
     if let Some(host) = conf.get("dfs.namenode.rpc-bind-host") {

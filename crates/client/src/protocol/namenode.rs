@@ -1,7 +1,9 @@
-//! Calls to the NameNode, retried where Hadoop's client retries them.
+//! Calls to the NameNode, retried where Hadoop's client retries them, and at the other NameNodes of a nameservice.
 //!
-//! `RetriableException` and a standby are waited out; everything else goes to the caller, who knows
-//! what a `NotReplicatedYetException` means.
+//! `RetriableException` is waited out, and so is a time in which no NameNode is active; everything else goes to the
+//! caller, who knows what a `NotReplicatedYetException` means.
+//!
+//! Source: Hadoop 3.5.0 `ConfiguredFailoverProxyProvider`, `RetryPolicies.FailoverOnNetworkExceptionRetry`.
 
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
@@ -9,6 +11,8 @@ use crate::types::Backoff;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The protocol that clients speak to NameNodes.
@@ -17,11 +21,13 @@ const CLIENT_PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 /// First and longest wait between tries.
 const RETRY_WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// The NameNode of one file system.
+/// The NameNode of one file system: the active one, where there are more.
 #[derive(Clone)]
 pub(crate) struct NameNode {
-    rpc: RpcClient,
-    addr: String,
+    /// At least one; all with one identity, so that any of them knows a call that another has executed.
+    rpcs: Arc<[RpcClient]>,
+    /// The one that answered last.
+    active: Arc<AtomicUsize>,
     retry_for: Duration,
 }
 
@@ -35,8 +41,23 @@ impl NameNode {
     pub(crate) fn speaking(config: &ClientConfig, protocol: &'static str) -> NameNode {
         let options =
             RpcClientOptions { call_timeout: config.rpc_timeout, ..RpcClientOptions::default() };
-        let rpc = RpcClient::new(&config.namenode, protocol, config.user.as_str(), options);
-        NameNode { rpc, addr: config.namenode.clone(), retry_for: config.retry_for }
+        let user = config.user.as_str();
+        let addresses = match &config.namenode_addresses[..] {
+            [] => std::slice::from_ref(&config.namenode),
+            addresses => addresses,
+        };
+        let first = RpcClient::new(&addresses[0], protocol, user, options.clone());
+        let id = first.client_id();
+        let others = addresses[1..]
+            .iter()
+            .map(|address| RpcClient::with_client_id(address, protocol, user, options.clone(), id));
+        let rpcs = std::iter::once(first).chain(others.collect::<Vec<_>>()).collect();
+        NameNode { rpcs, active: Arc::default(), retry_for: config.retry_for }
+    }
+
+    /// Which of the addresses the configuration has is that of the NameNode that answered last.
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
     }
 
     /// One call.
@@ -48,15 +69,29 @@ impl NameNode {
         let deadline = Instant::now() + self.retry_for;
         let mut backoff = Backoff::new(RETRY_WAITS.0, RETRY_WAITS.1);
         // All tries have one number: the NameNode's retry cache knows a call that it has executed.
-        let mut number = self.rpc.new_call();
+        let mut number = self.rpcs[0].new_call();
         let mut is_told = false;
         loop {
-            let error = match self.rpc.call_numbered(method, request, number).await {
+            let asked = self.active();
+            let rpc = &self.rpcs[asked];
+            let error = match rpc.call_numbered(method, request, number).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            if !is_retriable(&error) || Instant::now() >= deadline {
-                return Err(self.error(error));
+            let goes_on = is_retriable(&error) || self.has_others() && is_for_another(&error);
+            if !goes_on || Instant::now() >= deadline {
+                return Err(failure(rpc, error));
+            }
+            number.retry_count += 1;
+            if self.has_others() && is_for_another(&error) {
+                tracing::debug!(method, %error, "the next NameNode is asked");
+                let next = (asked + 1) % self.rpcs.len();
+                // Another call may have gone on from there already.
+                let _ =
+                    self.active.compare_exchange(asked, next, Ordering::Relaxed, Ordering::Relaxed);
+                if !(number.retry_count as usize).is_multiple_of(self.rpcs.len()) {
+                    continue;
+                }
             }
             if std::mem::replace(&mut is_told, true) {
                 tracing::debug!(method, %error, "retrying a call to the NameNode");
@@ -64,15 +99,18 @@ impl NameNode {
                 tracing::warn!(%error, "the NameNode is waited for");
             }
             tokio::time::sleep(backoff.step()).await;
-            number.retry_count += 1;
         }
     }
 
-    fn error(&self, error: RpcError) -> ClientError {
-        match error {
-            RpcError::Remote(remote) => remote_error(remote),
-            source => ClientError::NameNode { addr: self.addr.clone(), source },
-        }
+    fn has_others(&self) -> bool {
+        self.rpcs.len() > 1
+    }
+}
+
+fn failure(rpc: &RpcClient, error: RpcError) -> ClientError {
+    match error {
+        RpcError::Remote(remote) => remote_error(remote),
+        source => ClientError::NameNode { addr: rpc.addr().to_string(), source },
     }
 }
 
@@ -87,5 +125,14 @@ fn is_retriable(error: &RpcError) -> bool {
         RpcError::Remote(remote) => remote.is(class::RETRIABLE) || remote.is(class::STANDBY),
         RpcError::Connect { .. } | RpcError::Lost { .. } => true,
         _ => false,
+    }
+}
+
+/// Whether another NameNode may be the active one.
+fn is_for_another(error: &RpcError) -> bool {
+    match error {
+        RpcError::Remote(remote) => remote.is(class::STANDBY),
+        RpcError::Connect { .. } | RpcError::Lost { .. } | RpcError::Timeout { .. } => true,
+        RpcError::Answer { .. } => false,
     }
 }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod encryption;
+mod failover;
 mod hedging;
 mod integrity;
 mod key_server;
