@@ -6,7 +6,6 @@ import static cairn.interop.Runner.equal;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.File;
-import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -82,12 +81,6 @@ final class CrossTests {
     }
   }
 
-  private static String digest(File file) throws IOException {
-    try (InputStream in = new FileInputStream(file)) {
-      return Data.digest(in);
-    }
-  }
-
   private static String command(List<String> words) throws Exception {
     Process p = new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     p.getOutputStream().close();
@@ -151,7 +144,7 @@ final class CrossTests {
           String sha = FileTests.store(cluster.fs(), remote, length + 2, length, 128 * MIB);
           check(!back.exists() || back.delete(), "no file from before");
           fs("get", remote.toUri().getPath(), back.getPath());
-          equal(sha, digest(back), "SHA-256");
+          equal(sha, Data.digest(back), "SHA-256");
         });
   }
 

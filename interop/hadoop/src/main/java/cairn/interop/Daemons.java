@@ -41,6 +41,7 @@ import org.apache.log4j.PatternLayout;
  * namenode --conf DIR --data DIR [-D key=value]...
  * datanode --conf DIR [--data DIR] [-D key=value]...
  * datanodes --conf DIR --data DIR[,DIR]... [-D key=value]...
+ * nameservice --data DIR --datanodes N [-D key=value]...
  * </pre>
  */
 public final class Daemons {
@@ -89,6 +90,9 @@ public final class Daemons {
       case "namenode" -> d.role(true);
       case "datanode" -> d.role(false);
       case "datanodes" -> d.dataNodes();
+      case "nameservice" ->
+          Nameservice.serve(
+              new File(d.flags.get("--data")), d.base(), Integer.parseInt(d.flags.get("--datanodes")));
       default -> throw new IllegalArgumentException("unknown role " + args[0]);
     }
   }

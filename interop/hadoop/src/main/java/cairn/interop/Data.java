@@ -1,5 +1,7 @@
 package cairn.interop;
 
+import java.io.File;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -73,6 +75,13 @@ final class Data {
   /** The SHA-256 of {@code in} to its end. */
   static String digest(InputStream in) throws IOException {
     return copy(in, OutputStream.nullOutputStream());
+  }
+
+  /** The SHA-256 of a local file. */
+  static String digest(File file) throws IOException {
+    try (InputStream in = new FileInputStream(file)) {
+      return digest(in);
+    }
   }
 
   /** The SHA-256 of {@code length} bytes of sequence {@code seed}. */

@@ -45,6 +45,7 @@ public final class Main {
               ContractTests::run,
               DifferentialTests::run,
               FsckTests::run,
+              NameserviceTests::run,
               PythonTests::run),
           List.of(
               EncryptionTests::run,
