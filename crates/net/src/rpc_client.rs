@@ -10,7 +10,7 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cairn_wire::proto::common::RequestHeaderProto;
@@ -138,7 +138,15 @@ struct Shared {
     options: RpcClientOptions,
     client_id: [u8; 16],
     next_call_id: AtomicI32,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Slot>,
+}
+
+/// The connection of a client.
+#[derive(Default)]
+struct Slot {
+    open: Option<Connection>,
+    /// When the last attempt to open one ended, and how it failed.
+    failed: Option<(Instant, io::ErrorKind, String)>,
 }
 
 impl RpcClient {
@@ -175,7 +183,7 @@ impl RpcClient {
             options,
             client_id,
             next_call_id: AtomicI32::new(0),
-            connection: Mutex::new(None),
+            connection: Mutex::default(),
         };
         RpcClient { shared: Arc::new(shared) }
     }
@@ -248,7 +256,7 @@ impl Shared {
                 return answer;
             }
             // The server may be gone without a word: the next call tries another connection.
-            *self.connection.lock().await = None;
+            self.connection.lock().await.open = None;
             let (addr, method) = (self.addr.clone(), method.to_owned());
             Err(RpcError::Timeout { addr, method, after })
         })
@@ -273,16 +281,25 @@ impl Shared {
 
     /// The present connection, or a new one.
     async fn connected(&self) -> Result<Connection, RpcError> {
+        let asked = Instant::now();
         let mut slot = self.connection.lock().await;
-        if let Some(connection) = &*slot
+        if let Some(connection) = &slot.open
             && connection.is_open()
         {
             return Ok(connection.clone());
         }
-        let opened = self.open();
-        let connection =
-            opened.await.map_err(|source| RpcError::Connect { addr: self.addr.clone(), source })?;
-        *slot = Some(connection.clone());
+        let failure = |source| RpcError::Connect { addr: self.addr.clone(), source };
+        // Who waited for an attempt that failed has its outcome, and need not wait for another.
+        if let Some((ended, kind, why)) = &slot.failed
+            && *ended > asked
+        {
+            return Err(failure(io::Error::new(*kind, why.clone())));
+        }
+        let connection = self.open().await.map_err(|error| {
+            slot.failed = Some((Instant::now(), error.kind(), error.to_string()));
+            failure(error)
+        })?;
+        slot.open = Some(connection.clone());
         Ok(connection)
     }
 

@@ -279,3 +279,35 @@ async fn bad_servers() {
     )
     .await;
 }
+
+/// A port at which connections are neither taken nor refused, as at a host that is gone.
+async fn nowhere() -> (SocketAddr, Vec<TcpStream>, TcpListener) {
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(any_port()).expect("a port");
+    let listener = socket.listen(1).expect("a listener");
+    let addr = listener.local_addr().expect("its port");
+    let mut waiting = Vec::new();
+    while let Ok(stream) = timeout(Duration::from_millis(300), TcpStream::connect(addr)).await {
+        waiting.push(stream.expect("a place in the queue"));
+    }
+    (addr, waiting, listener)
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_one_attempt_to_connect_fail_with_it() {
+    const CALLS: u32 = 10;
+    let connect_timeout = Duration::from_secs(3);
+    let (addr, _waiting, _listener) = nowhere().await;
+    let client = client(addr, |options| options.connect_timeout = connect_timeout);
+    let start = std::time::Instant::now();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..CALLS {
+        let client = client.clone();
+        calls.spawn(async move { echo(&client, 0).await });
+    }
+    while let Some(call) = calls.join_next().await {
+        let error = call.expect("no panic").expect_err("nobody is there");
+        assert!(error.was_not_sent(), "{error}");
+    }
+    assert!(start.elapsed() < connect_timeout * CALLS * 2 / 3, "{:?}", start.elapsed());
+}
