@@ -75,8 +75,9 @@ pub struct DataNodeConfig {
     pub durability: Durability,
     /// Bytes of each volume left to others: `dfs.datanode.du.reserved`.
     pub reserved_bytes: u64,
-    /// Volumes that may fail before the DataNode gives up: `dfs.datanode.failed.volumes.tolerated`.
-    pub failed_volumes_tolerated: usize,
+    /// Volumes that may fail before the DataNode gives up, fewer than there are; `None`: all but one.
+    /// `dfs.datanode.failed.volumes.tolerated`.
+    pub failed_volumes_tolerated: Option<usize>,
     /// Time between heartbeats: `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
     /// Time between full block reports: `dfs.blockreport.intervalMsec`.
@@ -190,7 +191,7 @@ impl Default for DataNodeConfig {
             static_groups: Vec::new(),
             durability: Durability::Stable,
             reserved_bytes: 0,
-            failed_volumes_tolerated: 0,
+            failed_volumes_tolerated: Some(0),
             heartbeat_interval: Duration::from_secs(3),
             block_report_interval: Duration::from_secs(6 * 3600),
             block_report_split_threshold: 1_000_000,

@@ -128,8 +128,8 @@ pub(crate) struct Dataset {
     durability: Durability,
     block_len_estimate: u64,
     writer_stop_timeout: Duration,
-    /// How many volumes may be lost in all.
-    failed_volumes_tolerated: usize,
+    /// How many volumes may be lost in all; `None`: all but one.
+    failed_volumes_tolerated: Option<usize>,
     pool_id: OnceLock<String>,
     closed: AtomicBool,
     /// Why there is no use in going on: too few volumes are left, or nobody wants what is here.
@@ -148,6 +148,15 @@ impl Dataset {
     /// Opens the volumes; bad ones are left out as far as the configuration tolerates. A block pool that was
     /// here before is opened at once, so that readers are served before the NameNode answers.
     pub(crate) fn open(config: &DataNodeConfig) -> Result<Dataset> {
+        let configured = config.data_dirs.len();
+        if let Some(tolerated) =
+            config.failed_volumes_tolerated.filter(|most| *most > 0 && *most >= configured)
+        {
+            return Err(DataNodeError::peer(format!(
+                "dfs.datanode.failed.volumes.tolerated is {tolerated}, and there are {configured} volumes: fewer than all \
+                 may fail (-1: all but one)"
+            )));
+        }
         let (mut volumes, mut known) = (Vec::new(), Vec::new());
         let (mut failures, mut unusable) = (Vec::new(), HashSet::new());
         for dir in &config.data_dirs {
@@ -163,7 +172,8 @@ impl Dataset {
                 }
             }
         }
-        if volumes.is_empty() || failures.len() > config.failed_volumes_tolerated {
+        let tolerated = config.failed_volumes_tolerated.unwrap_or(usize::MAX);
+        if volumes.is_empty() || failures.len() > tolerated {
             return Err(failures
                 .pop()
                 .unwrap_or_else(|| DataNodeError::peer("no volume is configured")));
@@ -240,7 +250,8 @@ impl Dataset {
             }
         }
         let lost = self.volumes.unusable_count() + failures.len();
-        let is_too_much = lost > self.failed_volumes_tolerated || failures.len() == volumes.len();
+        let tolerated = self.failed_volumes_tolerated.unwrap_or(usize::MAX);
+        let is_too_much = lost > tolerated || failures.len() == volumes.len();
         if is_too_much && let Some((_, error)) = failures.pop() {
             return Err(error);
         }

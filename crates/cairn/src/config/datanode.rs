@@ -47,7 +47,11 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     };
     conf.read("cairn.durability", durability, &mut c.durability)?;
     conf.bytes("dfs.datanode.du.reserved", &mut c.reserved_bytes)?;
-    conf.number("dfs.datanode.failed.volumes.tolerated", &mut c.failed_volumes_tolerated)?;
+    let tolerated = |text: &str| match text {
+        "-1" => Ok(None),
+        text => Ok(Some(text.parse().context("it takes a number of volumes, or -1")?)),
+    };
+    conf.read("dfs.datanode.failed.volumes.tolerated", tolerated, &mut c.failed_volumes_tolerated)?;
     conf.bytes("dfs.blocksize", &mut c.block_len_estimate)?;
     conf.number("dfs.datanode.max.transfer.threads", &mut c.max_connections)?;
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;

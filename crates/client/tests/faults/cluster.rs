@@ -75,7 +75,7 @@ impl Cluster {
             heartbeat_interval,
             reconstruction_read_timeout: Duration::from_millis(500),
             block_len_estimate: BLOCK,
-            failed_volumes_tolerated: volumes - 1,
+            failed_volumes_tolerated: Some(volumes - 1),
             scan_bytes_per_second: 64 << 20,
             scan_period: Duration::from_millis(400),
             directory_scan_interval: Duration::from_millis(400),

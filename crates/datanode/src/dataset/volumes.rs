@@ -170,10 +170,12 @@ impl Dataset {
         let failed = volumes.iter().filter(|v| v.is_failed()).count();
         let unusable = self.volumes.unusable_count();
         let lost = unusable + failed;
-        if lost > self.failed_volumes_tolerated || failed == volumes.len() {
-            let (all, tolerated) = (unusable + volumes.len(), self.failed_volumes_tolerated);
+        let tolerated = self.failed_volumes_tolerated;
+        if tolerated.is_some_and(|most| lost > most) || failed == volumes.len() {
+            let all = unusable + volumes.len();
+            let most = tolerated.unwrap_or(all - 1);
             self.give_up(format!(
-                "{lost} of {all} volumes have failed, {tolerated} may \
+                "{lost} of {all} volumes have failed, {most} may \
                  (dfs.datanode.failed.volumes.tolerated); the last: {why}"
             ));
         }

@@ -150,7 +150,7 @@ fn with_a_lost_volume(config: &mut DataNodeConfig) {
     let file = config.data_dirs[0].path.join("no folder");
     std::fs::write(&file, "").unwrap();
     config.data_dirs.push(file.into());
-    config.failed_volumes_tolerated = 1;
+    config.failed_volumes_tolerated = Some(1);
 }
 
 #[tokio::test]

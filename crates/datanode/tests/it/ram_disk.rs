@@ -24,7 +24,7 @@ fn with_memory(config: &mut DataNodeConfig) {
     config.data_dirs = vec![root.join("disk").into(), ram];
     config.max_locked_memory = 2 * LEN as u64;
     config.lazy_writer_interval = Duration::from_millis(20);
-    config.failed_volumes_tolerated = 1;
+    config.failed_volumes_tolerated = Some(1);
     // It leaves its cursor on volumes that tests take away.
     config.scan_bytes_per_second = 0;
 }

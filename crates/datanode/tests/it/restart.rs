@@ -116,7 +116,7 @@ async fn two_data_nodes_cannot_share_a_folder() {
 fn two_volumes(
     cluster: &Cluster,
     dirs: &[tempfile::TempDir; 2],
-    tolerated: usize,
+    tolerated: Option<usize>,
 ) -> DataNodeConfig {
     DataNodeConfig {
         data_dirs: dirs.iter().map(|dir| dir.path().to_path_buf().into()).collect(),
@@ -137,26 +137,32 @@ async fn wait_report(cluster: &Cluster, uuid: &str) {
 async fn a_volume_that_cannot_be_read_at_the_start_is_left_out_if_that_is_tolerated() {
     let cluster = Cluster::start(0).await;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let node = DataNode::start(two_volumes(&cluster, &dirs, 0)).await.unwrap();
+    let node = DataNode::start(two_volumes(&cluster, &dirs, Some(0))).await.unwrap();
     let uuid = node.uuid().to_string();
     wait_report(&cluster, &uuid).await;
     node.shutdown().await;
     assert!(dirs[1].path().join("in_use.lock").exists());
     let version = dirs[1].path().join(format!("current/{POOL}/current/VERSION"));
     fs::write(version, "no properties").unwrap();
-    let refused = DataNode::start(two_volumes(&cluster, &dirs, 0)).await;
+    let refused = DataNode::start(two_volumes(&cluster, &dirs, Some(0))).await;
     assert!(refused.is_err(), "no volume may fail");
-    cluster.name_node.record.lock().unwrap().reports.clear();
-    let node = DataNode::start(two_volumes(&cluster, &dirs, 1)).await.unwrap();
-    assert_eq!(node.uuid(), uuid);
-    wait_report(&cluster, &uuid).await;
+    for tolerated in [Some(1), None] {
+        cluster.name_node.record.lock().unwrap().reports.clear();
+        let node = DataNode::start(two_volumes(&cluster, &dirs, tolerated)).await.unwrap();
+        assert_eq!(node.uuid(), uuid);
+        wait_report(&cluster, &uuid).await;
+        node.shutdown().await;
+    }
+    let refused = DataNode::start(two_volumes(&cluster, &dirs, Some(2))).await;
+    let why = refused.err().expect("both may not fail").to_string();
+    assert!(why.contains("tolerated is 2, and there are 2 volumes"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_volume_that_vanishes_does_not_end_the_heartbeats_of_the_others() {
     let cluster = Cluster::start(0).await;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let node = DataNode::start(two_volumes(&cluster, &dirs, 1)).await.unwrap();
+    let node = DataNode::start(two_volumes(&cluster, &dirs, Some(1))).await.unwrap();
     wait_report(&cluster, node.uuid()).await;
     fs::remove_dir_all(dirs[1].path()).unwrap();
     let seen = cluster.name_node.record.lock().unwrap().heartbeats;

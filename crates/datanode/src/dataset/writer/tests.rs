@@ -19,7 +19,7 @@ fn block(id: i64) -> Block {
 fn open(dirs: &[PathBuf], tolerated: usize) -> Arc<Dataset> {
     let config = DataNodeConfig {
         data_dirs: dirs.iter().map(|dir| dir.clone().into()).collect(),
-        failed_volumes_tolerated: tolerated,
+        failed_volumes_tolerated: Some(tolerated),
         ..DataNodeConfig::default()
     };
     let dataset = Dataset::open(&config).unwrap();
