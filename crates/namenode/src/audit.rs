@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::net::IpAddr;
 
 use cairn_namespace::{Caller, query};
 use cairn_net::date::Moment;
@@ -83,18 +84,25 @@ impl AuditLog {
         }
     }
 
-    fn write(&self, call: &Call, allowed: bool, event: &Event, permissions: Option<&str>) {
-        let mut line = format!("{} INFO FSNamesystem.audit: ", Moment::of_ms(wall_ms()));
-        let user = &call.user;
-        let _ = write!(line, "allowed={allowed}\tugi=");
-        // Users call themselves what they like.
-        escape(&mut line, Some(&user.effective));
-        if let Some(real) = &user.real {
-            line.push_str(" (auth:PROXY) via ");
-            escape(&mut line, Some(real));
+    /// Tells of an `fsck`, which comes by HTTP.
+    ///
+    /// Source: Hadoop 3.5.0 `FsckServlet`.
+    pub(crate) fn fsck(&self, allowed: bool, user: &str, ip: IpAddr, src: &str) {
+        const COMMAND: &str = "fsck";
+        if self.silent.iter().any(|command| command == COMMAND) {
+            return;
         }
-        line.push_str(" (auth:SIMPLE)");
-        let _ = write!(line, "\tip=/{}\tcmd={}\tsrc=", call.peer.ip(), event.command);
+        let mut line = begun(allowed, user, None, ip);
+        let _ = write!(line, "\tcmd={COMMAND}\tsrc=");
+        escape(&mut line, Some(src));
+        line.push_str("\tdst=null\tperm=null\tproto=null\n");
+        self.file.write(&line);
+    }
+
+    fn write(&self, call: &Call, allowed: bool, event: &Event, permissions: Option<&str>) {
+        let user = &call.user;
+        let mut line = begun(allowed, &user.effective, user.real.as_deref(), call.peer.ip());
+        let _ = write!(line, "\tcmd={}\tsrc=", event.command);
         escape(&mut line, event.src.as_deref());
         line.push_str("\tdst=");
         escape(&mut line, event.dst.as_deref());
@@ -107,6 +115,20 @@ impl AuditLog {
         line.push('\n');
         self.file.write(&line);
     }
+}
+
+/// A line as far as the address of who asked.
+fn begun(allowed: bool, user: &str, real: Option<&str>, ip: IpAddr) -> String {
+    let mut line = format!("{} INFO FSNamesystem.audit: ", Moment::of_ms(wall_ms()));
+    let _ = write!(line, "allowed={allowed}\tugi=");
+    // Users call themselves what they like.
+    escape(&mut line, Some(user));
+    if let Some(real) = real {
+        line.push_str(" (auth:PROXY) via ");
+        escape(&mut line, Some(real));
+    }
+    let _ = write!(line, " (auth:SIMPLE)\tip=/{ip}");
+    line
 }
 
 /// Whether the call counts as allowed; `None` where nothing is told of it.

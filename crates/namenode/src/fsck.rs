@@ -146,12 +146,27 @@ impl Check {
             Some(names) => self.check_blocks(&names).await,
             None => self.check_path().await,
         };
+        self.audit();
         match done {
             Ok(()) => {}
             Err(Stop::Gone) => return,
             Err(Stop::Failed(reason)) => self.tell_failure(&reason),
         }
         self.out.finish().await;
+    }
+
+    /// Hadoop calls every check of a path allowed, whatever came of it.
+    fn audit(&self) {
+        let Some(audit) = &self.node.audit else { return };
+        let user = &self.caller.user;
+        match &self.options.block_ids {
+            Some(names) => {
+                let src = format!("blocksIds=[{}]", names.join(", "));
+                let allowed = self.node.require_superuser(&self.caller, "fsck").is_ok();
+                audit.fsck(allowed, user, self.peer, &src);
+            }
+            None => audit.fsck(true, user, self.peer, &self.options.path),
+        }
     }
 
     fn tell_failure(&mut self, reason: &str) {

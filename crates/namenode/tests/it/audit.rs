@@ -6,6 +6,7 @@ use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_wire::proto::hdfs as pb;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The lines behind their times, once there are so many.
 async fn lines(path: &Path, count: usize) -> Vec<String> {
@@ -107,6 +108,29 @@ async fn a_link_that_is_looked_for_where_inodes_are_is_told_of() {
     let lines = lines(&path, 2).await;
     assert!(lines[0].contains("src=/.reserved/.inodes/\t"), "{lines:?}");
     assert!(lines[1].contains("src=/last"), "{lines:?}");
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_of_files_and_blocks_are_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
+    let http_addr = Some("127.0.0.1:0".parse().unwrap());
+    let config = NameNodeConfig { audit, http_addr, ..config(&dir.path().join("name")) };
+    let node = NameNode::start(config).await.unwrap();
+    for query in ["path=%2Fa", "path=%2F&blockId=blk_1+blk_2"] {
+        let mut stream = tokio::net::TcpStream::connect(node.http_addr.unwrap()).await.unwrap();
+        let request = format!("GET /fsck?ugi=bob&{query} HTTP/1.0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+    let line = |allowed: bool, src: &str| {
+        let start = format!("allowed={allowed}\tugi=bob (auth:SIMPLE)\tip=/127.0.0.1\tcmd=fsck\t");
+        format!("{start}src={src}\tdst=null\tperm=null\tproto=null")
+    };
+    let want = [line(true, "/a"), line(false, "blocksIds=[blk_1, blk_2]")];
+    assert_eq!(lines(&path, 2).await, want);
     node.shutdown().await;
 }
 
