@@ -98,7 +98,7 @@ impl FileSystem {
         progress: &mut MoveProgress,
         told: &dyn Fn(MoveProgress),
     ) -> Result<MoveEnd> {
-        let namenode = NameNode::speaking(self.config(), NAMENODE_PROTOCOL);
+        let namenode = self.inner.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
         let mut idle = 0;
         loop {
             let nodes = self.storages(options).await?;
@@ -190,7 +190,7 @@ impl FileSystem {
 
     /// The block pool, which names the file system to DataNodes.
     async fn block_pool(&self) -> Result<String> {
-        let namenode = NameNode::speaking(self.config(), NAMENODE_PROTOCOL);
+        let namenode = self.inner.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
         let response: VersionResponseProto =
             namenode.call("versionRequest", &VersionRequestProto {}).await?;
         Ok(response.info.block_pool_id)

@@ -6,10 +6,16 @@ use anyhow::{Context, Result, bail};
 use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
 
+/// How long another NameNode may take to become the active one: the old one may have to be fenced off first.
+const FAILOVER: Duration = Duration::from_secs(180);
+
 /// Reads every key that a client knows. The file system must be named.
 pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     let mut c = ClientConfig::default();
     let found = namenodes(conf)?;
+    if found.rpc.len() > 1 {
+        c.retry_for = FAILOVER;
+    }
     (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
     conf.number("dfs.replication", &mut c.replication)?;
     conf.bytes("dfs.blocksize", &mut c.block_size)?;

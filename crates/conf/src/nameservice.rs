@@ -3,7 +3,14 @@
 //! Source: Hadoop 3.5.0 `DFSUtilClient#getAddresses`, `HAUtilClient#isLogicalUri`.
 
 use crate::{Configuration, authority};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+
+const SCHEME: &str = "hdfs://";
+
+/// The port of a NameNode's RPC where no URI names one.
+const DEFAULT_PORT: &str = ":8020";
+
+const HTTP_ADDRESS: &str = "dfs.namenode.http-address";
 
 /// The port of a NameNode's pages where no key names one.
 const HTTP_PORT: &str = "9870";
@@ -22,36 +29,41 @@ pub struct NameNodes {
 impl NameNodes {
     /// Those of a URI, `hdfs://HOST:PORT` or `hdfs://NAMESERVICE`.
     ///
-    /// Fails if it is neither, or the configuration does not tell where a NameNode of the nameservice is.
+    /// Fails if it is neither, or the configuration tells where no NameNode of the nameservice is.
     pub fn of(conf: &Configuration, uri: &str) -> Result<NameNodes> {
         let address = authority(uri)?;
-        let name = uri.trim_start_matches("hdfs://").split(['/', ':']).next().unwrap_or_default();
-        let members = conf.list(&format!("dfs.ha.namenodes.{name}"));
+        let named = uri.trim_start_matches(SCHEME).split('/').next().unwrap_or_default();
+        // Hadoop takes the usual port for none.
+        let name = named.strip_suffix(DEFAULT_PORT).unwrap_or(named);
+        let host = name.split(':').next().unwrap_or_default();
+        let members = conf.list(&format!("dfs.ha.namenodes.{host}"));
         let is_alone = conf.get(&format!("dfs.namenode.rpc-address.{name}")).is_some();
         let suffixes: Vec<String> = match (&members[..], is_alone) {
             ([], false) => {
-                let http = http(conf, "dfs.namenode.http-address", &address);
-                return Ok(NameNodes {
-                    authority: address.clone(),
-                    rpc: vec![address],
-                    http: vec![http],
-                });
+                let http = http(conf, HTTP_ADDRESS, &address);
+                let (rpc, http) = (vec![address.clone()], vec![http]);
+                return Ok(NameNodes { authority: address, rpc, http });
             }
             ([], true) => vec![name.to_string()],
-            (members, _) => members.iter().map(|member| format!("{name}.{member}")).collect(),
+            (members, _) => members.iter().map(|member| format!("{host}.{member}")).collect(),
         };
-        if uri.trim_start_matches("hdfs://").split('/').next() != Some(name) {
-            bail!("{uri} names a port, and {name} is a nameservice, which has none");
+        if name != host {
+            bail!("{uri} names a port, and {host} is a nameservice, which has none");
         }
         let mut namenodes = NameNodes { authority: name.to_string(), rpc: vec![], http: vec![] };
-        for suffix in suffixes {
-            let key = format!("dfs.namenode.rpc-address.{suffix}");
-            let rpc =
-                conf.get(&key).with_context(|| format!("{key} is not set: where is {suffix}?"))?;
-            let rpc = authority(&format!("hdfs://{rpc}"))?;
-            let key = format!("dfs.namenode.http-address.{suffix}");
-            namenodes.http.push(http(conf, &key, &rpc));
+        for suffix in &suffixes {
+            // A member that is nowhere is left out, as by Hadoop.
+            let Some(rpc) = conf.get(&format!("dfs.namenode.rpc-address.{suffix}")) else {
+                continue;
+            };
+            let rpc = authority(&format!("{SCHEME}{}", rpc.trim_start_matches(SCHEME)))?;
+            let key = format!("{HTTP_ADDRESS}.{suffix}");
+            let key = if conf.get(&key).is_some() { key.as_str() } else { HTTP_ADDRESS };
+            namenodes.http.push(http(conf, key, &rpc));
             namenodes.rpc.push(rpc);
+        }
+        if namenodes.rpc.is_empty() {
+            bail!("dfs.namenode.rpc-address.{} is not set: where is {name}?", suffixes[0]);
         }
         Ok(namenodes)
     }
@@ -96,9 +108,8 @@ mod tests {
             ("nn:8020", &["nn:8020".to_string()][..])
         );
         assert_eq!(plain.http, ["nn:9870"]);
-        const KEY: &str = "dfs.namenode.http-address";
-        assert_eq!(of(&[(KEY, "0.0.0.0:50070")]).http, ["nn:50070"]);
-        assert_eq!(of(&[(KEY, "web:80")]).http, ["web:80"]);
+        assert_eq!(of(&[(HTTP_ADDRESS, "0.0.0.0:50070")]).http, ["nn:50070"]);
+        assert_eq!(of(&[(HTTP_ADDRESS, "web:80")]).http, ["web:80"]);
         assert_eq!(plain.only("x").unwrap(), "nn:8020");
     }
 
@@ -124,12 +135,32 @@ mod tests {
         let alone = NameNodes::of(&conf, "hdfs://other").unwrap();
         assert_eq!(alone.authority, "other");
         assert_eq!(alone.only("x").unwrap(), "c:8020");
-        assert!(
-            NameNodes::of(&conf, "hdfs://ns:8020/a").unwrap_err().to_string().contains("has none")
-        );
-        let mut without = conf;
-        without.set("dfs.ha.namenodes.ns", "nn1,nn3");
-        let error = NameNodes::of(&without, "hdfs://ns").unwrap_err().to_string();
-        assert!(error.starts_with("dfs.namenode.rpc-address.ns.nn3 is not set"), "{error}");
+        assert_eq!(NameNodes::of(&conf, "hdfs://ns:8020/a").unwrap().authority, "ns");
+        let error = NameNodes::of(&conf, "hdfs://ns:9000/a").unwrap_err().to_string();
+        assert!(error.ends_with("ns is a nameservice, which has none"), "{error}");
+    }
+
+    #[test]
+    fn what_is_said_of_a_member_may_be_incomplete() {
+        let of = |keys: &[(&str, &str)]| {
+            let members = [("dfs.ha.namenodes.ns", "nn1,,nn2,")];
+            NameNodes::of(&conf(&[&members, keys].concat()), "hdfs://ns")
+        };
+        let error = of(&[]).unwrap_err().to_string();
+        assert!(error.starts_with("dfs.namenode.rpc-address.ns.nn1 is not set"), "{error}");
+        let second = ("dfs.namenode.rpc-address.ns.nn2", "hdfs://b:9000");
+        let found = of(&[second, (HTTP_ADDRESS, "0.0.0.0:50070")]).unwrap();
+        assert_eq!((found.rpc, found.http), (vec!["b:9000".into()], vec!["b:50070".into()]));
+    }
+
+    #[test]
+    fn a_host_whose_name_a_nameservice_has_is_reached_by_its_port() {
+        let conf = conf(&[("dfs.namenode.rpc-address.h", "h:9000")]);
+        for (uri, authority, rpc) in
+            [("hdfs://h:9001/", "h:9001", "h:9001"), ("hdfs://h", "h", "h:9000")]
+        {
+            let found = NameNodes::of(&conf, uri).unwrap();
+            assert_eq!((found.authority.as_str(), found.rpc[0].as_str()), (authority, rpc));
+        }
     }
 }

@@ -173,8 +173,8 @@ fn absolute(path: &str, config: &ClientConfig) -> Result<String> {
         None => path,
         Some((_, rest)) => {
             let (authority, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let same =
-                authority == config.namenode || format!("{authority}:8020") == config.namenode;
+            let plain = |text: &str| text.strip_suffix(":8020").unwrap_or(text).to_string();
+            let same = plain(authority) == plain(&config.namenode);
             if !path.starts_with("hdfs://") || !same && !authority.is_empty() {
                 bail!("{path}: not on hdfs://{}; --fs names another file system", config.namenode);
             }

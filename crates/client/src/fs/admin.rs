@@ -133,7 +133,9 @@ impl FileSystem {
             SafeModeAction::Get => Action::SafemodeGet,
             SafeModeAction::ForceExit => Action::SafemodeForceExit,
         };
-        let request = SetSafeModeRequestProto { action: action as i32, checked: Some(false) };
+        // A standby would obey, too.
+        let checked = Some(self.inner.namenode.has_others());
+        let request = SetSafeModeRequestProto { action: action as i32, checked };
         let response: SetSafeModeResponseProto =
             self.inner.namenode.call("setSafeMode", &request).await?;
         Ok(response.result)

@@ -21,6 +21,10 @@ const CLIENT_PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
 /// First and longest wait between tries.
 const RETRY_WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
+/// How long one of several NameNodes may take for a connection. A host that is gone does not answer at all, and each
+/// process begins with the first one.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The NameNode of one file system: the active one, where there are more.
 #[derive(Clone)]
 pub(crate) struct NameNode {
@@ -34,18 +38,26 @@ pub(crate) struct NameNode {
 impl NameNode {
     /// A NameNode at the address of `config`; connects at the first call.
     pub(crate) fn new(config: &ClientConfig) -> NameNode {
-        NameNode::speaking(config, CLIENT_PROTOCOL)
+        NameNode::with_protocol(config, CLIENT_PROTOCOL)
     }
 
-    /// The same, with the Java name of another protocol.
-    pub(crate) fn speaking(config: &ClientConfig, protocol: &'static str) -> NameNode {
-        let options =
+    /// The same NameNode, with the Java name of another protocol.
+    pub(crate) fn speaking(&self, config: &ClientConfig, protocol: &'static str) -> NameNode {
+        let active = self.active.clone();
+        NameNode { active, ..NameNode::with_protocol(config, protocol) }
+    }
+
+    fn with_protocol(config: &ClientConfig, protocol: &'static str) -> NameNode {
+        let mut options =
             RpcClientOptions { call_timeout: config.rpc_timeout, ..RpcClientOptions::default() };
         let user = config.user.as_str();
         let addresses = match &config.namenode_addresses[..] {
             [] => std::slice::from_ref(&config.namenode),
             addresses => addresses,
         };
+        if addresses.len() > 1 {
+            options.connect_timeout = CONNECT_TIMEOUT;
+        }
         let first = RpcClient::new(&addresses[0], protocol, user, options.clone());
         let id = first.client_id();
         let others = addresses[1..]
@@ -71,6 +83,7 @@ impl NameNode {
         // All tries have one number: the NameNode's retry cache knows a call that it has executed.
         let mut number = self.rpcs[0].new_call();
         let mut is_told = false;
+        let mut elsewhere = 0;
         loop {
             let asked = self.active();
             let rpc = &self.rpcs[asked];
@@ -78,20 +91,24 @@ impl NameNode {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            let goes_on = is_retriable(&error) || self.has_others() && is_for_another(&error);
-            if !goes_on || Instant::now() >= deadline {
-                return Err(failure(rpc, error));
-            }
-            number.retry_count += 1;
-            if self.has_others() && is_for_another(&error) {
-                tracing::debug!(method, %error, "the next NameNode is asked");
+            let is_for_another = self.has_others() && is_for_another(&error);
+            if is_for_another {
+                elsewhere += 1;
                 let next = (asked + 1) % self.rpcs.len();
                 // Another call may have gone on from there already.
                 let _ =
                     self.active.compare_exchange(asked, next, Ordering::Relaxed, Ordering::Relaxed);
-                if !(number.retry_count as usize).is_multiple_of(self.rpcs.len()) {
-                    continue;
-                }
+            }
+            let goes_on = is_for_another || is_retriable(&error);
+            // One that hangs takes all the time: every one of them is asked before a call ends.
+            let is_left = is_for_another && elsewhere < self.rpcs.len();
+            if !goes_on || Instant::now() >= deadline && !is_left {
+                return Err(failure(rpc, error));
+            }
+            number.retry_count += 1;
+            if is_for_another && !elsewhere.is_multiple_of(self.rpcs.len()) {
+                tracing::debug!(method, %error, "the next NameNode is asked");
+                continue;
             }
             if std::mem::replace(&mut is_told, true) {
                 tracing::debug!(method, %error, "retrying a call to the NameNode");
@@ -102,7 +119,8 @@ impl NameNode {
         }
     }
 
-    fn has_others(&self) -> bool {
+    /// Whether there are more NameNodes than one.
+    pub(crate) fn has_others(&self) -> bool {
         self.rpcs.len() > 1
     }
 }
