@@ -44,8 +44,9 @@ final class Audit {
         if (text.contains("src=" + mark + "\t")) {
           return told;
         }
-        if (!OTHERWISE.matcher(text).find()) {
-          told.add(text.replace('\t', ' '));
+        String plain = text.replace('\t', ' ');
+        if (!OTHERWISE.matcher(text).find() && !isAskedAgain(plain, told)) {
+          told.add(plain);
         }
       }
       if (System.nanoTime() > end) {
@@ -53,6 +54,13 @@ final class Audit {
       }
       Thread.sleep(0, 200_000);
     }
+  }
+
+  /** Whether a test asks again and again until a file is closed, which is not always as often. */
+  private static boolean isAskedAgain(String line, List<String> told) {
+    return line.contains(" cmd=getfileinfo ")
+        && !told.isEmpty()
+        && told.get(told.size() - 1).equals(line);
   }
 
   /** The whole lines that have come. */
