@@ -16,7 +16,7 @@ import java.util.List;
 /** Cairn's client on a nameservice of Hadoop, whose active NameNode changes and dies. */
 final class NameserviceTests implements AutoCloseable {
   private static final int DATA_NODES = 5;
-  private static final int FILES = 200;
+  private static final int FILES = 80;
 
   private final Main.Context x;
   private final File work;
