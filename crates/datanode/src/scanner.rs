@@ -332,6 +332,8 @@ impl VolumeScanner {
     fn end_walk(&self) {
         let mut scan = lock(&self.shared.scan);
         scan.scans_finished += 1;
+        // The cursor is saved next; who asks meanwhile is told of the end already.
+        scan.is_at_end = true;
         tracing::info!(
             dir = %scan.dir.display(),
             good = scan.blocks_in_this_scan,
