@@ -116,6 +116,16 @@ pub struct ClientConfig {
     pub umask: u16,
 }
 
+impl ClientConfig {
+    /// How long a pipeline may be silent before a heartbeat: its DataNodes have limits of their own, however
+    /// patient the client is.
+    ///
+    /// Source: Hadoop 3.5.0 `DataStreamer#run`.
+    pub(crate) fn heartbeat_after(&self) -> Duration {
+        (self.socket_timeout / 2).min(Duration::from_secs(30))
+    }
+}
+
 impl Default for ClientConfig {
     fn default() -> ClientConfig {
         ClientConfig {

@@ -106,7 +106,7 @@ impl Pipeline {
 
     async fn next_event(&mut self, queue: &mut mpsc::Receiver<Command>) -> Event {
         let config = self.file.fs.config();
-        let (in_flight, heartbeat) = (config.packets_in_flight, config.socket_timeout / 2);
+        let (in_flight, heartbeat) = (config.packets_in_flight, config.heartbeat_after());
         let room = self.block.as_ref().is_none_or(|block| block.unacked.len() < in_flight);
         let acks = next_ack(&mut self.block);
         tokio::select! {
@@ -175,7 +175,7 @@ impl Pipeline {
 
     /// Handles acknowledgements until none is due.
     async fn drain(&mut self) -> Result<()> {
-        let heartbeat = self.file.fs.config().socket_timeout / 2;
+        let heartbeat = self.file.fs.config().heartbeat_after();
         while self.block.as_ref().is_some_and(|block| !block.unacked.is_empty()) {
             match tokio::time::timeout(heartbeat, next_ack(&mut self.block)).await {
                 Ok(event) => self.on_ack(event).await?,

@@ -197,7 +197,7 @@ struct DuePacket {
 
 impl Task {
     async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
-        let heartbeat = self.config().socket_timeout / 2;
+        let heartbeat = self.config().heartbeat_after();
         loop {
             let done = match tokio::time::timeout(heartbeat, queue.recv()).await {
                 Ok(None) => return self.finish().await,

@@ -59,7 +59,7 @@ fn local(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
 }
 
 fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
-    conf.millis("dfs.client.socket-timeout", &mut c.socket_timeout)?;
+    conf.patience("dfs.client.socket-timeout", &mut c.socket_timeout)?;
     let rpc = &mut c.rpc_timeout;
     let mut timeout = Duration::ZERO;
     conf.millis("ipc.client.rpc-timeout.ms", &mut timeout)?;
@@ -118,11 +118,13 @@ mod tests {
         conf.set("cairn.client.ec.write-margin", "2");
         conf.set("cairn.client.ec.hanging-unit-timeout", "3s");
         conf.set("hadoop.security.key.provider.path", "jceks://only@looked/at/when/it/is/needed");
+        conf.set("dfs.client.socket-timeout", "0");
         conf.set("dfs.client.ignore.namenode.default.kms.uri", "true");
         conf.set("hadoop.security.kms.client.timeout", "7");
         let c = read(&conf).unwrap();
         assert_eq!((c.write_margin, c.hanging_unit_timeout), (2, Duration::from_secs(3)));
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
+        assert_eq!(c.socket_timeout, crate::FOR_EVER, "as Hadoop takes 0");
         assert_eq!(c.replace_datanode, ReplaceDataNode::Never);
         assert_eq!(c.failed_units_tolerated, Some(1));
         assert_eq!((c.key_provider.is_some(), c.ignore_server_key_provider), (true, true));

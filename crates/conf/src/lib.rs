@@ -19,6 +19,9 @@ use std::time::Duration;
 /// The files of a folder, in the order in which they are read.
 const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
 
+/// What an endless wait lasts: a year, so that something can be added to it.
+pub const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
+
 /// How deep `${key}` may refer to other keys, as in Hadoop's `Configuration`.
 const MAX_SUBSTITUTIONS: usize = 20;
 
@@ -148,6 +151,15 @@ impl Configuration {
     /// A duration; a bare number is in milliseconds.
     pub fn millis(&self, key: &str, slot: &mut Duration) -> Result<()> {
         self.read(key, |text| value::duration(text, Duration::from_millis(1)), slot)
+    }
+
+    /// How long to wait; a bare number is in milliseconds, and 0 is [`FOR_EVER`].
+    pub fn patience(&self, key: &str, slot: &mut Duration) -> Result<()> {
+        let patience = |text: &str| {
+            let time = value::duration(text, Duration::from_millis(1))?;
+            Ok(if time.is_zero() { FOR_EVER } else { time })
+        };
+        self.read(key, patience, slot)
     }
 
     /// A duration; a bare number is in seconds.

@@ -1,8 +1,8 @@
 //! Hadoop's configuration files: `<configuration>` with one `<property>` a key.
 
 use anyhow::{Context, Result, bail};
-use quick_xml::Reader;
-use quick_xml::events::Event;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Decoder, Reader};
 use std::fmt::Write as _;
 
 /// One `<property>` of a file.
@@ -29,6 +29,12 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
             Event::Start(tag) | Event::Empty(tag) if tag.local_name().as_ref() == b"include" => {
                 bail!("it includes another file, which is not supported")
             }
+            Event::Empty(tag) if path.len() == 1 && tag.local_name().as_ref() == b"property" => {
+                properties.extend(
+                    Some(short_form(&tag, reader.decoder())?)
+                        .filter(|short| !short.name.is_empty()),
+                );
+            }
             Event::Start(tag) => {
                 if path.is_empty() && tag.local_name().as_ref() != b"configuration" {
                     bail!("it is no configuration");
@@ -37,7 +43,7 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
                 path.push(tag.local_name().as_ref().to_vec());
                 word.clear();
                 if path.len() == 2 {
-                    current = Property::default();
+                    current = short_form(&tag, reader.decoder())?;
                 }
             }
             Event::Text(piece) => word.push_str(&piece.decode()?),
@@ -55,6 +61,24 @@ pub fn parse(text: &str) -> Result<Vec<Property>> {
             _ => {}
         }
     }
+}
+
+/// What the attributes of a `<property>` say.
+///
+/// Source: Hadoop 3.5.0 `Configuration.Parser#handleStartProperty`.
+fn short_form(tag: &BytesStart<'_>, decoder: Decoder) -> Result<Property> {
+    let mut property = Property::default();
+    for attribute in tag.attributes() {
+        let attribute = attribute?;
+        let value = attribute.decode_and_unescape_value(decoder)?.into_owned();
+        match attribute.key.local_name().as_ref() {
+            b"name" => property.name = value,
+            b"value" => property.value = value,
+            b"final" => property.is_final = value == "true",
+            _ => {}
+        }
+    }
+    Ok(property)
 }
 
 fn close(path: &[Vec<u8>], current: &mut Property, word: &str, out: &mut Vec<Property>) {
@@ -120,6 +144,21 @@ mod tests {
             <description>d</description></property></configuration>";
         let want = Property { name: "k".into(), value: "A&b".into(), is_final: true };
         assert_eq!(parse(text).unwrap(), [want]);
+    }
+
+    #[test]
+    fn the_short_form_is_understood() {
+        let text = "<configuration><property name='a' value='1 &amp; 2' final='true'/>\
+            <property name='b' value='3'></property>\
+            <property name='c' value='4'><value>5</value></property></configuration>";
+        let property = |name: &str, value: &str, is_final| Property {
+            name: name.to_string(),
+            value: value.to_string(),
+            is_final,
+        };
+        let want =
+            [property("a", "1 & 2", true), property("b", "3", false), property("c", "5", false)];
+        assert_eq!(parse(text).unwrap(), want);
     }
 
     #[test]

@@ -106,7 +106,10 @@ impl AuditLog {
         escape(&mut line, event.src.as_deref());
         line.push_str("\tdst=");
         escape(&mut line, event.dst.as_deref());
-        let _ = write!(line, "\tperm={}\tproto=rpc", permissions.unwrap_or("null"));
+        // Owners are users, who called themselves what they liked.
+        line.push_str("\tperm=");
+        escape(&mut line, permissions);
+        line.push_str("\tproto=rpc");
         if let (true, Some(context)) = (self.with_context, &call.caller_context) {
             line.push_str("\tcallerContext=");
             let cut = context.chars().take(CONTEXT_MAX).collect::<String>();

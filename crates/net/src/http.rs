@@ -102,10 +102,13 @@ where
     let mut connections = tokio::task::JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let accepted = tokio::select! {
+        let next = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        let (permit, accepted) = tokio::select! {
             () = &mut shutdown => return,
-            accepted = listener.accept() => accepted,
+            next = next => next,
         };
         while connections.try_join_next().is_some() {}
         match accepted {

@@ -194,16 +194,19 @@ async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<
     loop {
         let more = if cookie > 0 { format!("&startblockafter={cookie}") } else { String::new() };
         let (mut rows, mut next, mut denied, mut failed) = (Vec::new(), None, false, false);
+        let mut is_whole = false;
         get(address, &format!("{target}{more}"), |line| {
             let object: Value = serde_json::from_str(line).unwrap_or_default();
             if let Some(number) = line.strip_prefix("Cookie:\t") {
                 next = number.parse().ok();
             } else if let Some(number) = object["cookie"].as_u64() {
-                next = Some(number);
+                (next, is_whole) = (Some(number), true);
             } else if line.contains("Access denied for user") {
                 denied = true;
             } else if line.contains("blk_") {
                 rows.push(line.to_string());
+            } else if line.starts_with("The filesystem under path ") {
+                is_whole = true;
             } else if line.ends_with(" FAILED") || object["status"] == "FAILED" {
                 failed = true;
             }
@@ -215,6 +218,9 @@ async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<
         }
         if failed {
             bail!("the NameNode cannot list lost blocks now");
+        }
+        if !is_whole {
+            bail!("the NameNode's list of lost blocks was cut short");
         }
         if count == 0 && !rows.is_empty() && !request.json {
             crate::say!("The list of corrupt blocks under path '{path}' are:");
@@ -319,6 +325,32 @@ mod tests {
             ("no JSON", 255),
         ] {
             assert_eq!(json_status(last), status, "{last}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_list_that_is_cut_short_is_no_good_news() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let end = "The filesystem under path '/' has no CORRUPT files\n\n";
+        let text = format!("Cookie:\t0\n\n\n{end}");
+        let json = r#"{"path":"/","cookie":0,"corrupt":0}"#.to_string();
+        for (whole, is_json) in [(text, false), (json, true)] {
+            let request = Request::parse(&words("/ -list-corruptfileblocks"), is_json).unwrap();
+            for (body, is_good) in [("", false), (&whole[..11], false), (&whole[..], true)] {
+                let asked = list_corrupt(&address, "/fsck", &request);
+                let answered = async {
+                    let (mut stream, _) = listener.accept().await.unwrap();
+                    let answer = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
+                    stream.read_exact(&mut [0; 10]).await.unwrap();
+                    stream.write_all(answer.as_bytes()).await.unwrap();
+                    // A socket with unread bytes is reset when it is closed.
+                    stream.shutdown().await.unwrap();
+                    let _ = stream.read_to_end(&mut Vec::new()).await;
+                };
+                let (told, ()) = tokio::join!(asked, answered);
+                assert_eq!(told.is_ok(), is_good, "{body}");
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use crate::config::value;
 use crate::{Settings, config, output};
-use anyhow::{Context, Result};
-use cairn_client::{FaultKind, FileScrub, FileSystem, ScrubFault, ScrubOptions};
+use anyhow::Result;
+use cairn_client::{ClientError, FaultKind, FileScrub, FileSystem, ScrubFault, ScrubOptions};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ struct Totals {
     parity_checked: u64,
     faults: u64,
     repaired: u64,
+    /// Files that could not be looked at.
+    unread: u64,
 }
 
 impl Totals {
@@ -55,12 +58,26 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let mut waiting = vec![args.path.clone()];
     while let Some(path) = waiting.pop() {
         let mut listing = fs.list(&path);
-        while let Some(entry) = listing.next().await? {
+        loop {
+            let entry = match listing.next().await {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(error) if is_gone(&error, &path, &args) => break,
+                Err(error) => return Err(error.into()),
+            };
             if entry.is_dir() {
                 waiting.push(entry.path);
                 continue;
             }
-            let file = scrub_file(&fs, &args, &entry.path, &bar).await?;
+            let file = match scrub_file(&fs, &args, &entry.path, &bar).await {
+                Ok(file) => file,
+                Err(error) if is_gone(&error, &entry.path, &args) => continue,
+                Err(error) => {
+                    totals.unread += 1;
+                    bar.suspend(|| eprintln!("cannot scrub {}: {error}", entry.path));
+                    continue;
+                }
+            };
             totals.files += 1;
             for scrub in &file.passes {
                 totals.add(scrub);
@@ -95,9 +112,17 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
             faulty.len(),
             totals.repaired
         );
+        if totals.unread > 0 {
+            crate::say!("{} files could not be looked at", totals.unread);
+        }
     }
-    let is_well = faulty.iter().all(|(_, file)| file.is_repaired);
+    let is_well = totals.unread == 0 && faulty.iter().all(|(_, file)| file.is_repaired);
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Whether a path is missing because it was deleted, or moved, while the rest was read.
+fn is_gone(error: &ClientError, path: &str, args: &Args) -> bool {
+    error.kind() == ErrorKind::NotFound && path != args.path
 }
 
 /// A file's first scrub and, after a repair, the second.
@@ -111,11 +136,10 @@ async fn scrub_file(
     args: &Args,
     path: &str,
     bar: &ProgressBar,
-) -> Result<Scrubbed> {
+) -> cairn_client::Result<Scrubbed> {
     let options = ScrubOptions { bytes_per_second: args.rate, report: args.repair };
     let progress = |bytes| bar.inc(bytes);
-    let first = fs.scrub(path, &options, &progress).await;
-    let first = first.with_context(|| format!("cannot scrub {path}"))?;
+    let first = fs.scrub(path, &options, &progress).await?;
     let faults = first.faults.clone();
     let mut file = Scrubbed { passes: vec![first], is_repaired: false };
     if faults.is_empty() || !args.repair {
@@ -167,6 +191,7 @@ fn as_json(totals: &Totals, faulty: &[(String, Scrubbed)]) -> Value {
         "parity_checked": totals.parity_checked,
         "faults": totals.faults,
         "repaired_files": totals.repaired,
+        "unread_files": totals.unread,
         "faulty": faulty.iter().map(file).collect::<Vec<Value>>(),
     })
 }

@@ -81,7 +81,7 @@ fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     conf.number(&format!("{EC}.threads"), &mut c.reconstruction_threads)?;
     conf.number(&format!("{EC}.xmits.weight"), &mut c.reconstruction_xmits_weight)?;
     let timeout = format!("{EC}.stripedread.timeout.millis");
-    conf.millis(&timeout, &mut c.reconstruction_read_timeout)?;
+    conf.patience(&timeout, &mut c.reconstruction_read_timeout)?;
     let buffer = format!("{EC}.stripedread.buffer.size");
     conf.bytes(&buffer, &mut c.reconstruction_buffer_len)?;
     for (way, bandwidth) in [
@@ -123,8 +123,8 @@ fn timing(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     conf.seconds("dfs.heartbeat.interval", &mut c.heartbeat_interval)?;
     conf.millis("dfs.blockreport.intervalMsec", &mut c.block_report_interval)?;
     conf.number("dfs.blockreport.split.threshold", &mut c.block_report_split_threshold)?;
-    conf.millis("dfs.client.socket-timeout", &mut c.read_timeout)?;
-    conf.millis("dfs.datanode.socket.write.timeout", &mut c.write_timeout)?;
+    conf.patience("dfs.client.socket-timeout", &mut c.read_timeout)?;
+    conf.patience("dfs.datanode.socket.write.timeout", &mut c.write_timeout)?;
     conf.millis("dfs.datanode.socket.reuse.keepalive", &mut c.keepalive)?;
     conf.millis("dfs.datanode.xceiver.stop.timeout.millis", &mut c.writer_stop_timeout)
 }
@@ -181,10 +181,14 @@ mod tests {
         conf.set("dfs.datanode.drop.cache.behind.reads", "true");
         conf.set("dfs.datanode.sync.behind.writes", "true");
         conf.set("dfs.datanode.readahead.bytes", "1m");
+        conf.set("dfs.client.socket-timeout", "0");
+        conf.set("dfs.datanode.socket.write.timeout", "0");
         let c = read(&conf).unwrap();
         assert_eq!((c.read_bandwidth, c.write_bandwidth), (3 << 20, 4 << 20));
         assert!(c.drop_behind_reads && !c.drop_behind_writes && c.sync_behind_writes);
         assert_eq!(c.readahead_bytes, 1 << 20);
+        let for_ever = cairn_conf::FOR_EVER;
+        assert_eq!((c.read_timeout, c.write_timeout), (for_ever, for_ever), "as Hadoop takes 0");
         assert!(c.scan_period.is_zero());
         assert_eq!((c.scan_bytes_per_second, c.directory_scan_interval.as_secs()), (2 << 20, 3600));
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);

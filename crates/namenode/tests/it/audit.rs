@@ -94,6 +94,25 @@ async fn audited(dir: &Path) -> (RunningNameNode, PathBuf) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_owner_cannot_forge_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, path) = audited(dir.path()).await;
+    let root = Client::new(&node, CLIENT, SUPERUSER);
+    let src = "/open".to_string();
+    root.mkdirs(&src).await;
+    let to = pb::FsPermissionProto { perm: 0o1777 };
+    let request = pb::SetPermissionRequestProto { src, permission: to };
+    let _: pb::SetPermissionResponseProto = root.call("setPermission", &request).await.unwrap();
+    let forger = Client::new(&node, CLIENT, "x\nallowed=true\tugi=root");
+    forger.mkdirs("/open/x").await;
+    root.mkdirs("/last").await;
+    let lines = lines(&path, 4).await;
+    assert!(lines[2].contains("perm=x\\nallowed=true\\tugi=root:"), "{lines:?}");
+    assert!(lines[3].contains("src=/last"), "{lines:?}");
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_link_that_is_looked_for_where_inodes_are_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let (node, path) = audited(dir.path()).await;

@@ -80,6 +80,8 @@ async fn write_from(
 
 /// Where a fetched file goes.
 pub enum Place {
+    /// Under this name, which nothing has, once it is whole, unless something else has come there by then.
+    New(PathBuf),
     /// Under this name, once it is whole.
     File(PathBuf),
     /// Into what has this name and is no file: a device, or a pipe.
@@ -91,7 +93,8 @@ pub fn place(local: &Path, force: bool) -> Result<Place> {
     let about = || format!("cannot write {}", local.display());
     match local.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Ok(Place::File(local.to_path_buf()));
+            let place = if force { Place::File } else { Place::New };
+            return Ok(place(local.to_path_buf()));
         }
         Err(error) => return Err(error).with_context(about),
         Ok(_) if !force => bail!("{}: File exists", local.display()),
@@ -107,14 +110,14 @@ pub fn place(local: &Path, force: bool) -> Result<Place> {
 
 /// Fetches a file. An unfinished copy does not stay behind, also if the future is dropped.
 pub async fn download(fs: &FileSystem, path: &str, place: &Place, bar: &ProgressBar) -> Result<()> {
-    let (Place::File(local) | Place::Device(local)) = place;
+    let (Place::New(local) | Place::File(local) | Place::Device(local)) = place;
     let about = || format!("cannot write {}", local.display());
     let (mut file, part) = match place {
         Place::Device(_) => {
             let device = tokio::fs::OpenOptions::new().write(true).open(local).await;
             (device.with_context(about)?, None)
         }
-        Place::File(_) => {
+        Place::New(_) | Place::File(_) => {
             let mut part = tempfile::Builder::new();
             // The umask takes what others may not.
             part.prefix(".cairn-").suffix(".part").permissions(Permissions::from_mode(0o666));
@@ -127,7 +130,11 @@ pub async fn download(fs: &FileSystem, path: &str, place: &Place, bar: &Progress
     file.set_max_buf_size(STEP_LEN);
     read_into(fs, path, &mut file, |len| bar.inc(len)).await?;
     file.flush().await.with_context(about)?;
-    part.map_or(Ok(()), |part| part.persist(local)).with_context(about)
+    let Some(part) = part else { return Ok(()) };
+    match place {
+        Place::New(_) => part.persist_noclobber(local).with_context(about),
+        _ => part.persist(local).with_context(about),
+    }
 }
 
 /// Writes a whole file to `out`, and tells `step` each number of bytes.
