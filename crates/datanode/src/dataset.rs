@@ -137,6 +137,7 @@ pub(crate) struct Dataset {
     map: Mutex<HashMap<BlockId, Entry>>,
     /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
     deleting: Mutex<HashSet<BlockId>>,
+    copying: relocate::Copying,
     /// How often the NameNode was asked for a registration.
     registrations: AtomicU64,
     ram: ram::Ram,
@@ -194,6 +195,7 @@ impl Dataset {
             gave_up: watch::channel(None).0,
             map: Mutex::default(),
             deleting: Mutex::default(),
+            copying: relocate::Copying::default(),
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),

@@ -394,14 +394,16 @@ impl Dataset {
         let dataset = self.clone();
         blocking(move || {
             let (origin, target) = (copy.origin(), copy.target());
-            let files = dataset.place(&copy, &target.pool()?.saved_dir(id))?;
+            let is_still = |entry: &Entry| is_at_rest(entry, ticket) && origin.is(&entry.replica);
+            let Some(files) = dataset.place(&copy, &target.pool()?.saved_dir(id), is_still)? else {
+                dataset.ram.shared.disk().not_saved(ticket);
+                return Ok(());
+            };
             let mut map = dataset.lock();
-            let unchanged = map.get_mut(&id).filter(|entry| {
-                is_at_rest(entry, ticket) && origin.is(&entry.replica) && !target.is_failed()
-            });
+            let unchanged = map.get_mut(&id).filter(|entry| is_still(entry) && !target.is_failed());
             let Some(hold) = unchanged.and_then(|entry| entry.ram.as_mut()) else {
+                dataset.discard(&map, id, &files);
                 drop(map);
-                remove(&files);
                 dataset.ram.shared.disk().not_saved(ticket);
                 return Ok(());
             };

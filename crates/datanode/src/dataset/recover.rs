@@ -165,7 +165,7 @@ impl Dataset {
         Ok(Finalized { id, gs, len, storage_id, crc32c })
     }
 
-    fn files_of(&self, entry: &Entry) -> Result<ReplicaFiles> {
+    pub(super) fn files_of(&self, entry: &Entry) -> Result<ReplicaFiles> {
         let replica = &entry.replica;
         entry.volume.files(replica.id(), replica.gs(), replica.place())
     }

@@ -1,9 +1,11 @@
 //! Moves a finalized replica to another volume of this DataNode.
 //!
 //! The copy is whole, checked and durable among the finalized replicas of the new volume before the map
-//! points there; only then do the old files go. A crash between leaves two equal ones.
+//! points there; only then do the old files go. A crash between leaves two equal ones. A block has one copy made at a
+//! time, which gets its names only while the map has what was copied: else they may be those of a live replica.
 
 use super::ram::cannot_move;
+use super::write::move_files;
 use super::writer::make_finalized_dir;
 use super::{Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, blocking, not_found};
 use crate::error::{Context, DataNodeError, Result};
@@ -12,11 +14,12 @@ use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes copied in one step.
 const STEP: u64 = 1 << 20;
@@ -44,6 +47,18 @@ impl Origin {
         replica.state() == ReplicaState::Finalized
             && (replica.gs(), replica.on_disk_len()) == (self.gs, self.len)
     }
+
+    /// Whether an entry is still what was copied, where it was, with nobody at it.
+    fn is_still(&self, entry: &Entry) -> bool {
+        entry.writer.is_none()
+            && self.is(&entry.replica)
+            && entry.volume.storage_id() == self.volume.storage_id()
+    }
+
+    fn changed(&self) -> DataNodeError {
+        let reason = "The replica was changed while it was moved";
+        ReplicaError::NotFound { block: self.id, gs: self.gs, reason }.into()
+    }
 }
 
 /// A replica's bytes on another volume of this DataNode, not a replica yet. They go if this is dropped.
@@ -53,8 +68,9 @@ pub(crate) struct Relocation {
     view: Arc<ReadView>,
     data: Arc<File>,
     copy: Unfinished,
-    /// Held until the copy counts.
+    /// Both held until the copy counts.
     _room: Room,
+    _turn: Turn,
 }
 
 impl Relocation {
@@ -65,6 +81,33 @@ impl Relocation {
     pub(super) fn target(&self) -> &Arc<Volume> {
         &self.target
     }
+}
+
+/// The blocks that are being copied.
+#[derive(Debug, Default)]
+pub(super) struct Copying(Arc<Mutex<HashSet<BlockId>>>);
+
+impl Copying {
+    /// Leave to copy a block; `None` while somebody has it.
+    fn take(&self, id: BlockId) -> Option<Turn> {
+        let is_free = lock(&self.0).insert(id);
+        is_free.then(|| Turn { id, copying: self.0.clone() })
+    }
+}
+
+struct Turn {
+    id: BlockId,
+    copying: Arc<Mutex<HashSet<BlockId>>>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.copying).remove(&self.id);
+    }
+}
+
+fn lock(copying: &Mutex<HashSet<BlockId>>) -> MutexGuard<'_, HashSet<BlockId>> {
+    copying.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Room set aside on a volume.
@@ -112,6 +155,9 @@ impl Dataset {
         view: ReadView,
         budget: &Budget,
     ) -> Result<Relocation> {
+        let Some(turn) = self.copying.take(origin.id) else {
+            return Err(DataNodeError::peer(format!("{} is being moved already", origin.id)));
+        };
         let room = Room::new(&target, origin.len);
         let view = Arc::new(view);
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +177,7 @@ impl Dataset {
             .await?;
             at = end;
         }
-        Ok(Relocation { origin, target, view, data, copy, _room: room })
+        Ok(Relocation { origin, target, view, data, copy, _room: room, _turn: turn })
     }
 
     /// Makes the copy the replica. The old one stays if anything fails, or if it was changed meanwhile. Runs to its
@@ -141,8 +187,8 @@ impl Dataset {
         blocking(move || {
             let Relocation { origin, target, .. } = &relocation;
             let dir = target.pool()?.finalized_dir(origin.id);
-            let placed = dataset.place(&relocation, &dir)?;
-            dataset.switch_over(origin, target, &placed)
+            let placed = dataset.place(&relocation, &dir, |entry| origin.is_still(entry))?;
+            dataset.switch_over(origin, target, &placed.ok_or_else(|| origin.changed())?)
         })
         .await
     }
@@ -189,8 +235,14 @@ impl Dataset {
             .ok_or(DataNodeError::NoSpace { most, needed: origin.len })
     }
 
-    /// Brings both files to `dir` on the target, durably if so configured. Blocking.
-    pub(super) fn place(&self, relocation: &Relocation, dir: &Path) -> Result<ReplicaFiles> {
+    /// Brings both files to `dir` on the target, durably if so configured; `None` if the replica is not as `is_still`
+    /// wants any more. Blocking.
+    pub(super) fn place(
+        &self,
+        relocation: &Relocation,
+        dir: &Path,
+        is_still: impl Fn(&Entry) -> bool,
+    ) -> Result<Option<ReplicaFiles>> {
         let Relocation { origin, target, view, data, copy: Unfinished(copy), .. } = relocation;
         let to = ReplicaFiles::in_dir(dir, origin.id, origin.gs);
         view.copy_meta(&copy.meta)?;
@@ -201,10 +253,27 @@ impl Dataset {
             sys::sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
         }
         target.check_not_failed()?;
-        let moved = super::write::move_files(copy, &to);
-        let durable = moved.and_then(|()| if is_stable { sys::sync_dir(dir) } else { Ok(()) });
-        durable.inspect_err(|_| remove(&to))?;
-        Ok(to)
+        {
+            let map = self.lock();
+            if !map.get(&origin.id).is_some_and(is_still) {
+                return Ok(None);
+            }
+            move_files(copy, &to)?;
+        }
+        if is_stable {
+            sys::sync_dir(dir).inspect_err(|_| self.discard(&self.lock(), origin.id, &to))?;
+        }
+        Ok(Some(to))
+    }
+
+    /// Deletes a copy that is not to be used, but for names that the replica has by now.
+    pub(super) fn discard(&self, map: &HashMap<BlockId, Entry>, id: BlockId, copy: &ReplicaFiles) {
+        let live = map.get(&id).and_then(|entry| self.files_of(entry).ok());
+        for path in [&copy.data, &copy.meta] {
+            if live.as_ref().is_none_or(|live| *path != live.data && *path != live.meta) {
+                remove_file(path);
+            }
+        }
     }
 
     /// Lets the map point to the copy, and deletes the old files. Blocking.
@@ -218,16 +287,11 @@ impl Dataset {
         let size = copy.size();
         let old = {
             let mut map = self.lock();
-            let unchanged = map.get_mut(&id).filter(|entry| {
-                entry.writer.is_none()
-                    && origin.is(&entry.replica)
-                    && entry.volume.storage_id() == origin.volume.storage_id()
-                    && !target.is_failed()
-            });
+            let unchanged =
+                map.get_mut(&id).filter(|entry| origin.is_still(entry) && !target.is_failed());
             let Some(entry) = unchanged else {
-                remove(copy);
-                let reason = "The replica was changed while it was moved";
-                return Err(ReplicaError::NotFound { block: id, gs, reason }.into());
+                self.discard(&map, id, copy);
+                return Err(origin.changed());
             };
             let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
             entry.volume = Home::on(target.clone());
@@ -255,10 +319,12 @@ fn checked_bytes(view: &ReadView, at: u64, end: u64) -> Result<Vec<u8>> {
 
 /// Deletes files that are not needed any more.
 pub(super) fn remove(files: &ReplicaFiles) {
-    for path in [&files.data, &files.meta] {
-        if let Err(error) = fs::remove_file(path) {
-            tracing::warn!(path = %path.display(), %error, "cannot delete a file of a moved replica");
-        }
+    [&files.data, &files.meta].into_iter().for_each(|path| remove_file(path));
+}
+
+fn remove_file(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "cannot delete a file of a moved replica");
     }
 }
 

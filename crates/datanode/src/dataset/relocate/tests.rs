@@ -1,4 +1,4 @@
-//! Moves that are given up.
+//! Moves that are given up, and moves that something else overtakes.
 
 use super::*;
 use crate::config::{DataDir, DataNodeConfig};
@@ -12,9 +12,8 @@ const POOL: &str = "BP-1-127.0.0.1-1";
 const CHECKSUM: Checksum = Checksum { kind: ChecksumKind::Crc32c, chunk_len: 512 };
 const CAPACITY: u64 = 64 << 20;
 
-#[tokio::test]
-async fn a_move_that_nobody_waits_for_any_more_gives_its_room_back() {
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+/// A dataset on a disk and an archive.
+fn open(dirs: &[tempfile::TempDir; 2]) -> Arc<Dataset> {
     let dir = |at: usize, storage_type| DataDir {
         path: dirs[at].path().into(),
         storage_type,
@@ -28,9 +27,21 @@ async fn a_move_that_nobody_waits_for_any_more_gives_its_room_back() {
     let dataset = Arc::new(Dataset::open(&config).unwrap());
     let pool = PoolVersion { namespace_id: 5, block_pool_id: POOL.into(), c_time: 0 };
     dataset.open_pool("CID-1", &pool).unwrap();
+    dataset
+}
+
+fn two_dirs() -> [tempfile::TempDir; 2] {
+    [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]
+}
+
+fn on(storage_type: StorageType) -> StorageWish {
+    StorageWish { storage_type, ..StorageWish::default() }
+}
+
+/// Writes a finalized replica of block 1.
+async fn write(dataset: &Arc<Dataset>, wish: &StorageWish) -> Block {
     let mut block = Block { pool: POOL.into(), id: BlockId(1), gs: GenerationStamp(7), len: 0 };
-    let disk = StorageWish::default();
-    let created = dataset.create(&block, block.gs, WriteKind::Rbw, &disk, CHECKSUM).await;
+    let created = dataset.create(&block, block.gs, WriteKind::Rbw, wish, CHECKSUM).await;
     let mut writer = created.unwrap();
     let data = vec![7; 3 * STEP as usize];
     let mut crcs = vec![0; data.len() / 512 * 4];
@@ -38,10 +49,26 @@ async fn a_move_that_nobody_waits_for_any_more_gives_its_room_back() {
     writer.write_packet(0, &data, &crcs, CHECKSUM).unwrap();
     writer.finalize().await.unwrap();
     block.len = data.len() as u64;
+    block
+}
+
+/// The replica is there to the last byte, on a volume of this type.
+async fn assert_whole(dataset: &Dataset, block: &Block, storage_type: StorageType) {
+    assert_eq!(dataset.volume_of(block.id).unwrap().storage_type(), storage_type);
+    let view = dataset.open_read(block, 0).await.unwrap();
+    view.check_lengths().unwrap();
+    assert_eq!(checked_bytes(&view, 0, block.len).unwrap(), vec![7; block.len as usize]);
+}
+
+#[tokio::test]
+async fn a_move_that_nobody_waits_for_any_more_gives_its_room_back() {
+    let dirs = two_dirs();
+    let dataset = open(&dirs);
+    let block = write(&dataset, &StorageWish::default()).await;
 
     // The rest does not come for a long time.
     let budget = Budget::new(1);
-    let archive = StorageWish { storage_type: StorageType::Archive, ..StorageWish::default() };
+    let archive = on(StorageType::Archive);
     let copy = dataset.copy_to_volume(&block, &archive, &budget);
     assert!(tokio::time::timeout(Duration::from_millis(50), copy).await.is_err());
     let target = dataset.volumes()[1].clone();
@@ -54,4 +81,49 @@ async fn a_move_that_nobody_waits_for_any_more_gives_its_room_back() {
     drop(copy);
     assert_eq!(target.usage().unwrap().remaining, CAPACITY);
     assert_eq!(fs::read_dir(&target.pool().unwrap().tmp).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_replica_that_is_moved_twice_at_once_stays_whole() {
+    let dirs = two_dirs();
+    let dataset = open(&dirs);
+    let block = write(&dataset, &StorageWish::default()).await;
+    let (archive, budget) = (on(StorageType::Archive), Budget::new(1 << 30));
+    let first = dataset.copy_to_volume(&block, &archive, &budget).await.unwrap();
+    // A mover that has waited too long for the first.
+    let second = dataset.copy_to_volume(&block, &archive, &budget).await;
+    let error = second.err().expect("the same copy is made twice").to_string();
+    assert!(error.ends_with("is being moved already"), "{error}");
+    dataset.relocate(first).await.unwrap();
+    assert_whole(&dataset, &block, StorageType::Archive).await;
+    // Once that is over, it can be moved again.
+    let back = dataset.copy_to_volume(&block, &on(StorageType::Disk), &budget).await.unwrap();
+    dataset.relocate(back).await.unwrap();
+    assert_whole(&dataset, &block, StorageType::Disk).await;
+}
+
+#[tokio::test]
+async fn a_move_leaves_a_newer_copy_where_it_was_to_go() {
+    let (archive, budget) = (on(StorageType::Archive), Budget::new(1 << 30));
+    // Before the copy gets its names, and after.
+    for is_placed in [false, true] {
+        let dirs = two_dirs();
+        let dataset = open(&dirs);
+        let block = write(&dataset, &StorageWish::default()).await;
+        let copy = dataset.copy_to_volume(&block, &archive, &budget).await.unwrap();
+        let place = || {
+            let dir = copy.target.pool().unwrap().finalized_dir(block.id);
+            dataset.place(&copy, &dir, |entry| copy.origin.is_still(entry)).unwrap()
+        };
+        let placed = is_placed.then(|| place().unwrap());
+        dataset.invalidate((block.id, block.gs), dataset.registration(), |_| ()).unwrap();
+        assert_eq!(write(&dataset, &archive).await, block);
+        match placed {
+            Some(files) => {
+                assert!(dataset.switch_over(&copy.origin, &copy.target, &files).is_err());
+            }
+            None => assert!(dataset.relocate(copy).await.is_err()),
+        }
+        assert_whole(&dataset, &block, StorageType::Archive).await;
+    }
 }
