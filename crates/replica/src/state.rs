@@ -188,6 +188,8 @@ pub struct Replica {
     on_disk_len: u64,
     acked_len: u64,
     recovery: Option<Recovery>,
+    /// What it holds could not be read at the start.
+    is_unread: bool,
 }
 
 impl Replica {
@@ -201,7 +203,19 @@ impl Replica {
             on_disk_len: len,
             acked_len: len,
             recovery: None,
+            is_unread: false,
         }
+    }
+
+    /// A replica that was being written, and of which it could not be read yet what it holds.
+    pub fn unread(id: BlockId, gs: GenerationStamp) -> Replica {
+        Replica { is_unread: true, ..Replica::new(id, gs, ReplicaState::Rwr, 0) }
+    }
+
+    /// Whether it is not known what it holds. It takes no part in a recovery before it is: to hold nothing may mean
+    /// that the block is given up.
+    pub fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
     /// The block.
@@ -456,6 +470,9 @@ impl Replica {
         gs: GenerationStamp,
         recovery_id: GenerationStamp,
     ) -> Result<RecoveryInfo, ReplicaError> {
+        if self.is_unread {
+            return Err(self.invalid("What the replica holds could not be read"));
+        }
         if self.state.is_in_pipeline() && self.on_disk_len < self.visible_len().unwrap_or(0) {
             return Err(self.length(self.on_disk_len, self.acked_len, u64::MAX));
         }

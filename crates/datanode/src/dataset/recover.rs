@@ -4,7 +4,7 @@ use super::write::{move_files, truncate};
 use super::writer::{be_crc, make_finalized_dir};
 use super::{Block, Dataset, Entry, Finalized, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, Volume, sys};
+use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{CrcFold, RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -31,6 +31,12 @@ impl Dataset {
                     Some(busy) => busy,
                     None => {
                         let files = self.files_of(entry)?;
+                        if entry.replica.is_unread() {
+                            // The disk may answer now.
+                            let (size, gs) = (files.size(), entry.replica.gs());
+                            entry.replica = scan::validated(&files, block.id, gs);
+                            entry.volume.sub_used(size.saturating_sub(files.size()));
+                        }
                         check_len(&files, entry.replica.on_disk_len())?;
                         return Ok(Some(entry.replica.init_recovery(block.gs, recovery_id)?));
                     }

@@ -7,7 +7,7 @@
 
 use super::layout::{self, FileName, PoolDirs, parse_name};
 use super::{ReplicaFiles, Volume, sys};
-use crate::error::{Context, Result};
+use crate::error::{Context, DataNodeError, Result};
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -74,12 +74,7 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     let (mut replicas, mut bytes) =
         found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (id, gs, _) in scan_dir(&pool.rbw)?.0 {
-        let files = ReplicaFiles::in_dir(&pool.rbw, id, gs);
-        let len = validated_len(&files).unwrap_or_else(|error| {
-            tracing::warn!(block = %id, %error, "cannot validate a replica that was being written");
-            0
-        });
-        replicas.push(Replica::new(id, gs, ReplicaState::Rwr, len));
+        replicas.push(validated(&ReplicaFiles::in_dir(&pool.rbw, id, gs), id, gs));
     }
     // They may have been cut.
     bytes += scan_dir(&pool.rbw)?.1;
@@ -169,6 +164,19 @@ fn scan_dir(dir: &Path) -> Result<(Vec<Found>, u64)> {
         (id, stamps.get(&id).copied().unwrap_or(GenerationStamp(0)), len)
     };
     Ok((blocks.into_iter().map(stamped).collect(), bytes))
+}
+
+/// A replica that was being written, with the bytes that its CRCs vouch for. A disk that does not answer says nothing
+/// of them.
+pub(crate) fn validated(files: &ReplicaFiles, id: BlockId, gs: GenerationStamp) -> Replica {
+    let len = validated_len(files).or_else(|error| {
+        tracing::warn!(block = %id, %error, "cannot validate a replica that was being written");
+        match error {
+            DataNodeError::Disk { .. } => Err(error),
+            _ => Ok(0),
+        }
+    });
+    len.map_or_else(|_| Replica::unread(id, gs), |len| Replica::new(id, gs, ReplicaState::Rwr, len))
 }
 
 /// Bytes of a replica that its CRCs cover, the last chunk being checked; cuts the file to them.

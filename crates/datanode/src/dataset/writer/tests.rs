@@ -112,6 +112,29 @@ async fn a_failed_sync_on_the_last_volume_stops_the_node() {
 }
 
 #[tokio::test]
+async fn a_replica_that_the_disk_did_not_give_at_the_start_is_not_taken_for_an_empty_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let dirs = [dir.path().to_path_buf()];
+    let dataset = open(&dirs, 0);
+    let written = writer(&dataset, 1).await;
+    let meta = written.opening.files.meta.clone();
+    drop(written);
+    dataset.close();
+    drop(dataset);
+    // What can be named and not opened.
+    let away = meta.with_extension("away");
+    fs::rename(&meta, &away).unwrap();
+    fs::create_dir(&meta).unwrap();
+    let dataset = open(&dirs, 0);
+    assert_eq!(dataset.get(BlockId(1)).unwrap().state(), ReplicaState::Rwr);
+    assert!(dataset.init_recovery(&block(1), NEXT_GS).await.is_err());
+    fs::remove_dir(&meta).unwrap();
+    fs::rename(&away, &meta).unwrap();
+    let info = dataset.init_recovery(&block(1), NEXT_GS).await.unwrap().unwrap();
+    assert_eq!((info.gs, info.len, info.original), (GS, 700, ReplicaState::Rwr));
+}
+
+#[tokio::test]
 async fn an_order_to_delete_is_void_after_a_new_registration() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = open(&[dir.path().to_path_buf()], 0);
