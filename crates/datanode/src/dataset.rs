@@ -506,7 +506,7 @@ impl Dataset {
     }
 
     /// Runs syncs of a replica's files. If one fails, what was written may be lost although the next sync succeeds
-    /// (the system tells of it once): the replica is set aside for good, and its volume is out of use.
+    /// (the system tells of it once): the replica is set aside for good, and its volume is out of use unless it is full.
     fn sync_or_condemn(
         &self,
         id: BlockId,
@@ -515,9 +515,11 @@ impl Dataset {
     ) -> Result<()> {
         match syncs() {
             Err(error) => {
-                if let DataNodeError::Unsynced { .. } = error {
+                if let DataNodeError::Unsynced { source, .. } = &error {
                     self.condemn(id, volume);
-                    self.fail_volume(volume, &error);
+                    if !sys::is_full(source) {
+                        self.fail_volume(volume, &error);
+                    }
                 }
                 Err(error)
             }

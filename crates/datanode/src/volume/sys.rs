@@ -16,19 +16,15 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
     synced(file.sync_all(), dir)
 }
 
-/// Makes the bytes of a file durable. After [`DataNodeError::Unsynced`] nothing is sure, whatever a later sync says;
-/// a full disk keeps what it could not take dirty.
+/// Makes the bytes of a file durable. After [`DataNodeError::Unsynced`] nothing is sure, whatever a later sync says: also
+/// of what a full disk did not take, the system may tell only once.
 pub(crate) fn sync(file: &File, path: &Path) -> Result<()> {
     synced(file.sync_data(), path)
 }
 
-fn synced(result: io::Result<()>, path: &Path) -> Result<()> {
-    match result {
-        Err(source) if !is_full(&source) => {
-            Err(DataNodeError::Unsynced { path: path.to_path_buf(), source })
-        }
-        result => result.at(path),
-    }
+/// What came of a sync.
+pub(crate) fn synced(result: io::Result<()>, path: &Path) -> Result<()> {
+    result.map_err(|source| DataNodeError::Unsynced { path: path.to_path_buf(), source })
 }
 
 /// Whether an error says that there is no room, and nothing against the disk.

@@ -112,6 +112,25 @@ async fn a_failed_sync_on_the_last_volume_stops_the_node() {
 }
 
 #[tokio::test]
+async fn a_replica_that_a_full_disk_did_not_take_is_set_aside_and_the_disk_serves_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    for (id, errno) in [(1, libc::ENOSPC), (2, libc::EDQUOT)] {
+        let writer = writer(&dataset, id).await;
+        let Opening { volume, files, .. } = &writer.opening;
+        let full = || sys::synced(Err(io::Error::from_raw_os_error(errno)), &files.data);
+        let error = dataset.sync_or_condemn(BlockId(id), volume, full).unwrap_err();
+        assert!(matches!(error, DataNodeError::Unsynced { .. }), "{error}");
+        // The next sync would succeed.
+        assert!(writer.finalize().await.is_err());
+        assert_eq!(dataset.get(BlockId(id)), None);
+    }
+    assert_eq!(replica_files(dir.path()), (0, 4));
+    assert!(!dataset.volumes()[0].is_failed());
+    assert_eq!(*dataset.gave_up.borrow(), None);
+}
+
+#[tokio::test]
 async fn a_replica_that_the_disk_did_not_give_at_the_start_is_not_taken_for_an_empty_one() {
     let dir = tempfile::tempdir().unwrap();
     let dirs = [dir.path().to_path_buf()];
