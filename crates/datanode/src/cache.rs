@@ -1,18 +1,20 @@
 //! Replicas that are kept in memory because the NameNode says so: their pages are mapped and locked.
 //!
 //! Readers find them in the page cache, from which they are served anyway. A replica is checked against its CRCs
-//! once when it comes in.
+//! once when it comes in. It leaves when it is not what came in any more: appended to, cut, moved or deleted. Whoever
+//! does that asks for [`recheck`]; what else becomes of a replica shows before the next report.
 //!
 //! Source: Hadoop 3.5.0 `FsDatasetCache`, `MappableBlockLoader`.
 
-use crate::dataset::{Block, ReadView, blocking};
+use crate::dataset::{Block, Dataset, ReadView, blocking};
 use crate::error::{Context, DataNodeError, Result};
 use crate::memory::Reservation;
 use crate::node::Node;
+use crate::volume::Volume;
 use crate::volume::sys::{self, LockedPages};
 use cairn_codec::crc::{self, ChecksumKind};
-use cairn_replica::{Replica, ReplicaState};
-use cairn_stripe::BlockId;
+use cairn_replica::Replica;
+use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,12 +29,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Bytes checked at once.
 const STEP: u64 = 1 << 20;
 
+/// What of a replica is in memory.
+#[derive(PartialEq, Eq)]
+struct Image {
+    gs: GenerationStamp,
+    len: u64,
+    storage_id: String,
+}
+
+impl Image {
+    fn of(replica: &Replica, volume: &Volume) -> Image {
+        let storage_id = volume.storage_id().into();
+        Image { gs: replica.gs(), len: replica.on_disk_len(), storage_id }
+    }
+
+    /// Whether this is all of the replica that `dataset` has.
+    fn is_current(&self, dataset: &Dataset, id: BlockId) -> bool {
+        dataset.finalized(id).is_some_and(|(replica, volume)| *self == Image::of(&replica, &volume))
+    }
+}
+
 /// One replica.
 enum Held {
     /// It is being taken in; `unwanted` when it is to be given up as soon as it is there.
     Coming { unwanted: bool },
     /// It is in memory.
-    There { _pages: Pages, is_leaving: bool },
+    There { image: Image, _pages: Pages, is_leaving: bool },
 }
 
 /// Locked pages and the memory that they count as; both are given back when this is dropped.
@@ -58,9 +80,12 @@ impl BlockCache {
         there.map(|(id, _)| *id).collect()
     }
 
-    /// Whether a replica is in memory, and is to stay there.
-    pub(crate) fn contains(&self, id: BlockId) -> bool {
-        matches!(self.lock().get(&id), Some(Held::There { is_leaving: false, .. }))
+    /// Whether a replica is in memory as `dataset` has it, and is to stay there.
+    pub(crate) fn contains(&self, id: BlockId, dataset: &Dataset) -> bool {
+        match self.lock().get(&id) {
+            Some(Held::There { image, is_leaving: false, .. }) => image.is_current(dataset, id),
+            _ => false,
+        }
     }
 
     /// Whether something has changed since the last time that this was asked.
@@ -95,9 +120,11 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
             Entry::Occupied(mut held) => {
                 match held.get_mut() {
                     Held::Coming { unwanted } => *unwanted = false,
-                    Held::There { is_leaving, .. } => {
-                        *is_leaving = false;
-                        node.short_circuit.allow_anchors(id);
+                    Held::There { image, is_leaving, .. } => {
+                        if image.is_current(&node.dataset, id) {
+                            *is_leaving = false;
+                            node.short_circuit.allow_anchors(id);
+                        }
                     }
                 }
                 continue;
@@ -109,9 +136,14 @@ pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
         let is_unwanted = matches!(held.get(&id), Some(Held::Coming { unwanted: true }));
         match taken {
             Ok(_) if is_unwanted => _ = held.remove(&id),
-            Ok(pages) => {
+            Ok((image, _)) if !image.is_current(&node.dataset, id) => {
+                held.remove(&id);
+                node.metrics.failed_to_cache.add(1);
+                tracing::info!(block = %id, "a replica was changed while it was taken into memory");
+            }
+            Ok((image, pages)) => {
                 node.metrics.cached.add(1);
-                held.insert(id, Held::There { _pages: pages, is_leaving: false });
+                held.insert(id, Held::There { image, _pages: pages, is_leaving: false });
                 node.short_circuit.allow_anchors(id);
                 node.cache.note_change();
             }
@@ -130,21 +162,35 @@ pub(crate) fn drain(node: &Arc<Node>, ids: &[BlockId]) {
     for id in ids {
         match held.get_mut(id) {
             Some(Held::Coming { unwanted }) => *unwanted = true,
-            Some(Held::There { is_leaving, .. }) => {
-                if !node.short_circuit.refuse_anchors(*id) {
-                    if !std::mem::replace(is_leaving, true) {
-                        node.tasks.spawn(wait_for_readers(node.clone(), *id));
-                    }
-                    continue;
-                }
-                held.remove(id);
-                node.metrics.uncached.add(1);
-                node.cache.note_change();
-            }
+            Some(Held::There { .. }) => leave(node, &mut held, *id),
             // The NameNode believes that it is here.
             None => node.cache.note_change(),
         }
     }
+}
+
+/// Gives a replica up that is not what is in memory any more.
+pub(crate) fn recheck(node: &Arc<Node>, id: BlockId) {
+    let mut held = node.cache.lock();
+    if let Some(Held::There { image, .. }) = held.get(&id)
+        && !image.is_current(&node.dataset, id)
+    {
+        leave(node, &mut held, id);
+    }
+}
+
+fn leave(node: &Arc<Node>, held: &mut HashMap<BlockId, Held>, id: BlockId) {
+    if !node.short_circuit.refuse_anchors(id) {
+        if let Some(Held::There { is_leaving, .. }) = held.get_mut(&id)
+            && !std::mem::replace(is_leaving, true)
+        {
+            node.tasks.spawn(wait_for_readers(node.clone(), id));
+        }
+        return;
+    }
+    held.remove(&id);
+    node.metrics.uncached.add(1);
+    node.cache.note_change();
 }
 
 /// Gives a replica up when no client reads it without checking any more, or has done so for too long.
@@ -167,17 +213,17 @@ async fn wait_for_readers(node: Arc<Node>, id: BlockId) {
     }
 }
 
-async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<Pages> {
+async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<(Image, Pages)> {
     let dataset = &node.dataset;
-    let finalized = |replica: &Replica| replica.state() == ReplicaState::Finalized;
-    let Some(replica) = dataset.get(id).filter(finalized) else {
+    let Some((replica, volume)) = dataset.finalized(id) else {
         return Err(DataNodeError::peer(format!("there is no finalized replica of {id}")));
     };
-    if dataset.volume_of(id).is_some_and(|volume| volume.is_ram()) {
+    if volume.is_ram() {
         let what = format!("Caching not supported on {id} since the volume is backed by RAM");
         return Err(DataNodeError::peer(what));
     }
-    let len = replica.on_disk_len();
+    let image = Image::of(&replica, &volume);
+    let len = image.len;
     let block =
         Block { pool: dataset.pool_id().unwrap_or_default().into(), id, gs: replica.gs(), len };
     let view = dataset.open_read(&block, 0).await?;
@@ -190,7 +236,7 @@ async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<Pages> {
         check(&view, id, len)?;
         Ok(locked)
     });
-    Ok(Pages { _locked: locked.await?, _memory: memory })
+    Ok((image, Pages { _locked: locked.await?, _memory: memory }))
 }
 
 /// Compares all bytes with their CRCs.

@@ -3,18 +3,24 @@
 //! Source: Hadoop 3.5.0 `BPServiceActor#cacheReport`. Deviation: told as soon as it changes, too.
 
 use super::call;
+use crate::cache;
 use crate::error::Result;
 use crate::node::Node;
 use cairn_wire::proto::datanode::{CacheReportRequestProto, CacheReportResponseProto};
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Tells, if it is time or something has changed. Says nothing where no memory is to be used.
-pub(super) async fn send(node: &Node, next: &mut Instant) -> Result<()> {
+pub(super) async fn send(node: &Arc<Node>, next: &mut Instant) -> Result<()> {
     if node.config.max_locked_memory == 0 {
         return Ok(());
     }
+    let is_due = Instant::now() >= *next;
+    if is_due {
+        node.cache.ids().into_iter().for_each(|id| cache::recheck(node, id));
+    }
     let has_changed = node.cache.take_untold();
-    if !has_changed && Instant::now() < *next {
+    if !has_changed && !is_due {
         return Ok(());
     }
     let request = CacheReportRequestProto {

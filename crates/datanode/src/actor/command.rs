@@ -102,12 +102,13 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
 /// is not, and it would go on ordering.
 ///
 /// Deviation: Hadoop then tells nothing before the next full report.
-fn tell_gone(node: &Node, block: &Block, deletion: &Deletion) {
+fn tell_gone(node: &Arc<Node>, block: &Block, deletion: &Deletion) {
     let (id, gs) = (block.id, block.gs);
     match deletion {
         Deletion::Done { storage_id } => {
             node.metrics.removed.add(1);
             node.short_circuit.invalidate(id);
+            cache::recheck(node, id);
             node.reports.deleted(id, gs, storage_id);
         }
         Deletion::Absent => {

@@ -17,6 +17,13 @@ impl Dataset {
         self.lock().get(&id).map(|entry| entry.volume.clone())
     }
 
+    /// A finalized replica and its volume.
+    pub(crate) fn finalized(&self, id: BlockId) -> Option<(Replica, Arc<Volume>)> {
+        let map = self.lock();
+        let entry = map.get(&id).filter(|e| e.replica.state() == ReplicaState::Finalized)?;
+        Some((entry.replica.clone(), entry.volume.clone()))
+    }
+
     /// Whether a view of a replica with stamp `gs` is one of a finalized replica, which is still there.
     pub(crate) fn check_copy(&self, block: &Block, gs: GenerationStamp) -> Result<()> {
         let map = self.lock();

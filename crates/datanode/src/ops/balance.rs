@@ -4,6 +4,7 @@
 
 use super::send::Range;
 use super::write_block::Receiver;
+use crate::cache;
 use crate::dataset::{Relocation, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
@@ -80,6 +81,7 @@ pub(crate) async fn serve_replace(
     };
     match moved {
         Ok(done) => {
+            cache::recheck(node, done.id);
             let hint = (!here).then_some(request.del_hint);
             node.report_received(&done, hint);
             answer_success(stream).await.map(|()| true)

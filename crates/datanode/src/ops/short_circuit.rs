@@ -38,7 +38,7 @@ pub(crate) async fn serve_fds(
     }
     let block = protocol::block(&request.header.block);
     if let Some(slot) = &request.slot_id {
-        let is_cached = node.cache.contains(block.id);
+        let is_cached = node.cache.contains(block.id, &node.dataset);
         if let Err(error) = node.short_circuit.register(block.id, slot, is_cached) {
             refuse(stream, Status::Error, error.to_string()).await?;
             note_failure(node, Op::RequestShortCircuitFds);

@@ -13,6 +13,7 @@ mod acknowledge;
 mod halves;
 mod receive;
 
+use crate::cache;
 use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, transfer_error};
@@ -153,6 +154,8 @@ async fn serve_request(
             Some(writer)
         }
     };
+    // Before a byte comes that nobody has checked.
+    cache::recheck(node, request.block.id);
     let stopped = async {
         match &writer {
             Some(writer) => writer.stopped().await,

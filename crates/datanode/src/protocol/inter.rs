@@ -1,5 +1,6 @@
 //! InterDatanodeProtocol: what the DataNode that leads a block's recovery asks of the others.
 
+use crate::cache;
 use crate::dataset::blocking;
 use crate::error::DataNodeError;
 use crate::node::Node;
@@ -56,6 +57,7 @@ pub(crate) async fn update(
         node.check_volume(error);
         node.note_corrupt(&old, error);
     })?;
+    cache::recheck(node, old.id);
     node.report_received(&done, None);
     Ok(UpdateReplicaUnderRecoveryResponseProto { storage_uuid: Some(done.storage_id) })
 }

@@ -8,6 +8,7 @@
 //! Source: Hadoop 3.5.0 `DirectoryScanner`, `FsDatasetImpl#checkAndUpdate`.
 
 use super::name_node_known;
+use crate::cache;
 use crate::dataset::{Block, Finalized, blocking};
 use crate::error::Result;
 use crate::node::Node;
@@ -63,10 +64,11 @@ fn reconcile(node: &Node, volume: &Arc<Volume>) -> Result<Differences> {
     Ok(found)
 }
 
-fn tell(node: &Node, volume: &Volume, found: Differences) {
+fn tell(node: &Arc<Node>, volume: &Volume, found: Differences) {
     let dir = volume.root().display();
     for (id, gs) in found.vanished {
         tracing::error!(block = %id, %dir, "a block file has vanished");
+        cache::recheck(node, id);
         node.reports.deleted(id, gs, volume.storage_id());
     }
     for replica in found.appeared {

@@ -4,6 +4,9 @@ use crate::cluster::*;
 use cairn_wire::proto::datanode::*;
 use std::os::unix::fs::FileExt;
 
+/// For whoever has pages locked, which count for this process.
+pub static LOCKED_PAGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 const ID: i64 = 1_073_741_825;
 
 fn order(action: BlockIdCommandProtoAction, ids: &[i64]) -> DatanodeCommandProto {
@@ -26,6 +29,7 @@ fn locked_bytes() -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_locked_within_the_limit_and_given_back() {
+    let _alone = LOCKED_PAGES.lock().await;
     let cluster = Cluster::start_tuned(1, |config| config.max_locked_memory = 96 << 10).await;
     let data = bytes(40_000);
     for id in [ID, ID + 1, ID + 2, ID + 3] {

@@ -1,8 +1,10 @@
 //! Clients on the same machine: data transfer over a UNIX domain socket, and replicas' files passed over it.
 
+use crate::caching::LOCKED_PAGES;
 use crate::cluster::*;
-use cairn_datanode::{DataNode, DataNodeConfig};
+use cairn_datanode::{DataDir, DataNode, DataNodeConfig};
 use cairn_net::transfer_stream::{TransferOptions, TransferStream};
+use cairn_stripe::StorageType;
 use cairn_wire::proto::datanode::*;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
@@ -141,6 +143,7 @@ async fn the_files_of_a_replica_are_passed_and_data_travels_over_the_same_socket
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slots_tell_of_memory_and_deletion() {
+    let _alone = LOCKED_PAGES.lock().await;
     let cluster = Cluster::start_tuned(1, local).await;
     write_block(&cluster, &[0], ID, 1001, &bytes(40_000)).await;
     let (_segment, shm_id, memory) = segment(&cluster).await;
@@ -182,16 +185,76 @@ async fn slots_tell_of_memory_and_deletion() {
             stream.reader.read_message("answer").await.unwrap();
         assert_eq!(answer.status, expected as i32);
     }
-    cluster.send_command(0, delete());
+    cluster.send_command(0, delete(1001));
     cluster.wait("the slot is void", |_| word(&memory, 3) & VALID == 0).await;
 }
 
-fn delete() -> DatanodeCommandProto {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_leaves_memory_when_it_is_not_what_came_in_any_more() {
+    let _alone = LOCKED_PAGES.lock().await;
+    let cluster = Cluster::start_tuned(1, |config| {
+        local(config);
+        let path = config.data_dirs[0].path.join("archive");
+        let archive = DataDir { storage_type: StorageType::Archive, ..DataDir::from(path) };
+        config.data_dirs.push(archive);
+    })
+    .await;
+    let data = bytes(40_448);
+    write_block(&cluster, &[0], ID, 1001, &data[..40_000]).await;
+    let (_segment, shm_id, memory) = segment(&cluster).await;
+    let slot = |slot_idx| ShortCircuitShmSlotProto { shm_id: shm_id.clone(), slot_idx };
+    let mut stream = connect(&cluster).await;
+    set_word(&memory, 3, VALID);
+    files(&mut stream, &request(ID, 1001, Some(slot(3)))).await;
+    let cached = async || {
+        cluster.send_command(0, cache_order(BlockIdCommandProtoAction::Cache));
+        cluster.wait("the replica in memory", |record| record.cached == [ID]).await;
+        assert_eq!(word(&memory, 3), VALID | ANCHORABLE);
+    };
+    let gone = async |why: &str| {
+        cluster.wait(why, |record| record.cached.is_empty() && record.cache.1 == 0).await;
+        assert_eq!(word(&memory, 3) & ANCHORABLE, 0);
+    };
+
+    cached().await;
+    let mut append = write_request(block(ID, 1001, 40_000), Stage::PipelineSetupAppend, Vec::new());
+    (append.latest_generation_stamp, append.min_bytes_rcvd) = (1002, 40_000);
+    let mut writer = Writer::open(&cluster, &[0], append).await;
+    // Nobody has checked what comes now.
+    assert_eq!(word(&memory, 3), VALID);
+    writer.offset = 40_000;
+    writer.write(&data[40_000..], 1).await;
+    writer.close(1).await;
+    set_word(&memory, 4, VALID);
+    files(&mut stream, &request(ID, 1002, Some(slot(4)))).await;
+    assert_eq!(word(&memory, 4), VALID);
+    gone("the pages of the shorter replica are given back").await;
+
+    cached().await;
+    let replace = OpReplaceBlockProto {
+        header: base_header(block(ID, 1002, 40_448)),
+        del_hint: cluster.uuid(0),
+        source: cluster.info(0),
+        storage_type: Some(StorageTypeProto::Archive as i32),
+        storage_id: None,
+    };
+    let mut mover = cluster.connect(0).await;
+    mover.writer.send_op(Op::ReplaceBlock, &replace).await.unwrap();
+    let answer: BlockOpResponseProto = mover.reader.read_message("answer").await.unwrap();
+    assert_eq!(answer.status, Status::Success as i32, "{:?}", answer.message);
+    gone("the pages of the file on the other volume are given back").await;
+
+    cached().await;
+    cluster.send_command(0, delete(1002));
+    gone("the pages of the deleted replica are given back").await;
+}
+
+fn delete(gs: u64) -> DatanodeCommandProto {
     DatanodeCommandProto {
         blk_cmd: Some(BlockCommandProto {
             action: BlockCommandProtoAction::Invalidate as i32,
             block_pool_id: POOL.into(),
-            blocks: vec![BlockProto { block_id: ID as u64, gen_stamp: 1001, num_bytes: Some(0) }],
+            blocks: vec![BlockProto { block_id: ID as u64, gen_stamp: gs, num_bytes: Some(0) }],
             ..Default::default()
         }),
         ..command(DatanodeCommandProtoType::BlockCommand)
