@@ -323,7 +323,7 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
     let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
     let meta = File::options().read(true).write(true).open(&files.meta).at(&files.meta)?;
     let old_len = data.metadata().at(&files.data)?.len();
-    if old_len <= len {
+    if old_len < len {
         return Ok(0);
     }
     let old_meta_len = meta.metadata().at(&files.meta)?.len();
@@ -331,7 +331,7 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
     let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
     let crcs = len.div_ceil(chunk) * kind.len() as u64;
     let part = len % chunk;
-    if part > 0 && kind != ChecksumKind::Null {
+    if old_len > len && part > 0 && kind != ChecksumKind::Null {
         let start = len - part;
         let mut bytes = vec![0; chunk.min(old_len - start) as usize];
         data.read_exact_at(&mut bytes, start).at(&files.data)?;
@@ -353,7 +353,10 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
         meta.write_all_at(&crc, at).at(&files.meta)?;
     }
     data.set_len(len).at(&files.data)?;
+    // Also if a try that a stop has ended has cut the data already.
     let meta_len = HEADER_LEN as u64 + crcs;
-    meta.set_len(meta_len).at(&files.meta)?;
+    if old_meta_len > meta_len {
+        meta.set_len(meta_len).at(&files.meta)?;
+    }
     Ok(old_len - len + old_meta_len.saturating_sub(meta_len))
 }

@@ -130,6 +130,24 @@ async fn a_replica_that_a_full_disk_did_not_take_is_set_aside_and_the_disk_serve
     assert_eq!(*dataset.gave_up.borrow(), None);
 }
 
+/// A file's length on disk.
+fn len(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().len()
+}
+
+#[tokio::test]
+async fn a_cut_that_was_stopped_after_the_data_cuts_the_crcs_when_it_is_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    let writer = writer(&dataset, 1).await;
+    let files = writer.opening.files.clone();
+    assert_eq!(len(&files.meta), HEADER_LEN as u64 + 8);
+    File::options().write(true).open(&files.data).unwrap().set_len(512).unwrap();
+    assert_eq!(crate::dataset::write::truncate(&files, 512).unwrap(), 4);
+    assert_eq!(len(&files.meta), HEADER_LEN as u64 + 4);
+    assert_eq!(crate::dataset::write::truncate(&files, 512).unwrap(), 0);
+}
+
 #[tokio::test]
 async fn a_replica_that_the_disk_did_not_give_at_the_start_is_not_taken_for_an_empty_one() {
     let dir = tempfile::tempdir().unwrap();
