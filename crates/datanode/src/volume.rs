@@ -11,13 +11,15 @@ mod tests;
 
 use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
+use cairn_codec::crc::ChecksumKind;
 use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
+use cairn_wire::meta_file::{self, MetaHeader};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use rustix::fs::Advice;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,6 +48,21 @@ impl ReplicaFiles {
     /// Bytes of both; what is not there has none.
     pub(crate) fn size(&self) -> u64 {
         [&self.data, &self.meta].iter().map(|path| fs::metadata(path).map_or(0, |m| m.len())).sum()
+    }
+
+    /// Whether the block file has as many bytes as there are CRCs for.
+    pub(crate) fn fit(&self) -> Result<bool> {
+        let len = fs::metadata(&self.data).at(&self.data)?.len();
+        let mut meta = File::open(&self.meta).at(&self.meta)?;
+        let mut head = [0; meta_file::HEADER_LEN];
+        match meta.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+            read => read.at(&self.meta)?,
+        }
+        let header = MetaHeader::decode(&head)?;
+        let Some(kind) = ChecksumKind::from_id(header.checksum as u8) else { return Ok(false) };
+        let crcs = len.div_ceil(u64::from(header.bytes_per_checksum)) * kind.len() as u64;
+        Ok(meta.metadata().at(&self.meta)?.len() == meta_file::HEADER_LEN as u64 + crcs)
     }
 
     /// Renames both so that no start takes them for a replica. The bytes stay, for whoever can use them.

@@ -303,16 +303,21 @@ impl Dataset {
     }
 }
 
-/// Renames a replica's two files, the CRCs first: a block file never stands without them.
+/// Renames a replica's two files, the CRCs first; both or none. A start that finds only the CRCs moved lets the block
+/// file follow them.
 pub(super) fn move_files(from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
     if from == to {
         return Ok(());
     }
     fs::rename(&from.meta, &to.meta).at(&from.meta)?;
-    if from.data != to.data {
-        fs::rename(&from.data, &to.data).at(&from.data)?;
+    if from.data == to.data {
+        return Ok(());
     }
-    Ok(())
+    fs::rename(&from.data, &to.data).at(&from.data).inspect_err(|_| {
+        if let Err(error) = fs::rename(&to.meta, &from.meta) {
+            tracing::error!(path = %to.meta.display(), %error, "cannot move CRCs back to their block file");
+        }
+    })
 }
 
 /// Cuts a replica to `len` bytes. A chunk of which only a part stays gets a new CRC, and so must match its old

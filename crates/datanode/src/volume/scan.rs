@@ -12,7 +12,7 @@ use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{self, MetaHeader};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -49,6 +49,7 @@ const SCAN_THREADS: usize = 4;
 pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     let pool = volume.pool()?;
     take_saved(pool)?;
+    rejoin(pool)?;
     let dirs = leaf_dirs(&pool.finalized)?;
     let next = AtomicUsize::new(0);
     let found = Mutex::new((Vec::new(), 0u64));
@@ -119,6 +120,64 @@ fn take_saved(pool: &PoolDirs) -> Result<()> {
     Ok(())
 }
 
+/// Lets block files follow their CRCs where a stop came between the two renames that finalize a replica or open it
+/// again.
+fn rejoin(pool: &PoolDirs) -> Result<()> {
+    let (open, metas) = parts(&pool.rbw)?;
+    for id in open.iter().filter(|id| !metas.contains_key(*id)) {
+        follow(*id, &pool.rbw, &pool.finalized_dir(*id))?;
+    }
+    for id in metas.keys().filter(|id| !open.contains(*id)) {
+        follow(*id, &pool.finalized_dir(*id), &pool.rbw)?;
+    }
+    Ok(())
+}
+
+/// Moves a block file without CRCs to those that are in `to`, if they are as many as its bytes need.
+fn follow(id: BlockId, from: &Path, to: &Path) -> Result<()> {
+    let ((blocks, metas), (blocks_there, metas_there)) = (parts(from)?, parts(to)?);
+    let is_parted = blocks.contains(&id) && !metas.contains_key(&id) && !blocks_there.contains(&id);
+    let Some(gs) = metas_there.get(&id).filter(|_| is_parted) else { return Ok(()) };
+    let files = ReplicaFiles {
+        data: ReplicaFiles::in_dir(from, id, *gs).data,
+        ..ReplicaFiles::in_dir(to, id, *gs)
+    };
+    match files.fit() {
+        Ok(true) => {}
+        Ok(false) => return Ok(()),
+        Err(error) => {
+            tracing::warn!(block = %id, %error, "cannot compare a block file with CRCs that were moved");
+            return Ok(());
+        }
+    }
+    tracing::warn!(block = %id, to = %to.display(), "a block file follows its CRCs, which a stop had parted from it");
+    let data = to.join(layout::block_name(id));
+    fs::rename(&files.data, &data).at(&files.data)?;
+    sys::sync_dir(to)
+}
+
+/// The block files in a folder, and the newest stamps of meta files; none if there is no folder.
+fn parts(dir: &Path) -> Result<(HashSet<BlockId>, HashMap<BlockId, GenerationStamp>)> {
+    let (mut blocks, mut stamps) = (HashSet::new(), HashMap::new());
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((blocks, stamps)),
+        other => other.at(dir)?,
+    };
+    for entry in entries {
+        match parse_name(&entry.at(dir)?.file_name().to_string_lossy()) {
+            FileName::Block(id) => _ = blocks.insert(id),
+            FileName::Meta(id, gs) => note_stamp(&mut stamps, id, gs),
+            FileName::Other => {}
+        }
+    }
+    Ok((blocks, stamps))
+}
+
+fn note_stamp(stamps: &mut HashMap<BlockId, GenerationStamp>, id: BlockId, gs: GenerationStamp) {
+    let newest = stamps.entry(id).or_insert(gs);
+    *newest = gs.max(*newest);
+}
+
 fn leaf_dirs(finalized: &Path) -> Result<Vec<PathBuf>> {
     let mut leaves = Vec::new();
     for first in sub_dirs(finalized)? {
@@ -152,10 +211,7 @@ fn scan_dir(dir: &Path) -> Result<(Vec<Found>, u64)> {
         };
         match parse_name(&entry.file_name().to_string_lossy()) {
             FileName::Block(id) => blocks.push((id, len)),
-            FileName::Meta(id, gs) => {
-                let newest = stamps.entry(id).or_insert(gs);
-                *newest = gs.max(*newest);
-            }
+            FileName::Meta(id, gs) => note_stamp(&mut stamps, id, gs),
             FileName::Other => continue,
         }
         bytes += len;

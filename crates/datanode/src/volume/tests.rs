@@ -1,6 +1,5 @@
 use super::*;
-use cairn_codec::crc::ChecksumKind;
-use cairn_wire::meta_file::MetaHeader;
+use cairn_replica::Replica;
 use layout::{FileName, parse_name};
 
 fn node() -> NodeVersion {
@@ -136,6 +135,40 @@ fn scanning_finds_finalized_replicas_and_cuts_open_ones_to_good_chunks() {
     let crcs = fs::metadata(files(5, ReplicaState::Rbw).meta).unwrap().len();
     assert_eq!(crcs, 7 + 2 * 4, "CRCs without bytes are cut off");
     assert!(volume.usage().unwrap().used > 40);
+}
+
+#[test]
+fn files_that_a_stop_has_parted_come_together_where_the_crcs_are() {
+    use ReplicaState::{Finalized, Rbw, Rwr};
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    volume.open_pool(&node(), &pool()).unwrap();
+    let files = |id, gs, state| volume.files(BlockId(id), GenerationStamp(gs), state).unwrap();
+    let move_meta = |from: ReplicaFiles, to: ReplicaFiles| {
+        fs::create_dir_all(to.meta.parent().unwrap()).unwrap();
+        fs::rename(from.meta, to.meta).unwrap();
+    };
+    // Stopped while it was finalized, and while it was opened to append.
+    plant(&files(1, 5, Rbw), 40, 40);
+    move_meta(files(1, 5, Rbw), files(1, 5, Finalized));
+    plant(&files(2, 5, Finalized), 40, 40);
+    move_meta(files(2, 5, Finalized), files(2, 6, Rbw));
+    // CRCs that are left from something else.
+    plant(&files(3, 5, Rbw), 40, 20);
+    move_meta(files(3, 5, Rbw), files(3, 5, Finalized));
+    plant(&files(4, 5, Finalized), 40, 40);
+    fs::copy(files(4, 5, Finalized).meta, files(4, 6, Rbw).meta).unwrap();
+
+    let scan = || {
+        let replicas = scan::scan(&volume).unwrap().into_iter();
+        let line = |r: Replica| (r.id().0, r.gs().0, r.on_disk_len(), r.state());
+        let mut found: Vec<_> = replicas.map(line).collect();
+        found.sort();
+        found
+    };
+    let want = [(1, 5, 40, Finalized), (2, 6, 40, Rwr), (3, 0, 0, Rwr), (4, 5, 40, Finalized)];
+    assert_eq!(scan(), want);
+    assert_eq!(scan(), want);
 }
 
 #[test]

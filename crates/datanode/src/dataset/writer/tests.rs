@@ -149,6 +149,23 @@ async fn a_cut_that_was_stopped_after_the_data_cuts_the_crcs_when_it_is_tried_ag
 }
 
 #[tokio::test]
+async fn a_replica_whose_block_file_cannot_be_moved_keeps_its_crcs() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    let written = writer(&dataset, 1).await;
+    written.acks().note(700);
+    let files = written.opening.files.clone();
+    let volume = written.opening.volume.clone();
+    // In the way of the block file.
+    let to = volume.files(BlockId(1), GS, ReplicaState::Finalized).unwrap();
+    fs::create_dir_all(to.data.join("full")).unwrap();
+    assert!(written.finalize().await.is_err());
+    assert_eq!((len(&files.data), len(&files.meta)), (700, HEADER_LEN as u64 + 8));
+    fs::remove_dir_all(&to.data).unwrap();
+    assert_eq!(dataset.recover_close(&block(1), NEXT_GS, 700).await.unwrap().len, 700);
+}
+
+#[tokio::test]
 async fn a_replica_that_the_disk_did_not_give_at_the_start_is_not_taken_for_an_empty_one() {
     let dir = tempfile::tempdir().unwrap();
     let dirs = [dir.path().to_path_buf()];
