@@ -29,7 +29,7 @@ use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::page_cache::PageCache;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
-use crate::volume::{Volume, scan, sys};
+use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
@@ -283,14 +283,17 @@ impl Dataset {
 
     fn take_in(&self, volume: &Arc<Volume>, replicas: Vec<Replica>) {
         tracing::info!(dir = %volume.root().display(), replicas = replicas.len(), "volume is open");
-        let mut map = self.lock();
-        for replica in replicas {
-            self.keep_better(&mut map, replica, volume);
-        }
+        let others: Vec<Entry> = {
+            let mut map = self.lock();
+            let keep = |replica| self.keep_better(&mut map, replica, volume);
+            replicas.into_iter().filter_map(keep).collect()
+        };
+        // One by one: there may be many, and others wait for the map.
+        others.into_iter().for_each(|other| self.drop_spare(&self.lock(), &other));
     }
 
     /// Of two replicas of a block, found on two volumes, the newer and longer one counts, and of two like ones that
-    /// on a disk. What is not needed in memory goes.
+    /// on a disk. Returns the other one.
     ///
     /// Source: Hadoop 3.5.0 `BlockPoolSlice#selectReplicaToDelete`.
     fn keep_better(
@@ -298,7 +301,7 @@ impl Dataset {
         map: &mut HashMap<BlockId, Entry>,
         replica: Replica,
         volume: &Arc<Volume>,
-    ) {
+    ) -> Option<Entry> {
         let rank = |r: &Replica, volume: &Volume| {
             (r.gs(), r.on_disk_len(), std::cmp::Reverse(r.state()), !volume.is_ram())
         };
@@ -307,14 +310,45 @@ impl Dataset {
         let known = map.get(&id);
         let is_known =
             known.is_some_and(|old| rank(&old.replica, &old.volume) >= rank(&new.replica, volume));
-        let other = if is_known { Some(new) } else { map.insert(id, new) };
-        let Some(other) = other else { return };
-        tracing::warn!(block = %id, dir = %other.volume.root().display(), "ignored an older replica");
-        if other.volume.is_ram()
-            && let Err(error) = self.delete_files(&other)
-        {
-            tracing::warn!(block = %id, %error, "cannot delete a replica in memory that a disk has");
+        if is_known { Some(new) } else { map.insert(id, new) }
+    }
+
+    /// Deletes the files of a replica that does not count because there is another one of its block, which is all that
+    /// it was: nobody else would. What is not needed in memory goes in any case.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPoolSlice#resolveDuplicateReplicas`. Deviation: Hadoop does not look whether the files
+    /// of the other one are whole.
+    fn drop_spare(&self, map: &HashMap<BlockId, Entry>, spare: &Entry) {
+        let (id, dir) = (spare.replica.id(), spare.volume.root().display());
+        let live = map.get(&id);
+        let is_needed = match spare.volume.is_ram() {
+            true => live.is_some_and(|live| live.volume.storage_id() == spare.volume.storage_id()),
+            false => live.is_none_or(|live| !self.replaces(live, spare)),
+        };
+        if is_needed {
+            tracing::warn!(block = %id, %dir, "ignored an older replica");
+            return;
         }
+        match self.delete_files(spare) {
+            Ok(()) => {
+                tracing::warn!(block = %id, %dir, "deleted a replica of which there is another")
+            }
+            Err(error) => tracing::warn!(block = %id, %error, "cannot delete a spare replica"),
+        }
+    }
+
+    /// Whether `live` is as new as `spare`, on another volume, and whole as far as the lengths of its files tell.
+    fn replaces(&self, live: &Entry, spare: &Entry) -> bool {
+        let is_finalized = |entry: &Entry| entry.replica.state() == ReplicaState::Finalized;
+        let has_files = |files: ReplicaFiles| {
+            let len = fs::metadata(&files.data).map(|meta| meta.len());
+            len.is_ok_and(|len| len == live.replica.on_disk_len()) && files.fit().unwrap_or(false)
+        };
+        is_finalized(live)
+            && is_finalized(spare)
+            && live.replica.gs() >= spare.replica.gs()
+            && live.volume.storage_id() != spare.volume.storage_id()
+            && self.files_of(live).is_ok_and(has_files)
     }
 
     /// Forgets all replicas, so that work that outlives the DataNode changes no file any more, and takes the

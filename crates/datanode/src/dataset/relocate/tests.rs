@@ -127,3 +127,32 @@ async fn a_move_leaves_a_newer_copy_where_it_was_to_go() {
         assert_whole(&dataset, &block, StorageType::Archive).await;
     }
 }
+
+#[tokio::test]
+async fn of_two_equal_replicas_that_a_crash_leaves_one_goes_if_the_other_is_whole() {
+    let dirs = two_dirs();
+    let dataset = open(&dirs);
+    let block = write(&dataset, &StorageWish::default()).await;
+    let volumes = dataset.volumes();
+    let [from, to] = [0, 1]
+        .map(|at: usize| volumes[at].files(block.id, block.gs, ReplicaState::Finalized).unwrap());
+    dataset.close();
+    drop(dataset);
+    fs::create_dir_all(to.data.parent().unwrap()).unwrap();
+    fs::copy(&from.data, &to.data).unwrap();
+    fs::copy(&from.meta, &to.meta).unwrap();
+    // The first one found counts; it lacks a CRC.
+    let meta = fs::read(&from.meta).unwrap();
+    fs::write(&from.meta, &meta[..meta.len() - 4]).unwrap();
+    let dataset = open(&dirs);
+    assert_eq!(dataset.volume_of(block.id).unwrap().storage_type(), StorageType::Disk);
+    assert_eq!(to.size(), block.len + meta.len() as u64);
+    dataset.close();
+    drop(dataset);
+
+    fs::write(&from.meta, &meta).unwrap();
+    let dataset = open(&dirs);
+    assert_whole(&dataset, &block, StorageType::Disk).await;
+    assert_eq!(to.size(), 0);
+    assert_eq!(dataset.volumes()[1].usage().unwrap().used, 0);
+}
