@@ -176,9 +176,10 @@ fn main() {
         let mut report = FullReport::new(held(&blocks, at, size));
         let (units, uuid) = (report.replica_count(), name(at.0, at.1));
         let named = (uuid.as_str(), StorageType::Disk);
-        cluster
-            .begin_full_report(nodes[at.0], named, &mut report)
-            .expect("a storage that is known");
+        let call = cluster
+            .begin_report_call(nodes[at.0], 0, Now::default())
+            .expect("a node that is alive");
+        cluster.begin_full_report(call, named, &mut report).expect("a storage that is known");
         let mut changes = Changes::default();
         times.run(|| cluster.full_report_step(&blocks, &mut report, Now::default(), &mut changes));
         units

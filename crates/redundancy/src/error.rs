@@ -17,6 +17,12 @@ pub enum RedundancyError {
         /// What it sent.
         lease_id: u64,
     },
+    /// What a call reports in full is of an earlier time than what is known of its DataNode.
+    #[error("Data node {uuid} has reported anew, registered or died since")]
+    ReportOvertaken {
+        /// The DataNode's UUID.
+        uuid: String,
+    },
     /// A storage that the DataNode doesn't have.
     #[error("Data node {uuid} has no storage {storage}")]
     UnknownStorage {

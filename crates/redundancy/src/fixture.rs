@@ -150,10 +150,16 @@ impl World {
         self.cluster.heartbeat(&self.blocks, &uuid, heartbeat, self.now).commands
     }
 
+    /// Node `node` begins to tell all that it has.
+    pub fn report_call(&mut self, node: usize) -> ReportCall {
+        let handle = self.handle(node);
+        self.cluster.begin_report_call(handle, 0, self.now).unwrap()
+    }
+
     pub fn full_report(&mut self, node: usize, replicas: &[ReportedReplica]) -> Changes {
-        let (handle, uuid) = (self.handle(node), storage_uuid(node));
+        let (call, uuid) = (self.report_call(node), storage_uuid(node));
         let storage = (uuid.as_str(), StorageType::Disk);
-        self.cluster.full_report(&self.blocks, handle, storage, replicas, self.now)
+        self.cluster.full_report(&self.blocks, call, storage, replicas, self.now)
     }
 
     pub fn event(&mut self, node: usize, event: ReplicaEvent) -> Changes {

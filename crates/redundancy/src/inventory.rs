@@ -118,8 +118,8 @@ impl Cluster {
         }
         for storage in storages {
             self.storages[storage.0 as usize].reported = false;
-            self.reports.remove(&storage);
         }
+        self.outdate_reports(handle);
         self.count_racks();
         if is_elsewhere {
             // What a live node holds is kept, and may be on too few racks now.
@@ -160,6 +160,7 @@ impl Cluster {
             storages: Vec::new(),
             takes_scrubs: false,
             heartbeat_seen: false,
+            report_call: 0,
             forgotten: false,
         });
         self.node_by_uuid.insert(uuid.to_string(), handle);
@@ -376,6 +377,7 @@ impl Cluster {
         self.mending.hurry();
         self.count_racks();
         self.leases.release(handle);
+        self.outdate_reports(handle);
         let lost_work = self.drop_commands(handle);
         for storage in self.nodes[handle.0 as usize].storages.clone() {
             self.lose_storage(storage);

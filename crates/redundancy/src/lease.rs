@@ -39,6 +39,13 @@ impl ReportLeases {
         id == 0 || self.given.get(&node).is_some_and(|l| l.id == id && l.until_ms > now.mono_ms)
     }
 
+    /// Takes a lease back that is used, unless the node has another by now.
+    pub(crate) fn use_up(&mut self, node: NodeHandle, id: u64) {
+        if self.given.get(&node).is_some_and(|lease| lease.id == id) {
+            self.release(node);
+        }
+    }
+
     /// Takes the lease back, used or not.
     pub(crate) fn release(&mut self, node: NodeHandle) {
         self.given.remove(&node);

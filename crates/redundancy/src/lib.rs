@@ -56,7 +56,7 @@ pub use node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, Volume
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
 pub use record::DisprovedCrc;
-pub use report::full::FullReport;
+pub use report::full::{FullReport, ReportCall};
 pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
 pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};

@@ -140,6 +140,8 @@ pub struct DataNode {
     pub takes_scrubs: bool,
     /// Whether it has sent a heartbeat since it registered.
     pub heartbeat_seen: bool,
+    /// The number of its last call that reports in full, or of what has overtaken that.
+    pub(crate) report_call: u64,
     /// Whether another node has taken its place, so that nothing must know it any more.
     pub(crate) forgotten: bool,
 }

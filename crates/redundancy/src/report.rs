@@ -4,7 +4,6 @@
 //! bad and deleted when enough good ones are there. Nothing is ever guessed: a unit is known by the
 //! low bits of its own id. Tested against a naive model in `report/tests.rs`.
 
-use crate::Now;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
 use crate::block_map::Place;
 use crate::cluster::Cluster;
@@ -144,24 +143,6 @@ enum Verdict {
 }
 
 impl Cluster {
-    /// Whether a full report with this lease may be taken; the lease is used up.
-    pub fn use_report_lease(
-        &mut self,
-        node: NodeHandle,
-        lease_id: u64,
-        last_part: bool,
-        now: Now,
-    ) -> Result<(), RedundancyError> {
-        if !self.leases.is_valid(node, lease_id, now) {
-            let uuid = self.node(node).uuid.clone();
-            return Err(RedundancyError::InvalidReportLease { uuid, lease_id });
-        }
-        if last_part {
-            self.leases.release(node);
-        }
-        Ok(())
-    }
-
     /// Takes what has happened on one storage since the last report.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#processIncrementalBlockReport`.

@@ -77,17 +77,15 @@ impl NameNode {
     pub(crate) fn full_report(&mut self, node: usize, lease: u64, storages: &FullReport) -> bool {
         let now = self.now();
         let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return false };
-        if self.cluster.use_report_lease(handle, lease, true, now).is_err() {
-            return false;
-        }
+        let Ok(call) = self.cluster.begin_report_call(handle, lease, now) else { return false };
         for (storage, kind, replicas) in storages {
             let storage = (storage.as_str(), *kind);
             let changes = with_cluster!(self, |cluster, lookup| {
-                cluster.full_report(lookup, handle, storage, replicas, now)
+                cluster.full_report(lookup, call, storage, replicas, now)
             });
             self.act_on(changes);
         }
-        true
+        self.cluster.end_report_call(call, true).is_ok()
     }
 
     /// Takes what has happened on a storage.

@@ -39,8 +39,8 @@ fn two_volumes(world: &mut World) {
     });
     let heartbeat = Heartbeat { storages: storages.to_vec(), ..Heartbeat::default() };
     world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
-    let (handle, storage) = (world.handle(0), ("DS-0b", StorageType::Disk));
-    world.cluster.full_report(&world.blocks, handle, storage, &[], world.now);
+    let (call, storage) = (world.report_call(0), ("DS-0b", StorageType::Disk));
+    world.cluster.full_report(&world.blocks, call, storage, &[], world.now);
 }
 
 fn deletions_on_both_volumes(world: &mut World) -> Vec<Command> {

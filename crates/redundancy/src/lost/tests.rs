@@ -101,9 +101,9 @@ fn step(world: &mut World, report: &mut FullReport) -> bool {
 fn begin(world: &mut World, node: usize, numbers: std::ops::Range<i64>) -> FullReport {
     let held = numbers.map(|number| finalized(world.good(block(number), 0)));
     let mut report = FullReport::new(held.collect());
-    let (handle, uuid) = (world.handle(node), storage_uuid(node));
+    let (call, uuid) = (world.report_call(node), storage_uuid(node));
     let storage = (uuid.as_str(), StorageType::Disk);
-    world.cluster.begin_full_report(handle, storage, &mut report).unwrap();
+    world.cluster.begin_full_report(call, storage, &mut report).unwrap();
     report
 }
 
@@ -145,6 +145,36 @@ fn a_report_ends_when_another_begins_and_when_its_node_starts_anew() {
     assert_eq!(live(&world, block(0)), 2);
 }
 
+/// The lists of one call are of one time: what overtakes the first overtakes the others.
+#[test]
+fn what_is_overtaken_in_one_storage_goes_on_with_no_other() {
+    let overtakes: [fn(&mut World); 3] = [
+        |world| drop(world.cluster.register(&world.blocks, registration(0, 0), world.now)),
+        |world| {
+            die(world, 0);
+            world.cluster.register(&world.blocks, registration(0, 0), world.now);
+        },
+        |world| drop(world.report_call(0)),
+    ];
+    for overtake in overtakes {
+        let mut world = filled(2500);
+        let call = world.report_call(0);
+        let mut first = FullReport::new(Vec::new());
+        let storage = ("DS-other", StorageType::Disk);
+        world.cluster.begin_full_report(call, storage, &mut first).unwrap();
+        overtake(&mut world);
+        let before = live(&world, block(2499));
+        assert!(!step(&mut world, &mut first));
+        let refused = Err(RedundancyError::ReportOvertaken { uuid: "uuid-0".to_string() });
+        let (uuid, mut second) = (storage_uuid(0), FullReport::new(Vec::new()));
+        let storage = (uuid.as_str(), StorageType::Disk);
+        assert_eq!(world.cluster.begin_full_report(call, storage, &mut second), refused);
+        assert!(!step(&mut world, &mut second));
+        assert_eq!(world.cluster.end_report_call(call, true), refused);
+        assert_eq!(live(&world, block(2499)), before, "it is not gone for that");
+    }
+}
+
 /// Each name that a DataNode makes up would take memory for good.
 #[test]
 fn a_node_has_only_so_many_storages() {
@@ -161,7 +191,8 @@ fn a_node_has_only_so_many_storages() {
     let refuses = |world: &mut World, uuid: &str| {
         let storage = (uuid, StorageType::Disk);
         let events = world.cluster.incremental_report(&world.blocks, handle, storage, &[]);
-        let all = world.cluster.full_report(&world.blocks, handle, storage, &[], world.now);
+        let call = world.report_call(0);
+        let all = world.cluster.full_report(&world.blocks, call, storage, &[], world.now);
         assert_eq!(events.refused, all.refused);
         all.refused
     };

@@ -16,6 +16,15 @@ use std::collections::BTreeSet;
 /// Replicas that one step looks at.
 const STEP: usize = 1000;
 
+/// A call with which a DataNode tells all that it has. It counts until its node's next such call, registration or
+/// death: then its lists are of an earlier time.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportCall {
+    node: NodeHandle,
+    number: u64,
+    lease_id: u64,
+}
+
 /// A full report of one storage on its way into what is known.
 #[derive(Clone, Debug)]
 pub struct FullReport {
@@ -60,18 +69,74 @@ impl FullReport {
 }
 
 impl Cluster {
+    /// Begins to take what a node tells with one call, if its lease allows for that. What it has told with an
+    /// earlier one, and is not taken yet, is not taken any more.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#checkBlockReportLease`.
+    pub fn begin_report_call(
+        &mut self,
+        node: NodeHandle,
+        lease_id: u64,
+        now: Now,
+    ) -> Result<ReportCall, RedundancyError> {
+        let uuid = || self.node(node).uuid.clone();
+        if !self.node(node).alive {
+            return Err(RedundancyError::UnregisteredNode { uuid: uuid() });
+        }
+        if !self.leases.is_valid(node, lease_id, now) {
+            return Err(RedundancyError::InvalidReportLease { uuid: uuid(), lease_id });
+        }
+        let number = self.outdate_reports(node);
+        Ok(ReportCall { node, number, lease_id })
+    }
+
+    /// All that a call has told is taken, and its lease used up if it was the last of its report. Fails if something
+    /// newer came before that: then the rest was left out.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockManager#removeBRLeaseIfNeeded`.
+    pub fn end_report_call(
+        &mut self,
+        call: ReportCall,
+        is_last: bool,
+    ) -> Result<(), RedundancyError> {
+        self.check_report_call(call)?;
+        if is_last {
+            self.leases.use_up(call.node, call.lease_id);
+        }
+        Ok(())
+    }
+
+    fn check_report_call(&self, call: ReportCall) -> Result<(), RedundancyError> {
+        let node = self.node(call.node);
+        if node.report_call == call.number {
+            return Ok(());
+        }
+        Err(RedundancyError::ReportOvertaken { uuid: node.uuid.clone() })
+    }
+
+    /// Something newer is known of a node than what it reports now. Returns the number of that.
+    pub(crate) fn outdate_reports(&mut self, node: NodeHandle) -> u64 {
+        self.report_number += 1;
+        let node = &mut self.nodes[node.0 as usize];
+        node.report_call = self.report_number;
+        for storage in &node.storages {
+            self.reports.remove(storage);
+        }
+        self.report_number
+    }
+
     /// Takes a full report of one storage as a whole.
     pub fn full_report(
         &mut self,
         lookup: &dyn BlockLookup,
-        node: NodeHandle,
+        call: ReportCall,
         storage: (&str, StorageType),
         replicas: &[ReportedReplica],
         now: Now,
     ) -> Changes {
         let mut changes = Changes::default();
         let mut report = FullReport::new(replicas.to_vec());
-        if let Err(refused) = self.begin_full_report(node, storage, &mut report) {
+        if let Err(refused) = self.begin_full_report(call, storage, &mut report) {
             changes.refused = Some(refused);
             return changes;
         }
@@ -81,16 +146,17 @@ impl Cluster {
 
     /// Begins to take a full report of one storage: what it holds that was not known is added, what was
     /// known and is not in the report is gone. An earlier report that is still being taken ends. Fails if
-    /// there can be no such storage.
+    /// there can be no such storage, or something newer than the call is known of the node.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#processReport`, `#reportDiff`.
     pub fn begin_full_report(
         &mut self,
-        node: NodeHandle,
+        call: ReportCall,
         (uuid, storage_type): (&str, StorageType),
         report: &mut FullReport,
     ) -> Result<(), RedundancyError> {
-        let storage = self.storage_of(node, uuid, storage_type)?;
+        self.check_report_call(call)?;
+        let storage = self.storage_of(call.node, uuid, storage_type)?;
         self.report_number += 1;
         let number = self.report_number;
         report.begun = Some((storage, number));
@@ -101,7 +167,7 @@ impl Cluster {
     }
 
     /// Takes the next step, and adds what follows from it to `changes`. Returns whether another is to
-    /// follow. A report is at its end as well when its storage fails, or its node dies or registers.
+    /// follow. A report is at its end as well when its storage fails, or its node calls anew, dies or registers.
     pub fn full_report_step(
         &mut self,
         lookup: &dyn BlockLookup,

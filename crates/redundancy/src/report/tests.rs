@@ -407,11 +407,13 @@ fn full_reports_need_leave_once_a_lease_was_asked_for() {
     let answer = world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
     let (node, lease) = (world.handle(0), answer.report_lease.unwrap());
     let now = world.now;
-    assert!(world.cluster.use_report_lease(node, lease + 1, true, now).is_err());
-    assert!(world.cluster.use_report_lease(node, lease, false, now).is_ok());
-    assert!(world.cluster.use_report_lease(node, lease, true, now).is_ok());
-    assert!(world.cluster.use_report_lease(node, lease, true, now).is_err());
-    assert!(world.cluster.use_report_lease(node, 0, true, now).is_ok());
+    assert!(world.cluster.begin_report_call(node, lease + 1, now).is_err());
+    for is_last in [false, true] {
+        let call = world.cluster.begin_report_call(node, lease, now).unwrap();
+        assert!(world.cluster.end_report_call(call, is_last).is_ok());
+    }
+    assert!(world.cluster.begin_report_call(node, lease, now).is_err());
+    assert!(world.cluster.begin_report_call(node, 0, now).is_ok());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
-    NodeHandle, Now, ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace,
-    StorageReport, StorageState, StorageUsage, VolumeFailures,
+    NodeHandle, Now, RedundancyError, ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed,
+    ScrubbedPlace, StorageReport, StorageState, StorageUsage, VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 use cairn_wire::exception::class;
@@ -177,17 +177,21 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
         let cmd = Some(commands::register());
         return answer(&dn::BlockReportResponseProto { cmd });
     };
-    if let Some(context) = &request.context {
-        use_lease(node, handle, context)?;
-    }
+    let context = request.context.unwrap_or_default();
+    let call = node.cluster().begin_report_call(handle, context.lease_id(), node.now());
+    let call = call.map_err(|error| refused_report(&context, &error))?;
     for (storage, replicas) in lists {
         let kind = StorageType::by_number(storage.storage_type.unwrap_or_default());
         let (uuid_of_storage, mut report) = (&storage.storage_uuid, FullReport::new(replicas));
         let named = (uuid_of_storage.as_str(), kind);
         debug!(uuid, storage = uuid_of_storage, replicas = report.replica_count(), "block report");
-        if let Err(refused) = node.cluster().begin_full_report(handle, named, &mut report) {
-            warn!(uuid, "a report is not taken: {refused}");
-            continue;
+        match node.cluster().begin_full_report(call, named, &mut report) {
+            Ok(()) => {}
+            Err(RedundancyError::ReportOvertaken { .. }) => break,
+            Err(refused) => {
+                warn!(uuid, "a report is not taken: {refused}");
+                continue;
+            }
         }
         let mut more = true;
         while more {
@@ -201,25 +205,18 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
             tokio::task::yield_now().await;
         }
     }
+    let is_last = context.cur_rpc.saturating_add(1) >= context.total_rpcs;
+    let ended = node.cluster().end_report_call(call, is_last);
+    ended.map_err(|error| refused_report(&context, &error))?;
     answer(&dn::BlockReportResponseProto { cmd: None })
 }
 
-fn use_lease(
-    node: &NameNode,
-    handle: NodeHandle,
-    context: &dn::BlockReportContextProto,
-) -> Result<(), Refusal> {
-    let lease_id = context.lease_id();
-    let last_part = context.cur_rpc.saturating_add(1) >= context.total_rpcs;
-    let now = node.now();
-    let used = node.cluster().use_report_lease(handle, lease_id, last_part, now);
-    used.map_err(|_| {
-        let message = format!(
-            "Block report 0x{:x} was rejected as lease 0x{lease_id:x} is invalid",
-            context.id
-        );
-        Refusal::new(class::BLOCK_REPORT_LEASE_INVALID, message)
-    })
+/// With this answer a DataNode reports anew.
+fn refused_report(context: &dn::BlockReportContextProto, error: &RedundancyError) -> Refusal {
+    let (id, lease_id) = (context.id, context.lease_id());
+    warn!("block report 0x{id:x} is not taken: {error}");
+    let message = format!("Block report 0x{id:x} was rejected as lease 0x{lease_id:x} is invalid");
+    Refusal::new(class::BLOCK_REPORT_LEASE_INVALID, message)
 }
 
 fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>, Refusal> {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
-use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, Transfer};
+use cairn_redundancy::{
+    BlockRecovery, BlockRef, Command, Layout, Reconstruction, Registration, Transfer,
+};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
@@ -274,6 +276,60 @@ async fn commands_carry_what_hadoops_datanodes_read() {
     assert_eq!(uuids(&work.target_dn_infos.datanodes), ["uuid-2"]);
     assert_eq!(work.ec_policy.cell_size, Some(1 << 20));
     assert_eq!(protos[3].balancer_cmd.as_ref().unwrap().bandwidth, 77);
+}
+
+/// A list of replicas that no file has.
+fn unwanted(storage_uuid: &str, count: i64) -> dn::StorageBlockReportProto {
+    dn::StorageBlockReportProto {
+        storage: pb::DatanodeStorageProto {
+            storage_uuid: storage_uuid.to_string(),
+            ..Default::default()
+        },
+        // Three numbers for each finalized replica, after how many there are of these and of open ones.
+        blocks: [count as u64, 0]
+            .into_iter()
+            .chain((1..=count as u64).flat_map(|id| [id, 100, 64]))
+            .chain([u64::MAX; 3])
+            .collect(),
+        number_of_blocks: None,
+        blocks_buffers: Vec::new(),
+    }
+}
+
+/// What is left of a report when its DataNode registers anew is older than what that tells next.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_ends_with_all_its_storages_when_its_datanode_registers() {
+    let server = start(|_| {}).await;
+    let registration = server.registration(1).await;
+    server.register(&registration).await.unwrap();
+    let request = dn::BlockReportRequestProto {
+        registration: registration.clone(),
+        block_pool_id: String::new(),
+        reports: vec![unwanted("DS-a", 300_000), unwanted("DS-b", 1)],
+        context: None,
+    };
+    let client = server.client.clone();
+    let call = async move { client.call("blockReport", &request).await };
+    let report = tokio::spawn(call);
+    let node = server.running.node();
+    let begun = || node.cluster().storage_by_uuid("DS-a").is_some();
+    while !begun() && !report.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    node.with_cluster(|cluster, lookup| {
+        assert!(!cluster.storage_by_uuid("DS-a").unwrap().reported, "it is still being taken");
+        let known = cluster.node_by_uuid("uuid-1").unwrap();
+        let again = Registration {
+            uuid: known.uuid.clone(),
+            address: known.address.clone(),
+            rack: known.rack.clone(),
+            software_version: known.software_version.clone(),
+        };
+        cluster.register(lookup, again, node.now());
+    });
+    let answer: Result<dn::BlockReportResponseProto, _> = report.await.unwrap();
+    assert_eq!(refusal(answer).0, class::BLOCK_REPORT_LEASE_INVALID);
+    assert!(node.cluster().storage_by_uuid("DS-b").is_none(), "its list is not looked at");
 }
 
 /// A call that waits for work, in a task of its own.
