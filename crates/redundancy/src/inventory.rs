@@ -299,6 +299,7 @@ impl Cluster {
             state: StorageState::Normal,
             usage: StorageUsage::default(),
             reported: false,
+            lost_after: 0,
             promised: Promised::default(),
         });
         self.nodes[node.0 as usize].storages.push(handle);

@@ -31,7 +31,9 @@ impl Cluster {
     pub(crate) fn lose_storage(&mut self, storage: StorageHandle) {
         self.mending.forget_storage(storage);
         self.reports.remove(&storage);
-        self.storages[storage.0 as usize].reported = false;
+        let entry = &mut self.storages[storage.0 as usize];
+        entry.reported = false;
+        entry.lost_after = self.report_number;
         self.lost.insert(storage);
     }
 

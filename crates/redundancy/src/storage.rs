@@ -62,6 +62,8 @@ pub struct Storage {
     /// Whether a full report of it has come since its node registered. Until then what it holds is
     /// not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
+    /// The number of the last call with full reports when it was lost: later ones know of it.
+    pub(crate) lost_after: u64,
     pub(crate) promised: Promised,
 }
 

@@ -85,6 +85,31 @@ fn a_failed_volume_loses_what_it_held() {
     assert_eq!(stats.usage.capacity, 100 * GIB, "a failed volume has no capacity");
 }
 
+/// Hadoop's DataNodes report a volume that is put back before a heartbeat names it, and not again for hours.
+#[test]
+fn a_volume_is_back_with_a_report_that_was_begun_after_its_loss() {
+    let mut world = World::new(2, 1);
+    let id = block(1);
+    world.store(id, replicated(2, 10, BlockState::Complete), &[0, 1]);
+    let before = world.report_call(0);
+    let mut heartbeat = heartbeat_of(0, GIB);
+    heartbeat.storages[0].uuid = "DS-other".to_string();
+    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    let (block, state) = (world.good(id, 0), ReplicaState::Finalized);
+    let held = [ReportedReplica { block, state, crc32c: None }];
+    let report = |world: &mut World, call: ReportCall| {
+        let storage = ("DS-0", StorageType::Disk);
+        world.cluster.full_report(&world.blocks, call, storage, &held, world.now);
+        world.places(id)
+    };
+    assert_eq!(report(&mut world, before), [(1, 0)], "the heartbeat is newer");
+    let after = world.report_call(0);
+    assert_eq!(report(&mut world, after), [(0, 0), (1, 0)]);
+    assert!(world.cluster.storage(world.storage(0)).reported);
+    world.heartbeat(0);
+    assert_eq!(world.places(id), [(0, 0), (1, 0)]);
+}
+
 #[test]
 fn a_volume_that_is_not_named_any_more_is_gone() {
     let mut world = World::new(2, 1);

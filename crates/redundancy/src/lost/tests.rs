@@ -149,12 +149,16 @@ fn a_report_ends_when_another_begins_and_when_its_node_starts_anew() {
 #[test]
 fn what_is_overtaken_in_one_storage_goes_on_with_no_other() {
     let overtakes: [fn(&mut World); 3] = [
-        |world| drop(world.cluster.register(&world.blocks, registration(0, 0), world.now)),
+        |world| {
+            world.cluster.register(&world.blocks, registration(0, 0), world.now);
+        },
         |world| {
             die(world, 0);
             world.cluster.register(&world.blocks, registration(0, 0), world.now);
         },
-        |world| drop(world.report_call(0)),
+        |world| {
+            world.report_call(0);
+        },
     ];
     for overtake in overtakes {
         let mut world = filled(2500);

@@ -160,7 +160,12 @@ impl Cluster {
         self.report_number += 1;
         let number = self.report_number;
         report.begun = Some((storage, number));
-        if self.storage(storage).state != StorageState::Failed {
+        let entry = &mut self.storages[storage.0 as usize];
+        if entry.state == StorageState::Failed && call.number > entry.lost_after {
+            // A volume that is put back is reported before the next heartbeat names it.
+            entry.state = StorageState::Normal;
+        }
+        if entry.state != StorageState::Failed {
             self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
         }
         Ok(())
