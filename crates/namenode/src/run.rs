@@ -427,7 +427,7 @@ async fn tick_cluster(node: Arc<NameNode>) {
         };
         node.replace_disproved_crcs().await;
         if tick.more {
-            walk_on(&node).await;
+            take_steps(period, || walk_on(Arc::clone(&node))).await;
         }
         for handle in tick.died {
             let cluster = node.cluster();
@@ -444,15 +444,17 @@ async fn tick_cluster(node: Arc<NameNode>) {
     }
 }
 
-/// Goes on with what takes the cluster long. Between the steps others get the lock.
-async fn walk_on(node: &Arc<NameNode>) {
-    let mut more = true;
-    while more {
-        let worker = Arc::clone(node);
-        let step = tokio::task::spawn_blocking(move || {
-            worker.with_cluster(|cluster, lookup| cluster.go_on(lookup))
-        });
-        more = step.await.unwrap_or(false);
+/// Goes on with what takes the cluster long. Returns whether more is to follow.
+async fn walk_on(node: Arc<NameNode>) -> bool {
+    let step = move || node.with_cluster(|cluster, lookup| cluster.go_on(lookup));
+    tokio::task::spawn_blocking(step).await.unwrap_or(false)
+}
+
+/// Takes steps as long as more are to follow, but not longer than `most`: the next tick goes on, and what else it does
+/// must not wait until millions of replicas are forgotten. Between the steps others get the lock.
+async fn take_steps<F: Future<Output = bool>>(most: Duration, mut step: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while step().await && begun.elapsed() < most {
         tokio::task::yield_now().await;
     }
 }
@@ -493,5 +495,24 @@ async fn remove_garbage(node: Arc<NameNode>) {
             }
         }
         node.garbage.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test]
+    async fn steps_end_with_the_last_one_and_when_their_time_is_over() {
+        let taken = Cell::new(0);
+        let step = |last: u32| {
+            taken.set(taken.get() + 1);
+            std::future::ready(taken.get() < last)
+        };
+        take_steps(Duration::MAX, || step(3)).await;
+        assert_eq!(taken.get(), 3);
+        let endless = take_steps(Duration::from_millis(5), || step(u32::MAX));
+        assert!(tokio::time::timeout(Duration::from_secs(60), endless).await.is_ok());
     }
 }
