@@ -355,6 +355,10 @@ impl Cluster {
     }
 
     fn let_go(&mut self, lookup: &dyn BlockLookup) -> Vec<NodeHandle> {
+        if !self.lost.is_empty() {
+            // What others had when the blocks were walked over may be lost with these.
+            return Vec::new();
+        }
         let changes = self.leaving.changes;
         let mut free = Vec::new();
         for (node, tracked) in &mut self.leaving.tracked {

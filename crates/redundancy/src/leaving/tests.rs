@@ -262,6 +262,26 @@ fn maintenance_needs_little_and_ends_by_itself() {
     assert_eq!(play.in_service(block(1)), 3);
 }
 
+/// What the dead node held is forgotten in steps: the walk that has found nothing was before its death.
+#[test]
+fn nobody_is_let_go_while_what_a_dead_node_held_is_not_all_forgotten() {
+    let mut play = Play::new(5, 1);
+    play.decommission(0);
+    for number in 0..1500 {
+        play.store(block(number), replicated(2, 1, LIVE), &[1, 2]);
+    }
+    let last = block(5000);
+    play.store(last, replicated(1, 1, LIVE), &[1, 0]);
+    // The next look is thirty seconds after the first.
+    play.steps(10);
+    assert_eq!(play.told(0).unwrap().blocks_left, 0);
+    play.kill(1);
+    play.step();
+    assert_eq!(play.admin(0), AdminState::DecommissionInProgress);
+    play.until(0, AdminState::Decommissioned);
+    assert_eq!(play.in_service(last), 1);
+}
+
 #[test]
 fn maintenance_that_is_over_before_the_node_died_costs_nothing() {
     let mut play = wide(3);
