@@ -159,6 +159,8 @@ pub struct Verdict {
 impl Verdict {
     /// Judges a block whose length is final. `replication_min` is `dfs.namenode.replication.min`.
     ///
+    /// Deviation: Hadoop calls a group corrupt that has enough good units, but not on nodes in service.
+    ///
     /// Source: Hadoop 3.5.0 `NamenodeFsck#collectBlocksSummary`, `BlockManager#createLocatedBlock`.
     pub fn of(facts: &BlockFacts, replicas: &[Replica], replication_min: u16) -> Verdict {
         let striped = facts.layout.is_striped();
@@ -167,7 +169,9 @@ impl Verdict {
         let counts = ReplicaCounts::of(striped, &replicas);
         let min = if striped { facts.data_units() } else { usize::from(replication_min.max(1)) };
         let corrupt = if striped {
-            counts.corrupt > 0 && counts.live < min
+            let good = replicas.iter().filter(|r| !matches!(r.standing, Standing::Corrupt(_)));
+            let units: BTreeSet<UnitIndex> = good.map(|replica| replica.unit).collect();
+            counts.corrupt > 0 && units.len() < min
         } else {
             counts.corrupt > 0 && counts.corrupt == replicas.len()
         };

@@ -80,6 +80,10 @@ fn groups_are_judged_by_distinct_units() {
         ("0:L 3:L 4:L 1:B", (3, false, 2, 0, false, false)),
         ("0:L 1:L 2:c 3:L 3:c 4:L", (4, false, 0, 0, false, false)),
         ("0:L 1:L 2:M", (2, false, 2, 0, false, false)),
+        // What leaves can be read, and what is away comes back: nothing for `fsck -delete`.
+        ("0:L 1:B 2:c 3:D", (1, false, 2, 0, false, false)),
+        ("0:L 1:B 2:E 4:M", (1, false, 2, 0, false, false)),
+        ("0:L 1:B 2:c 2:c", (1, true, 0, 0, true, true)),
     ] {
         assert_eq!(told(&group, picture, 1), wanted, "{picture}");
     }
