@@ -272,12 +272,19 @@ impl Cluster {
         self.walk_leaving(lookup);
     }
 
-    /// Takes a node off those that may serve: it counts as dead, and no report names it.
+    /// Takes a node off those that may serve: it counts as dead, and no report names it. Nobody waits for one in
+    /// maintenance.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`, `#handleHeartbeat`.
     pub fn disallow_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
-        self.nodes[handle.0 as usize].disallowed = true;
-        if self.nodes[handle.0 as usize].alive {
+        let node = &mut self.nodes[handle.0 as usize];
+        node.disallowed = true;
+        let is_awaited = node.is_maintenance();
+        if is_awaited {
+            node.admin = AdminState::InService;
+            self.leaving.untrack(handle);
+        }
+        if is_awaited || self.node(handle).alive {
             self.node_died(lookup, handle);
         }
     }

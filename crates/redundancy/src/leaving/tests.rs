@@ -262,6 +262,28 @@ fn maintenance_needs_little_and_ends_by_itself() {
     assert_eq!(play.in_service(block(1)), 3);
 }
 
+#[test]
+fn a_node_in_maintenance_that_is_taken_off_the_list_is_not_waited_for() {
+    for dies_first in [true, false] {
+        let mut play = wide(3);
+        play.store(block(1), replicated(3, 100, LIVE), &[0, 1, 2]);
+        play.maintain(0, 1 << 40);
+        play.until(0, AdminState::InMaintenance);
+        if dies_first {
+            play.kill(0);
+            play.steps(20);
+        }
+        assert_eq!((play.copied.len(), play.decoded.len()), (0, 0));
+        play.dead.insert(0);
+        let handle = play.world.handle(0);
+        play.world.cluster.disallow_node(&play.world.blocks, handle);
+        assert!(!play.world.cluster.node(handle).alive);
+        play.steps(60);
+        assert!((0..3).all(|number| play.in_service(group(number)) == 9));
+        assert_eq!(play.in_service(block(1)), 3);
+    }
+}
+
 /// What the dead node held is forgotten in steps: the walk that has found nothing was before its death.
 #[test]
 fn nobody_is_let_go_while_what_a_dead_node_held_is_not_all_forgotten() {
