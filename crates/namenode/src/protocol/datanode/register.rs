@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::SOFTWARE_VERSION;
 use crate::NameNode;
+use crate::hosts::Hosts;
 use crate::protocol::refusal::{Answer, Refusal, answer};
 use crate::topology::DEFAULT_RACK;
 
@@ -133,6 +134,19 @@ fn disallow_because(registration: &dn::DatanodeRegistrationProto, reason: &str) 
     Refusal::new(class::DISALLOWED_DATANODE, message)
 }
 
+/// Refuses a DataNode that is not on the list of those that may serve.
+fn verify_listed(
+    hosts: &Hosts,
+    address: &NodeAddress,
+    registration: &dn::DatanodeRegistrationProto,
+) -> Result<(), Refusal> {
+    if hosts.is_included(address) {
+        return Ok(());
+    }
+    warn!(ip = address.ip, host = address.host, "a DataNode is not on the list of hosts");
+    Err(disallow(registration))
+}
+
 /// Refuses a DataNode at an address without a name: lists of hosts go by names as well.
 ///
 /// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
@@ -175,17 +189,15 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     let address = address(call, &registration.datanode_id)?;
     verify_name(node, call, &registration).await?;
     registration.datanode_id.ip_addr = address.ip.clone();
-    let hosts = node.topology.hosts();
-    if !hosts.is_included(&address) {
-        let id = &registration.datanode_id;
-        warn!(ip = id.ip_addr, host = id.host_name, "a DataNode is not on the list of hosts");
-        return Err(disallow(&registration));
-    }
+    verify_listed(&node.topology.hosts(), &address, &registration)?;
     let rack = rack(node, &address).await?;
-    let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
     info!(%address, rack, uuid = registration.datanode_id.datanode_uuid, "a DataNode registers");
     let now = node.now();
     node.with_cluster(|cluster, lookup| {
+        // Other lists may hold by now, and whoever brought them has acted on those nodes only that the cluster knew.
+        let hosts = node.topology.hosts();
+        verify_listed(&hosts, &address, &registration)?;
+        let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
         let uuid = registration.datanode_id.datanode_uuid.clone();
         let software_version = registration.software_version.clone();
         let known = Registration { uuid, address, rack, software_version };
@@ -196,7 +208,8 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
         if intent != AdminIntent::InService {
             cluster.set_admin_intent(lookup, handle, intent, now);
         }
-    });
+        Ok::<(), Refusal>(())
+    })?;
     registration.keys = pb::ExportedBlockKeysProto::default();
     answer(&dn::RegisterDatanodeResponseProto { registration })
 }
