@@ -257,9 +257,8 @@ impl Mending {
 
 impl Cluster {
     pub(crate) fn queue_recovery(&mut self, node: NodeHandle, recovery: BlockRecovery) {
-        let outbox = self.mending.outbox(node);
-        outbox.recoveries.retain(|old| old.block.id != recovery.block.id);
-        outbox.recoveries.push(recovery);
+        self.mending.take_recovery_back(recovery.block.id);
+        self.mending.outbox(node).recoveries.push(recovery);
     }
 
     pub(crate) fn queue_invalidation(&mut self, storage: StorageHandle, block: BlockRef) {
@@ -289,7 +288,12 @@ impl Cluster {
     /// A node starts anew or is gone: it knows nothing of what it was told, and what was to go there or
     /// to be brought by it will not arrive. Returns the blocks whose work was lost.
     pub(crate) fn drop_commands(&mut self, node: NodeHandle) -> Vec<BlockId> {
-        self.mending.outboxes.remove(&node);
+        let outbox = self.mending.outboxes.remove(&node);
+        // These it was not told of: it will be when it calls, unless they are passed on before.
+        let recoveries = outbox.map_or_else(Vec::new, |outbox| outbox.recoveries);
+        if !recoveries.is_empty() {
+            self.mending.outbox(node).recoveries = recoveries;
+        }
         self.scrubs.forget_worker(node);
         let storages = &self.storages;
         let concerns =

@@ -500,26 +500,63 @@ fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
     assert_eq!(leaders, [1, 2]);
 }
 
+/// The node that is to be told of a recovery.
+fn leader(world: &World) -> usize {
+    let has_order = |node: &usize| {
+        let outbox = world.cluster.mending.outboxes.get(&world.handle(*node));
+        outbox.is_some_and(|outbox| !outbox.recoveries.is_empty())
+    };
+    (0..3).find(has_order).unwrap()
+}
+
+/// The recoveries that nodes were told of.
+fn orders(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, GenerationStamp)> {
+    let mut found = Vec::new();
+    for (node, command) in commands.iter().flat_map(|(n, all)| all.iter().map(|c| (*n, c))) {
+        if let Command::Recover(recoveries) = command {
+            found.extend(recoveries.iter().map(|recovery| (node, recovery.new_gs)));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_order_to_recover_a_block_outlasts_the_death_and_the_registration_of_its_leader() {
+    for dies in [true, false] {
+        let (mut world, id, facts) = with_open_block();
+        let new_gs = GenerationStamp(1002);
+        assert!(world.cluster.start_block_recovery(id, &facts, new_gs, world.now));
+        let first = leader(&world);
+        if dies {
+            die(&mut world, first);
+        } else {
+            world.cluster.register(&world.blocks, registration(first, first % 2), world.now);
+        }
+        let silent: &[usize] = if dies { &[first] } else { &[] };
+        let told = orders(&world.run(9000, silent));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!((told[0].0 == first, told[0].1), (!dies, new_gs));
+    }
+}
+
+#[test]
+fn there_is_one_order_to_recover_a_block_that_of_the_last_attempt() {
+    let (mut world, id, facts) = with_open_block();
+    for attempt in [1002, 1003] {
+        let new_gs = GenerationStamp(attempt);
+        assert!(world.cluster.start_block_recovery(id, &facts, new_gs, world.now));
+    }
+    let told = orders(&world.run(3000, &[]));
+    assert_eq!(told.iter().map(|(_, gs)| gs.0).collect::<Vec<_>>(), [1003]);
+}
+
 #[test]
 fn recovery_is_led_by_another_node_when_the_leader_does_not_come_for_its_order() {
     let (mut world, id, facts) = with_open_block();
     let new_gs = GenerationStamp(1002);
     // Nobody is known to be dead, and each of them would do.
     assert!(world.cluster.start_block_recovery(id, &facts, new_gs, world.now));
-    let has_order = |node: &usize| {
-        let outbox = world.cluster.mending.outboxes.get(&world.handle(*node));
-        outbox.is_some_and(|outbox| !outbox.recoveries.is_empty())
-    };
-    let dead = (0..3).find(has_order).unwrap();
-    let orders = |commands: &BTreeMap<usize, Vec<Command>>| -> Vec<(usize, GenerationStamp)> {
-        let mut found = Vec::new();
-        for (node, command) in commands.iter().flat_map(|(n, all)| all.iter().map(|c| (*n, c))) {
-            if let Command::Recover(recoveries) = command {
-                found.extend(recoveries.iter().map(|recovery| (node, recovery.new_gs)));
-            }
-        }
-        found
-    };
+    let dead = leader(&world);
     assert_eq!(orders(&world.run(3000, &[dead])), []);
     let mut told = orders(&world.run(3000, &[dead]));
     told.extend(orders(&world.run(3000, &[dead])));
