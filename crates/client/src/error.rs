@@ -64,6 +64,16 @@ pub enum ClientError {
         /// Why the last one failed.
         last: String,
     },
+    /// How much of a block that is being written can be read could not be found out.
+    #[error("Cannot obtain block length for {block} of {path}: {last}")]
+    UnknownLength {
+        /// Pool, block and stamp.
+        block: String,
+        /// The file.
+        path: String,
+        /// Why the last DataNode did not tell.
+        last: String,
+    },
     /// Too few units of a block group could be read.
     #[error("{block}: {left} of the {needed} units needed can be read; lost: {}", listed(lost))]
     TooManyLost {

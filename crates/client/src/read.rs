@@ -3,9 +3,10 @@
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+mod tail;
+
 use crate::datanode::read_into::Shape;
 use crate::datanode::silent::is_silence;
-use crate::datanode::visible_len;
 use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
@@ -232,18 +233,13 @@ impl Deref for LocatedRef {
 impl OpenedFile {
     fn open(fs: FileSystem, path: &str, decrypt: bool) -> Boxed<'_, Result<OpenedFile>> {
         Box::pin(async move {
-            let mut located = fs.located(path, 0, u64::MAX).await?;
+            let (mut located, visible) = tail::located(&fs, path).await?;
             let cipher = match located.encryption.as_ref().filter(|_| decrypt) {
                 Some(encryption) => Some(fs.cipher(path, encryption).await?),
                 None => None,
             };
-            let visible = match &located.last_block {
-                Some(last) if !located.last_block_complete && located.policy.is_none() => {
-                    visible_tail(&fs, last).await?
-                }
-                _ => 0,
-            };
-            let len = located.len + visible;
+            let too_long = || ClientError::Protocol(format!("{path} is too long"));
+            let len = located.len.checked_add(visible).ok_or_else(too_long)?;
             if visible > 0
                 && let Some(last) = located.last_block.clone()
             {
@@ -421,22 +417,6 @@ impl OpenedFile {
             filled += count;
         }
         Ok(filled)
-    }
-}
-
-/// Bytes that readers may see of a last block that is being written; 0 when no DataNode has any.
-async fn visible_tail(fs: &FileSystem, last: &Located) -> Result<u64> {
-    let mut failure = None;
-    for location in &last.block.locations {
-        match visible_len(fs.config(), &location.addr, &last.block.block).await {
-            Ok(len) => return Ok(len),
-            Err(error) => failure = Some(error),
-        }
-    }
-    match failure {
-        // A DataNode that has no replica yet: nothing was written.
-        None | Some(ClientError::Remote { .. }) => Ok(0),
-        Some(error) => Err(error),
     }
 }
 

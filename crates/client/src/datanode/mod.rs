@@ -110,5 +110,10 @@ pub(crate) async fn visible_len(
         RpcError::Remote(remote) => remote_error(remote),
         other => ClientError::DataNode { addr: ipc, source: io::Error::other(other) },
     })?;
+    // Hadoop's DataNodes say -1 of a replica that waits to be recovered.
+    if i64::try_from(response.length).is_err() {
+        let what = format!("{} of {block}: its length is not known", addr.xfer_addr());
+        return Err(ClientError::Protocol(what));
+    }
     Ok(response.length)
 }

@@ -11,6 +11,7 @@ mod local;
 mod lost_units;
 mod memory;
 mod mending;
+mod open_blocks;
 mod ops;
 mod roundtrip;
 mod write_failures;
