@@ -56,25 +56,17 @@ impl<'a> Group<'a> {
             .find(|(_, addr)| !self.file.is_bad(self.located.block.block.id.internal(unit), addr))
     }
 
-    /// What is known of each unit now. Units of silent and slow DataNodes count as lost if there are
-    /// enough others.
+    /// What is known of each unit now.
     fn health(&self, paces: &Paces, now: Instant) -> Vec<UnitHealth> {
         let inner = &self.file.fs.inner;
-        let units = (0..self.geometry.units() as u8).map(UnitIndex);
         let is_all_timely = inner.is_all_timely(paces);
-        let answers = |(_, addr): (usize, &DataNodeAddr)| {
-            is_all_timely || inner.expect(paces, addr, now) != Expected::Slow
+        let is_slow = |addr| !is_all_timely && inner.expect(paces, addr, now) == Expected::Slow;
+        let health = |unit| match self.location(unit) {
+            None => UnitHealth::Lost,
+            Some((_, addr)) if is_slow(addr) => UnitHealth::Slow,
+            Some(_) => UnitHealth::Good,
         };
-        let known: Vec<Option<bool>> = units.map(|unit| self.location(unit).map(answers)).collect();
-        let is_enough =
-            known.iter().filter(|unit| **unit == Some(true)).count() >= self.geometry.k();
-        known
-            .into_iter()
-            .map(|unit| match unit {
-                Some(answers) if answers || !is_enough => UnitHealth::Good,
-                _ => UnitHealth::Lost,
-            })
-            .collect()
+        (0..self.geometry.units() as u8).map(UnitIndex).map(health).collect()
     }
 
     /// The internal block of a unit, with its own length.

@@ -19,7 +19,7 @@ mod tests;
 pub enum UnitHealth {
     /// Ask it.
     Good,
-    /// Ask it for its own bytes, but for others only when no good unit is left.
+    /// Ask it only when too few good units are left.
     Slow,
     /// Never ask it: no location, a failed DataNode, or a corrupt replica.
     Lost,
@@ -154,12 +154,13 @@ impl StripeRead {
         StripeRead { k: geometry.k(), units: (0u8..).zip(health).map(unit).collect() }
     }
 
-    /// What to ask for now: at first, and after each [`failed`](Self::failed) or
+    /// What to ask for now: at first, and after each [`failed`](Self::failed), [`again`](Self::again) or
     /// [`late`](Self::late). What it returns counts as asked.
     pub fn next_asks(&mut self) -> Result<Vec<Ask>, NotEnoughUnits> {
+        self.take_slow();
         let mut asks = Vec::new();
         for unit in 0..self.units.len() {
-            if self.units[unit].health != UnitHealth::Lost {
+            if self.units[unit].health == UnitHealth::Good {
                 self.ask(unit, self.units[unit].wanted.clone(), &mut asks);
             }
         }
@@ -181,6 +182,19 @@ impl StripeRead {
             return Err(NotEnoughUnits { left: sources, needed: self.k });
         }
         Ok(self.joined(asks, for_themselves))
+    }
+
+    /// Without enough good units to decode from, what is wanted of slow ones is to be had from nobody else.
+    fn take_slow(&mut self) {
+        let good = self.units.iter().filter(|unit| unit.health == UnitHealth::Good).count();
+        if good >= self.k {
+            return;
+        }
+        for unit in &mut self.units {
+            if unit.health == UnitHealth::Slow && !unit.wanted.is_empty() {
+                unit.health = UnitHealth::Good;
+            }
+        }
     }
 
     /// Makes one of asks that join: of the first `count`, which are for what is wanted, and those behind them,
@@ -215,8 +229,14 @@ impl StripeRead {
     /// A unit can't be read, or lied: forget what came from it. Follow with
     /// [`next_asks`](Self::next_asks).
     pub fn failed(&mut self, unit: UnitIndex) {
+        self.again(unit);
+        self.units[unit.as_usize()].health = UnitHealth::Lost;
+    }
+
+    /// A unit can't be read from where it was asked for, but may be from elsewhere or once more: forget what came from
+    /// it. Follow with [`next_asks`](Self::next_asks).
+    pub fn again(&mut self, unit: UnitIndex) {
         let unit = &mut self.units[unit.as_usize()];
-        unit.health = UnitHealth::Lost;
         unit.asked.clear();
         unit.there.clear();
     }
@@ -305,7 +325,7 @@ impl Unit {
     }
 
     fn is_given_up(&self) -> bool {
-        self.is_lost() || self.late
+        self.health != UnitHealth::Good || self.late
     }
 
     /// Whether wanted bytes of it are not there.

@@ -161,7 +161,12 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
             }
             Err(error) => {
                 group.file.mark_bad(&group.located, location, &error);
-                self.plan.failed(ask.unit);
+                let is_out = self.out.iter().any(|out| out.unit == ask.unit);
+                match group.location(ask.unit) {
+                    // Another DataNode has the unit too.
+                    Some(_) if !is_out => self.plan.again(ask.unit),
+                    _ => self.plan.failed(ask.unit),
+                }
                 let mut places = std::mem::take(&mut self.pieces[unit]);
                 places.push((ask.range_in_cell, place));
                 for (_, place) in places {

@@ -153,8 +153,10 @@ impl<'a> GroupReader<'a> {
                     plan.arrived(unit, 0..len);
                 }
                 Ok((unit, Err(error))) => {
-                    self.lose(unit, &error);
-                    plan.failed(unit);
+                    match self.lose(unit, &error) {
+                        true => plan.again(unit),
+                        false => plan.failed(unit),
+                    }
                     self.ask(&mut plan, stripe)?;
                 }
                 Err(_) => {
@@ -179,7 +181,7 @@ impl<'a> GroupReader<'a> {
             .zip(late);
         known
             .map(|(health, late)| match (health, late) {
-                (UnitHealth::Good, true) => UnitHealth::Lost,
+                (UnitHealth::Good, true) => UnitHealth::Slow,
                 (health, _) => health,
             })
             .collect()
@@ -189,7 +191,7 @@ impl<'a> GroupReader<'a> {
     /// that is there is there too.
     fn ask(&mut self, plan: &mut StripeRead, stripe: u64) -> Result<()> {
         loop {
-            let asks = plan.next_asks().map_err(|error| self.give_up(&error))?;
+            let asks = plan.next_asks().map_err(|error| self.group.not_enough(&error))?;
             let mut at_once = false;
             for ask in asks {
                 let unit = &mut self.units[ask.unit.as_usize()];
@@ -205,14 +207,6 @@ impl<'a> GroupReader<'a> {
                 return Ok(());
             }
         }
-    }
-
-    /// Before a group is given up, its late units get another chance.
-    fn give_up(&mut self, error: &cairn_stripe::read::NotEnoughUnits) -> ClientError {
-        for unit in &mut self.units {
-            unit.late = false;
-        }
-        self.group.not_enough(error)
     }
 
     /// Has a stream whose next cell is that of `stripe`; false when the unit has no location.
@@ -300,12 +294,14 @@ impl<'a> GroupReader<'a> {
         }
     }
 
-    fn lose(&mut self, unit: UnitIndex, error: &ClientError) {
+    /// A unit's stream has failed. True if there is still a place to read the unit from.
+    fn lose(&mut self, unit: UnitIndex, error: &ClientError) -> bool {
         let state = &mut self.units[unit.as_usize()];
         state.waiting = false;
         if let Some(stream) = state.stream.take() {
             self.group.file.mark_bad(&self.group.located, stream.location, error);
         }
+        self.group.location(unit).is_some()
     }
 
     /// Computes whole cells of the lost units.

@@ -14,4 +14,5 @@ mod mending;
 mod open_blocks;
 mod ops;
 mod roundtrip;
+mod ways;
 mod write_failures;

@@ -227,6 +227,42 @@ fn slow_units_are_asked_for_others_bytes_last() {
 }
 
 #[test]
+fn slow_units_are_asked_when_too_few_others_are_left() {
+    let geometry = Geometry::new(6, 3, CELL);
+    let mut units = health(9, 0);
+    units[2] = UnitHealth::Slow;
+    let mut reader = Reader::new(&geometry, geometry.stripe_len(), 0..6 * CELL, &units);
+    reader.ask().unwrap();
+    let asked: Vec<u8> = reader.asked.iter().map(|ask| ask.unit.0).collect();
+    assert_eq!(asked, [0, 1, 3, 4, 5, 6], "the slow one is decoded");
+    for lost in [0, 4] {
+        reader.fail(UnitIndex(lost)).unwrap();
+        assert!(reader.asked.iter().all(|ask| ask.unit.0 != 2), "others are left");
+    }
+    reader.fail(UnitIndex(8)).unwrap();
+    assert_eq!(reader.asked.last().map(|ask| ask.unit.0), Some(2));
+    while !reader.pending.is_empty() {
+        reader.answer(0);
+    }
+    let Progress::Decode(decode) = reader.plan.progress() else { panic!("not decoded") };
+    assert_eq!(decode.lost, [0, 4].map(UnitIndex));
+}
+
+#[test]
+fn a_unit_that_is_elsewhere_too_is_asked_for_again() {
+    let geometry = Geometry::new(2, 1, CELL);
+    let mut reader = Reader::new(&geometry, 16, 0..16, &health(3, 0b100));
+    reader.ask().unwrap();
+    reader.answer(0);
+    let gone = reader.pending.swap_remove(0);
+    reader.plan.again(gone.unit);
+    reader.ask().unwrap();
+    assert_eq!(reader.pending, [gone]);
+    reader.answer(0);
+    assert_eq!(reader.plan.progress(), Progress::Ready);
+}
+
+#[test]
 fn rebuilding_reads_k_units_once_for_any_number_of_lost_ones() {
     let geometry = Geometry::new(6, 3, CELL);
     let lost = [UnitIndex(1), UnitIndex(6), UnitIndex(8)];
@@ -274,14 +310,20 @@ proptest! {
     fn any_order_of_events_ends(
         shape in prop::sample::select(vec![(2usize, 1usize), (3, 2), (6, 3), (10, 4)]),
         len_part in 1u64..=100, start_part in 0u64..100, lost in any::<u32>(), keep in any::<u32>(),
+        slow in any::<u32>(),
         events in prop::collection::vec((0u8..4, any::<prop::sample::Index>()), 0..60),
     ) {
         let geometry = Geometry::new(shape.0, shape.1, CELL);
         let len = (geometry.stripe_len() * len_part / 100).max(1);
         let wanted = len * start_part / 100..len;
         let mut down = lost & keep & ((1 << geometry.units()) - 1);
-        let mut reader =
-            Reader::new(&geometry, len, wanted.clone(), &health(geometry.units(), down));
+        let mut units = health(geometry.units(), down);
+        for (index, unit) in units.iter_mut().enumerate() {
+            if slow >> index & 1 == 1 && *unit == UnitHealth::Good {
+                *unit = UnitHealth::Slow;
+            }
+        }
+        let mut reader = Reader::new(&geometry, len, wanted.clone(), &units);
         if reader.ask().is_err() {
             prop_assert!(!readable(&geometry, len, &wanted, down));
             return Ok(());
