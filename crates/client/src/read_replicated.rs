@@ -8,6 +8,7 @@ use crate::datanode::read_block::BlockReader;
 use crate::datanode::read_into::read_into;
 use crate::datanode::read_range::ReadRange;
 use crate::datanode::reads::{Place, Reads};
+use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert::Located;
 use crate::read::{LocatedRef, OpenedFile, REFRESHES};
@@ -153,12 +154,15 @@ struct Source<'a> {
     /// What is still to be read, as offsets in the file.
     range: Range<u64>,
     reader: Option<(BlockReader, LocatedRef, usize)>,
+    /// Whether bytes came from `reader`.
+    has_delivered: bool,
+    /// Since bytes came.
     refreshes: u32,
 }
 
 impl<'a> Source<'a> {
     fn new(file: &'a OpenedFile, range: Range<u64>) -> Source<'a> {
-        Source { file, range, reader: None, refreshes: 0 }
+        Source { file, range, reader: None, has_delivered: false, refreshes: 0 }
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>> {
@@ -171,12 +175,16 @@ impl<'a> Source<'a> {
                 Ok(Some(chunk)) => {
                     self.range.start += chunk.len() as u64;
                     self.reader = Some((reader, located, index));
+                    (self.has_delivered, self.refreshes) = (true, 0);
                     return Ok(Some(chunk));
                 }
                 Ok(None) => ClientError::Protocol("the replica is too short".to_string()),
                 Err(error) => error,
             };
-            self.file.mark_bad(&located, index, &error);
+            // One that went on until its DataNode closed it can be opened anew there.
+            if !(std::mem::take(&mut self.has_delivered) && is_closed(&error)) {
+                self.file.mark_bad(&located, index, &error);
+            }
         }
         if let Some((reader, ..)) = self.reader.take() {
             reader.finish().await;

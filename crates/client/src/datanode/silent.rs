@@ -60,6 +60,13 @@ impl SilentNodes {
     }
 }
 
+/// Whether an error says that a DataNode has closed its connection, as it does to readers that pause for long.
+pub(crate) fn is_closed(error: &ClientError) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let kinds = [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof];
+    matches!(error, ClientError::DataNode { source, .. } if kinds.contains(&source.kind()))
+}
+
 /// Whether an error says that nobody answers at the DataNode's address.
 pub(crate) fn is_silence(error: &ClientError) -> bool {
     use ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, TimedOut};

@@ -98,6 +98,8 @@ pub(super) struct CellStream {
     pub next_stripe: u64,
     /// Stripe behind that of the last cell.
     end_stripe: u64,
+    /// Whether a cell has come.
+    pub has_delivered: bool,
     cells: mpsc::Receiver<Result<Bytes>>,
     task: AbortHandle,
     answered: Arc<AtomicBool>,
@@ -131,7 +133,8 @@ impl CellStream {
             }
         });
         let task = task.abort_handle();
-        CellStream { location, next_stripe, end_stripe, cells, task, answered }
+        let has_delivered = false;
+        CellStream { location, next_stripe, end_stripe, has_delivered, cells, task, answered }
     }
 
     /// Whether the next cell is that of `stripe`.
@@ -147,7 +150,9 @@ impl CellStream {
     /// The next cell when it is there. A stream that ends early fails.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes>> {
         let ended = || Err(ClientError::Protocol("the unit is too short".to_string()));
-        self.cells.poll_recv(context).map(|cell| cell.unwrap_or_else(ended))
+        let cell = self.cells.poll_recv(context).map(|cell| cell.unwrap_or_else(ended));
+        self.has_delivered |= matches!(cell, Poll::Ready(Ok(_)));
+        cell
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Group;
 use super::cells::{CellPool, CellStream, PooledCell};
 use crate::datanode::hedges::Hedge;
+use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
 use crate::read::{OpenedFile, REFRESHES};
 use bytes::Bytes;
@@ -40,12 +41,17 @@ pub(crate) async fn stream(
         let start = group.located.block.offset_in_file;
         let in_group = at - start..(range.end - start).min(group.len());
         let mut reader = GroupReader::new(group, in_group, ahead, pool.clone());
-        match reader.run(sink).await {
-            Ok(true) => at = start + reader.range.end,
+        let sent = reader.run(sink).await;
+        let reached = start + reader.range.start;
+        if reached > at {
+            refreshes = 0;
+        }
+        at = reached;
+        match sent {
+            Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(ClientError::TooManyLost { .. }) if refreshes < REFRESHES => {
                 refreshes += 1;
-                at = start + reader.range.start;
                 file.refresh(at).await?;
             }
             Err(error) => return Err(error),
@@ -298,7 +304,10 @@ impl<'a> GroupReader<'a> {
     fn lose(&mut self, unit: UnitIndex, error: &ClientError) -> bool {
         let state = &mut self.units[unit.as_usize()];
         state.waiting = false;
-        if let Some(stream) = state.stream.take() {
+        if let Some(stream) = state.stream.take()
+            // One that went on until its DataNode closed it can be opened anew there.
+            && !(stream.has_delivered && is_closed(error))
+        {
             self.group.file.mark_bad(&self.group.located, stream.location, error);
         }
         self.group.location(unit).is_some()

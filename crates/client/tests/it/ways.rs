@@ -2,7 +2,7 @@
 //! break off as a test wants.
 
 use crate::cluster::*;
-use cairn_client::{ClientConfig, FileSystem};
+use cairn_client::{ClientConfig, CreateOptions, FileSystem};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, respond};
 use cairn_wire::RemoteException;
@@ -210,4 +210,29 @@ async fn a_unit_is_read_from_its_second_datanode_when_the_first_is_gone() {
     let (fs, _) = client(&cluster, |_| {}, edit).await;
     read_range(&fs.open("/f").await.unwrap(), 10, &data[10..70_000]).await;
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "in order");
+}
+
+/// As DataNodes do when their writes time out because the reader pauses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_break_off_again_and_again_end_no_read() {
+    const LEN: usize = 24 << 20;
+    let cluster = Cluster::start(5).await;
+    cluster.fs.enable_policy(POLICY).await.unwrap();
+    let data = bytes(3, LEN);
+    put(&cluster.fs, "/ec", &data, &striped(POLICY, 8 << 20)).await.unwrap();
+    let one = CreateOptions {
+        replication: Some(1),
+        block_size: Some(LEN as u64),
+        ..CreateOptions::default()
+    };
+    put(&cluster.fs, "/f", &data, &one).await.unwrap();
+    let (ways, edit) = ways(&cluster).await;
+    for way in ways.values() {
+        // More than a cell, and less than two.
+        way.send_modify(|manners| manners.budget = 3 << 19);
+    }
+    let (fs, _) = client(&cluster, |_| {}, edit).await;
+    for path in ["/ec", "/f"] {
+        assert_same(&get(&fs, path).await.unwrap(), &data, path);
+    }
 }
