@@ -14,6 +14,7 @@ use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::{Op, PacketHeader};
 use std::io::ErrorKind;
+use std::time::Duration;
 
 pub(crate) use cairn_wire::proto::hdfs::OpWriteBlockProtoBlockConstructionStage as Stage;
 
@@ -174,6 +175,15 @@ fn request(op: &WriteOp<'_>) -> OpWriteBlockProto {
     }
 }
 
+/// How long a DataNode may take to copy a replica of `len` bytes: it says nothing before the copy is whole.
+///
+/// Source: Hadoop 3.5.0 `DataStreamer#computeTransferReadTimeout`.
+fn transfer_timeout(config: &ClientConfig, len: u64) -> Duration {
+    /// 200 packets of Hadoop's.
+    const STEP: u64 = 200 * 64 * 1024;
+    read_timeout(config, 2 + (len / STEP) as usize)
+}
+
 /// Has `source` copy its replica to `target`, and waits until it is there.
 pub(crate) async fn transfer(
     config: &ClientConfig,
@@ -190,6 +200,7 @@ pub(crate) async fn transfer(
         target_storage_ids: vec![target.storage_id.clone()],
     };
     let mut stream = connect(config, &source.addr, 2).await?;
+    stream.reader.set_timeout(transfer_timeout(config, block.len));
     let sent = stream.writer.send_op(Op::TransferBlock, &request).await;
     sent.map_err(|error| failure(&source.addr, error))?;
     response(&mut stream, &source.addr).await?;
@@ -284,6 +295,14 @@ mod tests {
         let checksums = Bytes::copy_from_slice(&crc32c(0, DATA).to_be_bytes());
         let packet = whole.then_some(Packet { data, checksums });
         open_write(config, pool, &op, packet.as_ref()).await.unwrap()
+    }
+
+    #[test]
+    fn a_copy_may_take_longer_the_more_there_is_to_copy() {
+        let config = ClientConfig::default();
+        for (len, seconds) in [(0, 70), (12 << 20, 70), (128 << 20, 120), (1 << 30, 475)] {
+            assert_eq!(transfer_timeout(&config, len), Duration::from_secs(seconds), "{len}");
+        }
     }
 
     #[tokio::test]
