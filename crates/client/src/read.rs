@@ -286,7 +286,8 @@ impl OpenedFile {
         let fresh = self.fs.located(&self.path, offset, 1).await?;
         let same = |block: &&Located| block.block.block.id == old.block.block.id;
         let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
-        if let Some(new) = fresh.blocks.iter().find(same) {
+        // Hadoop's NameNode names a block that is being written only as the last one.
+        if let Some(new) = fresh.blocks.iter().chain(&fresh.last_block).find(same) {
             let mut all = LocatedFile::clone(&located);
             for block in &mut all.blocks {
                 if block.block.block.id == new.block.block.id {

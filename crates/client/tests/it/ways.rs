@@ -11,7 +11,7 @@ use cairn_wire::proto::hdfs::*;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -235,4 +235,24 @@ async fn connections_that_break_off_again_and_again_end_no_read() {
     for path in ["/ec", "/f"] {
         assert_same(&get(&fs, path).await.unwrap(), &data, path);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn new_places_of_an_open_block_are_found_where_hadoop_names_it() {
+    let cluster = Cluster::start(3).await;
+    let data = bytes(4, 300_000);
+    let mut writer = cluster.fs.create("/f", &CreateOptions::default()).await.unwrap();
+    writer.write(&data).await.unwrap();
+    writer.hflush().await.unwrap();
+    let (nobody, is_new) = (nobody().await, AtomicBool::new(false));
+    let edit = move |file: &mut LocatedBlocksProto| {
+        file.blocks.clear();
+        if !is_new.swap(true, Ordering::Relaxed) {
+            let last = file.last_block.as_mut().unwrap();
+            last.locs.iter_mut().for_each(|place| place.id.xfer_port = nobody);
+        }
+    };
+    let (fs, _) = client(&cluster, |_| {}, edit).await;
+    assert_same(&get(&fs, "/f").await.unwrap(), &data, "an open file");
+    writer.close().await.unwrap();
 }
