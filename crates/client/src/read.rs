@@ -214,6 +214,15 @@ struct BadReplica {
     /// The DataNode's identity.
     uuid: String,
     error: String,
+    corrupt: Corrupt,
+}
+
+/// Whether bytes that did not match their CRC came from a replica.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Corrupt {
+    No,
+    Found,
+    Reported,
 }
 
 /// A block of an open file, with its locations as they were known when it was asked for.
@@ -315,7 +324,8 @@ impl OpenedFile {
         bad.get(&block).into_iter().flatten().map(|bad| bad.error.clone()).collect()
     }
 
-    /// Leaves a replica or unit out from now on. One with bad bytes is reported to the NameNode.
+    /// Leaves a replica or unit out from now on. A unit with bad bytes is reported to the NameNode; a replica only by
+    /// [`OpenedFile::report_corrupt`].
     pub(crate) fn mark_bad(&self, located: &Located, index: usize, error: &ClientError) {
         let location = &located.block.locations[index];
         let mut block = located.block.block.clone();
@@ -328,7 +338,13 @@ impl OpenedFile {
             }
             (_, addr) => tracing::warn!(%block, %addr, %error, "left out of this read"),
         }
-        let new = BadReplica { uuid: location.addr.uuid.clone(), error: error.to_string() };
+        let corrupt = match error {
+            ClientError::Checksum { .. } if block.id.is_striped() => Corrupt::Reported,
+            ClientError::Checksum { .. } => Corrupt::Found,
+            _ => Corrupt::No,
+        };
+        let uuid = location.addr.uuid.clone();
+        let new = BadReplica { uuid, error: error.to_string(), corrupt };
         let mut bad = self.bad_nodes();
         let known = bad.entry(block.id).or_default();
         // Others may have found it bad at the same time.
@@ -336,14 +352,42 @@ impl OpenedFile {
             known.push(new);
         }
         drop(bad);
-        if matches!(error, ClientError::Checksum { .. }) {
-            let report = report_bad(self.fs.clone(), block, located, index);
-            tokio::spawn(async move {
-                if let Err(error) = report.await {
-                    tracing::warn!(%error, "could not report a bad block");
-                }
-            });
+        if corrupt == Corrupt::Reported {
+            self.report(block, located, index);
         }
+    }
+
+    /// Tells the NameNode of the replicas of a block in which reads found bad bytes: once another one was read, or
+    /// none is left. Where all of them seem to be bad, it may be the memory of this machine that is.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSInputStream#reportCheckSumFailure`.
+    pub(crate) fn report_corrupt(&self, located: &Located) {
+        let block = &located.block.block;
+        let mut bad = self.bad_nodes();
+        let Some(known) = bad.get_mut(&block.id) else { return };
+        let corrupt = known.iter().filter(|bad| bad.corrupt != Corrupt::No).count();
+        let count = located.block.locations.len();
+        if corrupt >= count && count > 1 {
+            return;
+        }
+        for (index, location) in located.block.locations.iter().enumerate() {
+            let is_new = |bad: &&mut BadReplica| {
+                bad.uuid == location.addr.uuid && bad.corrupt == Corrupt::Found
+            };
+            if let Some(found) = known.iter_mut().find(is_new) {
+                found.corrupt = Corrupt::Reported;
+                self.report(block.clone(), located, index);
+            }
+        }
+    }
+
+    fn report(&self, block: Block, located: &Located, index: usize) {
+        let report = report_bad(self.fs.clone(), block, located, index);
+        tokio::spawn(async move {
+            if let Err(error) = report.await {
+                tracing::warn!(%error, "could not report a bad block");
+            }
+        });
     }
 
     fn bad_nodes(&self) -> std::sync::MutexGuard<'_, HashMap<BlockId, Vec<BadReplica>>> {

@@ -104,6 +104,7 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
                 let addr = &located.block.locations[index].addr;
                 inner.paces.answered(addr, wait, longest);
                 inner.silent.answered(addr);
+                file.report_corrupt(&located);
                 if let (Some(hedge), Some(late)) = (hedge, out.first().filter(|i| **i != index)) {
                     let late = &located.block.locations[*late].addr;
                     inner.paces.overran(late, began, Instant::now());
@@ -123,7 +124,10 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
                 last = error.to_string();
                 next = untried.next();
             }
-            Ok(None) => return Err(ClientError::NoReplica { block: block.to_string(), last }),
+            Ok(None) => {
+                file.report_corrupt(&located);
+                return Err(ClientError::NoReplica { block: block.to_string(), last });
+            }
             Err(_) => {
                 if hedge.is_none() {
                     hedge = inner.hedges.begin(inner.config.hedged_reads);
@@ -173,6 +177,9 @@ impl<'a> Source<'a> {
             };
             let error = match reader.next().await {
                 Ok(Some(chunk)) => {
+                    if !self.has_delivered {
+                        self.file.report_corrupt(&located);
+                    }
                     self.range.start += chunk.len() as u64;
                     self.reader = Some((reader, located, index));
                     (self.has_delivered, self.refreshes) = (true, 0);
@@ -215,6 +222,7 @@ impl<'a> Source<'a> {
                     }
                 }
             }
+            self.file.report_corrupt(&located);
             if self.refreshes == REFRESHES {
                 return Err(ClientError::NoReplica { block: block.to_string(), last });
             }

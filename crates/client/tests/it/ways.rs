@@ -2,9 +2,10 @@
 //! break off as a test wants.
 
 use crate::cluster::*;
-use cairn_client::{ClientConfig, CreateOptions, FileSystem};
+use cairn_client::{ClientConfig, ClientError, CreateOptions, FileBlock, FileSystem};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, respond};
+use cairn_stripe::BlockId;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
@@ -17,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+const PATIENCE: Duration = Duration::from_secs(60);
 const POLICY: &str = "RS-3-2-1024k";
 
 /// How a way treats what a DataNode says.
@@ -255,4 +257,35 @@ async fn new_places_of_an_open_block_are_found_where_hadoop_names_it() {
     let (fs, _) = client(&cluster, |_| {}, edit).await;
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "an open file");
     writer.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_are_reported_unless_all_seem_to_be_corrupt() {
+    let cluster = Cluster::start(3).await;
+    let data = bytes(5, 300_000);
+    for copies in [3, 1] {
+        let path = format!("/{copies}");
+        let options = CreateOptions { replication: Some(copies), ..CreateOptions::default() };
+        put(&cluster.fs, &path, &data, &options).await.unwrap();
+        let is_whole = |block: &FileBlock| block.locations.len() == usize::from(copies);
+        let BlockId(id) = reported(&cluster.fs, &path, is_whole).await.block.id;
+        let files = cluster.block_files(id);
+        files.iter().for_each(|(data, _)| flip(data, 0));
+        for is_positional in [true, false] {
+            let (fs, reported) = client(&cluster, |_| {}, |_| {}).await;
+            let read = match is_positional {
+                true => fs.open(&path).await.unwrap().read_at(0, &mut [0; 10]).await.map(|_| ()),
+                false => get(&fs, &path).await.map(|_| ()),
+            };
+            let error = read.unwrap_err();
+            assert!(matches!(error, ClientError::NoReplica { .. }), "{error}");
+            let start = Instant::now();
+            while copies == 1 && reported.load(Ordering::Relaxed) == 0 {
+                assert!(start.elapsed() < PATIENCE, "it is reported");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            let is_reported = reported.load(Ordering::Relaxed) > 0;
+            assert_eq!(is_reported, copies == 1, "{copies} {is_positional}");
+        }
+    }
 }
