@@ -1,7 +1,9 @@
 //! Names, appends, flushes and administration.
 
 use crate::cluster::*;
-use cairn_client::{ClientError, CreateOptions, SafeModeAction};
+use cairn_client::{ClientError, CreateOptions, FileSystem, SafeModeAction};
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_wire::proto::hdfs::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_are_made_listed_moved_and_deleted() {
@@ -113,6 +115,51 @@ async fn files_are_truncated() {
     assert_same(&get(fs, "/f").await.unwrap(), &data[..1_500_000], "within a block");
     assert!(fs.truncate("/f", 1_500_001).await.is_err(), "a file does not grow");
     assert!(fs.truncate("/none", 0).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_file_is_copied_to_itself_by_another_name() {
+    let cluster = Cluster::start(3).await;
+    let fs = &cluster.fs;
+    let again = FileSystem::connect(fs.config().clone()).await.unwrap();
+    let options = CreateOptions { overwrite: true, ..CreateOptions::default() };
+    let data = bytes(7, 300_000);
+    put(fs, "/f", &data, &options).await.unwrap();
+    put(fs, "/empty", &[], &options).await.unwrap();
+    for path in ["/f", "/empty"] {
+        let id = fs.require(path).await.unwrap().file_id;
+        let names =
+            [path.to_string(), format!("/.reserved/raw{path}"), format!("/.reserved/.inodes/{id}")];
+        for (from, to) in names.iter().flat_map(|from| names.iter().map(move |to| (from, to))) {
+            let error = fs.copy_file(from, &again, to, &options).await.unwrap_err();
+            assert!(error.to_string().contains("to itself"), "{from} to {to}: {error}");
+        }
+    }
+    assert_same(&get(fs, "/f").await.unwrap(), &data, "not copied");
+    put(fs, "/g", &data[..7], &options).await.unwrap();
+    fs.copy_file("/f", &again, "/g", &options).await.unwrap();
+    assert_same(&get(fs, "/g").await.unwrap(), &data, "copied over another file");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_brought_back_from_a_snapshot_over_itself() {
+    let cluster = Cluster::start(3).await;
+    let fs = &cluster.fs;
+    let options =
+        CreateOptions { overwrite: true, create_parents: true, ..CreateOptions::default() };
+    let data = bytes(8, 300_000);
+    put(fs, "/d/f", &data, &options).await.unwrap();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
+    let address = cluster.namenode.rpc_addr.to_string();
+    let namenode = RpcClient::new(&address, protocol, "root", RpcClientOptions::default());
+    let root = "/d".to_string();
+    let allow = AllowSnapshotRequestProto { snapshot_root: root.clone() };
+    let _: AllowSnapshotResponseProto = namenode.call("allowSnapshot", &allow).await.unwrap();
+    let make =
+        CreateSnapshotRequestProto { snapshot_root: root, snapshot_name: Some("s".to_string()) };
+    let _: CreateSnapshotResponseProto = namenode.call("createSnapshot", &make).await.unwrap();
+    fs.copy_file("/d/.snapshot/s/f", fs, "/d/f", &options).await.unwrap();
+    assert_same(&get(fs, "/d/f").await.unwrap(), &data, "brought back");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
