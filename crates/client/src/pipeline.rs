@@ -106,7 +106,7 @@ impl Pipeline {
 
     async fn next_event(&mut self, queue: &mut mpsc::Receiver<Command>) -> Event {
         let config = self.file.fs.config();
-        let (in_flight, heartbeat) = (config.packets_in_flight, config.heartbeat_after());
+        let (in_flight, heartbeat) = (config.packets_in_flight.max(1), config.heartbeat_after());
         let room = self.block.as_ref().is_none_or(|block| block.unacked.len() < in_flight);
         let acks = next_ack(&mut self.block);
         tokio::select! {

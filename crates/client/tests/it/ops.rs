@@ -163,6 +163,18 @@ async fn a_file_is_brought_back_from_a_snapshot_over_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_without_packets_in_flight_sends_one_at_a_time() {
+    let change = |config: &mut cairn_client::ClientConfig| config.packets_in_flight = 0;
+    let cluster = Cluster::start_with(3, change).await;
+    let data = bytes(9, 3_000_000);
+    let options = CreateOptions::default();
+    let written = put(&cluster.fs, "/f", &data, &options);
+    let limit = std::time::Duration::from_secs(60);
+    tokio::time::timeout(limit, written).await.expect("it is written").unwrap();
+    assert_same(&get(&cluster.fs, "/f").await.unwrap(), &data, "one at a time");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_of_one_opened_file_have_their_own_places() {
     let cluster = Cluster::start(5).await;
     let fs = &cluster.fs;
