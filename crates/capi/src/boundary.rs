@@ -1,7 +1,7 @@
 //! What C hands over and gets back: strings, buffers, memory of `malloc`. All pointers are followed here.
 
 use crate::failure::{Failure, Result};
-use libc::{c_char, c_void};
+use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -83,6 +83,32 @@ pub fn string(text: &str) -> *mut c_char {
     let Ok(text) = CString::new(text) else { return ptr::null_mut() };
     // SAFETY: it ends with a zero byte.
     unsafe { libc::strdup(text.as_ptr()) }
+}
+
+/// The string as [`string`] makes it, with a number behind its end for [`number_behind`].
+pub fn string_with(text: &str, number: c_int) -> *mut c_char {
+    let text = text.split('\0').next().unwrap_or_default();
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(number_offset(bytes.len()), 0);
+    bytes.extend(number.to_ne_bytes());
+    array(&bytes).map_or(ptr::null_mut(), |start| start.cast())
+}
+
+/// The number behind a string that [`string_with`] made.
+pub fn number_behind(text: *const c_char) -> c_int {
+    // SAFETY: the caller of the exported function passes what another one of this library returned: a string that
+    // ends with a zero byte, with a number at the offset where `string_with` has put it.
+    unsafe {
+        let len = CStr::from_ptr(text).count_bytes();
+        text.add(number_offset(len)).cast::<c_int>().read_unaligned()
+    }
+}
+
+/// Where the number is behind a string of `len` bytes and its zero.
+///
+/// Source: Hadoop 3.5.0 libhdfs, `getExtendedFileInfoOffset`.
+fn number_offset(len: usize) -> usize {
+    (len + 1).next_multiple_of(8)
 }
 
 /// Items in one piece of memory of `malloc`; a piece of one byte when there are none.

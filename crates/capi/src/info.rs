@@ -1,7 +1,9 @@
 //! What files and directories are, what directories hold, and where blocks are.
 
 use crate::attributes::offset;
-use crate::boundary::{Text, array, free, items, pointers, put, string};
+use crate::boundary::{
+    Text, array, free, items, number_behind, pointers, put, string, string_with,
+};
 use crate::builder::{Connection, Fs, connection};
 use crate::failure::{Failure, Result, call};
 use cairn_client::FileStatus;
@@ -9,6 +11,11 @@ use errno::{Errno, set_errno};
 use libc::{c_char, c_int, c_short, time_t};
 use std::mem::MaybeUninit;
 use std::ptr;
+
+/// The flag of a file that is encrypted, behind the string of its owner.
+///
+/// Source: Hadoop 3.5.0 libhdfs, `HDFS_EXTENDED_FILE_INFO_ENCRYPTED`.
+const ENCRYPTED: c_int = 1;
 
 /// What is told of a path. `hdfsFileInfo`: the layout is part of the ABI.
 #[derive(Clone, Copy)]
@@ -42,11 +49,16 @@ impl FileInfo {
             len: offset(status.len),
             replication: c_short::try_from(status.replication).unwrap_or(c_short::MAX),
             block_size: offset(status.block_size),
-            owner: string(&status.owner),
+            owner: string_with(&status.owner, flags(status)),
             group: string(&status.group),
             permissions: status.permission as c_short,
             read: seconds(status.access_time_ms),
         }
+    }
+
+    /// Programs made of libhdfs's own structure have no place for flags but that.
+    fn is_encrypted(&self) -> bool {
+        number_behind(self.owner) & ENCRYPTED != 0
     }
 
     fn is_whole(&self) -> bool {
@@ -56,6 +68,11 @@ impl FileInfo {
     fn free(&self) {
         [self.name, self.owner, self.group].into_iter().for_each(free);
     }
+}
+
+/// What [`FileInfo`] has no field for.
+fn flags(status: &FileStatus) -> c_int {
+    if status.is_encrypted { ENCRYPTED } else { 0 }
 }
 
 /// Several of them in one piece of memory.
@@ -104,10 +121,10 @@ extern "C" fn hdfsFreeFileInfo(list: *mut FileInfo, count: c_int) {
     free(list);
 }
 
-/// Whether a file is encrypted: none is.
+/// Whether a file is encrypted.
 #[unsafe(no_mangle)]
 extern "C" fn hdfsFileIsEncrypted(info: Option<&FileInfo>) -> c_int {
-    call(-1, || info.map(|_| 0).ok_or_else(crate::boundary::null))
+    call(-1, || info.map(|info| info.is_encrypted().into()).ok_or_else(crate::boundary::null))
 }
 
 /// The host names of each block of a byte range, the lists and their list ended by null, for
@@ -146,4 +163,36 @@ extern "C" fn hdfsFreeHosts(lists: *mut *mut *mut c_char) {
         free(*list);
     }
     free(lists);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_encrypted_whatever_the_length_of_their_owner() {
+        for len in 0..20 {
+            for (flags, want) in [(0, 0), (ENCRYPTED, 1)] {
+                let name = "o".repeat(len);
+                let info = FileInfo {
+                    kind: c_int::from(b'F'),
+                    name: string("hdfs://nn/f"),
+                    modified: 0,
+                    len: 0,
+                    replication: 1,
+                    block_size: 0,
+                    owner: string_with(&name, flags),
+                    group: string("g"),
+                    permissions: 0,
+                    read: 0,
+                };
+                // SAFETY: it was made so.
+                let owner = unsafe { std::ffi::CStr::from_ptr(info.owner) };
+                assert_eq!(owner.to_str(), Ok(name.as_str()));
+                assert_eq!(hdfsFileIsEncrypted(Some(&info)), want, "{len}");
+                info.free();
+            }
+        }
+        assert_eq!(hdfsFileIsEncrypted(None), -1);
+    }
 }
