@@ -61,10 +61,18 @@ impl Reader {
         self.sequential.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fill(&self, buf: &mut [u8]) -> PyResult<usize> {
+    fn position(&self) -> PyResult<u64> {
+        Ok(self.sequential().as_ref().ok_or_else(closed)?.position)
+    }
+
+    /// Reads the next bytes if they are those from `position` on; `None` if another thread has gone on.
+    fn fill(&self, position: u64, buf: &mut [u8]) -> PyResult<Option<usize>> {
         let mut sequential = self.sequential();
         let sequential = sequential.as_mut().ok_or_else(closed)?;
-        self.blocking.wait(sequential.fill(buf)).map_err(os_error)
+        if sequential.position != position {
+            return Ok(None);
+        }
+        self.blocking.wait(sequential.fill(buf)).map(Some).map_err(os_error)
     }
 
     /// How many of `wanted` bytes there are from `position` on; all that are left for a negative number.
@@ -86,10 +94,23 @@ impl Reader {
     /// Reads the next bytes, up to the end when `count` is negative.
     #[pyo3(signature = (count=-1))]
     fn read<'py>(&self, py: Python<'py>, count: i64) -> PyResult<Bound<'py, PyBytes>> {
-        let position = py.detach(|| self.tell())?;
-        PyBytes::new_with(py, self.left(position, count), |buf| {
-            py.detach(|| self.fill(buf)).and_then(|filled| short(filled, buf.len()))
-        })
+        loop {
+            let position = py.detach(|| self.position())?;
+            let mut is_here = true;
+            let bytes = PyBytes::new_with(py, self.left(position, count), |buf| {
+                match py.detach(|| self.fill(position, buf))? {
+                    Some(filled) => short(filled, buf.len()),
+                    None => {
+                        is_here = false;
+                        Ok(())
+                    }
+                }
+            })?;
+            // Else it was made for the length that was left elsewhere.
+            if is_here {
+                return Ok(bytes);
+            }
+        }
     }
 
     /// Reads bytes at a position, and leaves the place of the next read alone.
@@ -115,8 +136,8 @@ impl Reader {
     }
 
     /// The place of the next read.
-    fn tell(&self) -> PyResult<u64> {
-        Ok(self.sequential().as_ref().ok_or_else(closed)?.position)
+    fn tell(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.position())
     }
 
     /// Gives up what was read ahead. What was closed cannot be read in order any more.

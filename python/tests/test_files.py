@@ -87,6 +87,16 @@ def test_threads_share_files(fs, big):
         assert list(read) == [DATA[start : start + 30_000] for start in starts]
 
 
+def test_threads_share_a_place(fs, big):
+    reader = fs.client.open(big)
+    for _ in range(20):
+        reader.seek(0)
+        with ThreadPoolExecutor(8) as pool:
+            parts = list(pool.map(lambda _: reader.read(len(DATA) // 4 + 1), range(8)))
+        assert sum(map(len, parts)) == len(DATA)
+        assert reader.tell() == len(DATA)
+
+
 def test_other_threads_run_meanwhile(fs, big):
     ticks, stop = [], threading.Event()
 
