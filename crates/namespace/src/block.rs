@@ -205,15 +205,31 @@ pub fn position_from(bytes: &[u8]) -> Result<Position> {
     Ok(from_record(VERSION, bytes)?)
 }
 
-/// The entry at `index` of a file, which must exist.
-pub fn position(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<Position> {
+/// The entry at `index` of a file.
+fn find_position(
+    store: &(impl StoreRead + ?Sized),
+    file: InodeId,
+    index: u32,
+) -> Result<Option<Position>> {
     let mut found = None;
     let key = position_key(file, index);
     store.peek(Table::FileBlock, &key, &mut |record| found = Some(position_from(record)))?;
-    found.ok_or_else(|| StoreError::Corrupt {
+    found.transpose()
+}
+
+/// Whether a block is at its place in its file: if not, only snapshots have it.
+pub(crate) fn is_in_place(store: &dyn StoreRead, block: &Block) -> Result<bool> {
+    let position = find_position(store, block.file, block.index)?;
+    Ok(position.is_some_and(|position| position.id == block.id))
+}
+
+/// The entry at `index` of a file, which must exist.
+pub fn position(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<Position> {
+    let found = find_position(store, file, index)?;
+    Ok(found.ok_or_else(|| StoreError::Corrupt {
         what: "file",
         reason: format!("inode {file} has no block {index}"),
-    })?
+    })?)
 }
 
 /// Sets the entry at `index` of a file.

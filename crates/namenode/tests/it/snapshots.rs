@@ -158,6 +158,29 @@ async fn a_snapshot_holds_blocks_until_it_goes_also_through_a_restart() {
     node.shutdown().await;
 }
 
+/// A DataNode may report a block after its open file is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_committed_block_of_a_removed_file_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    client.create("/d/f", HOLDER).await;
+    let first = client.add_block("/d/f", HOLDER, None).await;
+    let previous = finish(&datanodes, &first, 7, None).await;
+    let last = client.add_block("/d/f", HOLDER, Some(previous)).await;
+    let committed = pb::ExtendedBlockProto { num_bytes: Some(5), ..last.b.clone() };
+    assert!(!client.complete("/d/f", HOLDER, Some(committed)).await);
+    take(&client, "/d", Some("s")).await;
+    delete(&client, "/d/f").await;
+    finish(&datanodes, &last, 5, None).await;
+    let found = client.locations("/d/.snapshot/s/f").await;
+    assert_eq!((found.file_length, found.blocks[1].locs.len()), (12, 3));
+    client.mkdirs("/goes/on").await;
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_a_snapshot_has_is_copied_when_its_file_is_cut_off() {
     let dir = tempfile::tempdir().unwrap();

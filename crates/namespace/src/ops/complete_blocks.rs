@@ -11,8 +11,8 @@ use crate::perm;
 /// Completes committed blocks that have their minimum of replicas by now, though their file stays open:
 /// from then on their redundancy is looked after.
 ///
-/// Answer: `Outcome::Done`; blocks that are gone, have another stamp, are not committed, or come after one
-/// that is not complete are passed over.
+/// Answer: `Outcome::Done`; blocks that are gone, have another stamp, are not committed, or come in their file after
+/// one that is not complete are passed over.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#addStoredBlock`, `#completeBlock`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,9 @@ impl CompleteBlocks {
             if block.gs != reported.gs || block.state != BlockState::Committed {
                 continue;
             }
+            // What a removed file had is in snapshots, where blocks have no order to keep.
             if let Some(before) = block.index.checked_sub(1)
+                && block::is_in_place(cx.store, &block)?
                 && block::at(cx.store, block.file, before)?.1.state != BlockState::Complete
             {
                 continue;

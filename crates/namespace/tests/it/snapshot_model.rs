@@ -1,9 +1,12 @@
 //! Random commands on two snapshottable trees, against full copies that are taken with each snapshot.
 
-use crate::support::{Fs, create, page, root};
+use crate::support::{Fs, add_block, create, page, root};
+use cairn_namespace::inode::Kind;
+use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::SetEcPolicy;
@@ -16,6 +19,7 @@ use cairn_namespace::ops::snapshot::{
     AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, RenameSnapshot,
 };
 use cairn_namespace::ops::truncate::Truncate;
+use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::query::{self, FileStatus};
 use cairn_namespace::snapshot::SnapshotSettings;
@@ -30,20 +34,65 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug)]
 enum Step {
     Mkdirs(String),
-    Write { path: String, lens: Vec<u64>, overwrite: bool },
-    Append { path: String, lens: Vec<u64> },
-    Truncate { path: String, blocks: usize },
-    Cut { path: String, blocks: usize, given_up: Option<(&'static str, usize)> },
+    Write {
+        path: String,
+        lens: Vec<u64>,
+        overwrite: bool,
+    },
+    /// Writes a file that stays open, its blocks committed.
+    Open {
+        path: String,
+        lens: Vec<u64>,
+    },
+    /// DataNodes report the replicas of every block.
+    Report,
+    Append {
+        path: String,
+        lens: Vec<u64>,
+    },
+    Truncate {
+        path: String,
+        blocks: usize,
+    },
+    Cut {
+        path: String,
+        blocks: usize,
+        given_up: Option<(&'static str, usize)>,
+    },
     Delete(String),
-    Rename { src: String, dst: String },
-    RenameTo { src: String, dst: String },
-    Mode { path: String, mode: u16 },
-    Replication { path: String, copies: u16 },
-    Policy { path: String, striped: bool },
-    XAttr { path: String, value: Option<u8> },
+    Rename {
+        src: String,
+        dst: String,
+    },
+    RenameTo {
+        src: String,
+        dst: String,
+    },
+    Mode {
+        path: String,
+        mode: u16,
+    },
+    Replication {
+        path: String,
+        copies: u16,
+    },
+    Policy {
+        path: String,
+        striped: bool,
+    },
+    XAttr {
+        path: String,
+        value: Option<u8>,
+    },
     Take(&'static str),
-    Drop { of: &'static str, which: usize },
-    Name { of: &'static str, which: usize },
+    Drop {
+        of: &'static str,
+        which: usize,
+    },
+    Name {
+        of: &'static str,
+        which: usize,
+    },
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -75,6 +124,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => path().prop_map(Step::Mkdirs),
         5 => (path(), lens(), any::<bool>())
             .prop_map(|(path, lens, overwrite)| Step::Write { path, lens, overwrite }),
+        2 => (path(), lens()).prop_map(|(path, lens)| Step::Open { path, lens }),
+        2 => Just(Step::Report),
         3 => (path(), lens()).prop_map(|(path, lens)| Step::Append { path, lens }),
         3 => (path(), 0usize..3).prop_map(|(path, blocks)| Step::Truncate { path, blocks }),
         4 => (path(), 0usize..3, prop::option::weighted(0.3, (tree(), 0usize..4)))
@@ -192,6 +243,33 @@ impl World {
         self.run(Complete { ..crate::support::complete(path, last) }).unwrap();
     }
 
+    fn open(&mut self, path: &str, lens: &[u64]) {
+        if self.run(create(path)).is_none() {
+            return;
+        }
+        let mut previous = None;
+        for len in lens {
+            let command = AddBlock { previous_min_replicated: false, ..add_block(path, previous) };
+            let Some(Outcome::BlockAdded { block, .. }) = self.run(command) else {
+                panic!("{path}")
+            };
+            previous = Some(BlockRef { len: *len, ..block.reference() });
+        }
+        let complete = crate::support::complete(path, previous);
+        self.run(Complete { min_replicated: false, ..complete }).unwrap();
+    }
+
+    fn report(&mut self) {
+        let found = query::blocks_after(&self.fs.store, None, usize::MAX).unwrap();
+        let crcs = |info: query::BlockInfo| {
+            let units = Vec::new();
+            BlockCrcs { id: info.block.id, gs: info.block.gs, units }
+        };
+        // The newest first, which must not matter.
+        let blocks = found.into_iter().rev().map(crcs).collect();
+        self.run(CompleteBlocks { blocks }).unwrap();
+    }
+
     fn nth(&self, of: &str, which: usize) -> Option<usize> {
         let all: Vec<usize> = (0..self.taken.len()).filter(|at| self.taken[*at].0 == of).collect();
         all.get(which % all.len().max(1)).copied()
@@ -208,6 +286,8 @@ impl World {
                     self.add_blocks(path, lens, None);
                 }
             }
+            Step::Open { path, lens } => self.open(path, lens),
+            Step::Report => self.report(),
             Step::Append { path, lens } => {
                 let replicas = LastBlocks {
                     penultimate_min_replicated: true,
@@ -284,6 +364,13 @@ impl World {
                 let mut copy = look(&self.fs, of);
                 // In the snapshot it is a directory like others.
                 copy.get_mut("").unwrap().status.snapshottable = false;
+                // Nobody writes there.
+                for seen in copy.values_mut() {
+                    let inode = std::sync::Arc::make_mut(&mut seen.status.inode);
+                    if let Kind::File(file) = &mut inode.kind {
+                        file.writer = None;
+                    }
+                }
                 self.run(CreateSnapshot { path: (*of).into(), name: name.clone() }).unwrap();
                 self.taken.push((of, name, copy));
             }

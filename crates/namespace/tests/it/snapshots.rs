@@ -1,6 +1,9 @@
 //! Snapshots: what they cost, hold, refuse and say.
 
-use crate::support::{Fs, create, root, said, user};
+use crate::support::{Fs, add_block, complete, create, root, said, user};
+use cairn_namespace::ops::add_block::AddBlock;
+use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
@@ -15,12 +18,13 @@ use cairn_namespace::ops::snapshot::{
     AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
     RenameSnapshot,
 };
+use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::query;
 use cairn_namespace::snapshot::{SnapshotSettings, diff, listing};
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{
-    BlockRef, CallId, Command, Entry, InodeId, NamespaceError, Outcome, evaluate,
+    Block, BlockRef, BlockState, CallId, Command, Entry, InodeId, NamespaceError, Outcome, evaluate,
 };
 use cairn_stripe::Redundancy;
 use std::ops::ControlFlow;
@@ -215,6 +219,81 @@ fn an_open_file_is_held_when_its_tree_goes() {
     let open = cairn_namespace::lease::open_files(&fs.store, InodeId::NONE, 10).unwrap();
     assert_eq!(open, []);
     assert_eq!(drop_snapshot(&mut fs, "/d", "s"), [block.id.0]);
+}
+
+/// A file that is open with two committed blocks.
+fn open_with_committed_blocks(fs: &mut Fs, path: &str) -> Vec<Block> {
+    fs.create(path);
+    let mut blocks = Vec::new();
+    let mut previous = None;
+    for _ in 0..2 {
+        let command = AddBlock { previous_min_replicated: false, ..add_block(path, previous) };
+        let Outcome::BlockAdded { block, .. } = fs.ok(command) else { panic!("no block") };
+        previous = Some(BlockRef { len: 5, ..block.reference() });
+        blocks.push(block);
+    }
+    fs.ok(Complete { min_replicated: false, ..complete(path, previous) });
+    blocks
+}
+
+fn state(fs: &Fs, block: &Block) -> BlockState {
+    query::get_block(&fs.store, block.id).unwrap().unwrap().block.state
+}
+
+/// A file, and what removes it.
+type Removal = (&'static str, fn(&mut Fs));
+
+/// DataNodes may report the replicas of blocks after their open file is gone, in any order.
+#[test]
+fn committed_blocks_of_a_removed_file_are_completed() {
+    let removals: [Removal; 5] = [
+        ("/d/f", |fs| {
+            fs.delete("/d/f");
+        }),
+        ("/d/t/f", |fs| {
+            fs.delete("/d/t");
+        }),
+        ("/d/f", |fs| {
+            fs.ok(Create { overwrite: true, holder: "other".into(), ..create("/d/f") });
+        }),
+        ("/d/f", |fs| {
+            fs.write("/d/g", &[]);
+            let (src, dst) = ("/d/g".into(), "/d/f".into());
+            fs.ok(RenameTo { src, dst, overwrite: true, to_trash: false });
+        }),
+        // What `Delete` does not do at once is done in steps, between which reports come.
+        ("/d/f", |fs| {
+            fs.ok(Rename { src: "/d/f".into(), dst: "/t/f".into() });
+            for at in 0..2000 {
+                fs.write(&format!("/t/{at}"), &[]);
+            }
+            fs.delete("/t");
+        }),
+    ];
+    for (at, (path, remove)) in removals.into_iter().enumerate() {
+        for order in [[0, 1], [1, 0]] {
+            let mut fs = allowed("/d");
+            fs.mkdirs("/t");
+            let blocks = open_with_committed_blocks(&mut fs, path);
+            take(&mut fs, "/d", "s");
+            remove(&mut fs);
+            let report = |fs: &mut Fs| {
+                for block in order.map(|at| &blocks[at]) {
+                    let (id, gs) = (block.id, block.gs);
+                    fs.ok(CompleteBlocks { blocks: vec![BlockCrcs { id, gs, units: vec![] }] });
+                }
+            };
+            report(&mut fs);
+            while let Outcome::Removed { more: true, .. } = fs.ok(Purge { limit: 1 }) {
+                report(&mut fs);
+            }
+            let found = [0, 1].map(|at| state(&fs, &blocks[at]));
+            assert_eq!(found, [BlockState::Complete; 2], "removal {at}");
+            let mut gone = drop_snapshot(&mut fs, "/d", "s");
+            gone.sort_unstable();
+            assert_eq!(gone, [0, 1].map(|at| blocks[at].id.0));
+        }
+    }
 }
 
 #[test]
