@@ -158,6 +158,49 @@ async fn a_snapshot_holds_blocks_until_it_goes_also_through_a_restart() {
     node.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_a_snapshot_is_as_long_as_it_was_while_it_is_appended_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let last = file_in_a_snapshot(&client, &datanodes).await;
+    let request = pb::AppendRequestProto {
+        src: "/d/f".to_string(),
+        client_name: HOLDER.to_string(),
+        flag: None,
+    };
+    let appended: pb::AppendResponseProto = client.call("append", &request).await.unwrap();
+    assert_eq!(appended.block.unwrap().b, last);
+    for told in [None, Some(30)] {
+        if let Some(len) = told {
+            let request = pb::FsyncRequestProto {
+                src: "/d/f".to_string(),
+                client: HOLDER.to_string(),
+                last_block_length: Some(len),
+                file_id: None,
+            };
+            let _: pb::FsyncResponseProto = client.call("fsync", &request).await.unwrap();
+        }
+        let open = client.locations("/d/f").await;
+        let told = (open.file_length, open.under_construction, open.is_last_block_complete);
+        assert_eq!(told, (0, true, false));
+        let request = pb::GetListingRequestProto {
+            src: "/d/.snapshot/s".to_string(),
+            start_after: Vec::new(),
+            need_location: true,
+        };
+        let listing: pb::GetListingResponseProto =
+            client.call("getListing", &request).await.unwrap();
+        let listed = listing.dir_list.unwrap().partial_listing.remove(0).locations.unwrap();
+        for found in [client.locations("/d/.snapshot/s/f").await, listed] {
+            let told = (found.file_length, found.under_construction, found.is_last_block_complete);
+            assert_eq!(told, (7, false, true));
+            assert_eq!(found.blocks[0].b.block_id, last.block_id);
+        }
+    }
+    node.shutdown().await;
+}
+
 /// A DataNode may report a block after its open file is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_committed_block_of_a_removed_file_is_reported() {

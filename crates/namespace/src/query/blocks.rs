@@ -26,6 +26,8 @@ pub struct FileBlocks {
     pub blocks: Vec<(u64, Block)>,
     /// Offset and block at the end of the file.
     pub last: Option<(u64, Block)>,
+    /// Whether it is in a snapshot, where its length is what it was, however the last block goes on.
+    pub in_snapshot: bool,
     /// Whether the access time is old enough to be set by `TouchAccessTime`.
     pub touch: bool,
 }
@@ -126,7 +128,8 @@ fn blocks_in_range(
         Some(index) if last.is_none() => Some(block::at(store, status.inode.id, index)?),
         _ => last,
     };
-    Ok(FileBlocks { status, redundancy, blocks, last, touch: false })
+    let in_snapshot = at.snapshot.is_some();
+    Ok(FileBlocks { status, redundancy, blocks, last, in_snapshot, touch: false })
 }
 
 /// Index of the last block that begins at or before `offset`, by bisection.

@@ -162,12 +162,15 @@ impl Locator<'_> {
         Some(file.locations(located.as_ref(), found.is_in_range))
     }
 
-    /// A file's blocks as `getBlockLocations` sends them.
+    /// A file's blocks as `getBlockLocations` sends them. To the length of an open file its readers add what DataNodes
+    /// have of the last block; that of a file in a snapshot is told whole.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getBlockLocations`, `BlockManager#createLocatedBlocks`.
     pub fn located_blocks(&self, found: &FileBlocks) -> pb::LocatedBlocksProto {
         let locate =
             |(offset, block): &(u64, Block)| self.locate(*offset, block, &found.redundancy);
-        let last_is_complete =
-            found.last.as_ref().is_some_and(|(_, last)| last.state == BlockState::Complete);
+        let is_settled = |last: &Block| found.in_snapshot || last.state == BlockState::Complete;
+        let last_is_complete = found.last.as_ref().is_some_and(|(_, last)| is_settled(last));
         let open_len = found.last.as_ref().filter(|_| !last_is_complete).map_or(0, |(_, b)| b.len);
         pb::LocatedBlocksProto {
             file_length: found.status.len().saturating_sub(open_len),
