@@ -4,7 +4,6 @@
 //! for a block recovery goes to the cluster.
 
 use cairn_namespace::ops::lease::{LastBlocks, ReleaseLease};
-use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Block, Caller, InodeId, Outcome, lease, query, settings};
 use cairn_redundancy::{BlockLookup, Cluster};
 
@@ -15,18 +14,11 @@ use crate::node::{NameNode, wall_ms};
 const ROUND: usize = 256;
 
 impl NameNode {
-    /// What the cluster knows of the last two blocks of the file at `path`; nothing if there is none.
-    pub(crate) fn last_blocks(&self, path: &str) -> LastBlocks {
+    /// What the cluster knows of the last two blocks of a file; nothing if there is none.
+    pub(crate) fn last_blocks(&self, file: Option<InodeId>) -> LastBlocks {
         self.with_cluster(|cluster, lookup| {
-            let status = query::get_file_info(lookup.store, &Caller::system(), path).ok().flatten();
-            status.map_or_else(LastBlocks::default, |status| {
-                last_blocks_of(cluster, lookup, status.inode.id, Some(path))
-            })
+            file.map_or_else(LastBlocks::default, |file| last_blocks_of(cluster, lookup, file))
         })
-    }
-
-    fn last_blocks_of_file(&self, file: InodeId) -> LastBlocks {
-        self.with_cluster(|cluster, lookup| last_blocks_of(cluster, lookup, file, None))
     }
 
     /// Acts on the outcome of `RecoverLease` or `ReleaseLease`. Returns whether the file is closed.
@@ -95,7 +87,7 @@ impl NameNode {
     }
 
     async fn release(&self, file: InodeId) {
-        let replicas = self.last_blocks_of_file(file);
+        let replicas = self.last_blocks(Some(file));
         let open = self.incomplete_blocks(file);
         match self.submit_own(ReleaseLease { file, replicas }).await {
             Ok(outcome) => {
@@ -108,33 +100,20 @@ impl NameNode {
     }
 }
 
-fn last_blocks_of(
-    cluster: &Cluster,
-    lookup: &Lookup<'_>,
-    file: InodeId,
-    path: Option<&str>,
-) -> LastBlocks {
+fn last_blocks_of(cluster: &Cluster, lookup: &Lookup<'_>, file: InodeId) -> LastBlocks {
     let open = query::incomplete_blocks(lookup.store, file).unwrap_or_default();
     let reached = |block: &Block| {
         lookup.block(block.id).is_some_and(|facts| cluster.min_reached(block.id, &facts))
     };
-    let last = match open.last() {
-        Some(last) => Some(last.clone()),
-        None => path.and_then(|path| last_block(lookup.store, path)),
-    };
+    let last = query::last_block(lookup.store, file).unwrap_or_default().map(|(_, block)| block);
     let before_last = open.len().checked_sub(2).map(|index| &open[index]);
     LastBlocks {
         penultimate_min_replicated: before_last.is_none_or(reached),
         last_min_replicated: last.as_ref().is_some_and(reached),
-        last_has_locations: last.is_some_and(|last| {
+        last_has_locations: last.as_ref().is_some_and(|last| {
             let facts = lookup.block(last.id);
             facts.is_some_and(|facts| cluster.has_recoverable_places(last.id, &facts))
         }),
+        seen: Some(last.map(|last| (last.id, last.gs))),
     }
-}
-
-/// The last block of the file at `path`, without reading the others.
-pub(crate) fn last_block(store: &dyn StoreRead, path: &str) -> Option<Block> {
-    let found = query::get_blocks(store, &Caller::system(), path, u64::MAX, 0, 0).ok()?;
-    found.last.map(|(_, block)| block)
 }

@@ -274,13 +274,20 @@ impl NameNode {
         call: &Call,
         command: impl Into<Command>,
     ) -> Result<Outcome, Refusal> {
-        let entry = Entry {
-            now_ms: wall_ms(),
-            caller: self.caller(call).await,
-            call: call_id(call),
-            command: command.into(),
-        };
-        self.submit_entry(entry).await
+        let caller = self.caller(call).await;
+        self.submit_as(call, caller, command).await
+    }
+
+    /// As [`NameNode::submit`], for a command of which something was found out before: groups of a caller may take
+    /// seconds to be found, in which that may change.
+    pub async fn submit_as(
+        &self,
+        call: &Call,
+        caller: Caller,
+        command: impl Into<Command>,
+    ) -> Result<Outcome, Refusal> {
+        let (now_ms, call, command) = (wall_ms(), call_id(call), command.into());
+        self.submit_entry(Entry { now_ms, caller, call, command }).await
     }
 
     /// Has an entry logged and applied, and copies deleted that only what it took away had wanted.

@@ -412,6 +412,8 @@ impl NameNode {
                 let facts = self.facts_of(last.id);
                 facts.is_some_and(|facts| self.cluster.has_recoverable_places(last.id, &facts))
             }),
+            // Nothing comes between a look and a command here.
+            seen: None,
         }
     }
 

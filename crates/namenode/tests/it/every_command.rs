@@ -67,6 +67,7 @@ const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
     last_min_replicated: true,
     last_has_locations: true,
+    seen: None,
 };
 
 /// More inodes than one command removes.

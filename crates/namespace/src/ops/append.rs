@@ -76,7 +76,7 @@ impl Append {
     fn reopen(&self, cx: &mut Context<'_, '_>, mut at: Resolved) -> Result<Outcome> {
         let mut inode = inode::expect(cx.store, at.existing()?.id)?;
         let last = block::last(cx.store, &inode)?;
-        if last.is_some() && !self.replicas.last_min_replicated {
+        if last.is_some() && !self.replicas.of(last.as_ref()).last_min_replicated {
             return Err(NamespaceError::Io(format!(
                 "append: lastBlock={} of src={} is not sufficiently replicated yet.",
                 last.map_or(String::new(), |block| format!("{}_{}", block.id, block.gs)),

@@ -1,14 +1,15 @@
 //! Renewing, taking over and ending leases.
 
 use crate::apply::{BlockRecovery, Outcome, RemovedBlock};
-use crate::block::{self, BlockState};
-use crate::encoding::encode_struct;
+use crate::block::{self, Block, BlockState};
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context, counter};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::{lease, tree};
+use cairn_stripe::{BlockId, GenerationStamp};
 
 /// What the redundancy manager knows of the replicas of a file's last two blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +21,59 @@ pub struct LastBlocks {
     /// Enough DataNodes are known or expected to have the last block for a recovery to find something: one
     /// replica, or as many units of a group as decoding needs.
     pub last_has_locations: bool,
+    /// Which block was the last one then, at which stamp, if there was any; not told by older builds.
+    pub seen: Option<Option<(BlockId, GenerationStamp)>>,
 }
 
-encode_struct!(LastBlocks { penultimate_min_replicated, last_min_replicated, last_has_locations });
+impl LastBlocks {
+    /// What of it is sure of a file whose last block is `last`. The file may have gone on since it was looked at, and
+    /// then nothing may be dropped that a DataNode may have, nor taken for written.
+    pub(crate) fn of(self, last: Option<&Block>) -> LastBlocks {
+        let now = last.map(|last| (last.id, last.gs));
+        if self.seen.is_none_or(|seen| seen == now) {
+            return self;
+        }
+        LastBlocks {
+            penultimate_min_replicated: false,
+            last_min_replicated: false,
+            last_has_locations: true,
+            ..self
+        }
+    }
+}
+
+/// In the first byte, which has been a flag: `seen` is at the end.
+const HAS_SEEN: u8 = 2;
+
+impl Encode for LastBlocks {
+    fn encode(&self, out: &mut Encoder) {
+        let has_seen = if self.seen.is_some() { HAS_SEEN } else { 0 };
+        out.byte(u8::from(self.penultimate_min_replicated) | has_seen);
+        self.last_min_replicated.encode(out);
+        self.last_has_locations.encode(out);
+        if let Some(seen) = &self.seen {
+            seen.encode(out);
+        }
+    }
+}
+
+impl Decode for LastBlocks {
+    fn decode(input: &mut Decoder<'_>) -> Result<LastBlocks, DecodeError> {
+        let first = input.byte()?;
+        if first > HAS_SEEN | 1 {
+            return Err(DecodeError::Invalid { what: "flag", value: first.into() });
+        }
+        Ok(LastBlocks {
+            penultimate_min_replicated: first & 1 != 0,
+            last_min_replicated: Decode::decode(input)?,
+            last_has_locations: Decode::decode(input)?,
+            seen: match first & HAS_SEEN {
+                0 => None,
+                _ => Some(Decode::decode(input)?),
+            },
+        })
+    }
+}
 
 /// The holder lives.
 ///
@@ -140,9 +191,9 @@ fn release(
     let mut inode = at.existing()?.clone();
     let closed =
         |removed: Vec<RemovedBlock>| Outcome::Recovery { closed: true, work: None, removed };
-    let Some(mut last) =
-        block::last(cx.store, &inode)?.filter(|block| block.state != BlockState::Complete)
-    else {
+    let last = block::last(cx.store, &inode)?;
+    let replicas = replicas.of(last.as_ref());
+    let Some(mut last) = last.filter(|block| block.state != BlockState::Complete) else {
         tree::close(cx.store, &mut inode, cx.now_ms)?;
         return Ok(closed(Vec::new()));
     };

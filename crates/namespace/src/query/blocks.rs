@@ -266,6 +266,15 @@ pub fn copy_of(store: &dyn StoreRead, block: &Block) -> Result<Option<BlockId>> 
     Ok(last.filter(|last| last.copy_source() == Some(block.id)).map(|last| last.id))
 }
 
+/// The last block of a file with its offset; none if there is no such file, or it has no blocks. Checks no permissions.
+pub fn last_block(store: &dyn StoreRead, file: InodeId) -> Result<Option<(u64, Block)>> {
+    let count = inode::get(store, file)?.and_then(|inode| Some(inode.file()?.block_count));
+    match count.and_then(|count| count.checked_sub(1)) {
+        Some(index) => block::at(store, file, index as u32).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// What `addBlock` will do, for choosing targets before the command is submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddBlockPlan {

@@ -193,6 +193,7 @@ fn an_append_tells_the_key() {
             penultimate_min_replicated: true,
             last_min_replicated: true,
             last_has_locations: true,
+            seen: None,
         },
     });
     let Outcome::Appended { status, .. } = outcome else { panic!("{outcome:?}") };

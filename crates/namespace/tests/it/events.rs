@@ -94,6 +94,7 @@ fn files_are_told_to_open_and_close() {
             penultimate_min_replicated: true,
             last_min_replicated: true,
             last_has_locations: true,
+            seen: None,
         },
     };
     assert_eq!(told(&mut fs, root(), append), ["append /f true"]);

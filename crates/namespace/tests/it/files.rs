@@ -20,6 +20,7 @@ const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
     last_min_replicated: true,
     last_has_locations: true,
+    seen: None,
 };
 
 fn append(path: &str, new_block: bool) -> Append {

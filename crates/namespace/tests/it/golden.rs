@@ -6,6 +6,7 @@ use cairn_namespace::encoding::DecodeError;
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::SetEcPolicy;
+use cairn_namespace::ops::lease::{LastBlocks, RecoverLease};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::query;
@@ -49,6 +50,25 @@ fn entries_have_these_bytes() {
         assert_eq!(hex(&bytes), format!("{PREFIX}{}", want.replace(' ', "")));
         assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
     }
+}
+
+#[test]
+fn what_was_seen_follows_what_is_known_of_replicas() {
+    let bytes = |seen| {
+        let replicas = LastBlocks {
+            penultimate_min_replicated: true,
+            last_min_replicated: false,
+            last_has_locations: true,
+            seen,
+        };
+        let entry = entry(RecoverLease { path: "/f".into(), holder: "c".into(), replicas });
+        assert_eq!(Entry::from_bytes(&entry.to_bytes()).as_ref(), Ok(&entry));
+        hex(&entry.to_bytes()).replace(PREFIX, "")
+    };
+    assert_eq!(bytes(None), "0c022f660163010001");
+    assert_eq!(bytes(Some(None)), "0c022f66016303000100");
+    let last = (BlockId(7), GenerationStamp(1001));
+    assert_eq!(bytes(Some(Some(last))), "0c022f660163030001010ee907");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::support::{Fs, add_block, complete, create, said};
 use cairn_namespace::Settings;
+use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
@@ -16,6 +17,7 @@ const LOCATED: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
     last_min_replicated: false,
     last_has_locations: true,
+    seen: None,
 };
 const SOFT_MS: u64 = 60_000;
 const HARD_MS: u64 = 20 * 60_000;
@@ -226,4 +228,66 @@ fn a_recovery_that_does_not_end_is_taken_up_again_whatever_else_is_recovered() {
     }
     let expired = query::expired_leases(&fs.store, fs.now_ms, 10).unwrap();
     assert!(expired.iter().any(|lease| lease.files.contains(&stuck)), "{expired:?}");
+}
+
+/// Between the look at a file's replicas and its release the writer may go on.
+#[test]
+fn what_came_after_a_look_at_the_replicas_is_not_dropped() {
+    let recovering = |fs: &mut Fs, seen| {
+        let replicas = LastBlocks { seen: Some(seen), ..LastBlocks::default() };
+        let Outcome::Recovery { closed, work, removed } = fs.ok(recover("/f", replicas)) else {
+            panic!()
+        };
+        (closed, work.is_some(), removed.len())
+    };
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let first = fs.add_block("/f", None);
+    // No block was there yet.
+    assert_eq!(recovering(&mut fs, None), (false, true, 0));
+
+    let mut fs = Fs::new();
+    fs.create("/f");
+    fs.add_block("/f", None);
+    let written = BlockRef { len: 9, ..first.reference() };
+    let second = fs.add_block("/f", Some(written));
+    let older = Some((first.id, first.gs));
+    assert_eq!(recovering(&mut fs, older), (false, true, 0));
+
+    let mut fs = Fs::new();
+    fs.create("/f");
+    fs.add_block("/f", None);
+    fs.add_block("/f", Some(written));
+    assert_eq!(recovering(&mut fs, Some((second.id, second.gs.next()))), (false, true, 0));
+    // As it is, nobody has any of it.
+    let mut fs = Fs::new();
+    fs.create("/f");
+    fs.add_block("/f", None);
+    fs.add_block("/f", Some(written));
+    assert_eq!(recovering(&mut fs, Some((second.id, second.gs))), (true, false, 1));
+}
+
+#[test]
+fn replicas_that_were_counted_are_those_of_the_last_block() {
+    let closed = |seen_last: bool| {
+        let mut fs = Fs::new();
+        fs.create("/f");
+        let first = fs.add_block("/f", None);
+        let previous = BlockRef { len: 9, ..first.reference() };
+        let previous = Some(previous);
+        let command = AddBlock { previous_min_replicated: false, ..add_block("/f", previous) };
+        let Outcome::BlockAdded { block: last, .. } = fs.ok(command) else { panic!() };
+        let last = BlockRef { len: 9, ..last.reference() };
+        fs.ok(Complete { min_replicated: false, ..complete("/f", Some(last)) });
+        let seen = if seen_last { (last.id, last.gs) } else { (first.id, first.gs) };
+        let replicas = LastBlocks {
+            penultimate_min_replicated: true,
+            last_min_replicated: true,
+            last_has_locations: true,
+            seen: Some(Some(seen)),
+        };
+        fs.run(crate::support::root(), recover("/f", replicas))
+    };
+    assert!(matches!(closed(true), Ok(Outcome::Recovery { closed: true, .. })));
+    assert_eq!(said(&closed(false).unwrap_err()).0, "AlreadyBeingCreatedException");
 }

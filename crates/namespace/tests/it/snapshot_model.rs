@@ -293,6 +293,7 @@ impl World {
                     penultimate_min_replicated: true,
                     last_min_replicated: true,
                     last_has_locations: true,
+                    seen: None,
                 };
                 let command = Append {
                     path: path.clone(),

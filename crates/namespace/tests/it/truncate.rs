@@ -70,6 +70,7 @@ fn a_block_is_cut_off_by_a_recovery() {
         penultimate_min_replicated: true,
         last_min_replicated: true,
         last_has_locations: true,
+        seen: None,
     };
     let append = Append {
         path: "/d/f".into(),

@@ -14,6 +14,7 @@ const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
     last_min_replicated: true,
     last_has_locations: true,
+    seen: None,
 };
 
 /// A directory with a quota and a file of two blocks, of which a snapshot was taken.

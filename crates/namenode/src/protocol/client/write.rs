@@ -117,14 +117,15 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     node.check_change(call, || format!("Cannot append to file{path}"))?;
     let new_block = has(request.flag.unwrap_or(0), pb::CreateFlagProto::NewBlock);
     let holder = request.client_name;
+    let caller = node.caller(call).await;
+    let file = node.file_of(&path);
     let command = Append {
         holder: holder.clone(),
         client_machine: call.peer.ip().to_canonical().to_string(),
         new_block,
-        replicas: node.last_blocks(&path),
+        replicas: node.last_blocks(file),
         path: path.clone(),
     };
-    let file = node.file_of(&path);
     let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
     let is_awaited = match file {
         Some(file) if node.config.committed_allowed > 0 => {
@@ -136,7 +137,7 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         true => not_yet_complete(refusal),
         false => refusal,
     };
-    let outcome = node.submit(call, command).await.map_err(refused)?;
+    let outcome = node.submit_as(call, caller, command).await.map_err(refused)?;
     // It may have been taken from a silent holder and closed on the way.
     node.note_completed(&open);
     if matches!(outcome, Outcome::Recovery { .. }) {
@@ -346,10 +347,12 @@ pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RecoverLeaseRequestProto = call.decode()?;
     let path = request.src;
     node.check_safe_mode(|| format!("Cannot recover the lease of {path}"))?;
-    let replicas = node.last_blocks(&path);
-    let open = node.file_of(&path).map(|file| node.incomplete_blocks(file)).unwrap_or_default();
+    let caller = node.caller(call).await;
+    let file = node.file_of(&path);
+    let replicas = node.last_blocks(file);
+    let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
     let command = RecoverLease { path, holder: request.client_name, replicas };
-    let outcome = node.submit(call, command).await?;
+    let outcome = node.submit_as(call, caller, command).await?;
     node.note_completed(&open);
     let result = node.begin_recovery(&outcome);
     answer(&pb::RecoverLeaseResponseProto { result })
