@@ -376,10 +376,11 @@ fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
     }
 }
 
-/// Complete blocks and groups, which safe mode waits for: all but the last ones of open files.
+/// Complete blocks and groups, which safe mode waits for: all but the last ones of open files, and of those that were
+/// removed while they were open and that snapshots have.
 fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
     const PAGE: usize = 1000;
-    let mut open = 0;
+    let mut open = query::incomplete_held_blocks(store)?;
     let mut after = InodeId::NONE;
     loop {
         let files = lease::open_files(store, after, PAGE)?;

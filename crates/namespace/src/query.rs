@@ -33,7 +33,7 @@ pub use crate::snapshot::held::Held;
 pub use blocks::{
     AddBlockPlan, BlockInfo, FileBlocks, blocks_after, blocks_of_file, copy_of, file_blocks,
     file_blocks_at, file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots,
-    incomplete_blocks, last_block, plan_add_block, storage_policy_of_block,
+    incomplete_blocks, incomplete_held_blocks, last_block, plan_add_block, storage_policy_of_block,
 };
 pub use direct::{SmallFile, visit_file_info, visit_small_file};
 pub use page::{Entry, OpenDirectory, Opened, Page, open_directory, visit_listing};

@@ -201,6 +201,31 @@ async fn a_file_in_a_snapshot_is_as_long_as_it_was_while_it_is_appended_to() {
     node.shutdown().await;
 }
 
+/// They stay as they are, and nobody reports them as whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_does_not_wait_for_open_blocks_of_removed_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/d").await;
+    allow(&client, "/d").await;
+    // A part of a block is none to wait for.
+    for path in ["/d/f", "/d/g"] {
+        client.create(path, HOLDER).await;
+        client.add_block(path, HOLDER, None).await;
+    }
+    take(&client, "/d", Some("s")).await;
+    for path in ["/d/f", "/d/g"] {
+        delete(&client, path).await;
+    }
+    node.shutdown().await;
+    drop(datanodes);
+    let node = cairn_namenode::NameNode::start(config(dir.path())).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    assert!(!client.safe_mode(pb::SafeModeActionProto::SafemodeGet).await);
+    node.shutdown().await;
+}
+
 /// A DataNode may report a block after its open file is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_committed_block_of_a_removed_file_is_reported() {

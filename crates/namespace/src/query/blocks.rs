@@ -1,6 +1,6 @@
 //! Questions about the blocks of files: where each is in its file, how it is to be kept, what comes next.
 
-use crate::block::{self, Block};
+use crate::block::{self, Block, BlockState};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
@@ -9,7 +9,7 @@ use crate::ops::{set_storage_policy, xattr};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
-use crate::snapshot::{capture, held};
+use crate::snapshot::{self, capture, held};
 use crate::store::{StoreRead, Table};
 use crate::{policy_admin, settings};
 use cairn_stripe::{BlockId, Redundancy};
@@ -315,7 +315,7 @@ pub fn plan_add_block(
 }
 
 /// Blocks of an open file that do not have their minimum of replicas for sure, oldest first: the ones
-/// that are not [`block::BlockState::Complete`].
+/// that are not [`BlockState::Complete`].
 pub fn incomplete_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Block>> {
     let Some(inode) = inode::get(store, file)? else { return Ok(Vec::new()) };
     let count = inode.file().map_or(0, |file| file.block_count as u32);
@@ -323,11 +323,23 @@ pub fn incomplete_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Blo
     // Blocks become complete in order, so the open ones are at the end.
     for index in (0..count).rev() {
         let (_, block) = block::at(store, file, index)?;
-        if block.state == block::BlockState::Complete {
+        if block.state == BlockState::Complete {
             break;
         }
         found.push(block);
     }
     found.reverse();
     Ok(found)
+}
+
+/// How many blocks of removed files, which only snapshots have, are not complete: nobody writes to them any more.
+pub fn incomplete_held_blocks(store: &dyn StoreRead) -> Result<u64> {
+    let mut count = 0;
+    for file in snapshot::all_removed(store)? {
+        for id in held::all_blocks(store, file)? {
+            let is_open = |block: &Block| block.file == file && block.state != BlockState::Complete;
+            count += u64::from(block::get(store, id)?.is_some_and(|block| is_open(&block)));
+        }
+    }
+    Ok(count)
 }
