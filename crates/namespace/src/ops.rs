@@ -37,14 +37,15 @@ pub mod unit_crcs;
 pub mod xattr;
 
 use crate::apply::Outcome;
-use crate::block::{self, BlockRef, BlockState};
+use crate::block::{self, Block, BlockRef, BlockState};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{Inode, InodeId};
+use crate::inode::{File, Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
-use crate::{inode, settings, usage};
+use crate::{inode, policy_admin, settings, usage};
+use cairn_stripe::Redundancy;
 
 /// What an operation works with.
 pub(crate) struct Context<'a, 'b> {
@@ -126,6 +127,27 @@ pub(crate) fn open_file(
     Err(NamespaceError::LeaseExpired(refused(&what, &at.path, target.id)?))
 }
 
+/// The most bytes that a block of a file may have.
+pub(crate) fn whole_block_len(store: &dyn StoreRead, file: &File) -> Result<u64> {
+    Ok(match policy_admin::redundancy(store, file.redundancy)? {
+        Redundancy::Replicated(_) => file.block_size,
+        Redundancy::Striped(policy) => file.block_size.saturating_mul(u64::from(policy.schema.k)),
+    })
+}
+
+/// What of the bytes that a client says a block has may be true: they count in quotas before any DataNode has them.
+///
+/// Deviation: Hadoop takes any number, and counts an open block as a whole one.
+pub(crate) fn credible_len(
+    cx: &Context<'_, '_>,
+    inode: &Inode,
+    block: &Block,
+    told: u64,
+) -> Result<u64> {
+    let Some(file) = inode.file().filter(|_| cx.settings.rules >= 3) else { return Ok(told) };
+    Ok(told.min(whole_block_len(cx.store, file)?.max(block.len)))
+}
+
 /// Makes the length that the client gives the last block's final one. Writes `inode`.
 ///
 /// Source: Hadoop 3.5.0 `BlockManager#commitOrCompleteLastBlock`, `#commitBlock`.
@@ -161,6 +183,14 @@ pub(crate) fn commit_last(
             name(block.id, block.gs),
             commit.len,
             block.len
+        )));
+    }
+    let most = credible_len(cx, inode, &block, commit.len)?;
+    if commit.len > most {
+        return Err(NamespaceError::Io(format!(
+            "Commit block {} with {} bytes, more than the {most} that it may have",
+            name(block.id, block.gs),
+            commit.len
         )));
     }
     block.state = if complete { BlockState::Complete } else { BlockState::Committed };

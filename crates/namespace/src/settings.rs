@@ -19,7 +19,8 @@ const VERSION: u8 = 1;
 /// - 1: a file's `LAZY_PERSIST` stays when its storage policy is unset
 /// - 2: blocks have a largest size, what replaces a file may be kept as that is, and the attribute of an encryption zone
 ///   makes one
-pub const RULES: u64 = 2;
+/// - 3: a client tells no more bytes of a block than it may have
+pub const RULES: u64 = 3;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]

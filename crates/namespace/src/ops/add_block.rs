@@ -14,7 +14,6 @@ use crate::query::AddBlockPlan;
 use crate::settings::Settings;
 use crate::store::StoreRead;
 use crate::usage::{self, Usage};
-use cairn_stripe::Redundancy;
 
 /// Commits the previous block and adds the next one. Placement is the caller's.
 ///
@@ -78,12 +77,7 @@ impl AddBlock {
     fn verify_quota(&self, store: &dyn StoreRead, at: &Resolved) -> Result<()> {
         let inode = at.existing()?;
         let Some(file) = inode.file() else { return Err(not_a_file(at)) };
-        let whole_len = match policy_admin::redundancy(store, file.redundancy)? {
-            Redundancy::Replicated(_) => file.block_size,
-            Redundancy::Striped(policy) => {
-                file.block_size.saturating_mul(u64::from(policy.schema.k))
-            }
-        };
+        let whole_len = ops::whole_block_len(store, file)?;
         let policy = set_storage_policy::set_above(&at.chain);
         let of = |len| usage::of_bytes(store, file.redundancy, policy, len);
         let grown = match (self.previous, block::last(store, inode)?) {

@@ -33,10 +33,11 @@ impl Fsync {
             ops::open_file(cx.store, (cx.caller, cx.command), &self.path, self.file, &self.holder)?;
         let mut inode = at.existing()?.clone();
         let last = block::last(cx.store, &inode)?;
-        if let (Some(len), Some(mut block)) = (self.last_len, last)
+        if let (Some(told), Some(mut block)) = (self.last_len, last)
             && !block.is_final()
-            && len > block.len
+            && told > block.len
         {
+            let len = ops::credible_len(cx, &inode, &block, told)?;
             let above = &at.chain[..at.chain.len() - 1];
             usage::set_last_len(cx.store, above, &mut inode, &mut block, len)?;
         }

@@ -4,7 +4,7 @@ use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::ops::{Context, counter};
+use crate::ops::{self, Context, counter};
 use crate::path::{self, Resolved};
 use crate::usage;
 
@@ -73,7 +73,8 @@ impl UpdatePipeline {
         block.unit_crcs.clear();
         let above = &at.chain[..at.chain.len() - 1];
         let mut inode = at.existing()?.clone();
-        usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new.len)?;
+        let len = ops::credible_len(cx, &inode, &block, self.new.len)?;
+        usage::set_last_len(cx.store, above, &mut inode, &mut block, len)?;
         Ok(Outcome::Done)
     }
 }

@@ -1,12 +1,13 @@
 //! Quotas by type of storage: what counts on which type, and what is refused.
 
-use crate::support::{Fs, MIB, add_block, create, root, said, user};
+use crate::support::{Fs, MIB, add_block, complete, create, root, said, user};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::pipeline::UpdatePipeline;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
@@ -353,4 +354,39 @@ fn what_a_rename_replaces_makes_room_for_what_comes() {
     let inode = fs.status("/full").unwrap().inode;
     let quota = inode.directory().unwrap().quota.clone().unwrap();
     assert_eq!((quota.names, quota.space), (4, 30));
+}
+
+/// What a client says of a block that no DataNode has is charged to others' quotas.
+#[test]
+fn a_client_tells_no_more_bytes_than_a_block_may_have() {
+    for (path, whole) in [("/q/f", 3 * 128 * MIB), ("/q/ec/f", 5 * 128 * MIB)] {
+        let mut fs = Fs::new();
+        fs.mkdirs("/q/ec");
+        fs.set_policy("/q/ec", "RS-3-2-1024k");
+        let max = QuotaChange::Set { max: 1 << 40 };
+        fs.ok(SetQuota { path: "/q".into(), names_max: QuotaChange::Keep, space_max: max });
+        let used = |fs: &Fs| {
+            let inode = fs.status("/q").unwrap().inode;
+            inode.directory().unwrap().quota.clone().unwrap().space
+        };
+        fs.write("/q/other", &[7]);
+        let others = used(&fs);
+        fs.create(path);
+        let block = fs.add_block(path, None);
+        let huge = i64::MAX as u64;
+        let fsync =
+            Fsync { path: path.into(), file: None, holder: "client".into(), last_len: Some(huge) };
+        fs.ok(fsync);
+        assert_eq!(used(&fs), others + whole);
+        let new = BlockRef { gs: block.gs.next(), len: huge, ..block.reference() };
+        let old = block.reference();
+        fs.ok(UpdatePipeline { holder: "client".into(), old, new });
+        assert_eq!(used(&fs), others + whole);
+        let last = Some(new);
+        fs.err(add_block(path, last));
+        let error = fs.err(complete(path, last));
+        assert!(said(&error).1.contains("more than the"), "{error}");
+        fs.delete(path);
+        assert_eq!(used(&fs), others);
+    }
 }
