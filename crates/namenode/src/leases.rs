@@ -4,14 +4,15 @@
 //! for a block recovery goes to the cluster.
 
 use cairn_namespace::ops::lease::{LastBlocks, ReleaseLease};
+use cairn_namespace::query::ExpiredLease;
 use cairn_namespace::{Block, Caller, InodeId, Outcome, lease, query, settings};
 use cairn_redundancy::{BlockLookup, Cluster};
 
 use crate::lookup::Lookup;
 use crate::node::{NameNode, wall_ms};
 
-/// Expired holders, and files of each, that one round looks at.
-const ROUND: usize = 256;
+/// Files of expired holders that are looked up at a time.
+const PAGE: usize = 256;
 
 impl NameNode {
     /// What the cluster knows of the last two blocks of a file; nothing if there is none.
@@ -68,22 +69,32 @@ impl NameNode {
         if self.safe_mode_tip().is_some() {
             return 0;
         }
-        let expired = match self.ns.read(|store| query::expired_leases(store, wall_ms(), ROUND)) {
-            Ok(expired) => expired,
-            Err(error) => {
-                tracing::error!(%error, "cannot look for expired leases");
-                return 0;
-            }
-        };
         let mut looked_at = 0;
-        for lease in expired {
-            tracing::info!(holder = %lease.holder, files = lease.files.len(), "lease has expired");
-            for file in lease.files {
-                self.release(file).await;
+        let mut last: Option<ExpiredLease> = None;
+        loop {
+            // One that cannot be released stays where it is, so the next page begins behind it.
+            let page =
+                self.ns.read(|store| query::expired_leases(store, wall_ms(), last.as_ref(), PAGE));
+            let page = match page {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::error!(%error, "cannot look for expired leases");
+                    return looked_at;
+                }
+            };
+            let is_last = page.len() < PAGE;
+            for lease in page {
+                if last.as_ref().is_none_or(|last| last.holder != lease.holder) {
+                    tracing::info!(holder = %lease.holder, "lease has expired");
+                }
+                self.release(lease.file).await;
                 looked_at += 1;
+                last = Some(lease);
+            }
+            if is_last {
+                return looked_at;
             }
         }
-        looked_at
     }
 
     async fn release(&self, file: InodeId) {

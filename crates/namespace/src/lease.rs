@@ -27,13 +27,15 @@ pub fn namenode_holder(settings: &Settings, now_ms: u64) -> String {
 /// Key in `meta` of the time of the last renewal of all leases.
 const RENEWED_ALL: &[u8] = b"leases-renewed";
 
-/// A holder whose files are to be closed.
+/// A file that is to be closed, as its holder is silent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiredLease {
     /// The holder.
     pub holder: String,
-    /// Its files.
-    pub files: Vec<InodeId>,
+    /// When the holder was heard of last, ms since the epoch.
+    pub renewed_ms: u64,
+    /// The file.
+    pub file: InodeId,
 }
 
 fn holder_key(holder: &str) -> Vec<u8> {
@@ -166,12 +168,13 @@ pub fn files(
     }
 }
 
-/// Holders that were silent beyond the hard limit, the oldest first: at most `limit`, each with at
-/// most `limit` of its files.
+/// Files of holders that were silent beyond the hard limit, the oldest holder first: at most `limit`, those behind
+/// `after` in that order.
 pub fn expired(
     store: &dyn StoreRead,
     settings: &Settings,
     now_ms: u64,
+    after: Option<&ExpiredLease>,
     limit: usize,
 ) -> Result<Vec<ExpiredLease>> {
     let Some(oldest) = now_ms.checked_sub(settings.lease_hard_limit_ms) else {
@@ -180,18 +183,24 @@ pub fn expired(
     if renewed_all(store)? >= oldest {
         return Ok(Vec::new());
     }
+    let from = after.map_or(Vec::new(), |lease| age_key(lease.renewed_ms, &lease.holder));
     let mut holders = Vec::new();
-    store.scan(Table::LeaseAge, &[], &oldest.to_be_bytes(), &mut |key, _| {
-        holders.push(String::from_utf8_lossy(key.get(8..).unwrap_or_default()).into_owned());
-        if holders.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    store.scan(Table::LeaseAge, &from, &oldest.to_be_bytes(), &mut |key, _| {
+        if let Some((age, holder)) = key.split_first_chunk() {
+            let holder = String::from_utf8_lossy(holder).into_owned();
+            holders.push((u64::from_be_bytes(*age), holder));
+        }
+        // The first may have no file behind `after`.
+        if holders.len() <= limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    holders
-        .into_iter()
-        .map(|holder| {
-            let files = files(store, &holder, None, limit)?;
-            Ok(ExpiredLease { holder, files })
-        })
-        .collect()
+    let mut found = Vec::new();
+    for (renewed_ms, holder) in holders {
+        let last = after.filter(|after| (after.renewed_ms, &after.holder) == (renewed_ms, &holder));
+        let files = files(store, &holder, last.map(|last| last.file), limit - found.len())?;
+        let lease = |file| ExpiredLease { holder: holder.clone(), renewed_ms, file };
+        found.extend(files.into_iter().map(lease));
+    }
+    Ok(found)
 }
 
 /// Sets the time of a lease that exists; says whether it does.

@@ -434,10 +434,8 @@ impl NameNode {
         if self.check_safe_mode().is_err() {
             return;
         }
-        for lease in sure(query::expired_leases(&self.store, self.now().wall_ms, ROUND)) {
-            for file in lease.files {
-                self.release(file);
-            }
+        for lease in sure(query::expired_leases(&self.store, self.now().wall_ms, None, ROUND)) {
+            self.release(lease.file);
         }
     }
 

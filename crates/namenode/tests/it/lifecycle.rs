@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use cairn_namenode::{NameNode, NameNodeConfig, StartError};
+use cairn_namespace::ops::add_block::AddBlock;
+use cairn_namespace::ops::complete::Complete;
+use cairn_namespace::ops::create::Create;
+use cairn_namespace::{BlockRef, Command, Outcome};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -272,4 +276,70 @@ async fn meta_save_writes_beside_the_log_and_nowhere_else() {
     let text = std::fs::read_to_string(dir.path().join("metasave-now")).unwrap();
     assert!(text.contains("Live Datanodes: 1"), "{text}");
     node.shutdown().await;
+}
+
+/// Files whose blocks nobody has reported are refused in each round.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_released_do_not_keep_others_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = NameNodeConfig {
+        lease_soft_limit: SOFT_LIMIT,
+        lease_hard_limit: Duration::from_secs(5),
+        ..config(dir.path())
+    };
+    let node = NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let submit = |command: Command| async {
+        let outcome = node.node().submit_own(command).await;
+        outcome.unwrap_or_else(|refusal| panic!("{}", refusal.0))
+    };
+    let holder = || "vanished".to_string();
+    for number in 0..300 {
+        let path = format!("/stuck/{number}");
+        submit(create(&path, &holder()).into()).await;
+        let mut previous = None;
+        for _ in 0..2 {
+            let added = submit(Command::from(AddBlock {
+                path: path.clone(),
+                file: None,
+                holder: holder(),
+                previous,
+                previous_crcs: Vec::new(),
+                previous_min_replicated: false,
+            }));
+            let Outcome::BlockAdded { block, .. } = added.await else { panic!("no block") };
+            previous = Some(BlockRef { len: 7, ..block.reference() });
+        }
+        let complete = Complete {
+            path,
+            file: None,
+            holder: holder(),
+            last: previous,
+            last_crcs: Vec::new(),
+            min_replicated: false,
+        };
+        assert_eq!(submit(complete.into()).await, Outcome::Flag(false));
+    }
+    submit(create("/other", &holder()).into()).await;
+    let closed = || async { !client.locations("/other").await.under_construction };
+    eventually("the end of the last file's lease", closed).await;
+    assert!(client.locations("/stuck/0").await.under_construction);
+    node.shutdown().await;
+}
+
+fn create(path: &str, holder: &str) -> Create {
+    Create {
+        path: path.to_string(),
+        mode: 0o644.into(),
+        holder: holder.to_string(),
+        client_machine: "host".to_string(),
+        create: true,
+        overwrite: false,
+        should_replicate: false,
+        create_parent: true,
+        replication: 3,
+        block_size: 1 << 20,
+        ec_policy: None,
+        storage_policy: None,
+    }
 }

@@ -33,19 +33,19 @@ fn silent_holders_expire_the_oldest_first() {
     fs.ok(Create { holder: "second".into(), ..create("/b") });
     fs.now_ms += HARD_MS;
     fs.ok(RenewLease { holder: "nobody".into() });
-    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap();
+    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, None, 10).unwrap();
     let holders: Vec<&str> = expired.iter().map(|lease| lease.holder.as_str()).collect();
-    assert_eq!((holders, &expired[0].files), (vec!["client", "second"], &vec![first]));
+    assert_eq!((holders, expired[0].file), (vec!["client", "second"], first));
     fs.ok(RenewLease { holder: "client".into() });
-    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap();
+    let expired = query::expired_leases(&fs.store, fs.now_ms + 10, None, 10).unwrap();
     assert_eq!(expired.len(), 1);
     assert_eq!(expired[0].holder, "second");
     fs.ok(RenewAllLeases {});
-    assert!(query::expired_leases(&fs.store, fs.now_ms + 10, 10).unwrap().is_empty());
+    assert!(query::expired_leases(&fs.store, fs.now_ms + 10, None, 10).unwrap().is_empty());
     let later = fs.now_ms + HARD_MS + 10;
-    assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 2);
+    assert_eq!(query::expired_leases(&fs.store, later, None, 10).unwrap().len(), 2);
     fs.complete("/a", None);
-    assert_eq!(query::expired_leases(&fs.store, later, 10).unwrap().len(), 1);
+    assert_eq!(query::expired_leases(&fs.store, later, None, 10).unwrap().len(), 1);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn files_without_bytes_are_closed_at_once() {
     let Outcome::Recovery { closed, removed, .. } = fs.ok(release.clone()) else { panic!() };
     assert_eq!((closed, removed[0].block), (true, block.reference()));
     assert!(matches!(fs.ok(release), Outcome::Recovery { closed: true, .. }));
-    assert!(query::expired_leases(&fs.store, u64::MAX, 10).unwrap().is_empty());
+    assert!(query::expired_leases(&fs.store, u64::MAX, None, 10).unwrap().is_empty());
 }
 
 #[test]
@@ -226,8 +226,8 @@ fn a_recovery_that_does_not_end_is_taken_up_again_whatever_else_is_recovered() {
         fs.add_block(&path, None);
         fs.ok(ReleaseLease { file, replicas: LOCATED });
     }
-    let expired = query::expired_leases(&fs.store, fs.now_ms, 10).unwrap();
-    assert!(expired.iter().any(|lease| lease.files.contains(&stuck)), "{expired:?}");
+    let expired = query::expired_leases(&fs.store, fs.now_ms, None, 10).unwrap();
+    assert!(expired.iter().any(|lease| lease.file == stuck), "{expired:?}");
 }
 
 /// Between the look at a file's replicas and its release the writer may go on.
@@ -290,4 +290,34 @@ fn replicas_that_were_counted_are_those_of_the_last_block() {
     };
     assert!(matches!(closed(true), Ok(Outcome::Recovery { closed: true, .. })));
     assert_eq!(said(&closed(false).unwrap_err()).0, "AlreadyBeingCreatedException");
+}
+
+/// Those that cannot be released stay at the front.
+#[test]
+fn expired_files_are_told_page_by_page() {
+    let mut fs = Fs::new();
+    let mut want = Vec::new();
+    for (holder, count) in [("one", 3), ("two", 1), ("three", 4)] {
+        for number in 0..count {
+            let path = format!("/{holder}/{number}");
+            let created = fs.ok(Create { holder: holder.into(), ..create(&path) });
+            let Outcome::Created { status, .. } = created else { panic!() };
+            want.push((holder.to_string(), status.inode.id));
+        }
+    }
+    let now_ms = fs.now_ms + HARD_MS + 10;
+    for limit in 1..10 {
+        let mut told = Vec::new();
+        let mut last = None;
+        loop {
+            let page = query::expired_leases(&fs.store, now_ms, last.as_ref(), limit).unwrap();
+            assert!(page.len() == limit || told.len() + page.len() == want.len());
+            told.extend(page.iter().map(|lease| (lease.holder.clone(), lease.file)));
+            match page.last() {
+                Some(end) => last = Some(end.clone()),
+                None => break,
+            }
+        }
+        assert_eq!(told, want, "{limit} at a time");
+    }
 }

@@ -230,7 +230,7 @@ fn a_large_tree_goes_at_once_and_its_inodes_by_and_by() {
     assert_eq!(blocks.len(), 1200);
     let totals = query::totals(&fs.store).unwrap();
     assert_eq!((totals.inodes, totals.blocks), (1, 0));
-    assert!(query::expired_leases(&fs.store, u64::MAX, 10).unwrap().is_empty());
+    assert!(query::expired_leases(&fs.store, u64::MAX, None, 10).unwrap().is_empty());
 }
 
 /// Files that lie among others, and such as are not removed together with their neighbours.
