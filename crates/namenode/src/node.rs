@@ -319,7 +319,9 @@ impl NameNode {
                     self.garbage.notify_one();
                 }
             }
-            Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => {
+            Outcome::Created { removed, .. }
+            | Outcome::TakenOver { removed, .. }
+            | Outcome::Recovery { removed, .. } => {
                 self.forget(removed);
             }
             _ => {}

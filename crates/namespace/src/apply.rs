@@ -36,6 +36,15 @@ pub enum Outcome {
         /// the old one: the client gets a new one by `UpdateBlockForPipeline`.
         last: Option<(u64, Block)>,
     },
+    /// As `Appended`, of a file that was taken from a silent holder first.
+    TakenOver {
+        /// As in `Appended`.
+        status: Box<FileStatus>,
+        /// As in `Appended`.
+        last: Option<(u64, Block)>,
+        /// Blocks that were dropped because no DataNode has any of them.
+        removed: Vec<RemovedBlock>,
+    },
     /// `AddBlock`: the block to write next.
     BlockAdded {
         /// Where it begins in the file.
@@ -151,6 +160,7 @@ encode_enum!(Outcome {
     32 => Reclaimed { done, blocks, more, fewer_copies },
     33 => Replaced { status, removed, fewer_copies },
     34 => ToSatisfy(value),
+    35 => TakenOver { status, last, removed },
 });
 encode_struct!(RemovedBlock { block, redundancy });
 encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
@@ -162,6 +172,7 @@ impl Outcome {
         match self {
             Outcome::Created { removed, .. }
             | Outcome::Replaced { removed, .. }
+            | Outcome::TakenOver { removed, .. }
             | Outcome::Recovery { removed, .. } => removed.retain(keep),
             Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => {
                 blocks.retain(keep);
@@ -214,6 +225,9 @@ impl Outcome {
             }
             Outcome::Removed { done, .. } | Outcome::Reclaimed { done, .. } => {
                 Outcome::Removed { done: *done, blocks: Vec::new(), more: false }
+            }
+            Outcome::TakenOver { status, last, .. } => {
+                Outcome::Appended { status: status.clone(), last: last.clone() }
             }
             Outcome::Recovery { closed, work, .. } => {
                 Outcome::Recovery { closed: *closed, work: work.clone(), removed: Vec::new() }

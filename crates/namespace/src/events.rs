@@ -164,7 +164,7 @@ impl Told<'_> {
             }
             (Command::CreateEncryptionZone(command), _) => self.zone_changed(&command.path),
             (Command::ReencryptEncryptionZone(command), _) => self.zone_changed(&command.path),
-            (Command::Append(command), Outcome::Appended { .. }) => {
+            (Command::Append(command), Outcome::Appended { .. } | Outcome::TakenOver { .. }) => {
                 let path = self.real(&command.path)?;
                 one(Event::Append { path, new_block: command.new_block })
             }

@@ -291,3 +291,28 @@ async fn each_call_gets_its_first_answer_after_a_restart_also_in_safe_mode() {
     assert_eq!(client.list("/").await, before);
     node.shutdown().await;
 }
+
+/// The file may have another path by the time that the reopened block is looked up, and when a call comes again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_finds_the_block_of_a_file_that_was_moved_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = crate::cluster::start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.create("/f", "writer").await;
+    let located = client.add_block("/f", "writer", None).await;
+    let last = finish(&datanodes, &located, 7, None).await;
+    assert!(client.complete("/f", "writer", Some(last.clone())).await);
+    let options = RpcClientOptions::default();
+    let rpc = RpcClient::new(node.rpc_addr.to_string(), CLIENT, SUPERUSER, options);
+    let number = rpc.new_call();
+    let append =
+        pb::AppendRequestProto { src: text("/f"), client_name: text("writer"), flag: None };
+    let first: pb::AppendResponseProto =
+        send(rpc.clone(), "append", &append, number).await.unwrap();
+    assert_eq!(first.block.unwrap().b, last);
+    let rename = pb::RenameRequestProto { src: text("/f"), dst: text("/g") };
+    let _: pb::RenameResponseProto = client.call("rename", &rename).await.unwrap();
+    let again: pb::AppendResponseProto = send(rpc, "append", &append, number).await.unwrap();
+    assert_eq!(again.block.unwrap().b, last);
+    node.shutdown().await;
+}

@@ -6,7 +6,7 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::lease;
-use crate::ops::lease::{self as lease_ops, LastBlocks};
+use crate::ops::lease::{self as lease_ops, LastBlocks, TakeOver};
 use crate::ops::{Context, set_storage_policy};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Opens a file for writing at its end.
 ///
-/// Answer: `Outcome::Appended`.
+/// Answer: `Outcome::Appended` or `TakenOver`.
 ///
 /// Source: Hadoop 3.5.0 `FSDirAppendOp#appendFile`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub struct Append {
 }
 
 encode_struct!(Append { path, holder, client_machine, new_block, replicas });
+
+/// What an outcome tells of a file that is open again.
+type Reopened = (Box<FileStatus>, Option<(u64, Block)>);
 
 impl Append {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
@@ -65,15 +68,20 @@ impl Append {
             return Err(NamespaceError::UnsupportedOperation(what));
         }
         let (holder, machine) = (&self.holder, &self.client_machine);
-        let waiting = lease_ops::take_over(cx, "APPEND_FILE", &at, holder, machine, self.replicas)?;
-        if let Some(outcome) = waiting {
-            return Ok(outcome);
+        match lease_ops::take_over(cx, "APPEND_FILE", &at, holder, machine, self.replicas)? {
+            TakeOver::Waiting(outcome) => Ok(outcome),
+            TakeOver::Closed(removed) => {
+                let (status, last) = self.reopen(cx, at)?;
+                Ok(match removed.is_empty() {
+                    true => Outcome::Appended { status, last },
+                    false => Outcome::TakenOver { status, last, removed },
+                })
+            }
         }
-        self.reopen(cx, at)
     }
 
     /// Source: Hadoop 3.5.0 `FSDirAppendOp#prepareFileForAppend`.
-    fn reopen(&self, cx: &mut Context<'_, '_>, mut at: Resolved) -> Result<Outcome> {
+    fn reopen(&self, cx: &mut Context<'_, '_>, mut at: Resolved) -> Result<Reopened> {
         let mut inode = inode::expect(cx.store, at.existing()?.id)?;
         let last = block::last(cx.store, &inode)?;
         if last.is_some() && !self.replicas.of(last.as_ref()).last_min_replicated {
@@ -108,7 +116,7 @@ impl Append {
         at.chain.push(Arc::new(inode));
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::FileNotFound(at.path.clone()))?;
-        Ok(Outcome::Appended { status: Box::new(status), last: reopened })
+        Ok((Box::new(status), reopened))
     }
 }
 

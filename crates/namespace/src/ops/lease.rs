@@ -323,8 +323,15 @@ pub(crate) fn refuse_if_open(
     }
 }
 
+/// A file that was open, or not, and is closed now or will be.
+pub(crate) enum TakeOver {
+    /// It is closed; on the way these blocks were dropped because no DataNode has any of them.
+    Closed(Vec<RemovedBlock>),
+    /// Its last block must be recovered first.
+    Waiting(Outcome),
+}
+
 /// As [`refuse_if_open`], but takes the file over from a holder that was silent beyond the soft limit.
-/// `None` means that the file is closed now; an outcome, that its last block must be recovered first.
 pub(crate) fn take_over(
     cx: &mut Context<'_, '_>,
     operation: &str,
@@ -332,14 +339,14 @@ pub(crate) fn take_over(
     holder: &str,
     client_machine: &str,
     replicas: LastBlocks,
-) -> Result<Option<Outcome>> {
+) -> Result<TakeOver> {
     match check_holder(cx, operation, at, holder, client_machine)? {
-        Holder::None => return Ok(None),
+        Holder::None => return Ok(TakeOver::Closed(Vec::new())),
         Holder::Silent => {}
     }
     let namenode = lease::namenode_holder(cx.settings, cx.now_ms);
     match release(cx, at, &namenode, replicas)? {
-        Outcome::Recovery { closed: true, .. } => Ok(None),
-        outcome => Ok(Some(outcome)),
+        Outcome::Recovery { closed: true, removed, .. } => Ok(TakeOver::Closed(removed)),
+        outcome => Ok(TakeOver::Waiting(outcome)),
     }
 }

@@ -11,7 +11,7 @@ use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
 use cairn_namespace::query;
-use cairn_namespace::{BlockRef, BlockState, Outcome};
+use cairn_namespace::{BlockRef, BlockState, CallId, Outcome};
 
 const LOCATED: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -320,4 +320,30 @@ fn expired_files_are_told_page_by_page() {
         }
         assert_eq!(told, want, "{limit} at a time");
     }
+}
+
+#[test]
+fn an_append_to_a_silent_holders_file_tells_what_was_dropped() {
+    let mut fs = Fs::new();
+    fs.create("/f");
+    let block = fs.add_block("/f", None);
+    fs.now_ms += SOFT_MS + 1;
+    let append = Append {
+        path: "/f".into(),
+        holder: "other".into(),
+        client_machine: "there".into(),
+        new_block: false,
+        replicas: LastBlocks::default(),
+    };
+    let call = Some(CallId { client_id: [1; 16], call_id: 1 });
+    let caller = crate::support::root();
+    let Outcome::TakenOver { status, last: None, removed } =
+        fs.submit(caller.clone(), call, append.clone().into()).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(removed[0].block, block.reference());
+    // Who asks again has nothing to drop.
+    let again = fs.submit(caller, call, append.into()).unwrap();
+    assert_eq!(again, Outcome::Appended { status, last: None });
 }

@@ -150,30 +150,34 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         );
         return Err(Refusal::new(class::RECOVERY_IN_PROGRESS, message));
     }
-    let Outcome::Appended { status, last } = outcome else { return Err(unexpected(&outcome)) };
+    node.settle(&outcome);
+    let (Outcome::Appended { status, last } | Outcome::TakenOver { status, last, .. }) = outcome
+    else {
+        return Err(unexpected(&outcome));
+    };
+    // It is found by its id, as it may have been moved by now.
     let id = status.inode.id;
     let block = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
-        let end = query::get_blocks(lookup.store, &Caller::system(), &path, u64::MAX, 0, 0)?;
-        let found = Some(end).filter(|end| end.status.inode.id == id);
-        let Some(query::FileBlocks { last: Some((offset, block)), redundancy, .. }) = &found else {
-            return Ok(None);
-        };
         let block_pool = node.ns.identity().block_pool_id.as_str();
         let (now, reader) = (node.now(), Reader::default());
-        if last.is_none() {
-            // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
+        let Some((offset, block)) = &last else {
             let locator = Locator { cluster, block_pool, reader, now };
+            // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
+            let named = query::last_block(lookup.store, id)?.filter(|_| new_block);
             let places = Places { storages: Vec::new(), corrupt: false };
-            let named = locator.extended(block.id, block.gs, block.len);
-            return Ok(new_block.then(|| locator.located(named, *offset, &places, false)));
-        }
+            return Ok(named.map(|(offset, block)| {
+                let named = locator.extended(block.id, block.gs, block.len);
+                locator.located(named, offset, &places, false)
+            }));
+        };
+        let Some(info) = query::get_block(lookup.store, block.id)? else { return Ok(None) };
         if cluster.pipeline(block.id).is_empty() {
-            let facts = lookup::facts(block, redundancy);
+            let facts = lookup::facts(&info.block, &info.redundancy);
             let before = cairn_redundancy::BlockFacts { state: BlockState::Complete, ..facts };
             cluster.block_reopened(block.id, &before);
         }
         let locator = Locator { cluster, block_pool, reader, now };
-        Ok(Some(locator.locate(*offset, block, redundancy)))
+        Ok(Some(locator.locate(*offset, &info.block, &info.redundancy)))
     })?;
     let stat = Some(locate::file_status(&status, ""));
     answer(&pb::AppendResponseProto { block, stat })
