@@ -1,30 +1,85 @@
 //! Which groups a user is in, asked of the operating system and believed for a while.
 //!
+//! A user is asked for by one caller at a time, few are at once, and none for long: the others have what was known
+//! before, or wait. An answer that does not come leaves the one before it in place.
+//!
 //! Source: Hadoop 3.5.0 `Groups`, `ShellBasedUnixGroupsMapping`.
 
 use std::collections::HashMap;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Users remembered at a time; the cache is emptied when more come.
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Users remembered at a time; some are forgotten when more come.
 const MAX_CACHED_USERS: usize = 10_000;
+/// So many of them.
+const FORGOTTEN_USERS: usize = MAX_CACHED_USERS / 8;
 /// Longest user name that is looked up, bytes.
 const MAX_USER_LEN: usize = 256;
+/// How long a look-up that failed or found no groups is not tried again: the default of
+/// `hadoop.security.groups.negative-cache.secs`.
+const FAILURE_BELIEVED_FOR: Duration = Duration::from_secs(30);
+/// For so many times as long as they are believed, groups are better than none. Source: Hadoop 3.5.0 `Groups#Groups`.
+const KEPT_FOR: u32 = 10;
+/// Look-ups that run at a time.
+const LOOKUPS: usize = 8;
+/// The longest that a look-up may take, waiting for its turn included. Deviation: Hadoop's
+/// `hadoop.security.groups.shell.command.timeout` sets no limit unless it is told to.
+const LOOKUP_MAX: Duration = Duration::from_secs(20);
 
 /// A cache in front of the system's user database.
 #[derive(Debug)]
 pub struct Groups {
     fixed: HashMap<String, Vec<String>>,
     believed_for: Duration,
-    cache: Mutex<HashMap<String, (Instant, Vec<String>)>>,
+    cache: Mutex<HashMap<String, User>>,
+    lookups: Semaphore,
+    lookup_max: Duration,
+    /// What prints the groups of a user whose name is its last argument.
+    command: Vec<String>,
+}
+
+/// What is remembered of a user.
+#[derive(Debug, Default)]
+struct User {
+    known: Option<Known>,
+    /// Who holds it asks the system.
+    asking: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    groups: Vec<String>,
+    /// When the system told them.
+    told: Instant,
+    /// When it was asked last, and for how long it is not asked again.
+    asked: Instant,
+    believed_for: Duration,
+}
+
+impl Known {
+    /// The groups, if the system needs not be asked.
+    fn believed(&self) -> Option<Vec<String>> {
+        (self.asked.elapsed() < self.believed_for).then(|| self.groups.clone())
+    }
 }
 
 impl Groups {
     /// `fixed` groups go before what the system says; lookups are believed for `believed_for`.
     pub fn new(fixed: &[(String, Vec<String>)], believed_for: Duration) -> Groups {
-        let fixed = fixed.iter().cloned().collect();
-        Groups { fixed, believed_for, cache: Mutex::default() }
+        Groups {
+            fixed: fixed.iter().cloned().collect(),
+            believed_for,
+            cache: Mutex::default(),
+            lookups: Semaphore::new(LOOKUPS),
+            lookup_max: LOOKUP_MAX,
+            command: ["id", "-Gn", "--"].map(str::to_owned).to_vec(),
+        }
     }
 
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
@@ -32,68 +87,134 @@ impl Groups {
         if let Some(groups) = self.known(user) {
             return groups;
         }
-        let name = user.to_owned();
-        let groups =
-            tokio::task::spawn_blocking(move || system_groups(&name)).await.unwrap_or_default();
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= MAX_CACHED_USERS {
-            cache.clear();
+        let asking = self.asking(user);
+        let _asking = asking.lock().await;
+        // Who asked before has been answered, most likely.
+        let answered = self.cache().get(user).and_then(|user| user.known.as_ref()?.believed());
+        if let Some(groups) = answered {
+            return groups;
         }
-        cache.insert(user.to_owned(), (Instant::now(), groups.clone()));
-        groups
+        let lookup = async {
+            let _turn = self.lookups.acquire().await.map_err(io::Error::other)?;
+            self.look_up(user).await
+        };
+        let told = timeout(self.lookup_max, lookup).await.unwrap_or_else(|late| Err(late.into()));
+        self.note(user, told)
     }
 
-    /// The groups of `user` if the system needs not be asked.
+    /// The groups of `user` if the system needs not be asked, or somebody asks it and they were known before.
     pub fn known(&self, user: &str) -> Option<Vec<String>> {
-        self.fixed.get(user).cloned().or_else(|| self.cached(user))
+        if let Some(groups) = self.fixed.get(user) {
+            return Some(groups.clone());
+        }
+        if !is_name(user) {
+            return Some(Vec::new());
+        }
+        let cache = self.cache();
+        let User { known, asking } = cache.get(user)?;
+        let known = known.as_ref()?;
+        let is_asked_for = || asking.try_lock().is_err() && self.is_kept(known);
+        known.believed().or_else(|| is_asked_for().then(|| known.groups.clone()))
     }
 
     /// Forgets what was looked up. Source: `RefreshUserMappingsProtocol`.
     pub fn refresh(&self) {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cache().clear();
     }
 
-    fn cached(&self, user: &str) -> Option<Vec<String>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let (looked_up, groups) = cache.get(user)?;
-        (looked_up.elapsed() < self.believed_for).then(|| groups.clone())
+    fn cache(&self) -> MutexGuard<'_, HashMap<String, User>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether groups that should be asked for again are better than none.
+    fn is_kept(&self, known: &Known) -> bool {
+        known.told.elapsed() < self.believed_for.saturating_mul(KEPT_FOR)
+    }
+
+    /// What one holds who asks for `user`.
+    fn asking(&self, user: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut cache = self.cache();
+        if let Some(user) = cache.get(user) {
+            return Arc::clone(&user.asking);
+        }
+        if cache.len() >= MAX_CACHED_USERS {
+            forget(&mut cache, FORGOTTEN_USERS);
+        }
+        Arc::clone(&cache.entry(user.to_owned()).or_default().asking)
+    }
+
+    /// Remembers what the system said, and tells what is to be believed.
+    fn note(&self, user: &str, told: io::Result<Vec<String>>) -> Vec<String> {
+        let now = Instant::now();
+        let groups = told.unwrap_or_else(|error| {
+            tracing::warn!(user, %error, "cannot look up the groups of a user");
+            Vec::new()
+        });
+        let mut cache = self.cache();
+        // Who is not there any more was forgotten meanwhile: the next caller asks again.
+        let Some(User { known, .. }) = cache.get_mut(user) else { return groups };
+        if !groups.is_empty() {
+            let believed_for = self.believed_for;
+            *known = Some(Known { groups: groups.clone(), told: now, asked: now, believed_for });
+            return groups;
+        }
+        let before = known.take().filter(|known| self.is_kept(known));
+        let (groups, told) = before.map_or((groups, now), |known| (known.groups, known.told));
+        let believed_for = FAILURE_BELIEVED_FOR;
+        *known = Some(Known { groups: groups.clone(), told, asked: now, believed_for });
+        groups
+    }
+
+    /// Asks the system; no groups where it does not know the user.
+    async fn look_up(&self, user: &str) -> io::Result<Vec<String>> {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).arg(user).stdin(Stdio::null()).kill_on_drop(true);
+        let output = command.output().await?;
+        if output.status.code().is_none() {
+            return Err(io::Error::other(output.status.to_string()));
+        }
+        let line = String::from_utf8_lossy(&output.stdout);
+        // A group without a name is printed as its number, and makes it fail: the others are good.
+        let is_named = |group: &&str| output.status.success() || !is_number(group);
+        Ok(line.split_whitespace().filter(is_named).map(str::to_owned).collect())
+    }
+}
+
+/// Drops `count` users: first those without groups, who may be made up, then those who were asked for longest ago.
+fn forget(cache: &mut HashMap<String, User>, count: usize) {
+    let worth = |user: &User| match &user.known {
+        Some(known) if known.groups.is_empty() => (0, Some(known.asked)),
+        None => (1, None),
+        Some(known) => (2, Some(known.asked)),
+    };
+    let mut worths: Vec<_> = cache.values().map(worth).collect();
+    let most = *worths.select_nth_unstable(count.saturating_sub(1)).1;
+    let mut left = count;
+    cache.retain(|_, user| {
+        let goes = left > 0 && worth(user) <= most;
+        left -= usize::from(goes);
+        !goes
+    });
 }
 
 /// The name of the user of this process; `None` if the system cannot tell.
 pub fn process_user() -> Option<String> {
-    run_id(&["-un"]).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+    let mut command = std::process::Command::new("id");
+    let output = command.arg("-un").stdin(Stdio::null()).output().ok()?;
+    let name = String::from_utf8_lossy(&output.stdout);
+    let name = output.status.success().then(|| name.trim().to_owned());
+    name.filter(|name| !name.is_empty())
 }
 
-fn system_groups(user: &str) -> Vec<String> {
-    if user.is_empty() || user.len() > MAX_USER_LEN || user.contains('\0') {
-        return Vec::new();
-    }
-    // `id` takes a number for a user id, Hadoop's users are names.
-    if user.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Vec::new();
-    }
-    let line = run_id(&["-Gn", "--", user]).unwrap_or_default();
-    line.split_whitespace().map(str::to_owned).collect()
+/// Whether `user` may be a name. `id` takes a number for a user id, Hadoop's users are names.
+fn is_name(user: &str) -> bool {
+    user.len() <= MAX_USER_LEN && !user.contains('\0') && !is_number(user)
 }
 
-fn run_id(args: &[&str]) -> Option<String> {
-    let output = Command::new("id").args(args).stdin(Stdio::null()).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+/// Whether `text` has nothing but digits, if anything.
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn groups_come_from_the_table_then_the_system() {
-        let fixed = [("alice".to_string(), vec!["staff".to_string(), "dev".to_string()])];
-        let groups = Groups::new(&fixed, Duration::from_secs(60));
-        assert_eq!(groups.of("alice").await, ["staff", "dev"]);
-        assert_eq!(groups.of("root").await.first().map(String::as_str), Some("root"));
-        for nobody in ["", "no-such-user-here", "-h", "0", "a\0b"] {
-            assert!(groups.of(nobody).await.is_empty(), "{nobody:?}");
-        }
-    }
-}
+mod tests;
