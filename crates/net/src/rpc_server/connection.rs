@@ -35,6 +35,8 @@ use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
 const KNOWN_METHODS: usize = 8;
+/// Calls that come together and are begun before answers are written and others have their turn.
+const CALLS_IN_TURN: usize = 32;
 /// How long a refused peer may go on sending before the socket is closed under it.
 const LINGER: Duration = Duration::from_millis(500);
 /// What an HTTP client gets. Source: Hadoop 3.5.0 `Server#RECEIVED_HTTP_REQ_RESPONSE`.
@@ -148,7 +150,13 @@ impl<S: Service> Connection<S> {
             let _ = stopped.wait_for(|state| *state == State::Draining).await;
         };
         tokio::pin!(draining);
+        let mut in_turn = 0;
         loop {
+            if in_turn == CALLS_IN_TURN {
+                in_turn = 0;
+                tokio::task::yield_now().await;
+                self.watch.waited();
+            }
             if self.outbox.has_room().await {
                 self.watch.waited();
             }
@@ -162,6 +170,7 @@ impl<S: Service> Connection<S> {
                     return Ok(());
                 }
                 self.take_frame(frame)?;
+                in_turn += 1;
                 continue;
             }
             let frame = tokio::select! {

@@ -1,7 +1,7 @@
 //! Writes answers: in the order they finish, several in one system call where they pile up.
 //!
 //! The task that reads a connection writes its answers too. Calls that it answers itself are written when it has no
-//! more to read, and nobody is woken for them.
+//! more to read or has begun enough, and nobody is woken for them.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -25,6 +25,8 @@ const GATHER: usize = 64 << 10;
 const LONG: usize = 16 << 10;
 /// Bytes of an answer before its message, without the client's identity.
 const HEAD_MAX: usize = 64;
+/// No call begins while as many bytes of answers wait to be written: a peer that does not read must not pin more.
+const UNWRITTEN_MAX: usize = 8 << 20;
 /// Chunks that are given to the system at a time.
 const CHUNKS: usize = 64;
 
@@ -74,8 +76,12 @@ struct Waiting {
     chunks: VecDeque<Vec<u8>>,
     /// Calls that are answered by them.
     answered: usize,
+    /// Bytes of these answers, without their heads.
+    answered_len: usize,
     /// Calls whose answers are being written.
     written: usize,
+    /// Bytes of these answers likewise.
+    written_len: usize,
     /// Calls without an answer yet.
     running: usize,
     /// No more calls begin.
@@ -110,6 +116,12 @@ impl Waiting {
     /// Adds the answer of a call.
     fn answer(&mut self, to: &Caller, result: Result<Vec<u8>, RemoteException>) {
         let (call_id, retry_count, client_id) = (to.call_id, to.retry_count, &*to.client_id);
+        let told = match &result {
+            Ok(message) => message.len(),
+            Err(error) => error.message.len(),
+        };
+        self.answered += 1;
+        self.answered_len += client_id.len() + told;
         let error = match result {
             Ok(message) => {
                 let is_long = message.len() > LONG;
@@ -137,6 +149,10 @@ impl Waiting {
     fn in_flight(&self) -> usize {
         self.running + self.answered + self.written
     }
+
+    fn unwritten_len(&self) -> usize {
+        self.answered_len + self.written_len
+    }
 }
 
 /// Remembers who is to be woken.
@@ -161,7 +177,7 @@ impl Outbox {
         let mut has_waited = false;
         poll_fn(|cx| {
             let mut waiting = self.waiting();
-            if waiting.in_flight() < self.limit {
+            if waiting.in_flight() < self.limit && waiting.unwritten_len() < UNWRITTEN_MAX {
                 return Poll::Ready(has_waited);
             }
             has_waited = true;
@@ -188,9 +204,7 @@ impl Outbox {
 
     /// Answers a call that has begun and ended just now, in the task that the writer is a part of.
     pub(super) fn answer(&self, to: &Caller, result: Result<Vec<u8>, RemoteException>) {
-        let mut waiting = self.waiting();
-        waiting.answer(to, result);
-        waiting.answered += 1;
+        self.waiting().answer(to, result);
     }
 
     /// What is to be written next; nothing at the end.
@@ -199,6 +213,7 @@ impl Outbox {
             let mut waiting = self.waiting();
             if !waiting.chunks.is_empty() {
                 waiting.written = std::mem::take(&mut waiting.answered);
+                waiting.written_len = std::mem::take(&mut waiting.answered_len);
                 return Poll::Ready(Some(std::mem::take(&mut waiting.chunks)));
             }
             if waiting.is_closed && waiting.running == 0 {
@@ -218,7 +233,7 @@ impl Outbox {
             spare.clear();
             waiting.spare = spare;
         }
-        waiting.written = 0;
+        (waiting.written, waiting.written_len) = (0, 0);
         let reader = waiting.reader.take();
         drop(waiting);
         if let Some(reader) = reader {
@@ -274,7 +289,6 @@ impl Responder {
         let mut waiting = self.outbox.waiting();
         waiting.answer(&self.to, result);
         waiting.running -= 1;
-        waiting.answered += 1;
         let writer = if wakes { waiting.writer.take() } else { None };
         drop(waiting);
         if let Some(writer) = writer {

@@ -643,6 +643,75 @@ async fn a_busy_connection_is_not_read_further() {
 }
 
 #[tokio::test]
+async fn a_connection_whose_answers_are_not_read_is_not_read_further() {
+    const CALLS: i32 = 100;
+    let server = start(RpcServerOptions::default()).await;
+    let mut raw = Raw::hello(&server).await;
+    let calls: Vec<u8> = (0..CALLS).flat_map(|id| call(id, "big", "")).collect();
+    raw.send(&calls).await;
+    let begun = || metrics::counted(&server.metrics, "big").0;
+    while begun() == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The system takes some of the answers. Whoever waits too short sees too few, which is no failure.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(begun() < 30, "{} answers of 3 MiB wait", begun());
+    for _ in 0..CALLS {
+        assert_eq!(raw.answer().await.0.status(), Status::Success);
+    }
+    assert_eq!(begun(), CALLS as u64);
+}
+
+#[tokio::test]
+async fn one_answer_may_be_longer_than_what_may_wait() {
+    let metrics = Arc::new(RpcMetrics::new([], &[]));
+    let outbox = respond::Outbox::new(128, metrics);
+    let is_full = async || timeout(Duration::ZERO, outbox.has_room()).await.is_err();
+    let answer = |len| {
+        let client_id = respond::Identity::Usual([7; 16]);
+        outbox.answer(&respond::Caller { call_id: 1, retry_count: 0, client_id }, Ok(vec![0; len]));
+    };
+    answer(1 << 20);
+    assert!(!is_full().await);
+    answer(20 << 20);
+    assert!(is_full().await);
+    // What is being written still waits.
+    let (client, server) = tokio::io::duplex(1 << 20);
+    let mut writer = Box::pin(respond::write_answers(&outbox, server, Duration::from_secs(60)));
+    assert!(timeout(Duration::ZERO, &mut writer).await.is_err());
+    assert!(is_full().await);
+    let mut client = client.take(21 << 20);
+    let mut read = Vec::new();
+    tokio::select! {
+        read = client.read_to_end(&mut read) => assert_eq!(read.expect("answers"), 21 << 20),
+        _ = &mut writer => panic!("the outbox is open"),
+    }
+    let _ = timeout(Duration::ZERO, &mut writer).await;
+    assert!(!is_full().await);
+    answer(9 << 20);
+    assert!(is_full().await);
+}
+
+#[tokio::test]
+async fn calls_that_come_together_leave_others_their_turn() {
+    const CALLS: i32 = 100;
+    let server = start(RpcServerOptions::default()).await;
+    let mut raw = Raw::hello(&server).await;
+    let calls: Vec<u8> = (0..CALLS).flat_map(|id| call(id, "now", "")).collect();
+    // They are read at once.
+    assert!(calls.len() < 8 << 10);
+    raw.send(&calls).await;
+    let (mut seen, mut most) = (0, 0);
+    while seen < CALLS as u64 {
+        let begun = metrics::counted(&server.metrics, "now").0;
+        most = most.max(begun - seen);
+        seen = begun;
+        tokio::task::yield_now().await;
+    }
+    assert!(most <= 64, "{most} calls in one turn");
+}
+
+#[tokio::test]
 async fn idle_connections_are_closed_and_busy_ones_are_not() {
     let idle_timeout = Duration::from_millis(100);
     let server = start(RpcServerOptions { idle_timeout, ..RpcServerOptions::default() }).await;

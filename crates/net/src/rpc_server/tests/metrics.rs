@@ -3,7 +3,7 @@
 use super::*;
 
 /// How many calls of a method there were, and how many of them failed.
-fn counted(metrics: &RpcMetrics, method: &str) -> (u64, u64) {
+pub fn counted(metrics: &RpcMetrics, method: &str) -> (u64, u64) {
     let methods = metrics.methods();
     let of = methods.iter().find(|row| row.method == method).expect("a row");
     (of.times.calls(), of.times.errors)
