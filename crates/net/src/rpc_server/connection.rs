@@ -35,6 +35,8 @@ use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
 const KNOWN_METHODS: usize = 8;
+/// Longest header that it knows them by: those of real methods are far shorter.
+const KNOWN_HEADER_MAX: usize = 512;
 /// Calls that come together and are begun before answers are written and others have their turn.
 const CALLS_IN_TURN: usize = 32;
 /// How long a refused peer may go on sending before the socket is closed under it.
@@ -76,7 +78,7 @@ pub(super) async fn serve<S: Service>(
         shared,
         sasl: false,
         context: None,
-        methods: Vec::new(),
+        methods: Methods::default(),
         watch: Watch::default(),
     };
     let writer = write_answers(&outbox, sink, write_timeout);
@@ -112,8 +114,7 @@ struct Connection<S> {
     /// The client asked for SASL and has not been switched to SIMPLE yet.
     sasl: bool,
     context: Option<Context>,
-    /// Second headers of calls as they came, and as they are decoded.
-    methods: Vec<(Bytes, Method)>,
+    methods: Methods,
     watch: Watch,
 }
 
@@ -135,6 +136,28 @@ impl Method {
             name: header.method_name.into(),
             version: header.client_protocol_version,
         }
+    }
+}
+
+/// Second headers of the last calls as they came, and as they are decoded.
+#[derive(Default)]
+struct Methods(Vec<(Bytes, Method)>);
+
+impl Methods {
+    /// What a header says.
+    fn read(&mut self, header: &Bytes, metrics: &RpcMetrics) -> Option<Method> {
+        if let Some((_, method)) = self.0.iter().find(|(known, _)| known == header) {
+            return Some(method.clone());
+        }
+        let method = Method::of(RequestHeaderProto::decode(&header[..]).ok()?, metrics);
+        if header.len() <= KNOWN_HEADER_MAX {
+            if self.0.len() == KNOWN_METHODS {
+                self.0.remove(0);
+            }
+            // A copy, so as not to keep the frame.
+            self.0.push((Bytes::copy_from_slice(header), method.clone()));
+        }
+        Some(method)
     }
 }
 
@@ -235,7 +258,8 @@ impl<S: Service> Connection<S> {
     fn take_frame(&mut self, frame: Bytes) -> Result<(), ConnectionError> {
         if self.context.is_some()
             && let Some(usual) = UsualCall::read(&frame)
-            && let Some(method) = self.method(frame.slice(usual.method.clone()))
+            && let Some(method) =
+                self.methods.read(&frame.slice(usual.method.clone()), &self.shared.metrics)
         {
             let (call_id, retry_count) = (usual.call_id, usual.retry_count);
             let to = Caller { call_id, retry_count, client_id: Identity::Usual(usual.client_id) };
@@ -375,21 +399,6 @@ impl<S: Service> Connection<S> {
         self.begin(to, method, body, header.caller_context.map(|context| context.context))
     }
 
-    /// The second header of a call; those that were decoded last are known by their bytes.
-    fn method(&mut self, header: Bytes) -> Option<Method> {
-        if let Some((_, method)) = self.methods.iter().find(|(known, _)| *known == header) {
-            return Some(method.clone());
-        }
-        let method =
-            Method::of(RequestHeaderProto::decode(&header[..]).ok()?, &self.shared.metrics);
-        if self.methods.len() == KNOWN_METHODS {
-            self.methods.remove(0);
-        }
-        // A copy, so as not to keep the frame.
-        self.methods.push((Bytes::copy_from_slice(&header), method.clone()));
-        Some(method)
-    }
-
     /// Begins a call, and answers it if that takes no wait.
     fn begin(
         &mut self,
@@ -513,4 +522,37 @@ fn invalid(message: impl Into<String>) -> RemoteException {
 fn undecodable(what: &str, error: &WireError) -> RemoteException {
     let message = format!("Error decoding {what}: {error}");
     RemoteException::with_code(class::RPC_FATAL_SERVER, message, Code::FatalDeserializingRequest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_methods_and_no_long_names_are_remembered() {
+        let metrics = RpcMetrics::new([], &[]);
+        let mut methods = Methods::default();
+        let header = |name: String| {
+            let protocol = "org.example.Echo".to_owned();
+            let header = RequestHeaderProto {
+                method_name: name,
+                declaring_class_protocol_name: protocol,
+                client_protocol_version: 1,
+            };
+            Bytes::from(header.encode_to_vec())
+        };
+        let mut read = |name: String| {
+            let method = methods.read(&header(name.clone()), &metrics).expect("a header");
+            assert_eq!(method.name.as_str(), name);
+            methods.0.iter().map(|(header, _)| header.len()).sum::<usize>()
+        };
+        assert_eq!(read("x".repeat(1 << 20)), 0);
+        let one = read("echo".to_owned());
+        assert!(one > 0);
+        assert_eq!(read("echo".to_owned()), one);
+        assert_eq!(read("x".repeat(1 << 20)), one);
+        for number in 10..50 {
+            assert!(read(format!("ec{number}")) <= KNOWN_METHODS * one);
+        }
+    }
 }
