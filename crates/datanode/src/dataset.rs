@@ -31,6 +31,7 @@ use crate::page_cache::PageCache;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
+use cairn_net::descriptors;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use slot::WriterSlot;
@@ -199,7 +200,7 @@ impl Dataset {
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
-            kept_files: kept::KeptFiles::new(config.kept_replicas.min(sys::descriptor_limit() / 8)),
+            kept_files: kept::KeptFiles::new(config.kept_replicas.min(descriptors::limit() / 8)),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;

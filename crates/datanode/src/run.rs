@@ -12,8 +12,8 @@ use crate::pages;
 use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
-use crate::volume::sys;
 use cairn_net::Boxed;
+use cairn_net::descriptors;
 use cairn_net::http::{self, Request};
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
@@ -34,7 +34,7 @@ impl DataNode {
     /// Fails if the volumes are not usable or a port is taken.
     pub fn start(config: DataNodeConfig) -> Boxed<'static, Result<RunningDataNode, DataNodeError>> {
         Box::pin(async move {
-            sys::raise_descriptor_limit();
+            descriptors::raise_limit();
             let volumes = config.clone();
             let dataset = blocking(move || Dataset::open(&volumes)).await?;
             let listener = TcpListener::bind(config.xfer_addr)

@@ -13,6 +13,7 @@ use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
 use cairn_net::Boxed;
+use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
 use cairn_net::proxy_users::ProxyUsers;
@@ -131,6 +132,7 @@ impl NameNode {
     /// Must run inside a tokio runtime with time and I/O. Prints nothing.
     pub fn start(config: NameNodeConfig) -> Boxed<'static, Result<RunningNameNode, StartError>> {
         Box::pin(async move {
+            descriptors::raise_limit();
             let superuser = match config.superuser.clone() {
                 Some(user) => user,
                 None => tokio::task::spawn_blocking(process_user)

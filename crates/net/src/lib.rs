@@ -1,5 +1,5 @@
 //! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, keys that
-//! change at run time, the lock of a folder, pages for monitors.
+//! change at run time, the lock of a folder, pages for monitors, the limit of open files.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -8,6 +8,7 @@
 use std::pin::Pin;
 
 pub mod date;
+pub mod descriptors;
 pub mod file_read;
 mod frame;
 pub mod groups;

@@ -23,6 +23,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+use crate::descriptors;
+
 pub use call::{Call, Name, UserInfo, respond};
 pub use metrics::RpcMetrics;
 
@@ -62,7 +64,8 @@ pub struct RpcServerOptions {
     pub max_setup_frame_len: u32,
     /// Calls of one connection that run or wait for their answer to be sent.
     pub max_in_flight: usize,
-    /// `ipc.server.max.connections`: connections at a time, more are closed at once.
+    /// `ipc.server.max.connections`: connections at a time, more are closed at once. Never more than three quarters of
+    /// what the process may open when the server is bound: a log that gets no file ends the process.
     pub max_connections: usize,
     /// A connection is closed when nothing arrives for this long and no call runs, or when nothing
     /// arrives for this long in the middle of a frame.
@@ -101,6 +104,8 @@ impl RpcServer {
         let listener = TcpListener::bind(addr).await?;
         let local_addr = listener.local_addr()?;
         let metrics = Arc::new(RpcMetrics::new([], &[]));
+        let max_connections = options.max_connections.min(descriptors::limit() / 4 * 3);
+        let options = RpcServerOptions { max_connections, ..options };
         Ok(RpcServer { listener, local_addr, options, metrics })
     }
 

@@ -107,7 +107,7 @@ impl Drop for Cluster {
     }
 }
 
-fn cairn() -> Command {
+pub fn cairn() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
     command.env_remove("HADOOP_CONF_DIR");
     command

@@ -1,4 +1,5 @@
 //! The `cairn` command, as processes: a cluster, and what is asked of it.
 
 mod cluster;
+mod descriptors;
 mod fs;

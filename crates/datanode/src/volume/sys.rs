@@ -64,30 +64,6 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Lets this process open as many files and connections as it may: what it starts with is often far less.
-///
-/// Source: HotSpot, which does so for every Hadoop process (`MaxFDLimit`).
-pub(crate) fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure, which is of the right type and lives long enough.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return;
-    }
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the kernel only reads the structure.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-        tracing::warn!(error = %io::Error::last_os_error(), "cannot raise the limit of open files");
-    }
-}
-
-/// Files and connections that this process may have open at once.
-pub(crate) fn descriptor_limit() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes the structure, which is of the right type and lives long enough.
-    let done = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    if done == 0 { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
-}
-
 /// Bytes of a page of memory.
 pub(crate) fn page_len() -> u64 {
     // SAFETY: takes no pointers.
