@@ -22,7 +22,7 @@ use cairn_net::rpc_server::{Call, RpcMetrics};
 use cairn_redundancy::{BlockLookup, BlockState, Cluster, DisprovedCrc, LateCrc, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::audit::AuditLog;
 use crate::caching::Caching;
@@ -60,6 +60,8 @@ pub struct NameNode {
     pub(crate) reencryptor: Reencryptor,
     /// Racks and the lists of DataNodes that may serve.
     pub topology: Topology,
+    /// Turns to walk over large trees for clients. More than these would leave no thread for what else may wait.
+    pub(crate) walks: Arc<Semaphore>,
     /// Users' groups.
     pub groups: Groups,
     /// The user who may do everything.

@@ -21,7 +21,7 @@ use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
 use cairn_redundancy::{Cluster, Config};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
@@ -48,6 +48,9 @@ const TICK_MIN: Duration = Duration::from_millis(20);
 const PURGE_LIMIT: u64 = 500;
 /// Longest rest between two of these.
 const PURGE_REST_MAX: Duration = Duration::from_millis(100);
+
+/// Walks over large trees for clients at a time.
+const WALKS: usize = 4;
 
 /// Why a NameNode does not start.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +180,7 @@ impl NameNode {
                     config.reload.clone(),
                     protocol::reconfigure::PROPERTIES,
                 ),
+                walks: Arc::new(Semaphore::new(WALKS)),
                 groups,
                 proxy_users: Mutex::new(proxy_users),
                 caching: Caching::default(),

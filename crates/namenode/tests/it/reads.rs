@@ -2,16 +2,17 @@
 //! many names is listed page by page.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
-use cairn_namenode::{NameNode, NameNodeConfig};
+use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::{Caller, Entry};
 use cairn_stripe::Policy;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
+use tokio::task::JoinSet;
 
 use crate::cluster::{CLIENT, Client, SUPERUSER, config, finish, start};
 use crate::journal;
@@ -244,4 +245,58 @@ async fn a_huge_directory_is_listed_page_by_page() {
     let at = names.partition_point(|name| name.as_str() < "0-new");
     assert_eq!(first.partial_listing[at].path, b"0-new");
     node.shutdown().await;
+}
+
+/// Calls of several connections that walk over the same tree, as many as each may have in flight.
+async fn sum_up(node: &RunningNameNode, connections: usize) {
+    let clients = (0..connections).map(|_| Client::new(node, CLIENT, SUPERUSER));
+    let clients: Vec<_> = clients.collect();
+    let mut calls = JoinSet::new();
+    for number in 0..connections * 128 {
+        let client = clients[number % connections].clone();
+        calls.spawn(async move {
+            let path = "/huge".to_string();
+            if (number / connections).is_multiple_of(2) {
+                let request = pb::GetContentSummaryRequestProto { path };
+                let answer: pb::GetContentSummaryResponseProto =
+                    client.call("getContentSummary", &request).await.unwrap();
+                answer.summary.directory_count
+            } else {
+                let request = pb::GetQuotaUsageRequestProto { path };
+                let answer: pb::GetQuotaUsageResponseProto =
+                    client.call("getQuotaUsage", &request).await.unwrap();
+                answer.usage.file_and_directory_count
+            }
+        });
+    }
+    let sums = calls.join_all().await;
+    assert!(sums.iter().all(|sum| *sum == sums[0] && *sum > 1000), "{sums:?}");
+}
+
+/// Threads of this process with that name.
+fn threads(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let named = |path: &Path| std::fs::read_to_string(path).is_ok_and(|it| it.trim() == name);
+    tasks.filter(|task| named(&task.path().join("comm"))).count()
+}
+
+#[test]
+fn sums_leave_threads_for_the_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path(), 2000);
+    // Threads that have waited for something stay for a while: they can be counted when all is over.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("sums")
+        .thread_keep_alive(Duration::from_secs(3600))
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let node = NameNode::start(config(dir.path())).await.unwrap();
+        sum_up(&node, 2).await;
+        let threads = threads("sums");
+        assert!(threads < 40, "{threads} threads");
+        node.shutdown().await;
+    });
 }

@@ -1,5 +1,7 @@
 //! Questions about paths: status, listings, locations, sums.
 
+use std::sync::Arc;
+
 use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
@@ -15,6 +17,7 @@ use super::locate::{self, Locator};
 use super::snapshot;
 use crate::NameNode;
 use crate::config::ChecksumType;
+use crate::store::Snapshot;
 
 /// A quota or space that is not limited (`HdfsConstants.QUOTA_RESET` as an unsigned number).
 const NO_QUOTA: u64 = u64::MAX;
@@ -295,15 +298,30 @@ fn type_quotas(sum: &ContentSummary) -> pb::StorageTypeQuotaInfosProto {
     pb::StorageTypeQuotaInfosProto { type_quota_info: infos.collect() }
 }
 
+/// Asks what may be a walk over a large tree, where that holds up neither the calls of others nor, with many such calls,
+/// what else needs threads that may wait.
+async fn walk<R: Send + 'static>(
+    node: &NameNode,
+    call: &Call,
+    ask: impl FnOnce(&Snapshot) -> cairn_namespace::Result<R> + Send + 'static,
+) -> Result<R, Refusal> {
+    let interrupted = || Refusal::io(format!("{} was interrupted", &*call.method));
+    let turn = Arc::clone(&node.walks).acquire_owned().await.map_err(|_| interrupted())?;
+    let ns = Arc::clone(&node.ns);
+    let work = move || {
+        // It lasts as long as the walk, also for a caller that is gone.
+        let _turn = turn;
+        ns.read(ask)
+    };
+    let walked = tokio::task::spawn_blocking(work).await;
+    Ok(walked.map_err(|_| interrupted())??)
+}
+
 /// Source: Hadoop 3.5.0 `FSNamesystem#getContentSummary`.
 pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetContentSummaryRequestProto = call.decode()?;
-    let (ns, caller, path) =
-        (std::sync::Arc::clone(&node.ns), node.caller(call).await, request.path);
-    // A walk over a large tree must not hold up the calls of others.
-    let walk = move || ns.read(|store| query::content_summary(store, &caller, &path));
-    let sum = tokio::task::spawn_blocking(walk).await;
-    let sum = sum.map_err(|_| Refusal::io("getContentSummary was interrupted"))??;
+    let (caller, path) = (node.caller(call).await, request.path);
+    let sum = walk(node, call, move |store| query::content_summary(store, &caller, &path)).await?;
     answer(&pb::GetContentSummaryResponseProto {
         summary: pb::ContentSummaryProto {
             length: sum.len,
@@ -325,12 +343,9 @@ pub async fn get_content_summary(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
 pub async fn get_quota_usage(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetQuotaUsageRequestProto = call.decode()?;
-    let (ns, caller, path) =
-        (std::sync::Arc::clone(&node.ns), node.caller(call).await, request.path);
+    let (caller, path) = (node.caller(call).await, request.path);
     // Without a quota it is a walk too.
-    let walk = move || ns.read(|store| query::quota_usage(store, &caller, &path));
-    let sum = tokio::task::spawn_blocking(walk).await;
-    let sum = sum.map_err(|_| Refusal::io("getQuotaUsage was interrupted"))??;
+    let sum = walk(node, call, move |store| query::quota_usage(store, &caller, &path)).await?;
     answer(&pb::GetQuotaUsageResponseProto {
         usage: pb::QuotaUsageProto {
             file_and_directory_count: sum.files + sum.directories,
