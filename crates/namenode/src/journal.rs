@@ -433,7 +433,10 @@ impl Namesystem {
                 tracing::error!("the check of the namespace's store has panicked");
             }
         }
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The next NameNode may have the folder only when nothing is written there any more.
+        self.store.close();
+        drop(lock);
     }
 }
 

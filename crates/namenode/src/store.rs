@@ -41,7 +41,7 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use view::{Aside, FileState, View, scan_in};
 
 type Bytes = &'static [u8];
@@ -65,7 +65,8 @@ fn backend(error: impl std::fmt::Display) -> StoreError {
 
 /// The open store.
 pub(crate) struct Store {
-    database: Database,
+    /// `None` once it is closed.
+    database: Mutex<Option<Database>>,
     /// What readers see.
     current: RwLock<Arc<View>>,
     /// Not all of the file was read at the start.
@@ -118,7 +119,13 @@ impl Store {
                 runs: Arc::new(Runs::new(shares.runs, |table| empty[table as usize])),
             }),
         };
+        let database = Mutex::new(Some(database));
         Ok(Store { database, current: RwLock::new(Arc::new(view)), is_unread: is_known })
+    }
+
+    /// Closes the file, to which redb writes once more for it; nothing can be written or read afterwards.
+    pub fn close(&self) {
+        self.database.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn view(&self) -> Arc<View> {
@@ -218,14 +225,16 @@ impl Store {
     pub fn write_aside(&self) -> Result<Option<Spent>, StoreError> {
         let view = self.view();
         let Some(Aside { layer, applied }) = &view.aside else { return Ok(None) };
-        write_file(&self.database, Some(*applied), layer)?;
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = database.as_ref().ok_or_else(|| backend("the store is closed"))?;
+        write_file(database, Some(*applied), layer)?;
         let number = view.file.number + 1;
         view.file.records.advance(number, layer);
         view.file.listings.advance(number, layer);
         view.file.runs.advance(number, layer);
         let file = Arc::new(FileState {
             number,
-            tables: open_tables(&self.database)?,
+            tables: open_tables(database)?,
             kept: view.file.kept.after(layer),
             records: Arc::clone(&view.file.records),
             listings: Arc::clone(&view.file.listings),

@@ -150,7 +150,12 @@ pub(super) fn find(dir: &Path) -> Result<Option<RollbackPoint>, OpenError> {
 /// Makes a point of the store in `dir`, to which nobody may write meanwhile and which has everything up to
 /// `point.sequence`.
 pub(super) fn make(dir: &Path, point: RollbackPoint) -> io::Result<()> {
-    make_on(&Disk, dir, point)
+    let made = make_on(&Disk, dir, point);
+    if made.is_err() {
+        // What is left of a copy must not keep the disk full.
+        let _ = Disk.remove_folder(&dir.join(UNFINISHED));
+    }
+    made
 }
 
 fn make_on(disk: &dyn Folders, dir: &Path, point: RollbackPoint) -> io::Result<()> {

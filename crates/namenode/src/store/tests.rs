@@ -539,7 +539,7 @@ fn outcomes_in_the_form_of_older_builds_are_taken_over() {
     batch.put(Table::Inode, b"before", b"1").unwrap();
     store.commit(1, 5);
     store.write_out().unwrap();
-    let mut txn = store.database.begin_write().unwrap();
+    let mut txn = store.database.lock().unwrap().as_ref().unwrap().begin_write().unwrap();
     // As the file itself is written: a start then needs no look at all of it.
     txn.set_quick_repair(true);
     for (call, expires_ms, outcome) in &outcomes {
@@ -572,7 +572,7 @@ fn outcomes_in_the_form_of_older_builds_are_taken_over() {
         }
         let value = store.snapshot().get(Table::Inode, b"before").unwrap();
         assert_eq!((value.as_deref(), store.applied()), (Some(&b"1"[..]), 5));
-        let tables = store.database.begin_read().unwrap();
+        let tables = store.database.lock().unwrap().as_ref().unwrap().begin_read().unwrap();
         assert!(matches!(
             tables.open_table(former("retry")),
             Err(TableError::TableDoesNotExist(_))

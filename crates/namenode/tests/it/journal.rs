@@ -257,6 +257,31 @@ fn a_format_that_was_cut_short_begins_anew() {
     assert_eq!(names(&namesystem), numbered(1));
 }
 
+/// Another NameNode may have the folder once the first is closed, though some task of it still knows the namespace.
+#[test]
+fn nothing_is_written_once_the_next_may_have_the_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = open(dir.path());
+    for number in 0..300 {
+        namesystem.submit_blocking(mkdir(number)).unwrap();
+    }
+    namesystem.close();
+    let files = |dir: &Path| -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> =
+            entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+        files.sort();
+        files
+    };
+    let next = open(dir.path());
+    assert_eq!(names(&next), numbered(300));
+    next.close();
+    let closed = files(dir.path());
+    drop(namesystem);
+    drop(next);
+    assert!(files(dir.path()) == closed, "the last to go has written");
+}
+
 #[test]
 fn checkpoints_shorten_the_log() {
     let dir = tempfile::tempdir().unwrap();
