@@ -23,8 +23,8 @@ pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use log::LogError;
 pub use recent::{Batch, Since};
 pub use rollback::RollbackPoint;
-pub use writer::Fatal;
 pub(crate) use writer::is_behind;
+pub use writer::{ENTRY_LEN_MAX, Fatal};
 
 use crate::store::Store;
 use cairn_namespace::command::Caller;

@@ -9,12 +9,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_kms::KmsError;
+use cairn_namespace::encoding::to_record;
 use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
 use tokio::sync::Notify;
 
 use crate::NameNode;
+use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;
 use crate::protocol::refusal::{Refusal, unexpected};
 
@@ -101,17 +103,52 @@ async fn carry_on(
         let is_last = walk.is_done() && found.is_empty();
         node.check_safe_mode(|| "Cannot re-encrypt".to_string())?;
         let (files, failed) = renew(provider, placed, batch).await;
-        let (zone, submitted_ms) = (placed.root, progress.submitted_ms);
-        let advance = AdvanceReencryption { zone, submitted_ms, files, failed, is_last };
-        match node.submit_own(advance).await? {
-            Outcome::Flag(true) => {}
-            Outcome::Flag(false) => {
-                tracing::info!(zone = placed.path, is_last, "re-encryption ended");
-                return Ok(());
+        for advance in advances(placed.root, progress.submitted_ms, files, failed, is_last) {
+            match node.submit_own(advance).await? {
+                Outcome::Flag(true) => {}
+                Outcome::Flag(false) => {
+                    tracing::info!(zone = placed.path, is_last, "re-encryption ended");
+                    return Ok(());
+                }
+                other => return Err(unexpected(&other)),
             }
-            other => return Err(unexpected(&other)),
         }
     }
+}
+
+/// The room in an entry of the log for keys, in bytes; the rest is for what else the entry says.
+const KEYS_LEN_MAX: usize = ENTRY_LEN_MAX - 1024;
+
+/// What is to be said of a batch, in as many commands as it takes for each to fit into an entry of the log. A key that
+/// is too long for any counts as failed.
+fn advances(
+    zone: InodeId,
+    submitted_ms: u64,
+    files: Vec<RenewedKey>,
+    failed: u64,
+    is_last: bool,
+) -> Vec<AdvanceReencryption> {
+    let empty =
+        || AdvanceReencryption { zone, submitted_ms, files: Vec::new(), failed: 0, is_last: false };
+    let (mut done, mut open, mut room) = (Vec::new(), empty(), KEYS_LEN_MAX);
+    open.failed = failed;
+    for renewed in files {
+        let len = to_record(0, &renewed).len();
+        if len > KEYS_LEN_MAX {
+            tracing::warn!(file = %renewed.file, len, "not re-encrypted: the key is too long");
+            open.failed += 1;
+            continue;
+        }
+        if len > room {
+            done.push(std::mem::replace(&mut open, empty()));
+            room = KEYS_LEN_MAX;
+        }
+        room -= len;
+        open.files.push(renewed);
+    }
+    open.is_last = is_last;
+    done.push(open);
+    done
 }
 
 /// How often parts of a batch are asked for that was refused as a whole.
@@ -149,4 +186,43 @@ async fn renew(
         }
     }
     (renewed, failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn renewed(file: u64, key_len: usize) -> RenewedKey {
+        let key = |byte| FileKey {
+            key: vec![byte; key_len],
+            iv: vec![byte; 16],
+            key_version: "k@1".into(),
+        };
+        RenewedKey { file: InodeId(file), old: key(1), new: key(2) }
+    }
+
+    #[test]
+    fn a_batch_of_any_length_fits_into_entries() {
+        let mut files: Vec<_> = (1..=20_000).map(|file| renewed(file, 32)).collect();
+        files.insert(7, renewed(20_001, ENTRY_LEN_MAX));
+        let wanted: Vec<_> =
+            files.iter().map(|it| it.file).filter(|file| file.0 != 20_001).collect();
+        let advances = advances(InodeId(5), 9, files, 3, true);
+        assert!(advances.len() > 1);
+        for advance in &advances {
+            assert!(to_record(0, advance).len() < ENTRY_LEN_MAX);
+            assert_eq!((advance.zone, advance.submitted_ms), (InodeId(5), 9));
+        }
+        let told: Vec<_> = advances.iter().flat_map(|it| &it.files).map(|it| it.file).collect();
+        assert_eq!(told, wanted);
+        assert_eq!(advances.iter().map(|it| it.failed).sum::<u64>(), 4);
+        let (last, before) = advances.split_last().unwrap();
+        assert!(last.is_last && before.iter().all(|it| !it.is_last));
+    }
+
+    #[test]
+    fn an_empty_batch_is_told_as_well() {
+        let advances = advances(InodeId(5), 9, Vec::new(), 0, true);
+        assert!(matches!(&advances[..], [only] if only.is_last && only.files.is_empty()));
+    }
 }

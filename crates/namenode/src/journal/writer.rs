@@ -31,7 +31,7 @@ const FRAME_LEN_GOAL: usize = PAYLOAD_LEN_MAX / 8;
 const STEP: usize = 32;
 
 /// Longest entry, so that each of its strings can be read back.
-const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
+pub const ENTRY_LEN_MAX: usize = STRING_LEN_MAX;
 
 /// Records in memory from which on they are written to the store's file. If as many again come before they are there,
 /// callers wait.
