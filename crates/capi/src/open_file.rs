@@ -8,9 +8,10 @@ use crate::failure::{Failure, Result, call, status};
 use crate::file::File;
 use cairn_client::{Blocking, ClientError, FileReader};
 use libc::c_int;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinHandle;
+use tokio::sync::Mutex;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// What mandatory options may be named. They are taken, and change nothing.
 const STANDARD_OPTIONS: &str = "fs.option.openfile.";
@@ -27,6 +28,8 @@ pub struct OpenFileBuilder {
 pub struct OpenFileFuture {
     blocking: Blocking,
     state: Mutex<State>,
+    /// Beside the state, which one who waits for the file has locked.
+    abort: AbortHandle,
 }
 
 enum State {
@@ -37,22 +40,31 @@ enum State {
 impl OpenFileFuture {
     /// The file, once it is open, or after `limit`.
     fn get(&self, limit: Option<Duration>) -> Result<File> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = self.blocking.wait(async {
+            Ok(match limit {
+                None => self.opened().await,
+                Some(limit) => {
+                    tokio::time::timeout(limit, self.opened()).await.unwrap_or_else(|_| {
+                        let class = "java.util.concurrent.TimeoutException";
+                        Err(Failure::exception(class, "not open yet"))
+                    })
+                }
+            })
+        })?;
+        Ok(File::input(self.blocking, reader?))
+    }
+
+    /// A reader of its own for each who asks.
+    async fn opened(&self) -> Result<FileReader> {
+        let mut state = self.state.lock().await;
         if let State::Opening(task) = &mut *state {
-            let timed_out = self.blocking.wait(async {
-                Ok(match limit {
-                    None => Ok(task.await),
-                    Some(limit) => tokio::time::timeout(limit, task).await,
-                })
-            })?;
-            let class = "java.util.concurrent.TimeoutException";
-            let joined = timed_out.map_err(|_| Failure::exception(class, "not open yet"))?;
             let class = "java.util.concurrent.CancellationException";
             let cancelled = |_| Failure::exception(class, "opening was cancelled");
-            *state = State::Opened(joined.map_err(cancelled).and_then(|opened| Ok(opened?)));
+            let opened = task.await.map_err(cancelled).and_then(|opened| Ok(opened?));
+            *state = State::Opened(opened);
         }
         match &*state {
-            State::Opened(Ok(reader)) => Ok(File::input(self.blocking, reader.another())),
+            State::Opened(Ok(reader)) => Ok(reader.another()),
             State::Opened(Err(failure)) => Err(failure.clone()),
             State::Opening(_) => Err(Failure::io("not open")),
         }
@@ -116,8 +128,9 @@ extern "C" fn hdfsOpenFileBuilderBuild(
         let blocking = fs.blocking;
         let _on_runtime = blocking.enter();
         let task = tokio::spawn(async move { fs.client.open(&path).await });
+        let abort = task.abort_handle();
         let state = Mutex::new(State::Opening(task));
-        Ok(Some(Box::new(OpenFileFuture { blocking, state })))
+        Ok(Some(Box::new(OpenFileFuture { blocking, state, abort })))
     })
 }
 
@@ -166,14 +179,11 @@ extern "C" fn hdfsOpenFileFutureCancel(
 ) -> c_int {
     status(|| {
         let future = future.ok_or_else(null)?;
-        let state = future.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
-            State::Opening(task) if !task.is_finished() => {
-                task.abort();
-                Ok(())
-            }
-            _ => Err(Failure::io("the file is open, or cannot be opened")),
+        if future.abort.is_finished() {
+            return Err(Failure::io("the file is open, or cannot be opened"));
         }
+        future.abort.abort();
+        Ok(())
     })
 }
 
@@ -181,4 +191,29 @@ extern "C" fn hdfsOpenFileFutureCancel(
 #[unsafe(no_mangle)]
 extern "C" fn hdfsOpenFileFutureFree(future: Option<Box<OpenFileFuture>>) {
     drop(future);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_can_be_cancelled_while_another_waits_for_it() {
+        let blocking = Blocking::of_process().unwrap();
+        let _on_runtime = blocking.enter();
+        let task = tokio::spawn(std::future::pending());
+        let abort = task.abort_handle();
+        let state = Mutex::new(State::Opening(task));
+        let future = OpenFileFuture { blocking, state, abort };
+        std::thread::scope(|threads| {
+            let waiting = threads.spawn(|| future.get(None).map(drop));
+            let class = |failure: Failure| format!("{failure:?}");
+            let soon = future.get(Some(Duration::from_millis(50))).map(drop);
+            assert!(class(soon.unwrap_err()).contains("TimeoutException"));
+            assert_eq!(hdfsOpenFileFutureCancel(Some(&future), 0), 0);
+            let cancelled = waiting.join().unwrap();
+            assert!(class(cancelled.unwrap_err()).contains("CancellationException"));
+        });
+        assert_eq!(hdfsOpenFileFutureCancel(Some(&future), 0), -1);
+    }
 }
