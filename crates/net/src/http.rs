@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
@@ -20,6 +20,9 @@ use tokio::time::timeout;
 const MAX_HEAD_LEN: usize = 16 * 1024;
 /// Connections served at a time; more wait in the listen queue.
 const MAX_CONNECTIONS: usize = 64;
+/// How many of them may have answers that are made while they are sent: those can take hours, and what monitors ask for
+/// is to be answered beside them.
+const MAX_STREAMS: usize = 16;
 /// Time for a whole request, for a whole answer, and for each piece of a streamed one.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -99,6 +102,7 @@ where
 {
     let pages = Arc::new(pages);
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let streams = Arc::new(Semaphore::new(MAX_STREAMS));
     let mut connections = tokio::task::JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -113,9 +117,9 @@ where
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, peer)) => {
-                let pages = Arc::clone(&pages);
+                let (pages, streams) = (Arc::clone(&pages), Arc::clone(&streams));
                 connections.spawn(async move {
-                    if let Err(error) = exchange(stream, peer.ip(), &*pages).await {
+                    if let Err(error) = exchange(stream, peer.ip(), &*pages, &streams).await {
                         tracing::debug!(%peer, %error, "http connection ended");
                     }
                     drop(permit);
@@ -133,6 +137,7 @@ async fn exchange(
     mut stream: TcpStream,
     peer: IpAddr,
     pages: &(impl Fn(&Request) -> Answer + Sync),
+    streams: &Semaphore,
 ) -> io::Result<()> {
     let head = timeout(IO_TIMEOUT, read_head(&mut stream)).await??;
     let (answer, with_body) = match parse_head(&head) {
@@ -147,6 +152,11 @@ async fn exchange(
             timeout(IO_TIMEOUT, write_response(&mut stream, &response, with_body)).await?
         }
         Answer::Streamed(streamed) => {
+            let Ok(_permit) = streams.try_acquire() else {
+                let busy = Response::error(503, "too many answers of this kind are being sent");
+                drop(streamed);
+                return timeout(IO_TIMEOUT, write_response(&mut stream, &busy, with_body)).await?;
+            };
             // Before HTTP/1.1 the end of the connection ends the body.
             let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
             let chunked = !line.ends_with(b" HTTP/1.0");
@@ -168,17 +178,36 @@ async fn write_streamed(
         streamed.content_type,
     );
     timeout(IO_TIMEOUT, stream.write_all(head.as_bytes())).await??;
-    while let Some(piece) = streamed.body.recv().await {
+    let (mut from_peer, mut to_peer) = stream.split();
+    loop {
+        let piece = tokio::select! {
+            piece = streamed.body.recv() => piece,
+            error = gone(&mut from_peer) => return Err(error),
+        };
+        let Some(piece) = piece else {
+            return Err(io::Error::other("the answer was cut short"));
+        };
         let frame = match chunked {
             true => [format!("{:x}\r\n", piece.len()).as_bytes(), &piece, b"\r\n"].concat(),
             false => piece.to_vec(),
         };
-        timeout(IO_TIMEOUT, stream.write_all(&frame)).await??;
+        timeout(IO_TIMEOUT, to_peer.write_all(&frame)).await??;
         if piece.is_empty() {
-            return stream.shutdown().await;
+            return to_peer.shutdown().await;
         }
     }
-    Err(io::Error::other("the answer was cut short"))
+}
+
+/// Waits until the peer has closed the connection. What it still says is not looked at.
+async fn gone(from_peer: &mut (impl AsyncRead + Unpin)) -> io::Error {
+    let mut ignored = [0; 1024];
+    loop {
+        match from_peer.read(&mut ignored).await {
+            Ok(0) => return io::ErrorKind::UnexpectedEof.into(),
+            Ok(_) => {}
+            Err(error) => return error,
+        }
+    }
 }
 
 /// Reads up to and with the blank line. Bytes after it (a body) are not looked at.
@@ -351,6 +380,48 @@ mod tests {
             let (_, seen) = answer.split_once("\r\n\r\n").unwrap();
             assert_eq!(seen, body, "{}", String::from_utf8_lossy(request));
         }
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn streams_leave_room_for_pages_and_end_with_their_client() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (begun, mut senders) = mpsc::unbounded_channel();
+        let pages = move |request: &Request| match request.path.as_str() {
+            "/stream" => {
+                let (sender, body) = mpsc::channel(4);
+                begun.send(sender).unwrap();
+                Answer::Streamed(Streamed { content_type: "text/plain", body })
+            }
+            _ => Response::ok("text/plain", "page".into()).into(),
+        };
+        let server = tokio::spawn(serve(listener, pages, std::future::pending()));
+        let ask = async |path: &str| {
+            let mut stream = TcpStream::connect(addr).await.unwrap();
+            stream.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).await.unwrap();
+            (stream, String::from_utf8_lossy(&status[9..]).into_owned())
+        };
+        let mut clients = Vec::new();
+        let mut running = Vec::new();
+        for _ in 0..MAX_STREAMS {
+            let (client, status) = ask("/stream").await;
+            assert_eq!(status, "200");
+            clients.push(client);
+            running.push(senders.recv().await.unwrap());
+        }
+        for _ in 0..MAX_CONNECTIONS {
+            assert_eq!(ask("/stream").await.1, "503");
+            assert_eq!(ask("/page").await.1, "200");
+        }
+        // Whoever makes the answer learns that nobody wants it, though there is nothing to send.
+        clients.clear();
+        for sender in running {
+            sender.closed().await;
+        }
+        while ask("/stream").await.1 != "200" {}
         server.abort();
     }
 }
