@@ -97,11 +97,13 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_max_level(cairn.settings.log.unwrap_or(cairn.command.log_level()))
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        // It would be told of by a line that panics if it cannot be written either.
+        .log_internal_errors(false)
         .init();
     match run(cairn) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("cairn: {error:#}");
+            crate::complain!("cairn: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -26,16 +26,32 @@ macro_rules! say {
     ($($arg:tt)*) => { $crate::output::print(format_args!("{}\n", format_args!($($arg)*))) };
 }
 
-/// Writes to standard output; a closed pipe (`cairn fs ls | head`) ends the process without an error.
+/// Prints a line to standard error like `eprintln!`. Where that cannot be written there is nobody to tell, and the
+/// command goes on.
+#[macro_export]
+macro_rules! complain {
+    ($($arg:tt)*) => { $crate::output::print_error(format_args!($($arg)*)) };
+}
+
+/// Writes a line to standard error, if that can be written.
+pub fn print_error(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// With which code a command ends when nobody reads any more what it says: 128 and the number of SIGPIPE, as with
+/// other programs. Not 0, which could be taken for a verdict.
+pub const UNREAD: u8 = 141;
+
+/// Writes to standard output; a closed pipe (`cairn fs ls | head`) ends the process without a word.
 pub fn print(text: std::fmt::Arguments<'_>) {
     let mut out = std::io::stdout().lock();
     let written = out.write_fmt(text).and_then(|()| out.flush());
     if let Err(error) = written {
         let quiet = error.kind() == std::io::ErrorKind::BrokenPipe;
         if !quiet {
-            eprintln!("cairn: cannot write to standard output: {error}");
+            crate::complain!("cairn: cannot write to standard output: {error}");
         }
-        std::process::exit(i32::from(!quiet));
+        std::process::exit(if quiet { i32::from(UNREAD) } else { 1 });
     }
 }
 

@@ -20,8 +20,8 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// Starts the lazy writer, if there is work for it.
 pub(crate) fn start(node: &Arc<Node>) {
     if node.dataset.has_ram_disk() && !node.saves_memory.swap(true, Ordering::AcqRel) {
-        node.tasks.spawn(save(node.clone()));
-        node.tasks.spawn(tell(node.clone()));
+        node.spawn_lasting("the lazy writer", save(node.clone()));
+        node.spawn_lasting("the news of the lazy writer", tell(node.clone()));
     }
 }
 

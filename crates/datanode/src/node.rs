@@ -17,6 +17,7 @@ use crate::short_circuit::ShortCircuitRegistry;
 use crate::tunables::Tunables;
 use crate::volume::Volume;
 use cairn_net::groups::Groups;
+use cairn_net::lasting;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -117,6 +118,20 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Does work until the DataNode stops; if it panics, the DataNode does.
+    pub(crate) fn spawn_lasting(
+        self: &Arc<Node>,
+        what: &'static str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let node = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if let Err(panic) = lasting::unbroken(work).await {
+                node.dataset.give_up(format!("{what} has failed: {panic}"));
+            }
+        });
+    }
+
     pub(crate) fn new(
         config: DataNodeConfig,
         dataset: Dataset,

@@ -65,19 +65,22 @@ impl DataNode {
             let addresses = (xfer_addr, ipc_addr, http_addr);
             let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
             node.tasks.open();
-            node.tasks.spawn(server::serve(node.clone(), listener));
+            node.spawn_lasting("the data port", server::serve(node.clone(), listener));
             if let Some(listener) = domain {
-                node.tasks.spawn(server::serve_domain(node.clone(), listener));
+                node.spawn_lasting(
+                    "the domain socket",
+                    server::serve_domain(node.clone(), listener),
+                );
             }
             let service = Arc::new(Ipc { node: node.clone() });
-            node.tasks.spawn(ipc.serve(service, std::future::pending()));
+            node.spawn_lasting("the RPC port", ipc.serve(service, std::future::pending()));
             if let Some(listener) = http {
                 let served = node.clone();
                 let page = move |request: &Request| pages::page(&served, request);
                 node.tasks.spawn(http::serve(listener, page, std::future::pending()));
             }
-            node.tasks.spawn(actor::run(node.clone()));
-            node.tasks.spawn(actor::watch_orders(node.clone()));
+            node.spawn_lasting("the reports to the NameNode", actor::run(node.clone()));
+            node.spawn_lasting("the watch over orders", actor::watch_orders(node.clone()));
             node.tasks.spawn(stop_when_given_up(node.clone()));
             scanner::start(&node);
             lazy_writer::start(&node);

@@ -16,6 +16,7 @@ use cairn_net::Boxed;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
+use cairn_net::lasting;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
@@ -48,6 +49,9 @@ const TICK_MIN: Duration = Duration::from_millis(20);
 const PURGE_LIMIT: u64 = 500;
 /// Longest rest between two of these.
 const PURGE_REST_MAX: Duration = Duration::from_millis(100);
+
+/// How long a service rests after it has failed.
+const SERVICE_REST: Duration = Duration::from_secs(60);
 
 /// Walks over large trees for clients at a time.
 const WALKS: usize = 4;
@@ -101,6 +105,8 @@ pub struct RunningNameNode {
     pub http_addr: Option<SocketAddr>,
     node: Arc<NameNode>,
     stop: watch::Sender<bool>,
+    /// Which loop has ended that must not, and with what.
+    broken: watch::Sender<Option<String>>,
     tasks: JoinSet<()>,
 }
 
@@ -110,12 +116,21 @@ impl RunningNameNode {
         &self.node
     }
 
-    /// Completes when the NameNode has stopped by itself because its log or store failed, and says why. What runs
-    /// it should then end with an error: it can promise nothing any more.
+    /// Completes when the NameNode has stopped by itself because its log, its store or one of its loops failed, and
+    /// says why. What runs it should then end with an error: it can promise nothing any more.
     ///
     /// Source: Hadoop 3.5.0 `JournalSet#mapJournalsAndReportErrors`, which ends the process.
     pub async fn stopped(&self) -> String {
-        self.node.ns.failed().await
+        let mut broken = self.broken.subscribe();
+        let broken = async move {
+            let why = broken.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+            // The sender lives as long as `self`.
+            why.unwrap_or_default()
+        };
+        tokio::select! {
+            why = self.node.ns.failed() => why,
+            why = broken => why,
+        }
     }
 
     /// Takes no more calls, ends the running ones, and closes log and store.
@@ -246,27 +261,64 @@ impl RunningNameNode {
             let page = move |request: &http::Request| pages::page(&node, request);
             tasks.spawn(http::serve(listener, page, until_stopped(stopped.clone())));
         }
-        let mut spawn_loop = |work: Box<dyn Future<Output = ()> + Send + Unpin>| {
-            let stopped = until_stopped(stopped.clone());
-            tasks.spawn(async move {
-                tokio::select! {
-                    () = stopped => {}
-                    () = work => {}
-                }
-            });
+        let broken = watch::Sender::new(None);
+        let rpc_addr = node.rpc_addr;
+        let mut running =
+            RunningNameNode { rpc_addr, http_addr, node: Arc::clone(&node), stop, broken, tasks };
+        let again = || Arc::clone(&node);
+        running.spawn_vital("the watch over DataNodes", tick_cluster(again()));
+        running.spawn_vital("the watch over leases", watch_leases(again()));
+        running.spawn_vital("the watch over free space", resources::watch(again()));
+        running.spawn_vital("the removal of deleted trees", remove_garbage(again()));
+        let stop = running.stop.clone();
+        running.spawn_vital("the watch over the log", stop_without_log(again(), stop));
+        running.spawn_service("the watch over cache directives", caching::watch_directives);
+        running.spawn_service("the satisfier of storage policies", satisfier::take_up);
+        running.spawn_service("the warming-up of keys", key_provider::warm_up);
+        running.spawn_service("re-encryption", reencryption::run);
+        running.spawn_service("the emptier of the trash", trash::empty_trash);
+        running.spawn_service("the watch over lazy files", lazy_files::watch);
+        running
+    }
+
+    /// Does work until the NameNode stops; if it panics, it is begun again after a while.
+    fn spawn_service<F>(
+        &mut self,
+        what: &'static str,
+        work: impl Fn(Arc<NameNode>) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (node, stopped) = (Arc::clone(&self.node), until_stopped(self.stop.subscribe()));
+        let lasting = async move {
+            while let Err(panic) = lasting::unbroken(work(Arc::clone(&node))).await {
+                tracing::error!(panic, "{what} has failed, and begins again");
+                tokio::time::sleep(SERVICE_REST).await;
+            }
         };
-        spawn_loop(Box::new(Box::pin(tick_cluster(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(watch_leases(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(caching::watch_directives(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(satisfier::take_up(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(key_provider::warm_up(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(reencryption::run(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(trash::empty_trash(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(lazy_files::watch(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(resources::watch(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(remove_garbage(Arc::clone(&node)))));
-        spawn_loop(Box::new(Box::pin(stop_without_log(Arc::clone(&node), stop.clone()))));
-        RunningNameNode { rpc_addr: node.rpc_addr, http_addr, node, stop, tasks }
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stopped => {}
+                () = lasting => {}
+            }
+        });
+    }
+
+    /// Does work without which data is in danger until the NameNode stops; if it panics, the NameNode does.
+    fn spawn_vital(&mut self, what: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        let stopped = until_stopped(self.stop.subscribe());
+        let (stop, broken) = (self.stop.clone(), self.broken.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = stopped => {}
+                ended = lasting::unbroken(work) => if let Err(panic) = ended {
+                    let why = format!("{what} has failed: {panic}");
+                    tracing::error!(%why, "the NameNode stops");
+                    broken.send_replace(Some(why));
+                    stop.send_replace(true);
+                }
+            }
+        });
     }
 }
 
@@ -521,5 +573,21 @@ mod tests {
         assert_eq!(taken.get(), 3);
         let endless = take_steps(Duration::from_millis(5), || step(u32::MAX));
         assert!(tokio::time::timeout(Duration::from_secs(60), endless).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_name_node_without_a_vital_loop_stops() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = NameNodeConfig {
+            name_dir: dir.path().join("name"),
+            format_if_empty: true,
+            rpc_addr: ([127, 0, 0, 1], 0).into(),
+            http_addr: None,
+            ..NameNodeConfig::default()
+        };
+        let mut running = NameNode::start(config).await.unwrap();
+        running.spawn_vital("a loop", async { panic!("a number is odd") });
+        assert_eq!(running.stopped().await, "a loop has failed: a number is odd");
+        running.shutdown().await;
     }
 }

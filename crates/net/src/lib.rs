@@ -1,5 +1,5 @@
 //! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, keys that
-//! change at run time, the lock of a folder, pages for monitors, the limit of open files.
+//! change at run time, the lock of a folder, pages for monitors, the limit of open files, what lasts as long as they.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -13,6 +13,7 @@ pub mod file_read;
 mod frame;
 pub mod groups;
 pub mod http;
+pub mod lasting;
 pub mod monitoring;
 pub mod proxy_users;
 pub mod reconfiguration;

@@ -38,7 +38,7 @@ pub struct MoverArgs {
 /// Runs until DataNodes are balanced or nothing more can be done.
 pub async fn balance(settings: &Settings, args: BalanceArgs) -> Result<ExitCode> {
     if !(1.0..=100.0).contains(&args.threshold) {
-        eprintln!("cairn: --threshold takes a number from 1 to 100");
+        crate::complain!("cairn: --threshold takes a number from 1 to 100");
         return Ok(ExitCode::from(ILLEGAL_ARGUMENTS));
     }
     let conf = settings.configuration()?;

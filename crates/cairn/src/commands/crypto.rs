@@ -49,7 +49,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let command = match parse(&args.words) {
         Ok(command) => command,
         Err(error) => {
-            eprintln!("cairn crypto: {error:#}\n{USAGE}");
+            crate::complain!("cairn crypto: {error:#}\n{USAGE}");
             return Ok(ExitCode::from(1));
         }
     };
@@ -57,7 +57,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     match carry_out(&fs, command, settings.json).await {
         Ok(code) => Ok(code),
         Err(error) => {
-            eprintln!("{}", output::first_line(&error));
+            crate::complain!("{}", output::first_line(&error));
             Ok(ExitCode::from(2))
         }
     }
@@ -123,7 +123,7 @@ async fn carry_out(fs: &FileSystem, command: Command, json: bool) -> Result<Exit
         Command::GetZone { path } => match fs.encryption_zone_of(&path).await? {
             Some(zone) => zones(&[zone], json),
             None => {
-                eprintln!("{path} is not in an encryption zone");
+                crate::complain!("{path} is not in an encryption zone");
                 return Ok(ExitCode::from(2));
             }
         },
@@ -135,7 +135,7 @@ async fn carry_out(fs: &FileSystem, command: Command, json: bool) -> Result<Exit
             Some(info) if json => crate::say!("{}", info_json(&info)),
             Some(info) => crate::say!("{}", info_text(&info)),
             None => {
-                eprintln!("No FileEncryptionInfo found for path {path}");
+                crate::complain!("No FileEncryptionInfo found for path {path}");
                 return Ok(ExitCode::from(2));
             }
         },

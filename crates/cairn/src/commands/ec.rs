@@ -39,7 +39,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let (command, options) = match parse(&args.words) {
         Ok(parsed) => parsed,
         Err(error) => {
-            eprintln!("cairn ec: {error:#}\n{USAGE}");
+            crate::complain!("cairn ec: {error:#}\n{USAGE}");
             return Ok(ExitCode::from(1));
         }
     };
@@ -49,7 +49,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         Ok(code) => Ok(code),
         Err(error) => {
             let refused = error.downcast_ref::<ClientError>().map(output::first_line);
-            eprintln!("{}", refused.unwrap_or_else(|| format!("{error:#}")));
+            crate::complain!("{}", refused.unwrap_or_else(|| format!("{error:#}")));
             Ok(ExitCode::from(2))
         }
     }
@@ -219,7 +219,7 @@ impl Request {
         if done == "enabled" {
             let check = self.fs.check_topology(&[name.to_string()]).await?;
             if !check.supported {
-                eprintln!("Warning: {}", check.message);
+                crate::complain!("Warning: {}", check.message);
             }
         }
         Ok(())

@@ -150,7 +150,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         FsCommand::Get { force, path, local } => {
             return until_told_to_stop(get(&fs, &at(&path)?, local, force)).await;
         }
-        FsCommand::Cat { paths } => cat(&fs, &all(paths)?).await?,
+        FsCommand::Cat { paths } => return cat(&fs, &all(paths)?).await,
         FsCommand::Ls { recursive, paths } => ls(&fs, &all(paths)?, recursive, json).await?,
         FsCommand::Mkdir { parents, paths } => mkdir(&fs, &all(paths)?, parents).await?,
         FsCommand::Rm { recursive, force, skip_trash, paths } => {
@@ -301,11 +301,11 @@ async fn get(fs: &FileSystem, path: &str, local: Option<PathBuf>, force: bool) -
     Ok(())
 }
 
-/// Ends without an error when nobody reads any more.
-async fn cat(fs: &FileSystem, paths: &[String]) -> Result<()> {
+/// Ends without a word when nobody reads any more.
+async fn cat(fs: &FileSystem, paths: &[String]) -> Result<ExitCode> {
     match cat_all(fs, paths).await {
-        Err(error) if output::is_closed_pipe(&error) => Ok(()),
-        done => done,
+        Err(error) if output::is_closed_pipe(&error) => Ok(ExitCode::from(output::UNREAD)),
+        done => done.map(|()| ExitCode::SUCCESS),
     }
 }
 

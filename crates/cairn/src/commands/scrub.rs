@@ -74,7 +74,7 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
                 Err(error) if is_gone(&error, &entry.path, &args) => continue,
                 Err(error) => {
                     totals.unread += 1;
-                    bar.suspend(|| eprintln!("cannot scrub {}: {error}", entry.path));
+                    bar.suspend(|| crate::complain!("cannot scrub {}: {error}", entry.path));
                     continue;
                 }
             };

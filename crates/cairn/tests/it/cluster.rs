@@ -1,4 +1,4 @@
-//! A cluster of one DataNode in a process of its own.
+//! A cluster in a process of its own.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -17,13 +17,20 @@ pub struct Cluster {
 impl Cluster {
     /// What is thrown away stays for an hour.
     pub fn start() -> Cluster {
+        Cluster::of(1, &["-D", "fs.trash.interval=60"], Stdio::inherit())
+    }
+
+    /// One of so many DataNodes, with these words besides, whose log goes there.
+    pub fn of(datanodes: usize, words: &[&str], log: Stdio) -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         let mut process = cairn()
-            .args(["cluster", "--datanodes", "1", "--racks", "1", "-D", "fs.trash.interval=60"])
+            .args(["cluster", "--datanodes", &datanodes.to_string(), "--racks", "1"])
+            .args(words)
             .arg("--data")
             .arg(dir.path().join("cluster"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
             .spawn()
             .unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap());
@@ -38,8 +45,8 @@ impl Cluster {
         serde_json::from_str(&line).unwrap()
     }
 
-    pub fn kill_datanode(&mut self) {
-        writeln!(self.process.stdin.as_ref().unwrap(), "kill-datanode 0").unwrap();
+    pub fn kill_datanode(&mut self, index: usize) {
+        writeln!(self.process.stdin.as_ref().unwrap(), "kill-datanode {index}").unwrap();
         assert_eq!(self.line()["ok"], true);
     }
 

@@ -84,7 +84,7 @@ fn get_replaces_what_it_is_told_to_and_nothing_else() {
     assert!(cluster.refused(&["get", "-f", "/x", "/dev/full"]).contains("/dev/full"));
 
     // Without its DataNode the file is waited for.
-    cluster.kill_datanode();
+    cluster.kill_datanode(0);
     let words = ["fs", "get", "-f", "/x", &word(&link)];
     let fetch = cluster.command(&words).spawn().unwrap();
     let count = || std::fs::read_dir(&folder).unwrap().count();
@@ -103,7 +103,7 @@ fn cat_is_quiet_when_nobody_reads_any_more() {
     let mut first = [0];
     cat.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let done = cat.wait_with_output().unwrap();
-    assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), String::new()));
+    assert_eq!((done.status.code(), text(&done.stderr)), (Some(141), String::new()));
 
     let mut full = cluster.command(&["fs", "cat", "/long"]);
     full.stdout(File::options().write(true).open("/dev/full").unwrap());

@@ -3,3 +3,5 @@
 mod cluster;
 mod descriptors;
 mod fs;
+mod quickstart;
+mod unwritable;

@@ -46,7 +46,7 @@ impl Trash {
             moved = move_into(fs, &path, &current, folder, name).await;
         }
         let place = moved.with_context(about)?;
-        eprintln!("{path}: moved to {place}");
+        crate::complain!("{path}: moved to {place}");
         Ok(true)
     }
 

@@ -1,0 +1,47 @@
+//! Work that lasts as long as a server: when it panics, the server is to stop rather than to go on without it.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+/// Does `work` to its end; an error says with what it panicked.
+///
+/// Source: Hadoop 3.5.0 `BlockManager.RedundancyMonitor#run`, which ends the process.
+pub async fn unbroken(work: impl Future<Output = ()>) -> Result<(), String> {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        // What has panicked is not polled again.
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(state) => state.map(Ok),
+            Err(panic) => Poll::Ready(Err(text_of(&*panic))),
+        }
+    })
+    .await
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let literal = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without a text".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_told_and_nothing_else_is() {
+        let number = 7;
+        assert_eq!(unbroken(async {}).await, Ok(()));
+        assert_eq!(unbroken(async { panic!("broken") }).await, Err("broken".into()));
+        let late = async move {
+            tokio::task::yield_now().await;
+            panic!("{number}")
+        };
+        assert_eq!(unbroken(late).await, Err("7".into()));
+        let odd = unbroken(async { std::panic::panic_any(5) }).await;
+        assert_eq!(odd, Err("a panic without a text".into()));
+    }
+}
