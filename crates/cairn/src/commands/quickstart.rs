@@ -58,7 +58,7 @@ pub struct Args {
 
 /// Runs the whole demonstration; fails when a byte differs.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
-    let local = files::find(&args.paths)?;
+    let local = files::find(&args.paths, args.data.as_deref())?;
     // Dropped, and with it the folder removed, at the end of this function.
     let temporary = match &args.data {
         Some(_) => None,
@@ -90,17 +90,34 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         conf,
     };
     let mut cluster = Cluster::start(options).await?;
-    let fs = FileSystem::connect(config::client::read(cluster.configuration())?).await?;
-    let outcome = demonstrate(settings, &mut cluster, &fs, &local).await;
-    if args.keep && outcome.is_ok() {
-        for index in STOPPED {
-            cluster.start_datanode(index).await?;
-        }
-        output::print(format_args!("{}", summary::how_to_connect(&cluster)));
+    // Told to stop or not, nothing of it is to be left.
+    let outcome = tokio::select! {
+        shown = show(settings, &mut cluster, &local, args.keep) => shown.map(|()| None),
+        told = output::told_to_stop() => told.map(Some),
+    };
+    if args.keep && matches!(outcome, Ok(None)) {
         output::told_to_stop().await?;
     }
     cluster.shutdown().await;
-    outcome.map(|()| ExitCode::SUCCESS)
+    outcome.map(|told| told.map_or(ExitCode::SUCCESS, ExitCode::from))
+}
+
+/// The demonstration, and what comes up again after it if it is to be kept.
+async fn show(
+    settings: &Settings,
+    cluster: &mut Cluster,
+    local: &[LocalFile],
+    keep: bool,
+) -> Result<()> {
+    let fs = FileSystem::connect(config::client::read(cluster.configuration())?).await?;
+    demonstrate(settings, cluster, &fs, local).await?;
+    if keep {
+        for index in STOPPED {
+            cluster.start_datanode(index).await?;
+        }
+        output::print(format_args!("{}", summary::how_to_connect(cluster)));
+    }
+    Ok(())
 }
 
 fn say(settings: &Settings, line: &str) {

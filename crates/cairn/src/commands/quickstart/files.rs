@@ -15,11 +15,17 @@ pub struct LocalFile {
     pub len: u64,
 }
 
-/// The files of the given paths; of this checkout and this program where none is given.
-pub fn find(paths: &[PathBuf]) -> Result<Vec<LocalFile>> {
+/// The files of the given paths; of this checkout and this program where none is given. `data`, where the cluster
+/// keeps what it stores, is left out.
+pub fn find(paths: &[PathBuf], data: Option<&Path>) -> Result<Vec<LocalFile>> {
+    // What is not there yet cannot be found.
+    let data = data.and_then(|folder| folder.canonicalize().ok());
     let mut found = BTreeMap::new();
+    let collect =
+        |path: &Path, name: &str, found: &mut _| collect(path, name, data.as_deref(), found);
     if paths.is_empty() {
-        let here = std::env::current_dir().context("the current folder is gone")?;
+        let here = std::env::current_dir().and_then(|here| here.canonicalize());
+        let here = here.context("the current folder is gone")?;
         collect(&here, "checkout", &mut found)?;
         let program = std::env::current_exe().context("this program has no path")?;
         collect(&program, "bin/cairn", &mut found)?;
@@ -37,7 +43,15 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<LocalFile>> {
 }
 
 /// Adds a file, or the files below a folder; skips version control, build output and special files.
-fn collect(path: &Path, name: &str, found: &mut BTreeMap<String, LocalFile>) -> Result<()> {
+fn collect(
+    path: &Path,
+    name: &str,
+    data: Option<&Path>,
+    found: &mut BTreeMap<String, LocalFile>,
+) -> Result<()> {
+    if data == Some(path) {
+        return Ok(());
+    }
     let about = || format!("cannot look at {}", path.display());
     let meta = std::fs::symlink_metadata(path).with_context(about)?;
     if meta.is_file() {
@@ -48,7 +62,7 @@ fn collect(path: &Path, name: &str, found: &mut BTreeMap<String, LocalFile>) -> 
             let entry = entry.with_context(about)?;
             let child = entry.file_name().to_string_lossy().into_owned();
             if child != ".git" && child != "target" {
-                collect(&entry.path(), &format!("{name}/{child}"), found)?;
+                collect(&entry.path(), &format!("{name}/{child}"), data, found)?;
             }
         }
     }
@@ -91,10 +105,14 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "12345").unwrap();
         }
-        let found = find(&[dir.path().to_path_buf()]).unwrap();
+        let paths = [dir.path().to_path_buf()];
+        let found = find(&paths, Some(&dir.path().join("absent"))).unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].name.ends_with("/a/b.txt"));
+        let without =
+            find(&[dir.path().join("a/b.txt"), dir.path().join("a")], Some(&dir.path().join("a")));
+        assert_eq!(without.unwrap().len(), 1, "the data folder of a cluster is stored");
         assert_eq!(bytes_below(dir.path()).unwrap(), 15);
-        assert!(find(&[dir.path().join("absent")]).is_err());
+        assert!(find(&[dir.path().join("absent")], None).is_err());
     }
 }
