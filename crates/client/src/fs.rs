@@ -19,7 +19,7 @@ use crate::protocol::convert;
 use crate::protocol::namenode::NameNode;
 use crate::read::FileReader;
 use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum, FileStatus};
-use crate::write::FileWriter;
+use crate::write::{self, FileWriter};
 use cairn_codec::{Codec, CodecKind};
 use cairn_kms::Kms;
 use cairn_net::Boxed;
@@ -138,6 +138,8 @@ impl FileSystem {
             use CreateFlagProto as Flag;
             let config = &self.inner.config;
             let permission = options.permission.unwrap_or(0o666);
+            let block_size = options.block_size.unwrap_or(config.block_size);
+            write::check_block_size(path, block_size, config)?;
             let mut flags = Flag::Create as u32;
             if options.overwrite {
                 flags |= Flag::Overwrite as u32;
@@ -152,7 +154,7 @@ impl FileSystem {
                 create_flag: flags,
                 create_parent: options.create_parents,
                 replication: u32::from(options.replication.unwrap_or(config.replication)),
-                block_size: options.block_size.unwrap_or(config.block_size),
+                block_size,
                 crypto_protocol_version: vec![CryptoProtocolVersionProto::EncryptionZones as i32],
                 unmasked: Some(convert::permission_proto(permission)),
                 ec_policy_name: options.policy.clone(),

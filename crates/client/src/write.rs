@@ -1,5 +1,6 @@
 //! Writing a file: what both kinds of writers share, and the calls that allocate and end blocks.
 
+use crate::config::ClientConfig;
 use crate::datanode::write_block::Target;
 use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
@@ -159,6 +160,14 @@ impl FileWriter {
     }
 }
 
+/// Refuses blocks that no chunks fill, before anything is made or overwritten.
+pub(crate) fn check_block_size(path: &str, block_size: u64, config: &ClientConfig) -> Result<()> {
+    if block_size == 0 || !block_size.is_multiple_of(u64::from(config.bytes_per_checksum)) {
+        return Err(ClientError::Argument(format!("{path}: a block size of {block_size} bytes")));
+    }
+    Ok(())
+}
+
 /// The NameNode's side of a file being written.
 pub(crate) struct OpenFile {
     pub fs: FileSystem,
@@ -182,10 +191,7 @@ impl OpenFile {
         let chunk_len = config.bytes_per_checksum as usize;
         let packet_len = config.packet_len as usize / chunk_len * chunk_len;
         let checksums = Checksums { kind: config.checksum, chunk_len };
-        if status.block_size == 0 || !status.block_size.is_multiple_of(chunk_len as u64) {
-            let what = format!("{path}: a block size of {} bytes", status.block_size);
-            return Err(ClientError::Argument(what));
-        }
+        check_block_size(&path, status.block_size, config)?;
         let excluded = Vec::new();
         Ok(OpenFile { fs, path, status, packet_len, checksums, excluded, _lease: lease })
     }

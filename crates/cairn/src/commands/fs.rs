@@ -433,7 +433,14 @@ async fn rm(
 async fn mv(fs: &FileSystem, from: &str, to: &str) -> Result<()> {
     let source = status(fs, from).await?;
     let target = match fs.file_info(to).await? {
-        Some(target) if target.is_dir() => below(to, source.name()),
+        Some(target) if target.is_dir() => {
+            // Else it would come below the directory of its own name.
+            let target = below(to, source.name());
+            if fs.file_info(&target).await?.is_some() {
+                bail!("{target}: File exists");
+            }
+            target
+        }
         Some(_) => bail!("{to}: File exists"),
         None => to.to_string(),
     };

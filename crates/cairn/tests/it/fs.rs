@@ -23,17 +23,46 @@ fn a_put_that_fails_or_is_interrupted_changes_nothing() {
     let put = cluster.command(&["fs", "put", "-f", &pipe, "/d/x"]).spawn().unwrap();
     let mut writer = OpenOptions::new().write(true).open(&pipe).unwrap();
     writer.write_all(b"half").unwrap();
-    wait_until("it is being written", || cluster.names("/d") == ["x", "x._COPYING_"]);
+    wait_until("it is being written", || copies(&cluster.names("/d")) == 1);
     let done = interrupt(put);
     assert_eq!((done.status.code(), text(&done.stderr)), (Some(130), String::new()));
     assert_eq!(cluster.names("/d"), ["x"]);
     assert_eq!(cluster.fs(&["cat", "/d/x"]), "old");
 
-    // What a put left that was killed is in no one's way.
-    cluster.fs(&["put", &old, "/d/x._COPYING_"]);
+    // A put to the same name, at the same time, is in no one's way.
+    drop(writer);
+    let slow = cluster.command(&["fs", "put", "-f", &pipe, "/d/x"]).spawn().unwrap();
+    let mut writer = OpenOptions::new().write(true).open(&pipe).unwrap();
+    writer.write_all(b"sl").unwrap();
+    wait_until("it is being written", || copies(&cluster.names("/d")) == 1);
     cluster.fs(&["put", "-f", &new, "/d/x"]);
-    assert_eq!(cluster.names("/d"), ["x"]);
     assert_eq!(cluster.fs(&["cat", "/d/x"]), "new");
+    writer.write_all(b"ow").unwrap();
+    drop(writer);
+    let done = slow.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), String::new()));
+    assert_eq!(cluster.names("/d"), ["x"]);
+    assert_eq!(cluster.fs(&["cat", "/d/x"]), "slow");
+}
+
+/// How many names are those of unfinished copies.
+fn copies(names: &[String]) -> usize {
+    names.iter().filter(|name| name.ends_with("._COPYING_")).count()
+}
+
+#[test]
+fn a_directory_is_not_moved_below_its_own_name() {
+    let cluster = Cluster::start();
+    for path in ["/a/b/c", "/into/b/d"] {
+        cluster.fs(&["mkdir", "-p", path]);
+    }
+    assert!(cluster.refused(&["mv", "/a/b", "/into"]).contains("/into/b: File exists"));
+    assert_eq!(
+        (cluster.names("/a"), cluster.names("/into/b")),
+        (vec!["b".into()], vec!["d".into()])
+    );
+    cluster.fs(&["mv", "/a/b", "/into/b"]);
+    assert_eq!(cluster.names("/into/b"), ["b", "d"]);
 }
 
 #[test]

@@ -23,6 +23,9 @@ async fn names_are_made_listed_moved_and_deleted() {
     assert!(matches!(fs.list("/no").next().await, Err(ClientError::NotFound { .. })));
     let again = fs.create("/a/x", &options).await.err().unwrap();
     assert!(again.is_remote("org.apache.hadoop.fs.FileAlreadyExistsException"), "{again}");
+    let odd = CreateOptions { overwrite: true, block_size: Some(1000), ..options.clone() };
+    assert!(matches!(fs.create("/a/x", &odd).await, Err(ClientError::Argument(_))));
+    assert_eq!(get(fs, "/a/x").await.unwrap(), b"x");
     assert!(fs.rename("/a/x", "/a/b").await.unwrap());
     fs.rename_to("/a/y", "/a/z", true).await.unwrap();
     assert_eq!(get(fs, "/a/z").await.unwrap(), b"y");

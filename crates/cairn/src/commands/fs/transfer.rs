@@ -45,12 +45,19 @@ pub async fn store(
     }
     let file = tokio::fs::File::open(local).await?.into_std().await;
     let path = path.trim_end_matches('/');
-    let copy = unfinished.insert(format!("{path}{COPYING}"));
-    let copying = CreateOptions { overwrite: true, ..options.clone() };
+    let copy = unfinished.insert(copying(path)?);
+    let copying = CreateOptions { overwrite: false, ..options.clone() };
     write_from(file, fs.create(copy, &copying).await?, bar).await?;
     fs.rename_to(copy, path, options.overwrite).await?;
     *unfinished = None;
     Ok(())
+}
+
+/// A name that no other copy to `path` has: with one for all, each would delete the other's file.
+fn copying(path: &str) -> Result<String> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
+    Ok(format!("{path}.{:08x}{COPYING}", u32::from_le_bytes(random)))
 }
 
 /// Writes all of a local file, and ends the file.
