@@ -4,7 +4,7 @@ use crate::boundary::{Text, null};
 use crate::configuration;
 use crate::failure::{Failure, Result, call, status};
 use crate::path::resolve;
-use cairn_client::{Blocking, FileSystem};
+use cairn_client::{Blocking, FileSystem, Kept};
 use libc::c_int;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -14,7 +14,7 @@ pub struct Fs(pub Arc<Connection>);
 /// What a file system's handle and its builders share.
 pub struct Connection {
     /// The client.
-    pub client: FileSystem,
+    pub client: Kept<FileSystem>,
     /// What it works on.
     pub blocking: Blocking,
     /// As it was named: `hdfs://` and the authority.
@@ -117,7 +117,7 @@ impl Builder {
         let uri = format!("hdfs://{}", rest.split('/').next().unwrap_or_default());
         let home = format!("/user/{}", config.user);
         let blocking = Blocking::of_process()?;
-        let client = blocking.wait(async { FileSystem::new(config) })?;
+        let client = blocking.wait(async { Ok(blocking.keep(FileSystem::new(config)?)) })?;
         let working_directory = RwLock::new(home);
         Ok(Fs(Arc::new(Connection { client, blocking, uri, working_directory })))
     }
@@ -235,7 +235,7 @@ extern "C" fn hdfsDisconnect(fs: Option<Box<Fs>>) -> c_int {
     status(|| {
         let fs = fs.ok_or_else(|| Failure::bad_handle("no file system"))?;
         let blocking = fs.0.blocking;
-        let _on_runtime = blocking.enter();
+        let _on_runtime = blocking.enter()?;
         drop(fs);
         Ok(())
     })

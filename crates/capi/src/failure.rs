@@ -7,16 +7,19 @@ use errno::{Errno, set_errno};
 use libc::c_char;
 use std::cell::RefCell;
 use std::ffi::CString;
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 /// libhdfs's number for what has no other.
 pub const EINTERNAL: i32 = 255;
 
+const ACCESS_CONTROL: &str = "org.apache.hadoop.security.AccessControlException";
+
 /// Which exception is which error.
 const ERRORS: [(&str, i32); 13] = [
     ("java.io.FileNotFoundException", libc::ENOENT),
-    ("org.apache.hadoop.security.AccessControlException", libc::EACCES),
+    (ACCESS_CONTROL, libc::EACCES),
     ("org.apache.hadoop.fs.UnresolvedLinkException", libc::ENOLINK),
     ("org.apache.hadoop.fs.ParentNotDirectoryException", libc::ENOTDIR),
     ("java.lang.IllegalArgumentException", libc::EINVAL),
@@ -97,12 +100,17 @@ impl Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let message = error.to_string();
+        if matches!(error, ClientError::Key { .. }) && error.kind() == ErrorKind::PermissionDenied {
+            return Failure::exception(ACCESS_CONTROL, message);
+        }
         match error {
             ClientError::Remote { class, message } => Failure::exception(&class, message),
             ClientError::NotFound { .. } => {
                 Failure::exception("java.io.FileNotFoundException", message)
             }
-            ClientError::InvalidPath { .. } => Failure::unsupported(message),
+            ClientError::InvalidPath { .. } | ClientError::UnsupportedEncryption { .. } => {
+                Failure::unsupported(message)
+            }
             ClientError::Argument(_) => Failure::argument(message),
             ClientError::NameNode { .. } => {
                 Failure::exception("java.net.ConnectException", message)
@@ -160,6 +168,7 @@ extern "C" fn hdfsGetLastExceptionStackTrace() -> *mut c_char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_client::KmsError;
     use std::ffi::CStr;
 
     #[test]
@@ -172,6 +181,12 @@ mod tests {
         assert_eq!(remote("java.io.IOException"), EINTERNAL);
         let missing = ClientError::NotFound { path: "/x".into() };
         assert_eq!(Failure::from(missing).errno, libc::ENOENT);
+        let key = |status| {
+            let (host, class, message) = ("h".into(), String::new(), "m".into());
+            let reason = KmsError::Server { host, status, class, message };
+            Failure::from(ClientError::Key { path: "/x".into(), reason }).errno
+        };
+        assert_eq!((key(403), key(500)), (libc::EACCES, EINTERNAL));
     }
 
     #[test]

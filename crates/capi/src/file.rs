@@ -4,7 +4,7 @@ use crate::attributes::offset;
 use crate::boundary::{Text, buffer, buffer_mut};
 use crate::builder::{Connection, Fs, connection};
 use crate::failure::{Failure, Result, call, status};
-use cairn_client::{Blocking, CreateOptions, FileReader, FileWriter};
+use cairn_client::{Blocking, CreateOptions, FileReader, FileWriter, Kept};
 use errno::{Errno, set_errno};
 use libc::{c_int, c_short, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct File {
     /// What the client works on.
     pub blocking: Blocking,
-    stream: Stream,
+    stream: Kept<Stream>,
 }
 
 enum Stream {
@@ -54,12 +54,12 @@ impl File {
     pub fn input(blocking: Blocking, reader: FileReader) -> File {
         let sequential = Mutex::new(reader.another());
         let input = Input { positional: reader, sequential, read: AtomicU64::new(0) };
-        File { blocking, stream: Stream::Input(input) }
+        File { blocking, stream: blocking.keep(Stream::Input(input)) }
     }
 
     /// The reader of a handle; `wrong` is the error when it is open for writing.
     pub fn reader(&self, wrong: i32) -> Result<&Input> {
-        match &self.stream {
+        match &*self.stream {
             Stream::Input(input) => Ok(input),
             Stream::Output(_) => {
                 Err(Failure::argument("Cannot read from a non-InputStream object!")
@@ -69,7 +69,7 @@ impl File {
     }
 
     fn writer(&self, wrong: i32) -> Result<MutexGuard<'_, FileWriter>> {
-        match &self.stream {
+        match &*self.stream {
             Stream::Output(writer) => Ok(writer.lock().unwrap_or_else(PoisonError::into_inner)),
             Stream::Input(_) => {
                 Err(Failure::argument("Cannot write into a non-OutputStream object!")
@@ -128,7 +128,8 @@ impl Request {
             };
             fs.wait(fs.client.create(&self.path, &options))?
         };
-        Ok(File { blocking: fs.blocking, stream: Stream::Output(Mutex::new(writer)) })
+        let stream = fs.blocking.keep(Stream::Output(Mutex::new(writer)));
+        Ok(File { blocking: fs.blocking, stream })
     }
 }
 
@@ -155,8 +156,8 @@ extern "C" fn hdfsOpenFile(
 extern "C" fn hdfsCloseFile(_fs: *const c_void, file: Option<Box<File>>) -> c_int {
     status(|| {
         let File { blocking, stream } = *file.ok_or_else(|| Failure::bad_handle("no file"))?;
-        let _on_runtime = blocking.enter();
-        match stream {
+        let _on_runtime = blocking.enter()?;
+        match stream.into_inner() {
             Stream::Input(_) => Ok(()),
             Stream::Output(writer) => {
                 let writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -169,13 +170,13 @@ extern "C" fn hdfsCloseFile(_fs: *const c_void, file: Option<Box<File>>) -> c_in
 /// 1 when the file is open for reading.
 #[unsafe(no_mangle)]
 extern "C" fn hdfsFileIsOpenForRead(file: Option<&File>) -> c_int {
-    c_int::from(file.is_some_and(|file| matches!(file.stream, Stream::Input(_))))
+    c_int::from(file.is_some_and(|file| matches!(*file.stream, Stream::Input(_))))
 }
 
 /// 1 when the file is open for writing.
 #[unsafe(no_mangle)]
 extern "C" fn hdfsFileIsOpenForWrite(file: Option<&File>) -> c_int {
-    c_int::from(file.is_some_and(|file| matches!(file.stream, Stream::Output(_))))
+    c_int::from(file.is_some_and(|file| matches!(*file.stream, Stream::Output(_))))
 }
 
 /// Reads the next bytes: as many as asked for, fewer only at the end of the file, where it answers 0.
@@ -274,7 +275,7 @@ extern "C" fn hdfsSeek(_fs: *const c_void, file: Option<&File>, position: i64) -
         if position > reader.len() {
             return Err(Failure::end_of_file("Cannot seek after EOF"));
         }
-        let _on_runtime = file.blocking.enter();
+        let _on_runtime = file.blocking.enter()?;
         reader.seek(position);
         Ok(())
     })
@@ -284,7 +285,7 @@ extern "C" fn hdfsSeek(_fs: *const c_void, file: Option<&File>, position: i64) -
 #[unsafe(no_mangle)]
 extern "C" fn hdfsTell(_fs: *const c_void, file: Option<&File>) -> i64 {
     call(-1, || {
-        let position = match &opened(file)?.stream {
+        let position = match &*opened(file)?.stream {
             Stream::Input(input) => input.sequential().position(),
             Stream::Output(writer) => {
                 writer.lock().unwrap_or_else(PoisonError::into_inner).position()
@@ -336,7 +337,7 @@ extern "C" fn hdfsUnbufferFile(file: Option<&File>) -> c_int {
     let mut errno = 0;
     call((), || {
         let unbuffered = opened(file).and_then(|file| {
-            let _on_runtime = file.blocking.enter();
+            let _on_runtime = file.blocking.enter()?;
             file.reader(libc::ENOTSUP)?.sequential().unbuffer();
             Ok(())
         });

@@ -6,7 +6,7 @@ use crate::boundary::{Text, null};
 use crate::builder::{Connection, Fs};
 use crate::failure::{Failure, Result, call, status};
 use crate::file::File;
-use cairn_client::{Blocking, ClientError, FileReader};
+use cairn_client::{Blocking, ClientError, FileReader, Kept};
 use libc::c_int;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct OpenFileBuilder {
 /// A file being opened. `hdfsOpenFileFuture`.
 pub struct OpenFileFuture {
     blocking: Blocking,
-    state: Mutex<State>,
+    state: Mutex<Kept<State>>,
     /// Beside the state, which one who waits for the file has locked.
     abort: AbortHandle,
 }
@@ -57,13 +57,13 @@ impl OpenFileFuture {
     /// A reader of its own for each who asks.
     async fn opened(&self) -> Result<FileReader> {
         let mut state = self.state.lock().await;
-        if let State::Opening(task) = &mut *state {
+        if let State::Opening(task) = &mut **state {
             let class = "java.util.concurrent.CancellationException";
             let cancelled = |_| Failure::exception(class, "opening was cancelled");
             let opened = task.await.map_err(cancelled).and_then(|opened| Ok(opened?));
-            *state = State::Opened(opened);
+            **state = State::Opened(opened);
         }
-        match &*state {
+        match &**state {
             State::Opened(Ok(reader)) => Ok(reader.another()),
             State::Opened(Err(failure)) => Err(failure.clone()),
             State::Opening(_) => Err(Failure::io("not open")),
@@ -126,10 +126,10 @@ extern "C" fn hdfsOpenFileBuilderBuild(
             return Err(Failure::argument(format!("Unknown mandatory key in {path} \"{key}\"")));
         }
         let blocking = fs.blocking;
-        let _on_runtime = blocking.enter();
+        let _on_runtime = blocking.enter()?;
         let task = tokio::spawn(async move { fs.client.open(&path).await });
         let abort = task.abort_handle();
-        let state = Mutex::new(State::Opening(task));
+        let state = Mutex::new(blocking.keep(State::Opening(task)));
         Ok(Some(Box::new(OpenFileFuture { blocking, state, abort })))
     })
 }
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn opening_can_be_cancelled_while_another_waits_for_it() {
         let blocking = Blocking::of_process().unwrap();
-        let _on_runtime = blocking.enter();
+        let _on_runtime = blocking.enter().unwrap();
         let task = tokio::spawn(std::future::pending());
         let abort = task.abort_handle();
-        let state = Mutex::new(State::Opening(task));
+        let state = Mutex::new(blocking.keep(State::Opening(task)));
         let future = OpenFileFuture { blocking, state, abort };
         std::thread::scope(|threads| {
             let waiting = threads.spawn(|| future.get(None).map(drop));

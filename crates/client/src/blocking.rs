@@ -2,6 +2,7 @@
 //! and calls that wait.
 
 use crate::error::{ClientError, Result};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 
@@ -37,22 +38,80 @@ impl Blocking {
 
     /// Waits for a call. Must not be used on a thread that a tokio runtime drives.
     pub fn wait<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        if self.process != std::process::id() {
-            let what = "opened before a fork: connect again in the child".to_string();
-            return Err(ClientError::Argument(what));
+        if let Err(error) = self.check() {
+            // It may own what [`Kept`] guards.
+            std::mem::forget(call);
+            return Err(error);
         }
         self.runtime.block_on(call)
     }
 
     /// Lets this thread start and drop what works on the runtime, until the guard goes.
-    pub fn enter(&self) -> EnterGuard<'static> {
-        self.runtime.enter()
+    pub fn enter(&self) -> Result<EnterGuard<'static>> {
+        self.check()?;
+        Ok(self.runtime.enter())
+    }
+
+    /// Has what was opened with this handle dropped in this process only.
+    pub fn keep<T>(&self, value: T) -> Kept<T> {
+        Kept { process: self.process, value: Some(value) }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        let what = "opened before a fork: connect again in the child".to_string();
+        Err(ClientError::Argument(what))
+    }
+}
+
+/// What a process has opened. A child of `fork` that drops its copy forgets it: the kernel's list of
+/// connections that the runtime waits for is one for both, and what the child took off it the parent would never
+/// hear of again.
+#[derive(Debug)]
+pub struct Kept<T> {
+    process: u32,
+    /// There until it is dropped or taken out.
+    value: Option<T>,
+}
+
+/// What [`Kept`] never shows.
+const GONE: &str = "a kept value is there until it is dropped";
+
+impl<T> Kept<T> {
+    /// The value, to be given to [`Blocking::wait`].
+    pub fn into_inner(mut self) -> T {
+        self.value.take().expect(GONE)
+    }
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect(GONE)
+    }
+}
+
+impl<T> DerefMut for Kept<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.value.as_mut().expect(GONE)
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.value.take());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn there_is_one_runtime_and_it_serves_any_thread() {
@@ -68,5 +127,30 @@ mod tests {
         let mut blocking = Blocking::of_process().unwrap();
         blocking.process += 1;
         assert!(matches!(blocking.wait(async { Ok(()) }), Err(ClientError::Argument(_))));
+        assert!(matches!(blocking.enter(), Err(ClientError::Argument(_))));
+    }
+
+    async fn dropping(kept: Arc<()>) -> Result<(), ClientError> {
+        drop(kept);
+        Ok(())
+    }
+
+    #[test]
+    fn what_another_process_opened_is_not_dropped() {
+        let mut blocking = Blocking::of_process().unwrap();
+        let opened = Arc::new(());
+        drop(blocking.keep(opened.clone()));
+        let kept = opened.clone();
+        assert!(blocking.wait(dropping(kept)).is_ok());
+        assert_eq!(Arc::strong_count(&opened), 1);
+        blocking.process += 1;
+        drop(blocking.keep(opened.clone()));
+        assert_eq!(Arc::strong_count(&opened), 2);
+        let kept = opened.clone();
+        assert!(blocking.wait(dropping(kept)).is_err());
+        assert_eq!(Arc::strong_count(&opened), 3);
+        let kept = blocking.keep(opened.clone());
+        assert!(blocking.wait(std::future::ready(Ok(kept.into_inner()))).is_err());
+        assert_eq!(Arc::strong_count(&opened), 4);
     }
 }

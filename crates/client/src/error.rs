@@ -206,8 +206,12 @@ impl ClientError {
     pub fn kind(&self) -> io::ErrorKind {
         use io::ErrorKind as Kind;
         match self {
-            ClientError::Remote { class: name, .. } => match name.as_str() {
+            ClientError::Remote { class: name, message } => match name.as_str() {
                 class::FILE_NOT_FOUND | class::PATH_NOT_FOUND => Kind::NotFound,
+                // What users get who may not search a file, for a path below it.
+                class::ACCESS_CONTROL if message.ends_with("(is not a directory)") => {
+                    Kind::NotADirectory
+                }
                 class::ACCESS_CONTROL | class::SNAPSHOT_ACCESS_CONTROL | class::AUTHORIZATION => {
                     Kind::PermissionDenied
                 }
@@ -254,6 +258,9 @@ mod tests {
         assert_eq!(kind(class::ACCESS_CONTROL), io::ErrorKind::PermissionDenied);
         assert_eq!(kind(class::SAFE_MODE), io::ErrorKind::ReadOnlyFilesystem);
         assert_eq!(kind("java.io.IOException"), io::ErrorKind::Other);
+        let message = "/f (is not a directory)".to_string();
+        let below = ClientError::Remote { class: class::ACCESS_CONTROL.to_string(), message };
+        assert_eq!(below.kind(), io::ErrorKind::NotADirectory);
         let missing = ClientError::NotFound { path: "/x".to_string() };
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

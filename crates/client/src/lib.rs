@@ -29,7 +29,7 @@ mod write_striped;
 mod write_unit;
 
 pub use balance::{BalanceOptions, MoveEnd, MoveProgress};
-pub use blocking::Blocking;
+pub use blocking::{Blocking, Kept};
 pub use cairn_codec::crc::ChecksumKind;
 pub use cairn_kms::{KmsError, KmsOptions, ProviderPathError};
 pub use config::{ClientConfig, ReplaceDataNode};
