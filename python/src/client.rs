@@ -4,7 +4,8 @@ use crate::error::os_error;
 use crate::reader::Reader;
 use crate::writer::Writer;
 use cairn_client::{
-    Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Result,
+    Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Kept,
+    Result,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +18,7 @@ use tokio::sync::Semaphore;
 /// configuration of the environment; `options` sets keys of that configuration.
 #[pyclass(frozen, module = "cairn_fs._native")]
 pub struct Client {
-    fs: FileSystem,
+    fs: Kept<FileSystem>,
     blocking: Blocking,
 }
 
@@ -60,7 +61,7 @@ impl Client {
         py.detach(|| {
             let blocking = Blocking::of_process()?;
             let fs = blocking.wait(async { FileSystem::new(config) })?;
-            Ok(Client { fs, blocking })
+            Ok(Client { fs: blocking.keep(fs), blocking })
         })
         .map_err(os_error)
     }

@@ -1,7 +1,7 @@
 //! A file open for reading.
 
 use crate::error::{closed, os_error};
-use cairn_client::{Blocking, FileReader, Result};
+use cairn_client::{Blocking, FileReader, Kept, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Reader {
     blocking: Blocking,
     size: u64,
-    positional: FileReader,
-    sequential: Mutex<Option<Sequential>>,
+    positional: Kept<FileReader>,
+    sequential: Mutex<Option<Kept<Sequential>>>,
 }
 
 /// The place of the next read. A read that follows another one takes part in reading ahead; one after a
@@ -53,11 +53,11 @@ impl Reader {
     /// Wraps an opened file.
     pub fn new(blocking: Blocking, reader: FileReader) -> Reader {
         let ahead = Sequential { reader: reader.another(), position: 0, expected: 0 };
-        let sequential = Mutex::new(Some(ahead));
-        Reader { blocking, size: reader.len(), positional: reader, sequential }
+        let sequential = Mutex::new(Some(blocking.keep(ahead)));
+        Reader { blocking, size: reader.len(), positional: blocking.keep(reader), sequential }
     }
 
-    fn sequential(&self) -> MutexGuard<'_, Option<Sequential>> {
+    fn sequential(&self) -> MutexGuard<'_, Option<Kept<Sequential>>> {
         self.sequential.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,7 +143,7 @@ impl Reader {
     /// Gives up what was read ahead. What was closed cannot be read in order any more.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            let _on_runtime = self.blocking.enter();
+            let _on_runtime = self.blocking.enter().ok();
             *self.sequential() = None;
         });
     }

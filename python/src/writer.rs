@@ -1,7 +1,7 @@
 //! A file open for writing.
 
 use crate::error::{closed, os_error};
-use cairn_client::{Blocking, FileWriter};
+use cairn_client::{Blocking, FileWriter, Kept};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,16 +11,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[pyclass(frozen, module = "cairn_fs._native")]
 pub struct Writer {
     blocking: Blocking,
-    writer: Mutex<Option<FileWriter>>,
+    writer: Mutex<Option<Kept<FileWriter>>>,
 }
 
 impl Writer {
     /// Wraps an opened file.
     pub fn new(blocking: Blocking, writer: FileWriter) -> Writer {
-        Writer { blocking, writer: Mutex::new(Some(writer)) }
+        Writer { blocking, writer: Mutex::new(Some(blocking.keep(writer))) }
     }
 
-    fn writer(&self) -> MutexGuard<'_, Option<FileWriter>> {
+    fn writer(&self) -> MutexGuard<'_, Option<Kept<FileWriter>>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,7 +65,7 @@ impl Writer {
     /// Ends the file. Nothing happens the second time.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| match self.writer().take() {
-            Some(writer) => self.blocking.wait(writer.close()).map_err(os_error),
+            Some(writer) => self.blocking.wait(writer.into_inner().close()).map_err(os_error),
             None => Ok(()),
         })
     }

@@ -1,18 +1,25 @@
 """Files and names, on replicated and erasure coded folders."""
 
+import array
+import contextlib
 import errno
+import gc
 import io
+import os
 import pickle
 import random
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import fsspec
+import numpy
 import pytest
 from cairn_fs import CairnFileSystem
+from fsspec import AbstractFileSystem
 
 DATA = random.Random(7).randbytes(5_000_011)
 
@@ -132,9 +139,14 @@ def test_buffers_of_any_kind_are_written(fs, folder):
         assert file.write(b"bytes") == 5
         assert file.write(bytearray(b"array")) == 5
         assert file.write(memoryview(b"0123456789")[2:6]) == 4
+        assert file.write(memoryview(b"0123456789")[::3]) == 4
+        assert file.write(array.array("H", [0x6261, 0x6463])) == 4
+        assert file.write(array.array("d")) == 0
+        assert file.write(numpy.array([[1, 2], [3, 4]], dtype="<i4").T) == 16
         with pytest.raises((TypeError, BufferError)):
             file.write("text")
-    assert fs.cat_file(f"{folder}/kinds") == b"bytesarray2345"
+    numbers = b"".join(number.to_bytes(4, "little") for number in (1, 3, 2, 4))
+    assert fs.cat_file(f"{folder}/kinds") == b"bytesarray23450369abcd" + numbers
 
 
 def test_append(fs, folder):
@@ -226,12 +238,83 @@ def test_attributes(fs, folder):
 
 def test_a_user_without_rights(fs, uri, folder):
     fs.pipe_file(f"{folder}/secret", b"x")
+    fs.pipe_file(f"{folder}/closed/x", b"x")
     fs.chmod(f"{folder}/secret", 0o600)
     ann = fsspec.filesystem("cairn", **CairnFileSystem._get_kwargs_from_urls(uri), user="ann")
     with pytest.raises(PermissionError):
         ann.cat_file(f"{folder}/secret")
     with pytest.raises(PermissionError):
         ann.pipe_file(f"{folder}/other", b"x")
+    # Nobody says that what cannot be seen is not there.
+    fs.chmod(f"{folder}/closed", 0o700)
+    for ask in (ann.exists, ann.isfile, ann.isdir):
+        with pytest.raises(PermissionError):
+            ask(f"{folder}/closed/x")
+        assert not ask(f"{folder}/nothing") and not ask(f"{folder}/secret/below")
+    for ask in (ann.find, ann.du, lambda path: ann.glob(f"{path}/**"), lambda path: list(ann.walk(path))):
+        with pytest.raises(PermissionError):
+            ask(folder)
+    names = ["closed"], ["secret"]
+    assert list(ann.walk(folder, on_error="omit")) == [(folder, *names)]
+    seen = []
+    assert list(ann.walk(folder, on_error=seen.append, topdown=False)) == [(folder, *names)]
+    assert [type(error) for error in seen] == [PermissionError]
+    assert ann.find(f"{folder}/nothing") == [] == ann.glob(f"{folder}/nothing/*")
+    with pytest.raises(FileNotFoundError):
+        list(ann.walk(f"{folder}/nothing", on_error="raise"))
+
+
+def test_walks_are_those_of_fsspec(fs, folder):
+    for name in ("a/b/c", "a/d", "e"):
+        fs.pipe_file(f"{folder}/{name}", b"x")
+    for options in ({}, {"topdown": False}, {"maxdepth": 1}, {"maxdepth": 2}, {"detail": True}):
+        for path in (folder, f"{folder}/e"):
+            wanted = AbstractFileSystem.walk(fs, path, **options)
+            assert list(fs.walk(path, **options)) == list(wanted)
+    seen = []
+    for path, dirs, _ in fs.walk(folder):
+        seen.append(path)
+        dirs.clear()
+    assert seen == [folder]
+
+
+def test_lists_are_removed_with_what_is_below_each_other(fs, folder):
+    def make():
+        for name in ("a/b/c", "a/d", "ab", "e"):
+            fs.pipe_file(f"{folder}/{name}", b"x")
+
+    make()
+    fs.rm([f"{folder}/a", f"{folder}/a/b/c", f"{folder}/a/d", f"{folder}/ab"], recursive=True)
+    assert fs.ls(folder, detail=False) == [f"{folder}/e"]
+    make()
+    fs.rm(f"{folder}/**", recursive=True)
+    assert fs.find(folder, withdirs=True) in ([], [folder])
+    fs.pipe_file(f"{folder}/a/x", b"x")
+    fs.rm([f"{folder}/a", f"{folder}/a/x"])
+    assert not fs.exists(f"{folder}/a")
+
+
+def test_a_child_of_fork_leaves_its_parent_alone(fs, big):
+    mine = fsspec.filesystem("cairn", skip_instance_cache=True, **fs.storage_options)
+    file = mine.open(big)
+    out = mine.open(f"{big}-2", "wb")
+    out.write(DATA)
+    assert file.read(10) == DATA[:10]
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            mine.client.info("/")
+        del file, mine, out
+        gc.collect()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    start = time.monotonic()
+    assert file.read() == DATA[10:]
+    out.write(DATA)
+    out.close()
+    assert mine.size(f"{big}-2") == 2 * len(DATA)
+    # What was lost to the child was noticed when DataNodes gave up, after a minute.
+    assert time.monotonic() - start < 40
 
 
 def test_transactions(fs, folder):
@@ -246,6 +329,25 @@ def test_transactions(fs, folder):
         raise RuntimeError
     left = fs.ls(folder, detail=False)
     assert f"{folder}/never" not in left and not any("_COPYING_" in name for name in left)
+
+
+def test_what_could_not_be_written_is_not_committed(fs, folder):
+    class Failing:
+        def close(self):
+            raise OSError(errno.EIO, "no DataNodes")
+
+    for end in ("commit", "discard"):
+        file = fs.open(f"{folder}/half", "wb", autocommit=False)
+        file.write(b"x")
+        file._writer.close()
+        file._writer = Failing()
+        with pytest.raises(OSError):
+            file.close()
+        if end == "commit":
+            with pytest.raises(OSError):
+                file.commit()
+        file.discard()
+        assert fs.ls(folder) == []
 
 
 def test_urls(fs, uri, folder):
@@ -273,6 +375,10 @@ def test_urls(fs, uri, folder):
 def test_pickles(fs, big):
     again = pickle.loads(pickle.dumps(fs))
     assert again.cat_file(big, 0, 5) == DATA[:5]
+    with fs.open(big, block_size=4096) as file:
+        file.seek(1000)
+        with pickle.loads(pickle.dumps(file)) as again:
+            assert again.read() == DATA[1000:]
 
 
 def test_options_of_new_files(fs, folder):

@@ -30,6 +30,12 @@ def test_parquet_of_pandas(fs, uri, folder, table):
     assert len(some) == 10
 
 
+def test_feather_of_pandas(fs, uri, folder, table):
+    url = f"cairn://{uri.removeprefix('hdfs://')}{folder}/table.feather"
+    table.to_feather(url, storage_options={"user": fs.client.user})
+    assert pandas.read_feather(url, storage_options={"user": fs.client.user}).equals(table)
+
+
 def test_datasets_of_pyarrow(fs, folder, table):
     path = f"{folder}/dataset"
     whole = pyarrow.Table.from_pandas(table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import secrets
@@ -58,9 +60,13 @@ class ReadFile(io.BufferedReader):
         self.path = path
         self.size = reader.size
         self._reader = reader
+        self._buffer_size = buffer_size
         super().__init__(_Raw(reader), buffer_size)
 
     mode = "rb"
+
+    def __reduce_ex__(self, protocol):
+        return _reopen, (self.fs, self.path, self._buffer_size, self.tell())
 
     @property
     def name(self) -> str:
@@ -77,6 +83,13 @@ class ReadFile(io.BufferedReader):
         return self._reader.read_at(position, count)
 
 
+def _reopen(fs, path: str, buffer_size: int, position: int) -> ReadFile:
+    """An open file in the process that unpickles it."""
+    file = ReadFile(fs, path, fs.client.open(path), buffer_size)
+    file.seek(position)
+    return file
+
+
 class WriteFile(io.BufferedIOBase):
     """A file open for writing. With ``autocommit=False`` it has its name only after ``commit``."""
 
@@ -87,6 +100,7 @@ class WriteFile(io.BufferedIOBase):
         self.mode = mode
         self.autocommit = autocommit
         self._temporary = None
+        self._is_whole = False
         if mode == "ab" and client.info(path) is not None:
             if not autocommit:
                 raise ValueError("appending cannot be taken back: it needs autocommit")
@@ -103,8 +117,9 @@ class WriteFile(io.BufferedIOBase):
         return True
 
     def write(self, data) -> int:
+        """Writes all bytes of any object that has some, such as an array; returns how many."""
         self._check()
-        return self._writer.write(data)
+        return self._writer.write(data if isinstance(data, bytes) else _bytes_of(data))
 
     def tell(self) -> int:
         self._check()
@@ -127,6 +142,7 @@ class WriteFile(io.BufferedIOBase):
             writer = getattr(self, "_writer", None)
             if writer is not None:
                 writer.close()
+                self._is_whole = True
         finally:
             super().close()
 
@@ -134,12 +150,16 @@ class WriteFile(io.BufferedIOBase):
         """Gives a file with ``autocommit=False`` its name."""
         self.close()
         if self._temporary:
+            if not self._is_whole:
+                raise OSError(errno.EIO, "not committed: it could not be written to its end", self.path)
             self.fs.client.rename(self._temporary, self.path, overwrite=self.mode != "xb")
             self._temporary = None
 
     def discard(self) -> None:
         """Deletes a file with ``autocommit=False`` that was not committed."""
-        self.close()
+        # What could not be ended is to go all the same.
+        with contextlib.suppress(OSError):
+            self.close()
         if self._temporary:
             self.fs.client.delete(self._temporary)
             self._temporary = None
@@ -147,3 +167,14 @@ class WriteFile(io.BufferedIOBase):
     def _check(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+
+
+def _bytes_of(data) -> memoryview | bytes:
+    view = memoryview(data)
+    if view.nbytes == 0:
+        return b""
+    try:
+        return view.cast("B")
+    except (TypeError, ValueError):
+        # Not in one piece, or of a kind that cannot be cast.
+        return view.tobytes()

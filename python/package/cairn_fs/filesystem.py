@@ -15,6 +15,8 @@ from ._native import Client
 from .files import ReadFile, WriteFile
 
 SCHEMES = ("cairn://", "hdfs://")
+#: What says that a name is not there; anything else says that nobody knows.
+MISSING = (FileNotFoundError, NotADirectoryError)
 
 
 class CairnFileSystem(AbstractFileSystem):
@@ -83,6 +85,59 @@ class CairnFileSystem(AbstractFileSystem):
         entries = self.client.list(self._strip_protocol(path))
         return entries if detail else sorted(entry["name"] for entry in entries)
 
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        return self._type(path) is not None
+
+    def isfile(self, path: str) -> bool:
+        return self._type(path) == "file"
+
+    def isdir(self, path: str) -> bool:
+        return self._type(path) == "directory"
+
+    def _type(self, path: str) -> str | None:
+        """None if there is no such name. fsspec's own answers take any error for that."""
+        try:
+            return self.info(path)["type"]
+        except MISSING:
+            return None
+
+    def walk(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        topdown: bool = True,
+        on_error: Any = None,
+        detail: bool = False,
+        **kwargs: Any,
+    ):
+        """As fsspec's, but for directories that cannot be listed: they are errors, except those that are not
+        there (any more). ``on_error`` is a function that gets all errors, "raise" or "omit"."""
+        if maxdepth is not None and maxdepth < 1:
+            raise ValueError("maxdepth must be at least 1")
+        path = self._strip_protocol(path)
+        try:
+            listing = self.ls(path, detail=True, **kwargs)
+        except OSError as error:
+            if callable(on_error):
+                on_error(error)
+            elif on_error == "raise" or on_error is None and not isinstance(error, MISSING):
+                raise
+            return
+        below = {info["name"][len(path) :].lstrip("/"): info for info in listing}
+        dirs = {name: info for name, info in below.items() if info["type"] == "directory"}
+        files = {name: info for name, info in below.items() if name not in dirs}
+        found = (path, dirs, files) if detail else (path, list(dirs), list(files))
+        if topdown:
+            yield found
+        if maxdepth is None or maxdepth > 1:
+            # The caller may have taken some out.
+            for name in found[1]:
+                deeper = None if maxdepth is None else maxdepth - 1
+                place = f"{path.rstrip('/')}/{name}"
+                yield from self.walk(place, deeper, topdown, on_error, detail, **kwargs)
+        if not topdown:
+            yield found
+
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
         path = self._strip_protocol(path)
         if self.client.info(path) is not None:
@@ -110,8 +165,13 @@ class CairnFileSystem(AbstractFileSystem):
         if maxdepth is not None:
             super().rm(path, recursive=recursive, maxdepth=maxdepth)
             return
-        # A tree goes with one call, so nothing below is listed.
-        for one in self.expand_path(path, recursive=False):
+        paths = self.expand_path(path, recursive=False)
+        if recursive:
+            # A tree goes with one call, so nothing below is listed, or deleted by itself.
+            named = set(paths)
+            paths = [one for one in paths if named.isdisjoint(_parents(one))]
+        # What is in a directory goes before it.
+        for one in reversed(paths):
             self._delete(one, recursive)
 
     def _delete(self, path: str, recursive: bool) -> None:
@@ -229,6 +289,13 @@ class CairnFileSystem(AbstractFileSystem):
 
 def _missing(path: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def _parents(path: str):
+    """All directories that a path is in."""
+    names = path.strip("/").split("/")
+    if path != "/":
+        yield from (f"/{'/'.join(names[:count])}" for count in range(len(names)))
 
 
 def register_hdfs() -> None:
