@@ -15,6 +15,7 @@ mod lock;
 mod log;
 mod recent;
 mod rollback;
+mod segment;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -347,13 +348,18 @@ impl Namesystem {
         *self.point.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a rollback point of what is there now, or returns the one that is there.
-    pub async fn make_rollback_point(&self) -> Result<RollbackPoint, SubmitError> {
+    /// Makes a rollback point of what is there now, or returns the one that is there. Its copy of the store leaves
+    /// `reserved_len` bytes of the disk free, or is not made.
+    pub async fn make_rollback_point(
+        &self,
+        reserved_len: u64,
+    ) -> Result<RollbackPoint, SubmitError> {
         if let Some(point) = self.rollback_point() {
             return Ok(point);
         }
         let start_ms = now_ms();
-        let sequence = self.work(Work::RollbackPoint { dir: self.dir.clone(), start_ms }).await?;
+        let dir = self.dir.clone();
+        let sequence = self.work(Work::RollbackPoint { dir, start_ms, reserved_len }).await?;
         let point = RollbackPoint { start_ms, sequence };
         *self.point.lock().unwrap_or_else(PoisonError::into_inner) = Some(point);
         Ok(point)
@@ -463,7 +469,7 @@ fn format(
     let store = dir.join("namespace.redb");
     // Nothing is written to either before VERSION is there.
     let is_fresh = |path: &Path, max| std::fs::metadata(path).is_ok_and(|m| m.len() > max);
-    if is_fresh(&first, 28) || store.exists() {
+    if is_fresh(&first, segment::LEN_MAX as u64) || store.exists() {
         return Err(OpenError::NoVersion { path: dir.to_owned() });
     }
     let log = Log::create(dir, identity.namespace_id, 1)?;

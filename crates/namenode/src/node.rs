@@ -84,6 +84,8 @@ pub struct NameNode {
     pub(crate) is_stopping: AtomicBool,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
+    /// Held while a rolling upgrade is prepared or finalized.
+    pub(crate) upgrading: tokio::sync::Mutex<()>,
     /// What `restoreFailedStorage` was told last.
     pub(crate) restores_storage: AtomicBool,
     /// Snapshot diffs that are given out page by page.

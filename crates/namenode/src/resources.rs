@@ -41,7 +41,7 @@ fn lowest(dirs: &[PathBuf], reserved_len: u64) -> Option<(PathBuf, u64)> {
 }
 
 /// Bytes that can be written; none where nobody can look.
-fn free_len(dir: &Path) -> u64 {
+pub(crate) fn free_len(dir: &Path) -> u64 {
     match rustix::fs::statvfs(dir) {
         Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
         Err(error) => {

@@ -217,6 +217,7 @@ impl NameNode {
                 garbage: Notify::new(),
                 ordered: Notify::new(),
                 is_stopping: AtomicBool::new(false),
+                upgrading: tokio::sync::Mutex::default(),
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),
                 saved: Mutex::new((wall_ms(), ns.last_sequence())),

@@ -38,6 +38,8 @@ use redb::{
 use runs::Runs;
 use shares::Shares;
 use std::cell::Cell;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -50,6 +52,9 @@ type Bytes = &'static [u8];
 const JOURNAL: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("journal");
 const APPLIED: &[u8] = b"applied";
 
+/// The folder beside the store where a new one is made.
+const UNFINISHED: &str = "new-store";
+
 fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
     TableDefinition::new(table.name())
 }
@@ -57,6 +62,25 @@ fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
 /// Makes names in a directory durable.
 pub(crate) fn sync_dir(path: &Path) -> std::io::Result<()> {
     std::fs::File::open(path)?.sync_all()
+}
+
+/// Makes an empty store. It gets its name when it is whole, because redb does not open the beginning of a file.
+fn create(path: &Path, cache_len: usize) -> Result<(), StoreError> {
+    let folder = path.with_file_name(UNFINISHED);
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        removed => removed.map_err(backend)?,
+    }
+    std::fs::create_dir(&folder).map_err(backend)?;
+    let unfinished = folder.join("store");
+    Store::open_through(&unfinished, cache_len, |file| file)?.close();
+    let move_in = || {
+        File::open(&unfinished)?.sync_all()?;
+        std::fs::rename(&unfinished, path)?;
+        std::fs::remove_dir_all(&folder)?;
+        path.parent().map_or(Ok(()), sync_dir)
+    };
+    move_in().map_err(backend)
 }
 
 fn backend(error: impl std::fmt::Display) -> StoreError {
@@ -76,6 +100,9 @@ pub(crate) struct Store {
 impl Store {
     /// Opens or creates the file. `cache_len` bounds what of it is kept in memory, in bytes.
     pub fn open(path: &Path, cache_len: usize) -> Result<Store, StoreError> {
+        if !path.try_exists().map_err(backend)? {
+            create(path, cache_len)?;
+        }
         Store::open_through(path, cache_len, |file| file)
     }
 

@@ -4,6 +4,9 @@
 //! magic 4 | crc32c 4 | payload length 4 | first sequence 8 | count 4 | flags 1 | payload
 //! payload: count times (length 4 | entry)            numbers little endian, crc from the length on
 //! ```
+//!
+//! The CRC goes on from the salt of the segment, which no user knows: what a user has stored, a whole frame even, is
+//! never taken for one.
 
 use cairn_codec::crc::crc32c;
 
@@ -72,15 +75,15 @@ impl FrameBuilder {
         self.bytes.len()
     }
 
-    /// The frame's bytes.
-    pub fn finish(mut self, synced_before: bool) -> Vec<u8> {
+    /// The frame's bytes, for a segment with this salt.
+    pub fn finish(mut self, synced_before: bool, salt: u32) -> Vec<u8> {
         let payload_len = (self.bytes.len() - HEADER_LEN) as u32;
         self.bytes[..4].copy_from_slice(&MAGIC);
         self.bytes[8..12].copy_from_slice(&payload_len.to_le_bytes());
         self.bytes[12..20].copy_from_slice(&self.first.to_le_bytes());
         self.bytes[20..24].copy_from_slice(&self.count.to_le_bytes());
         self.bytes[24] = if synced_before { FLAG_SYNCED_BEFORE } else { 0 };
-        let crc = crc32c(0, &self.bytes[8..]);
+        let crc = crc32c(salt, &self.bytes[8..]);
         self.bytes[4..8].copy_from_slice(&crc.to_le_bytes());
         self.bytes
     }
@@ -90,8 +93,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The frame at the start of `bytes`; `None` if there is no whole and undamaged one.
-pub fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
+/// The frame at the start of `bytes` of a segment with this salt; `None` if there is no whole and undamaged one.
+pub fn parse(bytes: &[u8], salt: u32) -> Option<Frame<'_>> {
     if bytes.get(..4)? != MAGIC {
         return None;
     }
@@ -100,7 +103,7 @@ pub fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
         return None;
     }
     let whole = bytes.get(..HEADER_LEN + payload_len)?;
-    if crc32c(0, &whole[8..]) != number(whole, 4)? {
+    if crc32c(salt, &whole[8..]) != number(whole, 4)? {
         return None;
     }
     let first = u64::from_le_bytes(whole[12..20].try_into().ok()?);
@@ -121,39 +124,46 @@ pub fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     })
 }
 
+/// Where in `bytes` the first whole frame begins that is `wanted`.
+pub fn find(bytes: &[u8], salt: u32, wanted: impl Fn(&Frame<'_>) -> bool) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += bytes[at..].windows(MAGIC.len()).position(|window| window == MAGIC)?;
+        if parse(&bytes[at..], salt).is_some_and(|frame| wanted(&frame)) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
 /// Whether a whole frame of entry `after` or later that vouches for what precedes it begins anywhere
 /// in `bytes`.
-pub fn vouched_by_later(bytes: &[u8], after: u64) -> bool {
-    let mut rest = bytes;
-    while let Some(at) = rest.windows(MAGIC.len()).position(|window| window == MAGIC) {
-        rest = &rest[at..];
-        if parse(rest).is_some_and(|frame| frame.first >= after && frame.synced_before) {
-            return true;
-        }
-        rest = &rest[1..];
-    }
-    false
+pub fn vouched_by_later(bytes: &[u8], salt: u32, after: u64) -> bool {
+    find(bytes, salt, |frame| frame.first >= after && frame.synced_before).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SALT: u32 = 0x5eed;
+
     fn frame(first: u64, entries: &[&[u8]], synced: bool) -> Vec<u8> {
         let mut builder = FrameBuilder::new(first);
         entries.iter().for_each(|entry| {
             builder.push(entry);
         });
-        builder.finish(synced)
+        builder.finish(synced, SALT)
     }
 
     #[test]
     fn a_frame_comes_back() {
         let bytes = frame(5, &[b"one", b"", b"three"], true);
-        let parsed = parse(&bytes).unwrap();
+        let parsed = parse(&bytes, SALT).unwrap();
         assert_eq!((parsed.first, parsed.last(), parsed.synced_before), (5, 7, true));
         assert_eq!(parsed.entries, [&b"one"[..], b"", b"three"]);
         assert_eq!(parsed.len, bytes.len());
+        assert_eq!(parse(&bytes, SALT + 1), None);
     }
 
     #[test]
@@ -162,10 +172,10 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(parse(&bad), None, "bit {bit}");
+            assert_eq!(parse(&bad, SALT), None, "bit {bit}");
         }
         for len in 0..bytes.len() {
-            assert_eq!(parse(&bytes[..len]), None, "{len} bytes");
+            assert_eq!(parse(&bytes[..len], SALT), None, "{len} bytes");
         }
     }
 
@@ -173,9 +183,9 @@ mod tests {
     fn only_a_later_synced_frame_vouches() {
         let mut bytes = b"damaged".to_vec();
         bytes.extend(frame(6, &[b"x"], false));
-        assert!(!vouched_by_later(&bytes, 5));
+        assert!(!vouched_by_later(&bytes, SALT, 5));
         bytes.extend(frame(7, &[b"x"], true));
-        assert!(vouched_by_later(&bytes, 5));
-        assert!(!vouched_by_later(&bytes, 8));
+        assert!(vouched_by_later(&bytes, SALT, 5));
+        assert!(!vouched_by_later(&bytes, SALT, 8));
     }
 }

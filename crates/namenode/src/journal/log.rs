@@ -1,21 +1,17 @@
 //! The log's files: segments of frames, named by the number of their first entry.
 //!
 //! A segment is synced before the next one begins, so only the last one can end in a torn frame. That
-//! frame is cut off if nothing after it proves that it had been acknowledged; any other damage
-//! refuses the start, because going on would lose entries silently.
+//! frame is cut off if nothing after it proves that it had been acknowledged. Damage to entries that the store has
+//! is passed over. Any other refuses the start, because going on would lose entries silently.
 
-use super::frame::{self, Frame};
+use super::frame::{self, Frame, FrameBuilder};
+use super::segment::{self, Header};
 use crate::store::sync_dir;
-use cairn_codec::crc::crc32c;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-const MAGIC: &[u8; 8] = b"CAIRNLOG";
-const VERSION: u32 = 1;
-/// Magic, version, namespace id, first sequence number, CRC32C of these.
-const HEADER_LEN: usize = 28;
 /// Zeros that are written at a time behind what a synced log has. A sync of bytes that take the place of others is one
 /// write; where the file grows, the file system's own records of that are written as well.
 const ROOM_LEN: usize = 1 << 20;
@@ -31,6 +27,9 @@ pub enum LogError {
         /// Why.
         source: io::Error,
     },
+    /// The system gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(getrandom::Error),
     /// A segment's header is damaged or of another version.
     #[error("{}: the segment's header is damaged or of an unknown version", path.display())]
     Header {
@@ -79,10 +78,11 @@ pub type Replay<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<(), E>;
 #[derive(Debug)]
 pub struct Log {
     dir: PathBuf,
-    namespace_id: u32,
     /// First numbers of all segments, ascending; the last one is open.
     segments: Vec<u64>,
     file: File,
+    /// Of the open segment.
+    header: Header,
     len: u64,
     /// Up to here the open segment may have zeros behind its entries.
     room_end: u64,
@@ -96,15 +96,6 @@ fn segment_path(dir: &Path, first: u64) -> PathBuf {
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> LogError + '_ {
     |source| LogError::Io { path: path.to_owned(), source }
-}
-
-fn header(namespace_id: u32, first: u64) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&namespace_id.to_le_bytes());
-    bytes.extend_from_slice(&first.to_le_bytes());
-    bytes.extend_from_slice(&crc32c(0, &bytes).to_le_bytes());
-    bytes
 }
 
 fn list_segments(dir: &Path) -> Result<Vec<u64>, LogError> {
@@ -121,12 +112,13 @@ fn list_segments(dir: &Path) -> Result<Vec<u64>, LogError> {
 impl Log {
     /// Begins a log whose first entry is `next`.
     pub fn create(dir: &Path, namespace_id: u32, next: u64) -> Result<Log, LogError> {
-        let (file, len) = create_segment(dir, namespace_id, next)?;
+        let (file, header) = create_segment(dir, namespace_id, next)?;
+        let len = header.len() as u64;
         Ok(Log {
             dir: dir.to_owned(),
-            namespace_id,
             segments: vec![next],
             file,
+            header,
             len,
             room_end: len,
             next,
@@ -145,7 +137,7 @@ impl Log {
         let gap = |path: &Path, expected, found| {
             E::from(LogError::Gap { path: path.to_owned(), expected, found })
         };
-        let Some((&last_first, _)) = segments.split_last() else {
+        let Some(&last_first) = segments.last() else {
             return Err(gap(dir, applied + 1, 0));
         };
         // What lies before the segment with the next entry is in the store, whatever became of it.
@@ -154,15 +146,22 @@ impl Log {
             return Err(gap(dir, applied + 1, segments[0]));
         };
         let mut next = segments[start];
-        let mut end = HEADER_LEN as u64;
+        let mut end = None;
         for &first in &segments[start..] {
             let path = segment_path(dir, first);
             if first != next {
                 return Err(gap(&path, next, first));
             }
-            let is_last = first == last_first;
             let bytes = fs::read(&path).map_err(io_error(&path))?;
-            end = read_segment::<E>(&path, namespace_id, &bytes, first, is_last, &mut |frame| {
+            let segment = Segment {
+                path: &path,
+                namespace_id,
+                bytes: &bytes,
+                first,
+                is_last: first == last_first,
+                applied,
+            };
+            end = segment.read::<E>(&mut |frame| {
                 for (sequence, entry) in (frame.first..).zip(&frame.entries) {
                     if sequence > applied {
                         replay(sequence, entry)?;
@@ -181,10 +180,16 @@ impl Log {
             return Ok(log);
         }
         let path = segment_path(dir, last_first);
-        let file = reopen(&path, namespace_id, last_first, end).map_err(io_error(&path))?;
-        let dir = dir.to_owned();
-        let len = end;
-        Ok(Log { dir, namespace_id, segments, file, len, room_end: len, next, synced: true })
+        let (header, end) = match end {
+            Some(end) => end,
+            None => {
+                let header = Header::new(namespace_id, last_first).map_err(LogError::Random)?;
+                (header, header.len() as u64)
+            }
+        };
+        let file = reopen(&path, header, end).map_err(io_error(&path))?;
+        let (dir, len) = (dir.to_owned(), end);
+        Ok(Log { dir, segments, file, header, len, room_end: len, next, synced: true })
     }
 
     /// The same log with another file for what is appended next.
@@ -198,19 +203,15 @@ impl Log {
         self.len
     }
 
-    /// Whether everything so far is on stable storage.
-    pub fn is_synced(&self) -> bool {
-        self.synced
-    }
-
-    /// Appends a frame that goes on where the log ends; `last` is its last entry. After an error
-    /// the log must not be used again.
-    pub fn append(&mut self, frame: &[u8], last: u64, sync: bool) -> io::Result<()> {
+    /// Appends a frame that goes on where the log ends. After an error the log must not be used again.
+    pub fn append(&mut self, frame: FrameBuilder, sync: bool) -> io::Result<()> {
+        let last = frame.last();
+        let frame = frame.finish(self.synced, self.header.salt());
         let end = self.len + frame.len() as u64;
         if sync && end > self.room_end {
             self.make_room(end);
         }
-        self.file.write_all(frame)?;
+        self.file.write_all(&frame)?;
         self.len = end;
         self.next = last + 1;
         self.synced = false;
@@ -239,7 +240,8 @@ impl Log {
             return Ok(());
         }
         self.end_segment().map_err(io_error(&self.dir))?;
-        (self.file, self.len) = create_segment(&self.dir, self.namespace_id, self.next)?;
+        (self.file, self.header) = create_segment(&self.dir, self.header.namespace_id, self.next)?;
+        self.len = self.header.len() as u64;
         self.room_end = self.len;
         self.segments.push(self.next);
         Ok(())
@@ -270,15 +272,15 @@ pub(super) fn remove_all_segments(dir: &Path) -> Result<(), LogError> {
     list_segments(dir)?.into_iter().try_for_each(|first| remove_segment(dir, first))
 }
 
-fn create_segment(dir: &Path, namespace_id: u32, first: u64) -> Result<(File, u64), LogError> {
+fn create_segment(dir: &Path, namespace_id: u32, first: u64) -> Result<(File, Header), LogError> {
+    let header = Header::new(namespace_id, first).map_err(LogError::Random)?;
     let path = segment_path(dir, first);
     let create = || {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        let bytes = header(namespace_id, first);
-        file.write_all(&bytes)?;
+        file.write_all(&header.to_bytes())?;
         file.sync_all()?;
         sync_dir(dir)?;
-        Ok((file, bytes.len() as u64))
+        Ok((file, header))
     };
     create().map_err(io_error(&path))
 }
@@ -290,58 +292,84 @@ fn remove_segment(dir: &Path, first: u64) -> Result<(), LogError> {
 
 /// Opens a segment for appending at `end` and drops what lies behind; the header is written anew in
 /// case that it was torn.
-fn reopen(path: &Path, namespace_id: u32, first: u64, end: u64) -> io::Result<File> {
+fn reopen(path: &Path, header: Header, end: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.set_len(end)?;
-    file.write_all(&header(namespace_id, first))?;
+    file.write_all(&header.to_bytes())?;
     file.sync_all()?;
     file.seek(SeekFrom::Start(end))?;
     Ok(file)
 }
 
-/// Hands each frame to `visit` and returns where the valid part ends.
-fn read_segment<E: From<LogError>>(
-    path: &Path,
+/// A segment that is read.
+struct Segment<'a> {
+    path: &'a Path,
     namespace_id: u32,
-    bytes: &[u8],
+    bytes: &'a [u8],
     first: u64,
     is_last: bool,
-    visit: &mut dyn FnMut(&Frame<'_>) -> Result<(), E>,
-) -> Result<u64, E> {
-    if let Err(error) = check_header(path, namespace_id, bytes, first) {
-        // Torn while it was created: nothing was written to it yet.
-        let torn = is_last && bytes.len() <= HEADER_LEN;
-        return if torn { Ok(HEADER_LEN as u64) } else { Err(error.into()) };
-    }
-    let mut at = HEADER_LEN;
-    let mut next = first;
-    while at < bytes.len() {
-        match frame::parse(&bytes[at..]) {
-            Some(frame) if frame.first == next => {
-                visit(&frame)?;
-                next = frame.last() + 1;
-                at += frame.len;
-            }
-            _ if is_last && !frame::vouched_by_later(&bytes[at + 1..], next + 1) => break,
-            _ => {
-                let path = path.to_owned();
-                return Err(LogError::Damaged { path, sequence: next, offset: at as u64 }.into());
-            }
-        }
-    }
-    Ok(at as u64)
+    /// The last entry that the store has.
+    applied: u64,
 }
 
-fn check_header(path: &Path, namespace_id: u32, bytes: &[u8], first: u64) -> Result<(), LogError> {
-    let bad = || LogError::Header { path: path.to_owned() };
-    let found = bytes.get(..HEADER_LEN).ok_or_else(bad)?;
-    let id = found[12..16].try_into().map(u32::from_le_bytes).map_err(|_| bad())?;
-    if found != header(id, first) {
-        return Err(bad());
+impl Segment<'_> {
+    /// Hands each frame to `visit` and returns the header and where the valid part ends; none of a segment whose
+    /// header is torn.
+    fn read<E: From<LogError>>(
+        &self,
+        visit: &mut dyn FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<Option<(Header, u64)>, E> {
+        let header = match self.header() {
+            Ok(header) => header,
+            // Torn while it was created: nothing was written to it yet.
+            Err(_) if self.is_last && self.bytes.len() <= segment::LEN_MAX => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let salt = header.salt();
+        let (mut at, mut next) = (header.len(), self.first);
+        while at < self.bytes.len() {
+            match frame::parse(&self.bytes[at..], salt) {
+                Some(frame) if frame.first == next => {
+                    visit(&frame)?;
+                    next = frame.last() + 1;
+                    at += frame.len;
+                    continue;
+                }
+                _ => {}
+            }
+            let behind = &self.bytes[at + 1..];
+            if let Some(skipped) = self.needed(&header, behind, next) {
+                tracing::warn!(
+                    path = %self.path.display(), offset = at, len = skipped + 1,
+                    "the log is damaged; all that was there is in the store",
+                );
+                at += 1 + skipped;
+                next = frame::parse(&self.bytes[at..], salt).map_or(next, |frame| frame.first);
+            } else if self.is_last && !frame::vouched_by_later(behind, salt, next + 1) {
+                break;
+            } else {
+                let (path, offset) = (self.path.to_owned(), at as u64);
+                return Err(LogError::Damaged { path, sequence: next, offset }.into());
+            }
+        }
+        Ok(Some((header, at as u64)))
     }
-    if id != namespace_id {
-        let path = path.to_owned();
-        return Err(LogError::Namespace { path, found: id, expected: namespace_id });
+
+    /// Where behind damage to the entry `next` a frame begins before which there is nothing that the store has not.
+    fn needed(&self, header: &Header, behind: &[u8], next: u64) -> Option<usize> {
+        let is_searched = next <= self.applied && !header.can_be_forged();
+        let wanted = |frame: &Frame<'_>| (next + 1..=self.applied + 1).contains(&frame.first);
+        is_searched.then(|| frame::find(behind, header.salt(), wanted))?
     }
-    Ok(())
+
+    fn header(&self) -> Result<Header, LogError> {
+        let path = || self.path.to_owned();
+        let header = Header::parse(self.bytes).filter(|header| header.first == self.first);
+        let header = header.ok_or_else(|| LogError::Header { path: path() })?;
+        if header.namespace_id != self.namespace_id {
+            let (found, expected) = (header.namespace_id, self.namespace_id);
+            return Err(LogError::Namespace { path: path(), found, expected });
+        }
+        Ok(header)
+    }
 }

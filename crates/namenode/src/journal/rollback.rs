@@ -10,6 +10,7 @@
 
 use super::OpenError;
 use super::log::{Log, remove_all_segments};
+use crate::resources;
 use crate::store::{Identity, Store, sync_dir};
 use cairn_namespace::query;
 use std::fs::{self, File};
@@ -148,14 +149,32 @@ pub(super) fn find(dir: &Path) -> Result<Option<RollbackPoint>, OpenError> {
 }
 
 /// Makes a point of the store in `dir`, to which nobody may write meanwhile and which has everything up to
-/// `point.sequence`.
-pub(super) fn make(dir: &Path, point: RollbackPoint) -> io::Result<()> {
+/// `point.sequence`. The copy must leave `reserved_len` bytes of the disk.
+pub(super) fn make(dir: &Path, point: RollbackPoint, reserved_len: u64) -> io::Result<()> {
+    check_room(dir, reserved_len)?;
     let made = make_on(&Disk, dir, point);
     if made.is_err() {
         // What is left of a copy must not keep the disk full.
         let _ = Disk.remove_folder(&dir.join(UNFINISHED));
     }
     made
+}
+
+/// A copy that fills the disk would stop the log.
+fn check_room(dir: &Path, reserved_len: u64) -> io::Result<()> {
+    let mut needed = 0;
+    for file in store_files(dir)? {
+        needed += file.metadata()?.len();
+    }
+    let free = resources::free_len(dir);
+    if needed.saturating_add(reserved_len) > free {
+        let why = format!(
+            "{}: a copy of the store takes {needed} bytes, {reserved_len} are to stay free, and only {free} are",
+            dir.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+    }
+    Ok(())
 }
 
 fn make_on(disk: &dyn Folders, dir: &Path, point: RollbackPoint) -> io::Result<()> {

@@ -74,6 +74,8 @@ pub enum Work {
         dir: PathBuf,
         /// The time of the point, ms since the epoch.
         start_ms: u64,
+        /// Bytes of the disk that the copy leaves free.
+        reserved_len: u64,
     },
 }
 
@@ -152,9 +154,8 @@ impl Finisher {
         if !group.frame.is_empty() {
             let (last, begun) = (group.frame.last(), Instant::now());
             let mut log = self.log();
-            let bytes = group.frame.finish(log.is_synced());
             let sync = self.durability == Durability::Stable;
-            log.append(&bytes, last, sync).map_err(Fatal::Append)?;
+            log.append(group.frame, sync).map_err(Fatal::Append)?;
             warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
             self.store.commit(group.number, last);
         }
@@ -510,9 +511,9 @@ impl Writer {
         log.roll()?;
         log.truncate_front(self.checkpointed)?;
         drop(log);
-        if let Work::RollbackPoint { dir, start_ms } = work {
+        if let Work::RollbackPoint { dir, start_ms, reserved_len } = work {
             let point = RollbackPoint { start_ms, sequence: self.applied };
-            if let Err(error) = rollback::make(&dir, point) {
+            if let Err(error) = rollback::make(&dir, point, reserved_len) {
                 return Ok(Err(SubmitError::RollbackPoint(error.to_string())));
             }
         }

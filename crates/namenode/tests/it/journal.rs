@@ -12,6 +12,7 @@ use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::store::conformance::{self, Records};
 use cairn_namespace::{CallId, Caller, Command, Entry, Outcome, Settings, query};
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -22,11 +23,11 @@ fn root() -> Caller {
     Caller { user: "root".into(), groups: vec![], superuser: true }
 }
 
-fn entry(command: impl Into<Command>) -> Entry {
+pub fn entry(command: impl Into<Command>) -> Entry {
     Entry { now_ms: 1_000, caller: root(), call: None, command: command.into() }
 }
 
-fn mkdir(number: usize) -> Entry {
+pub fn mkdir(number: usize) -> Entry {
     entry(Mkdirs { path: format!("/{number:04}"), mode: 0o755.into(), create_parent: true })
 }
 
@@ -39,7 +40,7 @@ pub fn options() -> NamesystemOptions {
     }
 }
 
-fn open(dir: &Path) -> Arc<Namesystem> {
+pub fn open(dir: &Path) -> Arc<Namesystem> {
     open_with(dir, options())
 }
 
@@ -47,19 +48,19 @@ pub fn open_with(dir: &Path, options: NamesystemOptions) -> Arc<Namesystem> {
     Namesystem::open(dir, options).unwrap()
 }
 
-fn open_error(dir: &Path) -> OpenError {
+pub fn open_error(dir: &Path) -> OpenError {
     match Namesystem::open(dir, options()) {
         Ok(_) => panic!("the namespace opens"),
         Err(error) => error,
     }
 }
 
-fn names(namesystem: &Namesystem) -> Vec<String> {
+pub fn names(namesystem: &Namesystem) -> Vec<String> {
     let listing = namesystem.read(|now| query::get_listing(now, &root(), "/", b"", 10_000));
     listing.unwrap().unwrap().entries.into_iter().map(|entry| entry.inode.name.clone()).collect()
 }
 
-fn numbered(count: usize) -> Vec<String> {
+pub fn numbered(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{number:04}")).collect()
 }
 
@@ -89,16 +90,25 @@ fn dump(namesystem: &Namesystem) -> Records {
 
 /// Where the entries of a segment end; behind that there may be zeros.
 pub fn end_of(log: &Path) -> u64 {
-    const SEGMENT_HEADER_LEN: usize = 28;
-    const FRAME_HEADER_LEN: usize = 25;
     let bytes = fs::read(log).unwrap();
-    let mut at = SEGMENT_HEADER_LEN;
+    let end = frames(&bytes).last().map_or(SEGMENT_HEADER_LEN, |frame| frame.end);
+    assert!(bytes[end..].iter().all(|byte| *byte == 0));
+    end as u64
+}
+
+pub const SEGMENT_HEADER_LEN: usize = 32;
+
+/// Where the frames of a segment are.
+pub fn frames(bytes: &[u8]) -> Vec<Range<usize>> {
+    const FRAME_HEADER_LEN: usize = 25;
+    let (mut at, mut found) = (SEGMENT_HEADER_LEN, Vec::new());
     while bytes[at..].starts_with(b"CRNF") {
         let payload_len = bytes[at + 8..].first_chunk().map(|len| u32::from_le_bytes(*len));
+        let begin = at;
         at += FRAME_HEADER_LEN + payload_len.unwrap() as usize;
+        found.push(begin..at);
     }
-    assert!(bytes[at..].iter().all(|byte| *byte == 0));
-    at as u64
+    found
 }
 
 /// Makes directories one by one, and returns an image of the kill after them with the end of the

@@ -62,7 +62,10 @@ async fn an_upgrade_that_was_prepared_can_be_gone_back_from() {
     let refused = upgrade(&client, Start).await.unwrap_err();
     assert!(refused.is_remote(class::IO), "{refused}");
     assert!(safe_mode(&client, pb::SafeModeActionProto::SafemodeEnter).await);
-    let prepared = upgrade(&client, Start).await.unwrap().unwrap();
+    let other = Client::new(&node, CLIENT, SUPERUSER);
+    let (prepared, at_once) = tokio::join!(upgrade(&client, Start), upgrade(&other, Start));
+    let prepared = prepared.unwrap().unwrap();
+    assert_eq!(at_once.unwrap().unwrap(), prepared, "one copy is made");
     assert!(prepared.created_rollback_images && prepared.start_time > 0);
     assert_eq!((prepared.finalize_time, prepared.status.finalized()), (0, false));
     assert!(!safe_mode(&client, pb::SafeModeActionProto::SafemodeGet).await, "as in Hadoop");

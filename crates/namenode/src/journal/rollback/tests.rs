@@ -129,7 +129,7 @@ fn a_crash_while_a_point_is_made_leaves_it_whole_or_none() {
         assert!(found.is_none_or(|found| found == point));
         made += usize::from(found.is_some() && !ended);
         // Whether it is there or not, the upgrade can be prepared again.
-        let point = block_on(namesystem.make_rollback_point()).unwrap();
+        let point = block_on(namesystem.make_rollback_point(0)).unwrap();
         assert_eq!(namesystem.rollback_point(), Some(point));
         namesystem.submit_blocking(entry(6)).unwrap();
         assert!(state(&namesystem) != before);
@@ -145,7 +145,7 @@ fn a_crash_while_a_point_is_given_up_changes_nothing_else() {
     each_place(|crash| {
         let dir = tempfile::tempdir().unwrap();
         let (_, point) = closed(dir.path());
-        make(dir.path(), point).unwrap();
+        make(dir.path(), point, 0).unwrap();
         let namesystem = open(dir.path()).unwrap();
         namesystem.submit_blocking(entry(6)).unwrap();
         let after = state(&namesystem);
@@ -155,7 +155,7 @@ fn a_crash_while_a_point_is_given_up_changes_nothing_else() {
         assert!(state(&namesystem) == after);
         match namesystem.rollback_point() {
             Some(found) => assert_eq!(found, point),
-            None => _ = block_on(namesystem.make_rollback_point()).unwrap(),
+            None => _ = block_on(namesystem.make_rollback_point(0)).unwrap(),
         }
         namesystem.remove_rollback_point().unwrap();
         assert_eq!(namesystem.rollback_point(), None);
@@ -169,7 +169,7 @@ fn a_way_back_that_was_broken_off_is_gone_to_its_end_and_nowhere_else() {
     each_place(|crash| {
         let dir = tempfile::tempdir().unwrap();
         let (before, point) = closed(dir.path());
-        make(dir.path(), point).unwrap();
+        make(dir.path(), point, 0).unwrap();
         let namesystem = open(dir.path()).unwrap();
         namesystem.submit_blocking(entry(6)).unwrap();
         let after = state(&namesystem);
@@ -194,4 +194,18 @@ fn a_way_back_that_was_broken_off_is_gone_to_its_end_and_nowhere_else() {
         false
     });
     assert!(refused > 5, "a start without --rollback finds half of it only {refused} times");
+}
+
+#[test]
+fn a_point_that_would_fill_the_disk_is_not_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, point) = closed(dir.path());
+    let refused = make(dir.path(), point, u64::MAX / 2).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::StorageFull, "{refused}");
+    let namesystem = open(dir.path()).unwrap();
+    let refused = block_on(namesystem.make_rollback_point(u64::MAX / 2)).unwrap_err();
+    assert!(refused.to_string().contains("are to stay free"), "{refused}");
+    assert_eq!(namesystem.rollback_point(), None);
+    namesystem.submit_blocking(entry(6)).unwrap();
+    assert!(state(&namesystem) != before, "the log goes on");
 }

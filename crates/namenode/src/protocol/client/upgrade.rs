@@ -50,6 +50,11 @@ pub async fn rolling_upgrade(node: &NameNode, call: &Call) -> Answer {
         Action::Finalize => "finalizeRollingUpgrade",
     };
     node.check_superuser_for(call, operation).await?;
+    // One that is prepared takes as long as its copy; who asks meanwhile would make another.
+    let _alone = match action {
+        Action::Query => None,
+        Action::Start | Action::Finalize => Some(node.upgrading.lock().await),
+    };
     let prepared = node.ns.rollback_point();
     let told = match (action, prepared) {
         (Action::Query, point) => point.map(|point| info(node, &point, 0)),
@@ -65,7 +70,7 @@ async fn prepare(node: &NameNode) -> Result<pb::RollingUpgradeInfoProto, Refusal
     if node.safe_mode_tip().is_none() {
         return Err(Refusal::io(NO_SAFE_MODE));
     }
-    let point = node.ns.make_rollback_point().await?;
+    let point = node.ns.make_rollback_point(node.config.reserved_len).await?;
     let mut cluster = node.cluster();
     cluster.hold_deletions(true);
     cluster.leave_safe_mode(false);
