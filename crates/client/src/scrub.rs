@@ -4,7 +4,8 @@
 //! must be what encoding the data gives, replicas must be equal. `scrub/group.rs` compares units and has
 //! [`cairn_codec::agree`] find the one that does not fit the others, `scrub/copies.rs` compares replicas. Nothing is changed here but that
 //! bad ones are reported, for the NameNode to have them rebuilt. All is read through DataNodes, never through
-//! descriptors: what each of them has now is the question.
+//! descriptors: what each of them has now is the question. Where one does not give what it should have, the NameNode is
+//! asked again: a replica that was moved or deleted meanwhile is no fault.
 //!
 //! Not covered: a file's last block while it is being written; of two places of one unit, the second.
 
@@ -13,15 +14,19 @@ mod group;
 
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
-use crate::protocol::convert::Located;
+use crate::protocol::convert::{Located, LocatedWithCrcs};
 use crate::read::report_bad;
 use crate::types::{Block, BlockLocation};
-use cairn_stripe::UnitIndex;
 use cairn_stripe::geometry::Geometry;
+use cairn_stripe::{BlockId, Policy, UnitIndex};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How often to look whether what was reported is whole again.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How often a block is looked at that moves from under the look.
+const LOOKS_MAX: usize = 3;
 
 /// How a scrub is to be done.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +95,7 @@ pub struct FileScrub {
 /// A file that is being scrubbed.
 struct Scrub<'a> {
     fs: &'a FileSystem,
+    path: &'a str,
     options: &'a ScrubOptions,
     progress: &'a (dyn Fn(u64) + Sync),
     started: Instant,
@@ -109,27 +115,33 @@ impl FileSystem {
         options: &ScrubOptions,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<FileScrub> {
-        let file = self.located_with_crcs(path).await?;
+        self.scrub_some(path, options, progress, &|_| true).await
+    }
+
+    async fn scrub_some(
+        &self,
+        path: &str,
+        options: &ScrubOptions,
+        progress: &(dyn Fn(u64) + Sync),
+        is_wanted: &(dyn Fn(BlockId) -> bool + Sync),
+    ) -> Result<FileScrub> {
+        let LocatedWithCrcs { file, unit_crcs } = self.located_with_crcs(path).await?;
         let started = Instant::now();
         let result = FileScrub::default();
-        let mut scrub = Scrub { fs: self, options, progress, started, result };
-        for (at, (located, crcs)) in file.file.blocks.iter().zip(&file.unit_crcs).enumerate() {
-            let is_open = at + 1 == file.file.blocks.len() && !file.file.last_block_complete;
-            if is_open {
-                continue;
+        let mut scrub = Scrub { fs: self, path, options, progress, started, result };
+        let (policy, open) =
+            (file.policy, (!file.last_block_complete).then_some(file.blocks.len()));
+        for (at, (located, crcs)) in file.blocks.into_iter().zip(unit_crcs).enumerate() {
+            let is_open = open == Some(at + 1);
+            if !is_open && is_wanted(located.block.block.id) {
+                scrub.block(policy.as_ref(), located, crcs).await?;
             }
-            let found = match &file.file.policy {
-                Some(policy) => scrub.group(policy, located, crcs).await?,
-                None => scrub.copies(located, crcs.first().copied().flatten()).await?,
-            };
-            scrub.result.blocks += 1;
-            scrub.take(located, found).await;
         }
         Ok(scrub.result)
     }
 
-    /// Waits until every replica or unit that `faults` names as reported or missing is elsewhere, and the blocks of
-    /// the file have as many as they should. False if that takes longer than `patience`.
+    /// Waits until the blocks that `faults` are of have as many replicas or units as they should, and those that were
+    /// reported are elsewhere or, read again, as they should be. False if that takes longer than `patience`.
     pub async fn wait_repaired(
         &self,
         path: &str,
@@ -138,6 +150,7 @@ impl FileSystem {
     ) -> Result<bool> {
         let copies = usize::from(self.require(path).await?.replication);
         let start = Instant::now();
+        let (mut read_at, mut read_after) = (start, LOOK_EVERY);
         loop {
             let file = self.located(path, 0, u64::MAX).await?;
             let is_whole = |located: &Located| match &file.policy {
@@ -160,8 +173,20 @@ impl FileSystem {
             let touched = |located: &&Located| {
                 faults.iter().any(|fault| fault.block.id == located.block.block.id)
             };
-            if file.blocks.iter().filter(touched).all(is_whole) && faults.iter().all(is_gone) {
-                return Ok(true);
+            if file.blocks.iter().filter(touched).all(is_whole) {
+                if faults.iter().all(is_gone) {
+                    return Ok(true);
+                }
+                // It may be mended where it was.
+                if read_at.elapsed() >= read_after {
+                    let options = ScrubOptions::default();
+                    let is_touched = |id: BlockId| faults.iter().any(|fault| fault.block.id == id);
+                    let again = self.scrub_some(path, &options, &|_| (), &is_touched).await?;
+                    if again.faults.is_empty() {
+                        return Ok(true);
+                    }
+                    (read_at, read_after) = (Instant::now(), 2 * read_after);
+                }
             }
             if start.elapsed() >= patience {
                 return Ok(false);
@@ -171,7 +196,63 @@ impl FileSystem {
     }
 }
 
+/// What the NameNode says of a block that was looked at.
+enum Now {
+    /// The same as before.
+    Same,
+    /// It is elsewhere.
+    Moved(Located, Vec<Option<u32>>),
+    /// The file does not have it any more.
+    Gone,
+}
+
 impl Scrub<'_> {
+    /// Looks at a block, again if it moves meanwhile, and keeps what is found.
+    async fn block(
+        &mut self,
+        policy: Option<&Policy>,
+        mut located: Located,
+        mut crcs: Vec<Option<u32>>,
+    ) -> Result<()> {
+        let mut looks = 0;
+        self.result.blocks += 1;
+        let found = loop {
+            let found = match policy {
+                Some(policy) => self.group(policy, &located, &crcs).await?,
+                None => self.copies(&located, crcs.first().copied().flatten()).await?,
+            };
+            looks += 1;
+            let is_absent =
+                |kind: &FaultKind| matches!(kind, FaultKind::Missing | FaultKind::Unreadable(_));
+            if looks == LOOKS_MAX || !found.iter().any(|(_, _, kind)| is_absent(kind)) {
+                break found;
+            }
+            match self.now(&located).await? {
+                Now::Same => break found,
+                Now::Gone => break Vec::new(),
+                Now::Moved(other, with) => (located, crcs) = (other, with),
+            }
+        };
+        self.take(&located, found).await;
+        Ok(())
+    }
+
+    /// Asks the NameNode where a block is by now.
+    async fn now(&self, before: &Located) -> Result<Now> {
+        let LocatedWithCrcs { file, unit_crcs } = self.fs.located_with_crcs(self.path).await?;
+        let id = before.block.block.id;
+        let mut now = file.blocks.into_iter().zip(unit_crcs);
+        let Some((located, crcs)) = now.find(|(now, _)| now.block.block.id == id) else {
+            return Ok(Now::Gone);
+        };
+        let places = |located: &Located| -> BTreeSet<(String, String, UnitIndex)> {
+            let place = |at: &BlockLocation| (at.addr.uuid.clone(), at.storage_id.clone(), at.unit);
+            located.block.locations.iter().map(place).collect()
+        };
+        let same = places(&located) == places(before) && located.block.block == before.block.block;
+        Ok(if same { Now::Same } else { Now::Moved(located, crcs) })
+    }
+
     /// Keeps what was found, and reports those that are surely bad.
     async fn take(&mut self, located: &Located, found: Vec<Found>) {
         for (index, unit, kind) in found {

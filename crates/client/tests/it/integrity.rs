@@ -373,3 +373,48 @@ async fn what_the_background_scrub_has_recorded_the_scanners_look_after() {
     wait_replaced(&fs, "/f", 4, &before, &storage_of(&files.0)).await;
     assert_same(&get(&fs, "/f").await.unwrap(), &data, "/f");
 }
+
+/// Where every DataNode has a unit already, the bad one is rebuilt where it was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_in_the_same_place_is_seen() {
+    let cluster = Cluster::start_tuned(5, scans_never, |_| {}).await;
+    let fs = cluster.fs.clone();
+    fs.enable_policy(POLICY).await.unwrap();
+    let data = bytes(3, (4 << 20) + 5);
+    put(&fs, "/file", &data, &striped(POLICY, 2 << 20)).await.unwrap();
+    let is_flipped = |kind: &FaultKind| *kind == FaultKind::BadChunk { offset: 512 };
+    scrub_and_repair(&cluster, "/file", &data, Some(1), |f| flip(&f.0, 5000), is_flipped).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_replica_that_moves_from_under_a_scrub_is_no_fault() {
+    let mut cluster = Cluster::start_tuned(3, scans_never, |_| {}).await;
+    let fs = cluster.fs.clone();
+    let data = bytes(3, 8 << 20);
+    put(&fs, "/file", &data, &copies(2)).await.unwrap();
+    let before = reported(&fs, "/file", |block| block.locations.len() == 2).await;
+    let second = before.locations[1].addr.uuid.clone();
+    let moved = std::sync::Once::new();
+    let victim = std::sync::Mutex::new(Some(&mut cluster));
+    // The first replica is being read when the second goes elsewhere.
+    let progress = |_| {
+        moved.call_once(|| {
+            let cluster = victim.lock().unwrap().take().unwrap();
+            let elsewhere = async {
+                cluster.kill(&second);
+                cluster.declare_dead(&second);
+                let is_elsewhere = |block: &cairn_client::FileBlock| {
+                    block.locations.len() == 2
+                        && block.locations.iter().all(|at| at.addr.uuid != second)
+                };
+                reported(&fs, "/file", is_elsewhere).await;
+            };
+            tokio::task::block_in_place(|| {
+                tokio::runtime::Handle::current().block_on(elsewhere);
+            });
+        });
+    };
+    let scrub = fs.scrub("/file", &ScrubOptions::default(), &progress).await.unwrap();
+    assert_eq!(scrub.faults, []);
+    assert!(moved.is_completed());
+}
