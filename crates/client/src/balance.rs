@@ -5,19 +5,18 @@
 //! Source: Hadoop 3.5.0 `Balancer`, `Mover`, `Dispatcher`, `NameNodeConnector`.
 
 mod dispatch;
+mod mark;
 mod mover;
 mod plan;
 
-use crate::error::{ClientError, Result};
+use crate::error::Result;
 use crate::fs::FileSystem;
 use crate::protocol::namenode::NameNode;
-use crate::types::CreateOptions;
-use crate::write::FileWriter;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use cairn_wire::exception::class;
 use cairn_wire::proto::{hdfs::*, namenode as nn};
 use dispatch::{Dispatcher, Nodes};
-use plan::{Piece, Place, Shelf};
+use mark::Mark;
+use plan::{Piece, Place, RAM_DISK, Shelf};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ const BALANCER_ID: &str = "/system/balancer.id";
 const MOVER_ID: &str = "/system/mover.id";
 /// Most bytes to ask blocks for at once: `dfs.balancer.getBlocks.size`.
 const BLOCKS_AT_ONCE: u64 = 2 << 30;
-/// Rounds without a single move after which there is no use in going on.
+/// Rounds in a row without a single move after which there is no use in going on.
 const IDLE_ROUNDS: usize = 5;
 
 /// What to balance, and when it is balanced.
@@ -46,6 +45,8 @@ pub struct BalanceOptions {
     pub min_block_len: u64,
     /// Time that heartbeats and deletions need after a round.
     pub settle: Duration,
+    /// Begin also while a rolling upgrade lasts: `-runDuringUpgrade`. No replica is deleted then.
+    pub run_during_upgrade: bool,
 }
 
 /// How far it has got.
@@ -72,23 +73,31 @@ pub enum MoveEnd {
     NoMoveBlock = -2,
     /// Moves fail again and again.
     NoMoveProgress = -3,
+    /// It was told to stop.
+    Interrupted = -6,
+    /// A rolling upgrade is not finalized.
+    UnfinalizedUpgrade = -7,
 }
 
 impl FileSystem {
-    /// Moves replicas and units until every DataNode's use is near the mean. Needs a superuser.
+    /// Moves replicas and units until every DataNode's use is near the mean, or `stop` completes. Needs a superuser.
     ///
     /// Source: Hadoop 3.5.0 `Balancer#runOneIteration`.
     pub async fn balance(
         &self,
         options: &BalanceOptions,
+        stop: impl Future<Output = ()>,
         told: &dyn Fn(MoveProgress),
     ) -> Result<(MoveEnd, MoveProgress)> {
         let mut progress = MoveProgress::default();
-        let Some(lock) = self.lock_running(BALANCER_ID).await? else {
+        let Some(mark) = Mark::take(self, BALANCER_ID).await? else {
             return Ok((MoveEnd::AlreadyRunning, progress));
         };
-        let end = self.balance_rounds(options, &mut progress, told).await;
-        self.unlock_running(BALANCER_ID, lock).await;
+        let end = tokio::select! {
+            end = self.balance_rounds(options, &mut progress, told) => end,
+            () = stop => Ok(MoveEnd::Interrupted),
+        };
+        mark.give_up(self).await;
         Ok((end?, progress))
     }
 
@@ -99,12 +108,18 @@ impl FileSystem {
         told: &dyn Fn(MoveProgress),
     ) -> Result<MoveEnd> {
         let namenode = self.inner.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
-        let mut idle = 0;
+        let (mut idle, mut planned) = (0, 0);
         loop {
-            let nodes = self.storages(options).await?;
+            if !options.run_during_upgrade && is_upgrading(&namenode).await? {
+                return Ok(MoveEnd::UnfinalizedUpgrade);
+            }
+            let nodes = self.storages(&|id| is_wanted(options, id), options.by_pool).await?;
+            if plan::is_balanced(&nodes.shelves, options.threshold) {
+                return Ok(MoveEnd::Done);
+            }
             let flows = plan::flows(&nodes.shelves, options.threshold);
             if flows.is_empty() {
-                return Ok(MoveEnd::Done);
+                return Ok(MoveEnd::NoMoveBlock);
             }
             progress.left = flows.iter().map(|flow| flow.bytes).sum();
             told(*progress);
@@ -117,75 +132,44 @@ impl FileSystem {
                     moves.extend(plan::moves_for(*flow, shelves, &pieces, racks, &mut taken));
                 }
             }
-            if moves.is_empty() {
-                return Ok(MoveEnd::NoMoveBlock);
-            }
+            planned += moves.len();
             let before = progress.moved;
             Dispatcher::new(self, &nodes).run(moves, progress, told).await?;
-            idle = if progress.moved > before { 0 } else { idle + 1 };
+            if progress.moved > before {
+                (idle, planned) = (0, 0);
+            } else {
+                // The NameNode names some of the blocks, each time others.
+                idle += 1;
+            }
             if idle == IDLE_ROUNDS {
-                return Ok(MoveEnd::NoMoveProgress);
+                let end = if planned == 0 { MoveEnd::NoMoveBlock } else { MoveEnd::NoMoveProgress };
+                return Ok(end);
             }
             tokio::time::sleep(options.settle).await;
         }
     }
 
     /// Brings the replicas and units of the files under `paths` to the storage types that their storage
-    /// policies want. Needs a superuser.
+    /// policies want, until `stop` completes. Needs a superuser.
     ///
     /// Source: Hadoop 3.5.0 `Mover#run`.
     pub async fn settle_storage_types(
         &self,
         paths: &[String],
         settle: Duration,
+        stop: impl Future<Output = ()>,
         told: &dyn Fn(MoveProgress),
     ) -> Result<(MoveEnd, MoveProgress)> {
         let mut progress = MoveProgress::default();
-        let Some(lock) = self.lock_running(MOVER_ID).await? else {
+        let Some(mark) = Mark::take(self, MOVER_ID).await? else {
             return Ok((MoveEnd::AlreadyRunning, progress));
         };
-        let end = mover::rounds(self, paths, settle, &mut progress, told).await;
-        self.unlock_running(MOVER_ID, lock).await;
+        let end = tokio::select! {
+            end = mover::rounds(self, paths, settle, &mut progress, told) => end,
+            () = stop => Ok(MoveEnd::Interrupted),
+        };
+        mark.give_up(self).await;
         Ok((end?, progress))
-    }
-
-    /// Opens the file that only one can hold; `None` if another one does.
-    ///
-    /// Source: Hadoop 3.5.0 `NameNodeConnector#checkAndMarkRunning`.
-    async fn lock_running(&self, path: &str) -> Result<Option<FileWriter>> {
-        let taken = |error: &ClientError| {
-            matches!(error, ClientError::Remote { class, .. }
-                if class == class::ALREADY_BEING_CREATED || class == class::RECOVERY_IN_PROGRESS)
-        };
-        if self.file_info(path).await?.is_some() {
-            match self.append(path).await {
-                Ok(old) => old.close().await?,
-                Err(error) if taken(&error) => return Ok(None),
-                Err(error) => return Err(error),
-            }
-            self.delete(path, true).await?;
-        }
-        let options = CreateOptions {
-            create_parents: true,
-            should_replicate: true,
-            ..CreateOptions::default()
-        };
-        let mut file = match self.create(path, &options).await {
-            Ok(file) => file,
-            Err(error) if taken(&error) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        file.write(self.inner.client_name.as_bytes()).await?;
-        file.hflush().await?;
-        Ok(Some(file))
-    }
-
-    async fn unlock_running(&self, path: &str, file: FileWriter) {
-        // The next one finds the file closed, or takes it over when the lease has run out.
-        let closed = file.close().await;
-        if let Err(error) = closed.and(self.delete(path, true).await.map(|_| ())) {
-            tracing::warn!(%error, path, "cannot take the mark of the running process away");
-        }
     }
 
     /// The block pool, which names the file system to DataNodes.
@@ -196,25 +180,29 @@ impl FileSystem {
         Ok(response.info.block_pool_id)
     }
 
-    /// The DataNodes in service with what their storages hold.
-    async fn storages(&self, options: &BalanceOptions) -> Result<Nodes> {
-        let kind = DatanodeReportTypeProto::Live as i32;
-        let request = GetDatanodeStorageReportRequestProto { r#type: kind };
-        let response: GetDatanodeStorageReportResponseProto =
-            self.inner.namenode.call("getDatanodeStorageReport", &request).await?;
+    /// All DataNodes, and of those that are live, in service and wanted what their storages hold. Memory is left out.
+    async fn storages(
+        &self,
+        is_wanted: &dyn Fn(&DatanodeIDProto) -> bool,
+        by_pool: bool,
+    ) -> Result<Nodes> {
         let mut nodes = Nodes::default();
-        for report in response.datanode_storage_reports {
+        for report in self.storage_reports(DatanodeReportTypeProto::Live).await? {
             let info = report.datanode_info;
             let in_service = info.admin_state.unwrap_or(0) == 0;
-            if !in_service || !is_wanted(options, &info.id) {
+            if !in_service || !is_wanted(&info.id) {
+                nodes.know(info);
                 continue;
             }
-            let node = nodes.infos.len();
+            let node = nodes.know(info);
             for storage in report.storage_reports.into_iter().filter(|s| !s.failed.unwrap_or(false))
             {
                 let kind =
                     storage.storage.as_ref().map_or(1, |storage| storage.storage_type() as i32);
-                let used = match options.by_pool {
+                if kind == RAM_DISK {
+                    continue;
+                }
+                let used = match by_pool {
                     true => storage.block_pool_used.unwrap_or(0),
                     false => storage.dfs_used.unwrap_or(0),
                 };
@@ -226,11 +214,33 @@ impl FileSystem {
                     remaining: storage.remaining.unwrap_or(0),
                 });
             }
-            nodes.racks.push(info.location.clone().unwrap_or_default());
-            nodes.infos.push(info);
+        }
+        // Those in maintenance still count as places of blocks.
+        for report in self.storage_reports(DatanodeReportTypeProto::Dead).await? {
+            nodes.know(report.datanode_info);
         }
         Ok(nodes)
     }
+
+    async fn storage_reports(
+        &self,
+        kind: DatanodeReportTypeProto,
+    ) -> Result<Vec<DatanodeStorageReportProto>> {
+        let request = GetDatanodeStorageReportRequestProto { r#type: kind as i32 };
+        let response: GetDatanodeStorageReportResponseProto =
+            self.inner.namenode.call("getDatanodeStorageReport", &request).await?;
+        Ok(response.datanode_storage_reports)
+    }
+}
+
+/// Whether a rolling upgrade keeps deletions back: what is moved would only fill more room.
+///
+/// Source: Hadoop 3.5.0 `NameNodeConnector#isUpgrading`.
+async fn is_upgrading(namenode: &NameNode) -> Result<bool> {
+    let request = nn::IsRollingUpgradeRequestProto {};
+    let response: nn::IsRollingUpgradeResponseProto =
+        namenode.call("isRollingUpgrade", &request).await?;
+    Ok(response.is_rolling_upgrade)
 }
 
 fn is_wanted(options: &BalanceOptions, id: &DatanodeIDProto) -> bool {
@@ -259,7 +269,7 @@ async fn pieces(
     Ok(response.blocks.blocks.into_iter().filter_map(|block| piece(nodes, block)).collect())
 }
 
-/// A block as it was told. One with a place on a node that is left out stays: what its move would do to
+/// A block as it was told. One with a place on a node that came just now stays: what its move would do to
 /// the spread over racks cannot be seen.
 fn piece(nodes: &Nodes, block: BlockWithLocationsProto) -> Option<Piece> {
     let units = block.indices.unwrap_or_else(|| vec![0; block.datanode_uuids.len()]);

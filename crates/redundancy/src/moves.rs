@@ -12,7 +12,7 @@ use std::iter::{once, repeat};
 
 /// Blocks that one call looks at, so that a node with many small ones holds nobody up. The next call
 /// begins elsewhere.
-const LOOKED_AT_MAX: usize = 50_000;
+const LOOKED_AT_MAX: usize = 5_000;
 
 /// What a balancer asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct MovableBlock {
 
 impl MovableBlock {
     /// About what moving it away takes off its node.
-    fn bytes_on_a_node(&self) -> u64 {
+    pub fn bytes_on_a_node(&self) -> u64 {
         match self.facts.layout {
             Layout::Replicated { .. } => self.facts.len,
             Layout::Striped { k, .. } => self.facts.len / u64::from(k.max(1)),

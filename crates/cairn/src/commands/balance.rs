@@ -2,13 +2,14 @@
 
 use crate::{Settings, config, output};
 use anyhow::{Result, bail};
-use cairn_client::{BalanceOptions, FileSystem, MoveEnd, MoveProgress};
+use cairn_client::{BalanceOptions, ClientError, FileSystem, MoveEnd, MoveProgress};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What `-5` is as an exit code.
+/// What `-5` and `-4` are as exit codes.
 const ILLEGAL_ARGUMENTS: u8 = 251;
+const IO_ERROR: u8 = 252;
 
 /// Flags of `cairn balance`.
 #[derive(Debug, clap::Args)]
@@ -25,6 +26,9 @@ pub struct BalanceArgs {
     /// Not these DataNodes
     #[arg(long, value_delimiter = ',', value_name = "NODES")]
     exclude: Vec<String>,
+    /// Begin also while a rolling upgrade lasts, when nothing is deleted where it was moved away
+    #[arg(long)]
+    run_during_upgrade: bool,
 }
 
 /// Flags of `cairn mover`.
@@ -51,10 +55,15 @@ pub async fn balance(settings: &Settings, args: BalanceArgs) -> Result<ExitCode>
         exclude: args.exclude,
         min_block_len,
         settle: settle_time(&conf)?,
+        run_during_upgrade: args.run_during_upgrade,
     };
-    let fs = FileSystem::connect(config::client::read(&conf)?).await?;
+    let client = config::client::read(&conf)?;
     let bar = output::byte_bar(0, "balancing");
-    let told = fs.balance(&options, &|progress| show(&bar, progress)).await?;
+    let run = async {
+        let fs = FileSystem::connect(client).await?;
+        fs.balance(&options, stopped(), &|progress| show(&bar, progress)).await
+    };
+    let told = run.await;
     bar.finish_and_clear();
     Ok(report(settings, "balance", told))
 }
@@ -66,15 +75,27 @@ pub async fn mover(settings: &Settings, args: MoverArgs) -> Result<ExitCode> {
     }
     let conf = settings.configuration()?;
     let settle = settle_time(&conf)?;
-    let fs = FileSystem::connect(config::client::read(&conf)?).await?;
-    for path in &args.paths {
-        fs.require(path).await?;
-    }
+    let client = config::client::read(&conf)?;
     let bar = output::byte_bar(0, "moving");
-    let told =
-        fs.settle_storage_types(&args.paths, settle, &|progress| show(&bar, progress)).await?;
+    let run = async {
+        let fs = FileSystem::connect(client).await?;
+        for path in &args.paths {
+            fs.require(path).await?;
+        }
+        let told = |progress| show(&bar, progress);
+        fs.settle_storage_types(&args.paths, settle, stopped(), &told).await
+    };
+    let told = run.await;
     bar.finish_and_clear();
     Ok(report(settings, "mover", told))
+}
+
+/// Completes when the process is told to stop.
+async fn stopped() {
+    if let Err(error) = output::told_to_stop().await {
+        tracing::warn!(%error, "signals cannot be waited for");
+        std::future::pending().await
+    }
 }
 
 /// Two heartbeats and a round of the NameNode's redundancy work.
@@ -92,12 +113,25 @@ fn show(bar: &indicatif::ProgressBar, progress: MoveProgress) {
     bar.set_position(progress.bytes);
 }
 
-fn report(settings: &Settings, what: &str, (end, progress): (MoveEnd, MoveProgress)) -> ExitCode {
+fn report(
+    settings: &Settings,
+    what: &str,
+    told: Result<(MoveEnd, MoveProgress), ClientError>,
+) -> ExitCode {
+    let (end, progress) = match told {
+        Ok(told) => told,
+        Err(error) => {
+            crate::complain!("cairn: {error}");
+            return ExitCode::from(IO_ERROR);
+        }
+    };
     let words = match end {
         MoveEnd::Done => "done",
         MoveEnd::AlreadyRunning => "another one is running",
         MoveEnd::NoMoveBlock => "something should be moved, and nothing can be",
         MoveEnd::NoMoveProgress => "moves fail again and again",
+        MoveEnd::Interrupted => "interrupted",
+        MoveEnd::UnfinalizedUpgrade => "a rolling upgrade is not finalized",
     };
     let MoveProgress { moved, bytes, failed, .. } = progress;
     if settings.json {

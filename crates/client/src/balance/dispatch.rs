@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 /// Moves at each DataNode at once, as source and as target; DataNodes take 100 by default.
 const MOVES_OF_A_NODE: usize = 16;
 
-/// The DataNodes of a round.
+/// The DataNodes of a round; only those with shelves take part in it.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pub infos: Vec<DatanodeInfoProto>,
@@ -27,6 +27,13 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
+    /// Adds a node, and returns its index.
+    pub(super) fn know(&mut self, info: DatanodeInfoProto) -> usize {
+        self.racks.push(info.location.clone().unwrap_or_default());
+        self.infos.push(info);
+        self.infos.len() - 1
+    }
+
     /// Adds a storage to those of its type on its node.
     pub(super) fn add(&mut self, storage: Shelf) {
         let same = |shelf: &&mut Shelf| (shelf.node, shelf.kind) == (storage.node, storage.kind);
@@ -62,6 +69,9 @@ impl<'a> Dispatcher<'a> {
         progress: &mut MoveProgress,
         told: &dyn Fn(MoveProgress),
     ) -> Result<()> {
+        if moves.is_empty() {
+            return Ok(());
+        }
         let identity = self.fs.block_pool().await?;
         let mut running = JoinSet::new();
         for planned in moves {

@@ -116,6 +116,12 @@ fn means(shelves: &[Shelf]) -> BTreeMap<Kind, f64> {
     sums.into_iter().map(|(kind, (used, all))| (kind, used * 100.0 / all.max(1.0))).collect()
 }
 
+/// Whether every shelf is within `threshold` points of its type's mean.
+pub(super) fn is_balanced(shelves: &[Shelf], threshold: f64) -> bool {
+    let means = means(shelves);
+    shelves.iter().all(|shelf| (utilization(shelf) - means[&shelf.kind]).abs() <= threshold)
+}
+
 /// What has to flow until every shelf is within `threshold` points of its type's mean; nothing when
 /// all are.
 pub(super) fn flows(shelves: &[Shelf], threshold: f64) -> Vec<Flow> {
@@ -220,6 +226,11 @@ pub(super) fn resettle(
     let mut done = Resettled::default();
     for at in wrong {
         let place = piece.places[at];
+        if !shelves.iter().any(|shelf| (shelf.node, shelf.kind) == (place.node, place.kind)) {
+            // Its node is leaving.
+            done.stuck += 1;
+            continue;
+        }
         let bytes = piece.bytes(place.unit);
         let best = missing.iter().enumerate().flat_map(|(rank, kind)| {
             let fits = |shelf: &Shelf| {

@@ -1,5 +1,6 @@
 //! The client against a NameNode and DataNodes in this process.
 
+mod balancing;
 mod cluster;
 mod encryption;
 mod failover;

@@ -181,7 +181,8 @@ impl Dataset {
         }
     }
 
-    /// A volume with room for `len` bytes: the wished storage if it has, else one of the wished type, else any, in turn.
+    /// A volume with room for `len` bytes: the wished storage if it has, else one of the wished type, else, if
+    /// there is none and it may be, any; in turn.
     ///
     /// Source: Hadoop 3.5.0 `RoundRobinVolumeChoosingPolicy`, `FsVolumeList#getNextVolume`.
     pub(super) fn choose_volume(&self, wish: &StorageWish, len: u64) -> Result<Arc<Volume>> {
@@ -202,7 +203,10 @@ impl Dataset {
         {
             return Ok(Arc::clone(volume));
         }
-        let candidates = if of_type.is_empty() { healthy } else { of_type };
+        let candidates = match of_type.is_empty() && !wish.is_type_needed {
+            true => healthy,
+            false => of_type,
+        };
         for _ in 0..candidates.len() {
             let turn = self.volumes.next.fetch_add(1, Ordering::Relaxed) % candidates.len();
             if fits(candidates[turn]) {

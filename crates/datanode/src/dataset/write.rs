@@ -24,6 +24,8 @@ pub(crate) struct StorageWish {
     pub(crate) storage_id: String,
     /// Memory comes first, if there is some.
     pub(crate) in_memory: bool,
+    /// No other type will do.
+    pub(crate) is_type_needed: bool,
 }
 
 /// What a new replica will become.

@@ -117,6 +117,7 @@ fn wish(request: &OpReplaceBlockProto) -> StorageWish {
         storage_type: StorageType::by_number(request.storage_type.unwrap_or_default()),
         storage_id: request.storage_id.clone().unwrap_or_default(),
         in_memory: false,
+        is_type_needed: true,
     }
 }
 

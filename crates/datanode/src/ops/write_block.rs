@@ -55,6 +55,7 @@ impl Request {
                 storage_type: StorageType::by_number(message.storage_type.unwrap_or_default()),
                 storage_id: message.storage_id.clone().unwrap_or_default(),
                 in_memory: may_be_lazy && message.allow_lazy_persist(),
+                is_type_needed: false,
             },
             message,
         };

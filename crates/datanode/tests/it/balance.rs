@@ -40,16 +40,22 @@ async fn a_balancer_moves_a_replica() {
     let cluster = Cluster::start(2).await;
     let data = bytes(50_000);
     write_block(&cluster, &[0], ID, 1001, &data).await;
-    let mut stream = cluster.connect(1).await;
-    let request = OpReplaceBlockProto {
-        header: base_header(block(ID, 1001, 50_000)),
-        del_hint: cluster.uuid(0),
-        source: cluster.info(0),
-        ..Default::default()
+    let fetch = async |kind: StorageTypeProto| {
+        let mut stream = cluster.connect(1).await;
+        let request = OpReplaceBlockProto {
+            header: base_header(block(ID, 1001, 50_000)),
+            del_hint: cluster.uuid(0),
+            source: cluster.info(0),
+            storage_type: Some(kind as i32),
+            ..Default::default()
+        };
+        stream.writer.send_op(Op::ReplaceBlock, &request).await.unwrap();
+        let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
+        answer.status
     };
-    stream.writer.send_op(Op::ReplaceBlock, &request).await.unwrap();
-    let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();
-    assert_eq!(answer.status, Status::Success as i32, "{:?}", answer.message);
+    assert_eq!(fetch(StorageTypeProto::Ssd).await, Status::Error as i32, "it has none");
+    assert_eq!(cluster.files(1, ID).len(), 0);
+    assert_eq!(fetch(StorageTypeProto::Disk).await, Status::Success as i32);
     let event = cluster.wait_event(1, ID, Received).await;
     assert_eq!(event.delete_hint, Some(cluster.uuid(0)));
     assert_eq!(

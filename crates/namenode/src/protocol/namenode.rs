@@ -16,6 +16,10 @@ use super::refusal::{Answer, Refusal, answer};
 use crate::NameNode;
 use crate::lookup::Lookup;
 use crate::node::dice;
+use std::collections::BTreeSet;
+
+/// How often one call looks for blocks, each time elsewhere.
+const LOOKS_MAX: usize = 10;
 
 /// Handles a call of this protocol.
 pub async fn handle(node: &NameNode, call: &Call) -> Answer {
@@ -48,14 +52,37 @@ async fn get_blocks(node: &NameNode, call: &Call) -> Answer {
     }
     node.check_superuser(call).await?;
     node.check_safe_mode(|| "Cannot execute getBlocks".to_string())?;
-    let storage_type = request.storage_type.map(StorageType::by_number);
     let read_since = match request.time_interval() {
         0 => u64::MAX,
         interval => node.now().wall_ms.saturating_sub(interval),
     };
-    let uuid = &request.datanode.datanode_uuid;
-    let blocks = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
-        let Some(from) = cluster.node_by_uuid(uuid) else {
+    let (mut blocks, mut ids) = (Vec::new(), BTreeSet::new());
+    let mut left = size as u64;
+    for _ in 0..LOOKS_MAX {
+        let found = look(node, &request, left, read_since)?;
+        let (before, is_any) = (ids.len(), !found.is_empty());
+        for (id, bytes, block) in found {
+            if ids.insert(id) {
+                left = left.saturating_sub(bytes);
+                blocks.push(block);
+            }
+        }
+        if left == 0 || is_any && ids.len() == before {
+            break;
+        }
+    }
+    answer(&nn::GetBlocksResponseProto { blocks: pb::BlocksWithLocationsProto { blocks } })
+}
+
+/// Blocks for at most about `size` bytes, of as many as are looked at without others waiting for long.
+fn look(
+    node: &NameNode,
+    request: &nn::GetBlocksRequestProto,
+    size: u64,
+    read_since: u64,
+) -> Result<Vec<(BlockId, u64, pb::BlockWithLocationsProto)>, Refusal> {
+    node.with_cluster(|cluster, lookup| {
+        let Some(from) = cluster.node_by_uuid(&request.datanode.datanode_uuid) else {
             let id = &request.datanode;
             let name = format!("{}:{}", id.ip_addr, id.xfer_port);
             let message = format!("Datanode {name} not found.");
@@ -63,15 +90,16 @@ async fn get_blocks(node: &NameNode, call: &Call) -> Answer {
         };
         let asked = MoveQuery {
             node: from.handle,
-            size: size as u64,
-            min_block_len: min_block_len as u64,
-            storage_type,
+            size,
+            min_block_len: request.min_block_size(),
+            storage_type: request.storage_type.map(StorageType::by_number),
         };
         let is_hot = |id| read_since != u64::MAX && is_hot(lookup, id, read_since);
         let found = cluster.movable_blocks(lookup, &asked, dice(), &is_hot);
-        Ok(found.iter().map(|block| located(cluster, block)).collect())
-    })?;
-    answer(&nn::GetBlocksResponseProto { blocks: pb::BlocksWithLocationsProto { blocks } })
+        let told =
+            |block: &MovableBlock| (block.id, block.bytes_on_a_node(), located(cluster, block));
+        Ok(found.iter().map(told).collect())
+    })
 }
 
 /// Whether the file of a block is being written, or was read since then.

@@ -134,3 +134,26 @@ fn a_mover_prefers_the_same_node_and_spares_what_is_right() {
     assert_eq!((done.moves.len(), done.stuck), (1, 0));
     assert_eq!(types(&[RAM_DISK, DISK], 3), [DISK; 3]);
 }
+
+#[test]
+fn what_is_off_balance_is_so_also_where_nothing_has_room() {
+    let full = |node, used| Shelf { remaining: 0, ..shelf(node, 1, used) };
+    let shelves = [full(0, 90), full(1, 50), full(2, 10)];
+    assert!(!is_balanced(&shelves, 10.0));
+    assert!(flows(&shelves, 10.0).is_empty());
+    assert!(is_balanced(&shelves, 40.0));
+}
+
+#[test]
+fn what_is_on_a_leaving_node_counts_as_a_place_and_stays() {
+    // The third node has no shelf in the round.
+    let (block, racks) = (replicated(&[0, 1, 2]), racks(&[0, 1, 0, 1]));
+    let mut shelves =
+        [shelf(0, ARCHIVE, 0), shelf(0, DISK, 50), shelf(1, DISK, 50), shelf(1, ARCHIVE, 0)];
+    let found = resettle(&block, &[ARCHIVE], &mut shelves, &racks);
+    assert_eq!((found.moves.len(), found.stuck), (2, 1));
+    let flow = Flow { from: 1, to: 2, bytes: 1 << 40 };
+    let elsewhere = [shelf(0, ARCHIVE, 50), shelf(0, DISK, 90), shelf(3, DISK, 0)];
+    let moves = moves_for(flow, &elsewhere, &[block], &racks, &mut BTreeSet::new());
+    assert_eq!(moves.len(), 1, "no rack is lost: {moves:?}");
+}

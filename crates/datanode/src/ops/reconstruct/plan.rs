@@ -50,7 +50,7 @@ impl Target {
         StorageWish {
             storage_type: StorageType::by_number(self.storage_type.unwrap_or_default()),
             storage_id: self.storage_id.clone().unwrap_or_default(),
-            in_memory: false,
+            ..StorageWish::default()
         }
     }
 }
