@@ -23,7 +23,18 @@ impl FileSystem {
             return Err(ClientError::Argument(format!("Cannot copy {path} to itself: {target}")));
         }
         let mut reader = self.open(path).await?;
-        let mut writer = to.create(target, options).await?;
+        let mut writer = match to.create(target, options).await {
+            Err(
+                error @ (ClientError::Key { .. }
+                | ClientError::UnsupportedEncryption { .. }
+                | ClientError::NoKeyProvider { .. }),
+            ) => {
+                // It was made, and stays empty without its key.
+                let _ = to.delete(target, false).await;
+                return Err(error);
+            }
+            created => created?,
+        };
         let copied = loop {
             match reader.next_chunk().await {
                 Ok(Some(chunk)) => {

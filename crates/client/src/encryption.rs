@@ -10,8 +10,16 @@ use crate::fs::FileSystem;
 use crate::types::{CipherSuite, FileEncryption};
 use cairn_kms::{EncryptedKey, Kms};
 use cairn_wire::proto::hdfs::CryptoProtocolVersionProto;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(crate) use cipher::FileCipher;
+
+/// How long is believed what the NameNode says of the key servers: `dfs.client.server-defaults.validity.period.ms`.
+const SERVER_DEFAULTS_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// The key servers, and when the NameNode was asked for them.
+pub(crate) type KnownKms = tokio::sync::Mutex<Option<(Instant, Arc<Kms>)>>;
 
 impl FileSystem {
     /// The cipher of a file that the NameNode says to be encrypted so; the key servers decrypt its
@@ -46,18 +54,26 @@ impl FileSystem {
     /// The key servers, as the NameNode names them, else as the configuration does.
     ///
     /// Source: Hadoop 3.5.0 `HdfsKMSUtil#getKeyProviderUri`.
-    async fn kms(&self, path: &str) -> Result<&Kms> {
+    async fn kms(&self, path: &str) -> Result<Arc<Kms>> {
         let config = &self.inner.config;
-        let connect = || async {
-            let named = match config.ignore_server_key_provider {
-                true => None,
-                false => self.server_defaults().await?.key_provider,
-            };
-            let provider = named.filter(|named| !named.is_empty()).or(config.key_provider.clone());
-            let nobody = || ClientError::NoKeyProvider { path: path.to_string() };
-            let provider = provider.ok_or_else(nobody)?.parse()?;
-            Ok(Kms::new(provider, &config.user, config.kms.clone()))
+        let mut known = self.inner.kms.lock().await;
+        if let Some((asked, kms)) = &*known
+            && asked.elapsed() < SERVER_DEFAULTS_FOR
+        {
+            return Ok(Arc::clone(kms));
+        }
+        let named = match config.ignore_server_key_provider {
+            true => None,
+            false => self.server_defaults().await?.key_provider,
         };
-        self.inner.kms.get_or_try_init(connect).await
+        let provider = named.filter(|named| !named.is_empty()).or(config.key_provider.clone());
+        let nobody = || ClientError::NoKeyProvider { path: path.to_string() };
+        let provider = provider.ok_or_else(nobody)?.parse()?;
+        let kms = match known.take() {
+            Some((_, kms)) if *kms.path() == provider => kms,
+            _ => Arc::new(Kms::new(provider, &config.user, config.kms.clone())),
+        };
+        *known = Some((Instant::now(), Arc::clone(&kms)));
+        Ok(kms)
     }
 }

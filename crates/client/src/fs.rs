@@ -13,6 +13,7 @@ use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::pool::ConnectionPool;
 use crate::datanode::scratch::Scratch;
 use crate::datanode::silent::SilentNodes;
+use crate::encryption::KnownKms;
 use crate::error::{ClientError, Result};
 use crate::lease::Leases;
 use crate::protocol::convert;
@@ -21,7 +22,6 @@ use crate::read::FileReader;
 use crate::types::{ChecksumMode, CreateOptions, DataNodeAddr, FileChecksum, FileStatus};
 use crate::write::{self, FileWriter};
 use cairn_codec::{Codec, CodecKind};
-use cairn_kms::Kms;
 use cairn_net::Boxed;
 use cairn_stripe::{CodecName, Policy, Schema};
 use cairn_wire::exception::class;
@@ -29,7 +29,6 @@ use cairn_wire::proto::hdfs::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::OnceCell;
 
 /// How often making a file is tried again when an encryption zone came or went under it.
 ///
@@ -61,7 +60,7 @@ pub(crate) struct Inner {
     /// Of whole cells that are read in order.
     pub cell_paces: Paces,
     /// Who has the keys of encrypted files, from the first such file on.
-    pub kms: OnceCell<Kms>,
+    pub kms: KnownKms,
     codecs: Mutex<HashMap<Schema, Arc<Codec>>>,
 }
 
@@ -112,7 +111,7 @@ impl FileSystem {
             scratch: Scratch::default(),
             paces,
             cell_paces,
-            kms: OnceCell::new(),
+            kms: KnownKms::default(),
             codecs,
         };
         Ok(FileSystem { inner: Arc::new(inner) })

@@ -6,10 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
-use crate::host::{Host, Question};
+use crate::host::{Failure, Host, Question};
 use crate::json::{self, Parsed};
 use crate::{EncryptedKey, KeyMaterial, KeyMetadata, KeyVersion, KmsError, ProviderPath};
+
+/// Most questions that are under way at a time.
+const ASKED_MAX: usize = 64;
 
 type Result<T, E = KmsError> = std::result::Result<T, E>;
 
@@ -43,9 +47,9 @@ impl Default for KmsOptions {
 
 /// The key servers of one provider path, asked as one user.
 ///
-/// Servers are asked in turn. One that cannot be reached, does not answer in time or fails inside is
-/// followed by the next, except for a question that may have been heeded and must not be heeded
-/// twice; one that refuses is believed. Connections are kept.
+/// Servers are asked in turn. One that cannot be reached, does not answer in time, fails inside or answers what no key
+/// server does is followed by the next, except for a question that may have been heeded and must not be heeded
+/// twice; one that refuses is believed. Connections are kept. 64 questions are asked at a time, others wait.
 ///
 /// Source: Hadoop 3.5.0 `KMSClientProvider`, `LoadBalancingKMSClientProvider`.
 #[derive(Debug)]
@@ -56,6 +60,8 @@ pub struct Kms {
     /// The part of the query that says who asks.
     who: String,
     options: KmsOptions,
+    /// For questions under way.
+    places: Semaphore,
 }
 
 impl Kms {
@@ -69,7 +75,8 @@ impl Kms {
         // Clients that start together begin with different servers.
         let start = getrandom::u32().unwrap_or_default() as usize;
         let who = format!("user.name={}", encoded(user));
-        Kms { path, hosts, next_host: AtomicUsize::new(start), who, options }
+        let places = Semaphore::new(ASKED_MAX);
+        Kms { path, hosts, next_host: AtomicUsize::new(start), who, options, places }
     }
 
     /// The same, but asking on behalf of `proxied`, which the servers must let this user do.
@@ -129,9 +136,13 @@ impl Kms {
         let resource = format!("key/{}/_reencryptbatch", encoded(name));
         let parse = |value: &Value| {
             let anew = json::encrypted_keys(name, value)?;
-            match anew.len() == keys.len() {
-                true => Ok(anew),
-                false => Err(format!("it has {} keys instead of {}", anew.len(), keys.len())),
+            if anew.len() != keys.len() {
+                return Err(format!("it has {} keys instead of {}", anew.len(), keys.len()));
+            }
+            // Files are encrypted with what this key decrypts to only together with its own vector.
+            match anew.iter().zip(keys).position(|(anew, key)| anew.iv != key.iv) {
+                None => Ok(anew),
+                Some(at) => Err(format!("key {at} has another initialization vector")),
             }
         };
         let body = json::to_reencrypt(keys);
@@ -168,7 +179,7 @@ impl Kms {
         let version = self.or_not_found(rolled, name).await?;
         let resource = format!("{resource}/_invalidatecache");
         let question = self.question(Method::POST, &resource, "", None, true);
-        self.ask_raw(&question).await?;
+        self.ask_raw(&question, |_| Ok(())).await?;
         Ok(version)
     }
 
@@ -211,26 +222,34 @@ impl Kms {
     }
 
     async fn ask<T>(&self, question: Question, parse: impl Fn(&Value) -> Parsed<T>) -> Result<T> {
-        let (host, body) = self.ask_raw(&question).await?;
-        let value: Parsed<Value> = serde_json::from_slice(&body).map_err(|error| error.to_string());
-        let answer = value.and_then(|value| parse(&value));
-        answer.map_err(|reason| KmsError::Answer { host: host.authority.clone(), reason })
+        let parse_json = |body: &Bytes| {
+            let value: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+            parse(&value)
+        };
+        self.ask_raw(&question, parse_json).await
     }
 
-    /// The body of the first answer that is none of failure, and who gave it.
-    async fn ask_raw(&self, question: &Question) -> Result<(&Host, Bytes)> {
+    /// What `parse` makes of the first answer that is one of a key server that has done what it was asked.
+    async fn ask_raw<T>(
+        &self,
+        question: &Question,
+        parse: impl Fn(&Bytes) -> Parsed<T>,
+    ) -> Result<T> {
         let count = self.hosts.len();
         let start = self.next_host.fetch_add(1, Ordering::Relaxed);
         let retries = self.options.failover_retries.map_or(count, |retries| retries as usize);
         let mut tried = 0;
         loop {
             let host = &self.hosts[start.wrapping_add(tried) % count];
-            let error = match host.ask(question, self.options.timeout).await {
-                Ok((status, body)) if status.is_success() => return Ok((host, body)),
+            let named = || host.authority.clone();
+            let error = match self.ask_one(host, question).await {
+                Ok((status, body)) if status.is_success() => match parse(&body) {
+                    Ok(answer) => return Ok(answer),
+                    Err(reason) => KmsError::Answer { host: named(), reason },
+                },
                 Ok((status, body)) => refusal(host, status, &body),
                 Err(failure) => {
-                    let host = host.authority.clone();
-                    let error = KmsError::Unreachable { host, reason: failure.reason };
+                    let error = KmsError::Unreachable { host: named(), reason: failure.reason };
                     if failure.sent && !question.repeatable {
                         return Err(error);
                     }
@@ -240,6 +259,9 @@ impl Kms {
             let tries = match &error {
                 KmsError::Unreachable { .. } => count.max(retries + 1),
                 KmsError::Server { status: 500.., .. } if question.repeatable => count,
+                // A key server names a class: something else has answered, or one that does not work.
+                KmsError::Server { class, .. } if class.is_empty() && question.repeatable => count,
+                KmsError::Answer { .. } if question.repeatable => count,
                 _ => return Err(error),
             };
             tracing::warn!(%error, "a key server failed");
@@ -251,6 +273,18 @@ impl Kms {
                 tokio::time::sleep(self.sleep(tried - 1)).await;
             }
         }
+    }
+
+    /// Asks one server, when there is a place.
+    async fn ask_one(
+        &self,
+        host: &Host,
+        question: &Question,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        let place = tokio::time::timeout(self.options.timeout, self.places.acquire()).await;
+        let reason = || format!("{ASKED_MAX} other questions wait for an answer");
+        let _place = place.map_err(|_| Failure { sent: false, reason: reason() })?;
+        host.ask(question, self.options.timeout).await
     }
 
     /// How long to wait after so many tries; not at all after the first. `RetryPolicies`.

@@ -1,7 +1,7 @@
 //! One key server: connections that are kept, and one question over one of them.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
@@ -15,6 +15,8 @@ use tokio::time::timeout;
 const MAX_ANSWER_LEN: usize = 16 << 20;
 /// Connections without a question that are kept.
 const MAX_IDLE: usize = 8;
+/// How long they are kept: less than the minute after which Hadoop's server closes them.
+const IDLE_FOR_MAX: Duration = Duration::from_secs(30);
 
 /// A question, to be sent to any of the servers.
 #[derive(Debug)]
@@ -51,7 +53,8 @@ impl Failure {
 pub struct Host {
     /// `host:port`.
     pub authority: String,
-    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// Each with when it was last used.
+    idle: Mutex<Vec<(SendRequest<Full<Bytes>>, Instant)>>,
 }
 
 impl Host {
@@ -66,11 +69,17 @@ impl Host {
         limit: Duration,
     ) -> Result<(StatusCode, Bytes), Failure> {
         // A server may close a kept connection just when it is used.
-        while let Some(kept) = self.kept().filter(|_| question.repeatable) {
+        while question.repeatable
+            && let Some(kept) = self.kept()
+        {
             match timeout(limit, self.exchange(kept, question)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(_)) => {}
-                Err(_) => return Err(Failure::sent(format!("no answer for {limit:?}"))),
+                Err(_) => {
+                    // Something between may have forgotten all of them: the next try is over a fresh one.
+                    self.idle().clear();
+                    return Err(Failure::sent(format!("no answer for {limit:?}")));
+                }
             }
         }
         let connected = timeout(limit, self.connect()).await;
@@ -81,10 +90,14 @@ impl Host {
         answered.map_err(|_| Failure::sent(format!("no answer for {limit:?}")))?
     }
 
+    fn idle(&self) -> MutexGuard<'_, Vec<(SendRequest<Full<Bytes>>, Instant)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kept(&self) -> Option<SendRequest<Full<Bytes>>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|connection| !connection.is_closed());
-        idle.pop()
+        let mut idle = self.idle();
+        idle.retain(|(connection, used)| !connection.is_closed() && used.elapsed() < IDLE_FOR_MAX);
+        idle.pop().map(|(connection, _)| connection)
     }
 
     async fn connect(
@@ -121,9 +134,9 @@ impl Host {
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER_LEN).collect().await;
         let body = body.map_err(Failure::sent)?.to_bytes();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle();
         if idle.len() < MAX_IDLE && !connection.is_closed() {
-            idle.push(connection);
+            idle.push((connection, Instant::now()));
         }
         Ok((status, body))
     }

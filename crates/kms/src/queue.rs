@@ -4,10 +4,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
+
 use crate::{EncryptedKey, Kms, KmsError};
 
 /// Keys of which something is kept; the one unused for longest gives way.
 const MAX_NAMES: usize = 1_000;
+
+/// Those who ask the server for a key of one name at a time, because none is ready.
+const TURNS: usize = 4;
 
 /// How much is kept ready. `Default` is Hadoop's.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +60,8 @@ struct Queue {
     filling: bool,
     /// How often it was drained: what was asked for before is not kept.
     drained: u64,
+    /// For those who find it empty and ask the server.
+    turns: Arc<Semaphore>,
 }
 
 impl EncryptedKeys {
@@ -68,6 +75,12 @@ impl EncryptedKeys {
     ///
     /// Fails as [`Kms::generate`] does, when none is ready.
     pub async fn next(&self, name: &str) -> Result<EncryptedKey, KmsError> {
+        if let Some(ready) = self.shared.take(name) {
+            return Ok(ready);
+        }
+        // Not all who find nothing need to ask for themselves: what one has asked for is there for the others.
+        let turns = self.shared.queue(name, |queue| Arc::clone(&queue.turns));
+        let _turn = turns.acquire().await;
         if let Some(ready) = self.shared.take(name) {
             return Ok(ready);
         }
@@ -105,6 +118,20 @@ impl EncryptedKeys {
     }
 }
 
+/// A queue is being filled, until this is dropped.
+struct Filling<'a> {
+    shared: &'a Shared,
+    name: &'a str,
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        if let Some(queue) = self.shared.lock().get_mut(self.name) {
+            queue.filling = false;
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Queue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
@@ -127,7 +154,13 @@ impl Shared {
                 }
             }
         }
-        let fresh = || Queue { ready: VecDeque::new(), used: now, filling: false, drained: 0 };
+        let fresh = || Queue {
+            ready: VecDeque::new(),
+            used: now,
+            filling: false,
+            drained: 0,
+            turns: Arc::new(Semaphore::new(TURNS)),
+        };
         let queue = queues.entry(name.to_string()).or_insert_with(fresh);
         if now.duration_since(queue.used) >= self.options.expiry {
             queue.ready.clear();
@@ -160,10 +193,8 @@ impl Shared {
         let Some(wanted) = wanted else { return };
         let (shared, name) = (Arc::clone(self), name.to_string());
         tokio::spawn(async move {
+            let _filling = Filling { shared: &shared, name: &name };
             let fetched = shared.fetch(&name, wanted).await;
-            if let Some(queue) = shared.lock().get_mut(&name) {
-                queue.filling = false;
-            }
             if let Err(error) = fetched {
                 tracing::warn!(key = name, %error, "no encrypted keys could be fetched");
             }

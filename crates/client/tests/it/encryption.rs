@@ -186,6 +186,10 @@ async fn who_gets_no_key_gets_no_bytes() {
     assert!(mallory.create("/z/g", &CreateOptions::default()).await.is_err());
     let left = fs.block_locations("/z/g", 0, 1).await.unwrap();
     assert_eq!((left.len, left.under_construction), (0, false), "closed, as by Hadoop");
+    put(fs, "/plain", b"open", &CreateOptions::default()).await.unwrap();
+    let copied = mallory.copy_file("/plain", &mallory, "/z/h", &CreateOptions::default()).await;
+    assert!(matches!(copied, Err(ClientError::Key { .. })), "{copied:?}");
+    assert!(fs.file_info("/z/h").await.unwrap().is_none(), "nothing empty is left of a copy");
 
     let nobody = with(|config| config.ignore_server_key_provider = true);
     let error = nobody.open("/z/f").await.err().unwrap();

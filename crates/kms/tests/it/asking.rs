@@ -58,6 +58,9 @@ async fn every_question_has_its_answer() {
     assert_eq!(kms.current_version("other").await.unwrap(), None);
     assert_eq!(kms.generate("k 1", 2).await.unwrap(), [key(), key()]);
     assert_eq!(kms.reencrypt(&[key()]).await.unwrap(), [key()]);
+    let mixed_up = EncryptedKey { iv: vec![1, 2], ..key() };
+    let error = kms.reencrypt(&[mixed_up]).await.unwrap_err();
+    assert!(error.to_string().contains("key 0 has another initialization vector"), "{error}");
     assert_eq!(kms.reencrypt(&[]).await.unwrap(), []);
     assert_eq!(kms.decrypt(&key()).await.unwrap().as_bytes(), [3, 4]);
     assert_eq!(kms.names().await.unwrap(), ["k 1", "k2"]);

@@ -53,7 +53,15 @@ async fn what_is_no_json_is_told_as_it_came() {
 
 #[tokio::test]
 async fn the_next_server_answers_for_one_that_fails() {
-    let failures: [fn() -> Answer; 3] = [close, hang, || text(500, "")];
+    let failures: [fn() -> Answer; 6] = [
+        close,
+        hang,
+        || text(500, ""),
+        // Something else has its port, or stands before it.
+        || text(404, "<html>not here</html>"),
+        || text(401, ""),
+        || text(200, "<html>maintenance</html>"),
+    ];
     for fail in failures {
         let (bad, good) = pair(move |_| fail(), |_| names()).await;
         let kms = kms(&format!("127.0.0.1;127.0.0.2:{}", bad.port), hasty());

@@ -64,11 +64,11 @@ fn answer(behaviour: &Behaviour, asked: &Asked) -> Answer {
         return Box::pin(async { None });
     }
     let version = behaviour.rolled.load(Ordering::Relaxed);
-    let encrypted = || {
-        let number = behaviour.made.fetch_add(1, Ordering::Relaxed);
+    let encrypted = |iv: Option<&str>| {
+        let number = format!("{:A<22}", behaviour.made.fetch_add(1, Ordering::Relaxed));
+        let iv = iv.unwrap_or(&number);
         format!(
-            r#"{{"versionName":"k@{version}","iv":"{:A<22}","encryptedKeyVersion":{{"versionName":"EEK","material":"{:A<22}"}}}}"#,
-            number, number
+            r#"{{"versionName":"k@{version}","iv":"{iv}","encryptedKeyVersion":{{"versionName":"EEK","material":"{number}"}}}}"#
         )
     };
     let (resource, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
@@ -80,7 +80,7 @@ fn answer(behaviour: &Behaviour, asked: &Asked) -> Answer {
         "key/k/_eek" => {
             let count = query.split('&').find_map(|part| part.strip_prefix("num_keys="));
             let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(1);
-            let keys: Vec<String> = (0..count).map(|_| encrypted()).collect();
+            let keys: Vec<String> = (0..count).map(|_| encrypted(None)).collect();
             text(200, format!("[{}]", keys.join(",")))
         }
         "key/k/_reencryptbatch" if behaviour.fails_batches.load(Ordering::Relaxed) => {
@@ -88,13 +88,15 @@ fn answer(behaviour: &Behaviour, asked: &Asked) -> Answer {
             text(500, exception)
         }
         "key/k/_reencryptbatch" => {
-            let count = asked.body.matches("encryptedKeyVersion").count();
+            let sent = asked.body.split(r#""iv":""#).skip(1);
+            let ivs: Vec<&str> = sent.filter_map(|rest| rest.split('"').next()).collect();
+            let count = ivs.len();
             let longest = behaviour.longest_batch.load(Ordering::Relaxed);
             if longest > 0 && count > longest {
                 let exception = r#"{"RemoteException":{"message":"no","javaClassName":"a.X"}}"#;
                 return text(500, exception);
             }
-            let keys: Vec<String> = (0..count).map(|_| encrypted()).collect();
+            let keys: Vec<String> = ivs.into_iter().map(|iv| encrypted(Some(iv))).collect();
             text(200, format!("[{}]", keys.join(",")))
         }
         _ => text(200, "{}"),

@@ -107,7 +107,11 @@ pub async fn reencrypt_zone(node: &NameNode, call: &Call) -> Answer {
             let found = current_version(node, call, provider, &path).await;
             match found {
                 Ok(version) => Some(version),
-                Err(refusal) => node.unless_answered(call, Err(refusal)).map(|()| None)?,
+                Err(refusal) => {
+                    // It was begun by the first of these calls.
+                    node.unless_answered(call, Err(refusal))?;
+                    return answer(&pb::ReencryptEncryptionZoneResponseProto {});
+                }
             }
         }
         false => None,
