@@ -64,6 +64,8 @@ pub struct Cluster {
     datanodes: Vec<Slot>,
     data: PathBuf,
     conf: Configuration,
+    /// Keeps the ports of DataNodes that are stopped for them.
+    _ports: Ports,
 }
 
 impl Cluster {
@@ -95,7 +97,7 @@ impl Cluster {
                 slot(&conf, storage::data_dirs(&storage, &data, index), index, racks, &mut ports)
             })
             .collect::<Result<Vec<Slot>>>()?;
-        let mut cluster = Cluster { namenode, datanodes: slots, data, conf };
+        let mut cluster = Cluster { namenode, datanodes: slots, data, conf, _ports: ports };
         for index in 0..datanodes {
             cluster.start_datanode(index).await?;
         }
