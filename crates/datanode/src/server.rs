@@ -53,13 +53,14 @@ pub(crate) async fn serve_domain(node: Arc<Node>, listener: UnixListener) {
 /// Serves a connection in a task of its own, if there is room for one more.
 fn start(node: &Arc<Node>, stream: io::Result<TransferStream>, peer: String) {
     let limit = node.tunables.max_connections.load(Ordering::Relaxed);
-    if node.connections.load(Ordering::Relaxed) >= limit {
+    // Counted before its task runs: many may come at once.
+    let Some(count) = Connection::open(node, limit) else {
         tracing::warn!(%peer, limit, "too many data connections");
         return;
-    }
+    };
     let served = node.clone();
     node.tasks.spawn(async move {
-        let _count = Connection::open(&served);
+        let _count = count;
         let done = match stream {
             Ok(stream) => serve_connection(&served, stream).await,
             Err(error) => Err(TransferError::from(error).into()),
@@ -97,16 +98,18 @@ pub(crate) fn is_hang_up(error: &DataNodeError) -> bool {
 }
 
 /// Counts a connection.
-struct Connection<'a>(&'a Node);
+struct Connection(Arc<Node>);
 
-impl<'a> Connection<'a> {
-    fn open(node: &'a Node) -> Connection<'a> {
-        node.connections.fetch_add(1, Ordering::Relaxed);
-        Connection(node)
+impl Connection {
+    /// `None` if there are `limit` already.
+    fn open(node: &Arc<Node>, limit: usize) -> Option<Connection> {
+        let others = node.connections.fetch_add(1, Ordering::Relaxed);
+        let counted = Connection(node.clone());
+        (others < limit).then_some(counted)
     }
 }
 
-impl Drop for Connection<'_> {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
