@@ -3,11 +3,11 @@
 //! What is in the page cache is read at once, with the one system call that any read takes. Only for
 //! what has to come from the disk does the worker hand its other tasks over. Tested below.
 
+use crate::disk_work::may_wait;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Fills `buf` from `offset` on. Fails with `UnexpectedEof` when the file ends before.
 pub fn read_exact_at(file: &File, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
@@ -34,14 +34,6 @@ pub fn is_cold(file: &File, offset: u64) -> bool {
 
 fn read_cached(file: &File, buf: &mut [u8], offset: u64) -> Result<usize, Errno> {
     preadv2(file, &mut [IoSliceMut::new(buf)], offset, ReadWriteFlags::NOWAIT)
-}
-
-/// Runs what may wait for a disk, where the runtime has other workers to take over.
-fn may_wait<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 pub mod date;
 pub mod descriptors;
+pub mod disk_work;
 pub mod file_read;
 mod frame;
 pub mod groups;
