@@ -33,6 +33,9 @@ use tokio::time::Instant;
 /// Wait after a failure; heartbeats that fail are repeated sooner if their interval is shorter.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// What a heartbeat waits at most for a disk to tell its room; it must not come late because one hangs.
+const SPACE_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Why the conversation starts over.
 enum End {
     /// The NameNode asks for a registration: it has restarted, or had given this DataNode up.
@@ -169,7 +172,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let scrubbed = node.scrubs.take_results();
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
-        reports: storage_reports(node)?,
+        reports: storage_reports(node).await,
         xmits_in_progress: Some(node.transfers.load(Ordering::Relaxed)),
         xceiver_count: Some(node.connections.load(Ordering::Relaxed) as u32),
         failed_volumes: Some(node.dataset.failed_dirs().len() as u32),
@@ -192,13 +195,14 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     answer
 }
 
-fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {
+async fn storage_reports(node: &Node) -> Vec<StorageReportProto> {
+    let patience = SPACE_PATIENCE.min(node.config.heartbeat_interval);
     let mut reports = Vec::new();
     for volume in node.dataset.volumes().iter() {
         let usage = match volume.is_failed() {
             true => Usage::default(),
             // One bad disk must not keep the others from being reported.
-            false => volume.usage().unwrap_or_else(|error| {
+            false => volume.usage_in(patience).await.unwrap_or_else(|error| {
                 tracing::warn!(dir = %volume.root().display(), %error, "cannot ask for the free space");
                 node.check_volume(&error);
                 Usage::default()
@@ -217,7 +221,7 @@ fn storage_reports(node: &Node) -> Result<Vec<StorageReportProto>> {
             mount: None,
         });
     }
-    Ok(reports)
+    reports
 }
 
 /// Calls the NameNode.

@@ -1,8 +1,8 @@
 //! The replicas of this DataNode: the map from block to replica and volume, and what is done with them.
 //!
 //! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
-//! Invariant: at most one [`ReplicaWriter`] per replica; state and file names change together, under the
-//! map's lock. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
+//! Invariants: at most one [`ReplicaWriter`] per replica; state and file names change together, by whoever has the
+//! block's turn (`dataset/turns.rs`); nobody waits for a disk with the map's lock in hand. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
 //! in `dataset/inspect.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in memory in `dataset/ram.rs`, the
 //! open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in `dataset/kept.rs`. Tested in `tests/it`.
 
@@ -13,6 +13,7 @@ mod reader;
 mod recover;
 mod relocate;
 mod slot;
+mod turns;
 mod volumes;
 mod write;
 mod writer;
@@ -43,6 +44,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
+use turns::{Turn, Turns};
 use volumes::Volumes;
 
 /// A block as a peer names it.
@@ -94,6 +96,10 @@ impl Entry {
         let volume = Home::on(volume);
         Entry { replica, volume, last_crc: None, writer: None, ram, kept: None }
     }
+
+    fn is_on(&self, volume: &Volume) -> bool {
+        self.volume.storage_id() == volume.storage_id()
+    }
 }
 
 /// The volume of a replica, which counts it for as long as it is there.
@@ -121,6 +127,43 @@ impl Drop for Home {
     }
 }
 
+/// How long a DataNode that ends waits for changes of files that are under way.
+const CHANGES_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A replica and where it is, at one moment.
+#[derive(Clone, Debug)]
+struct Placed {
+    replica: Replica,
+    volume: Arc<Volume>,
+}
+
+impl Placed {
+    fn of(entry: &Entry) -> Placed {
+        Placed { replica: entry.replica.clone(), volume: entry.volume.clone() }
+    }
+
+    fn files(&self) -> Result<ReplicaFiles> {
+        self.volume.files(self.replica.id(), self.replica.gs(), self.replica.place())
+    }
+
+    fn is_on(&self, volume: &Volume) -> bool {
+        self.volume.storage_id() == volume.storage_id()
+    }
+
+    /// Whether it is as new as `spare`, on another volume, and whole as far as the lengths of its files tell.
+    fn replaces(&self, spare: &Entry) -> bool {
+        let has_files = |files: ReplicaFiles| {
+            let len = fs::metadata(&files.data).map(|meta| meta.len());
+            len.is_ok_and(|len| len == self.replica.on_disk_len()) && files.fit().unwrap_or(false)
+        };
+        self.replica.state() == ReplicaState::Finalized
+            && spare.replica.state() == ReplicaState::Finalized
+            && self.replica.gs() >= spare.replica.gs()
+            && !self.is_on(&spare.volume)
+            && self.files().is_ok_and(has_files)
+    }
+}
+
 /// The replicas of this DataNode.
 #[derive(Debug)]
 pub(crate) struct Dataset {
@@ -136,9 +179,12 @@ pub(crate) struct Dataset {
     /// Why there is no use in going on: too few volumes are left, or nobody wants what is here.
     gave_up: watch::Sender<Option<String>>,
     map: Mutex<HashMap<BlockId, Entry>>,
+    /// Taken before the map is locked.
+    turns: Turns,
     /// Replicas that are forgotten, and whose files are being deleted. Locked after the map.
     deleting: Mutex<HashSet<BlockId>>,
-    copying: relocate::Copying,
+    /// The blocks of which somebody makes a copy on another volume.
+    copying: Turns,
     /// How often the NameNode was asked for a registration.
     registrations: AtomicU64,
     ram: ram::Ram,
@@ -195,8 +241,9 @@ impl Dataset {
             closed: AtomicBool::new(false),
             gave_up: watch::channel(None).0,
             map: Mutex::default(),
+            turns: Turns::default(),
             deleting: Mutex::default(),
-            copying: relocate::Copying::default(),
+            copying: Turns::default(),
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
@@ -289,8 +336,7 @@ impl Dataset {
             let keep = |replica| self.keep_better(&mut map, replica, volume);
             replicas.into_iter().filter_map(keep).collect()
         };
-        // One by one: there may be many, and others wait for the map.
-        others.into_iter().for_each(|other| self.drop_spare(&self.lock(), &other));
+        others.iter().for_each(|other| self.drop_spare(other));
     }
 
     /// Of two replicas of a block, found on two volumes, the newer and longer one counts, and of two like ones that
@@ -319,12 +365,13 @@ impl Dataset {
     ///
     /// Source: Hadoop 3.5.0 `BlockPoolSlice#resolveDuplicateReplicas`. Deviation: Hadoop does not look whether the files
     /// of the other one are whole.
-    fn drop_spare(&self, map: &HashMap<BlockId, Entry>, spare: &Entry) {
+    fn drop_spare(&self, spare: &Entry) {
         let (id, dir) = (spare.replica.id(), spare.volume.root().display());
-        let live = map.get(&id);
+        let _turn = self.turns.take_blocking(id);
+        let live = self.placed(id);
         let is_needed = match spare.volume.is_ram() {
-            true => live.is_some_and(|live| live.volume.storage_id() == spare.volume.storage_id()),
-            false => live.is_none_or(|live| !self.replaces(live, spare)),
+            true => live.is_some_and(|live| live.is_on(&spare.volume)),
+            false => live.is_none_or(|live| !live.replaces(spare)),
         };
         if is_needed {
             tracing::warn!(block = %id, %dir, "ignored an older replica");
@@ -338,25 +385,12 @@ impl Dataset {
         }
     }
 
-    /// Whether `live` is as new as `spare`, on another volume, and whole as far as the lengths of its files tell.
-    fn replaces(&self, live: &Entry, spare: &Entry) -> bool {
-        let is_finalized = |entry: &Entry| entry.replica.state() == ReplicaState::Finalized;
-        let has_files = |files: ReplicaFiles| {
-            let len = fs::metadata(&files.data).map(|meta| meta.len());
-            len.is_ok_and(|len| len == live.replica.on_disk_len()) && files.fit().unwrap_or(false)
-        };
-        is_finalized(live)
-            && is_finalized(spare)
-            && live.replica.gs() >= spare.replica.gs()
-            && live.volume.storage_id() != spare.volume.storage_id()
-            && self.files_of(live).is_ok_and(has_files)
-    }
-
     /// Forgets all replicas, so that work that outlives the DataNode changes no file any more, and takes the
-    /// folders' locks away.
+    /// folders' locks away. Blocking, while a file is changed.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.lock().clear();
+        self.turns.wait_for_all(CHANGES_TIMEOUT);
         self.volumes().iter().for_each(|volume| volume.unlock());
     }
 
@@ -370,6 +404,14 @@ impl Dataset {
 
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Fails once nothing is to come any more.
+    fn check_open(&self) -> Result<()> {
+        match self.is_closed() {
+            false => Ok(()),
+            true => Err(DataNodeError::peer("the DataNode has stopped")),
+        }
     }
 
     /// Fails unless `pool` is the one served here.
@@ -388,6 +430,11 @@ impl Dataset {
     /// Whether what is acknowledged must survive a power cut.
     fn is_stable(&self) -> bool {
         self.durability == Durability::Stable
+    }
+
+    /// A replica and where it is.
+    fn placed(&self, id: BlockId) -> Option<Placed> {
+        self.lock().get(&id).map(Placed::of)
     }
 
     /// What is known of a replica.
@@ -420,6 +467,11 @@ impl Dataset {
         registration: u64,
         tell: impl FnOnce(&Deletion),
     ) -> Result<Deletion> {
+        // Whoever deletes it tells of it.
+        if self.deleting().contains(&id) {
+            return Ok(Deletion::Void);
+        }
+        let _turn = self.turns.take_blocking(id);
         let entry = {
             let mut map = self.lock();
             // Under the map's lock: a report sees either the replica, and then it stays, or neither.
@@ -435,8 +487,6 @@ impl Dataset {
                         storage_id: entry.volume.storage_id().into(),
                     });
                 }
-                // Whoever deletes it tells of it.
-                None if self.deleting().contains(&id) => return Ok(Deletion::Void),
                 _ => {}
             }
             let Some(entry) = map.remove(&id) else {
@@ -542,6 +592,7 @@ impl Dataset {
 
     /// Runs syncs of a replica's files. If one fails, what was written may be lost although the next sync succeeds
     /// (the system tells of it once): the replica is set aside for good, and its volume is out of use unless it is full.
+    /// The caller has no turn.
     fn sync_or_condemn(
         &self,
         id: BlockId,
@@ -565,11 +616,13 @@ impl Dataset {
 
     /// Forgets a replica that must never be taken for a good one again, on disk too.
     fn condemn(&self, id: BlockId, volume: &Volume) {
-        let mut map = self.lock();
-        if map.get(&id).is_none_or(|entry| entry.volume.storage_id() != volume.storage_id()) {
-            return;
-        }
-        let Some(entry) = map.remove(&id) else { return };
+        let _turn = self.turns.take_blocking(id);
+        let entry = {
+            let mut map = self.lock();
+            let is_it = map.get(&id).is_some_and(|entry| entry.is_on(volume));
+            is_it.then(|| map.remove(&id)).flatten()
+        };
+        let Some(entry) = entry else { return };
         if let Some(slot) = &entry.writer {
             slot.stop();
         }

@@ -12,7 +12,7 @@ mod tests;
 use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::storage_dir;
+use cairn_net::{disk_work, storage_dir};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use cairn_wire::meta_file::{self, MetaHeader};
@@ -23,8 +23,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use sys::DiskSpace;
+
+/// After how long a disk on which nothing gets on counts as one that does not answer.
+const SILENT: Duration = Duration::from_secs(3);
 
 /// What a check writes.
 const PROBE: &[u8; 8] = b"cairn ok";
@@ -122,6 +126,34 @@ pub(crate) struct Volume {
     replicas: AtomicU64,
     failed: AtomicBool,
     is_being_checked: AtomicBool,
+    /// What the disk has last said of its room.
+    space: Mutex<Option<DiskSpace>>,
+    quick: QuickWork,
+}
+
+/// How quick work on a disk gets on.
+#[derive(Debug, Default)]
+struct QuickWork {
+    begun: AtomicU64,
+    ended: AtomicU64,
+    /// How much had ended when that was last seen to grow, or there was nothing to do.
+    seen: Mutex<Option<(u64, Instant)>>,
+}
+
+impl QuickWork {
+    /// For how long some has been under way without any having ended, as far as that has been looked at.
+    fn stands_still_for(&self) -> Duration {
+        let ended = self.ended.load(Ordering::Acquire);
+        let is_idle = self.begun.load(Ordering::Acquire) == ended;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match *seen {
+            Some((then, since)) if then == ended && !is_idle => since.elapsed(),
+            _ => {
+                *seen = Some((ended, Instant::now()));
+                Duration::ZERO
+            }
+        }
+    }
 }
 
 impl Volume {
@@ -158,6 +190,8 @@ impl Volume {
             replicas: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             is_being_checked: AtomicBool::new(false),
+            space: Mutex::default(),
+            quick: QuickWork::default(),
         };
         Ok((volume, version))
     }
@@ -267,12 +301,55 @@ impl Volume {
         })
     }
 
-    /// Bytes in use and left, asked of the file system now.
+    /// Runs work on the disk that is soon done as a rule, see [`disk_work::quick`].
+    pub(crate) fn quick<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Ended<'a>(&'a AtomicU64);
+        impl Drop for Ended<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Release);
+            }
+        }
+        self.quick.begun.fetch_add(1, Ordering::Relaxed);
+        let _ended = Ended(&self.quick.ended);
+        disk_work::quick(work)
+    }
+
+    /// Fails while the disk does not answer.
+    fn check_not_silent(&self) -> Result<()> {
+        match self.quick.stands_still_for() > SILENT {
+            true => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)).at(&self.root),
+            false => Ok(()),
+        }
+    }
+
+    /// Bytes in use and left, asked of the file system now. Fails at once for a disk that does not answer.
     pub(crate) fn usage(&self) -> Result<Usage> {
-        let disk = sys::disk_space(&self.root)?;
+        self.check_not_silent()?;
+        let disk = self.quick(|| sys::disk_space(&self.root))?;
+        *self.space() = Some(disk);
+        Ok(self.usage_of(disk))
+    }
+
+    /// The same for who cannot wait: if the disk does not answer in `patience`, what it has last said.
+    pub(crate) async fn usage_in(self: &Arc<Self>, patience: Duration) -> Result<Usage> {
+        self.check_not_silent()?;
+        let volume = self.clone();
+        let asked = tokio::task::spawn_blocking(move || volume.usage());
+        if let Ok(Ok(usage)) = tokio::time::timeout(patience, asked).await {
+            return usage;
+        }
+        let last = *self.space();
+        last.map(|disk| self.usage_of(disk)).ok_or_else(|| self.wrong("it does not answer".into()))
+    }
+
+    fn space(&self) -> MutexGuard<'_, Option<DiskSpace>> {
+        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn usage_of(&self, disk: DiskSpace) -> Usage {
         let used = self.used.load(Ordering::Relaxed);
         let promised = self.promised.load(Ordering::Relaxed);
-        Ok(Usage::of(disk, (self.reserved, self.most), used, promised))
+        Usage::of(disk, (self.reserved, self.most), used, promised)
     }
 
     /// Sets the bytes of all block and meta files.

@@ -7,6 +7,7 @@ mod broken_disks;
 mod cluster;
 mod code;
 mod disks;
+mod hung_disks;
 mod kills;
 mod mounts;
 mod placement;

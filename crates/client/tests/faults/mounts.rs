@@ -1,4 +1,4 @@
-//! File systems of a test's own: one with little room, and a disk whose operations fail on demand.
+//! File systems of a test's own: one with little room, and a disk whose operations fail, or hang, on demand.
 //!
 //! Who may mount (CAP_SYS_ADMIN) gets them or fails; others are told that the test did not run.
 
@@ -11,7 +11,7 @@ use rustix::mount::{MountFlags, UnmountFlags};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 /// Whether this process may mount. Says so if not.
@@ -80,33 +80,43 @@ pub enum Broken {
     Rename,
     /// Everything, down to the names in a folder.
     All,
+    /// It answers nothing at all, until it is mended.
+    Hangs,
 }
 
 /// A disk in memory that can break.
 pub struct BadDisk {
     at: PathBuf,
-    state: Arc<Mutex<State>>,
+    state: Arc<Shared>,
     _session: BackgroundSession,
 }
 
 impl BadDisk {
     pub fn mount(at: &Path) -> BadDisk {
         std::fs::create_dir_all(at).unwrap();
-        let state = Arc::new(Mutex::new(State::default()));
-        state.lock().unwrap().nodes.insert(ROOT, Node::Dir(BTreeMap::new()));
+        let state = Arc::<Shared>::default();
+        state.state.lock().unwrap().nodes.insert(ROOT, Node::Dir(BTreeMap::new()));
         let options = [MountOption::FSName("bad".to_string())];
         let session = fuser::spawn_mount2(Disk(state.clone()), at, &options).unwrap();
         BadDisk { at: at.to_path_buf(), state, _session: session }
     }
 
-    /// From now on the disk answers that with EIO.
+    /// From now on the disk answers that with EIO, or hangs.
     pub fn breaks(&self, how: Broken) {
-        self.state.lock().unwrap().broken = Some(how);
+        self.state.state.lock().unwrap().broken = Some(how);
+    }
+
+    /// From now on the disk does all again, also what it was asked for meanwhile.
+    pub fn is_mended(&self) {
+        self.state.state.lock().unwrap().broken = None;
+        self.state.mended.notify_all();
     }
 }
 
 impl Drop for BadDisk {
     fn drop(&mut self) {
+        // Nobody can unmount a disk that hangs.
+        self.is_mended();
         // Also while somebody has files open.
         let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
     }
@@ -205,12 +215,20 @@ impl State {
     }
 }
 
-struct Disk(Arc<Mutex<State>>);
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    mended: Condvar,
+}
+
+struct Disk(Arc<Shared>);
 
 impl Disk {
     /// The state, unless the disk does not do `what` any more.
     fn work(&self, what: &[Broken]) -> Result<MutexGuard<'_, State>, Errno> {
-        let state = self.0.lock().unwrap();
+        let state = self.0.state.lock().unwrap();
+        let hangs = |state: &mut State| state.broken == Some(Broken::Hangs);
+        let state = self.0.mended.wait_while(state, hangs).unwrap();
         match state.broken {
             Some(broken) if broken == Broken::All || what.contains(&broken) => Err(libc::EIO),
             _ => Ok(state),
@@ -400,7 +418,7 @@ impl Filesystem for Disk {
         let listed = self.work(&[]).and_then(|mut state| Ok(state.dir(ino)?.clone()));
         match listed {
             Ok(names) => {
-                let inodes = self.0.lock().unwrap();
+                let inodes = self.0.state.lock().unwrap();
                 for (i, (name, child)) in names.iter().enumerate().skip(offset as usize) {
                     let Ok(attr) = inodes.attr(*child) else { continue };
                     if reply.add(*child, i as i64 + 1, attr.kind, name) {

@@ -15,6 +15,7 @@ use cairn_wire::proto::datanode::{
     BlockCommandProto, BlockCommandProtoAction as Action, BlockIdCommandProto,
     BlockIdCommandProtoAction, DatanodeCommandProto, DatanodeCommandProtoType as Type,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Starts what `command` asks for. True if it asks for a new registration.
@@ -78,10 +79,21 @@ fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {
 }
 
 fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
-    let (deleter, registration) = (node.clone(), node.dataset.registration());
+    let registration = node.dataset.registration();
+    // A disk that hangs holds up the deletions on others no more than anything else.
+    let mut by_volume: HashMap<Option<String>, Vec<Block>> = HashMap::new();
+    for proto in command.blocks {
+        let block = from_local(&command.block_pool_id, &proto);
+        let volume = node.dataset.volume_of(block.id).map(|volume| volume.storage_id().into());
+        by_volume.entry(volume).or_default().push(block);
+    }
+    by_volume.into_values().for_each(|blocks| invalidate_all(node, registration, blocks));
+}
+
+fn invalidate_all(node: &Arc<Node>, registration: u64, blocks: Vec<Block>) {
+    let deleter = node.clone();
     node.tasks.spawn(async move {
-        for proto in command.blocks {
-            let block = from_local(&command.block_pool_id, &proto);
+        for block in blocks {
             let (obeying, ordered) = (deleter.clone(), block.clone());
             let obey = move || {
                 let tell = |deletion: &Deletion| tell_gone(&obeying, &ordered, deletion);

@@ -61,17 +61,16 @@ impl Dataset {
     ) -> Result<Option<GenerationStamp>> {
         // One that is in memory may have been saved.
         self.serve_saved_if_vanished(id);
-        let mut map = self.lock();
-        let Some(entry) = map.get(&id).filter(|entry| is_finalized_on(entry, volume)) else {
-            return Ok(None);
-        };
-        let (gs, files) = (entry.replica.gs(), finalized_files(&entry.replica, volume)?);
+        let _turn = self.turns.take_blocking(id);
+        let Some(replica) = self.finalized_on(id, volume) else { return Ok(None) };
+        let (gs, files) = (replica.gs(), finalized_files(&replica, volume)?);
         if !is_missing(&files.data) {
             return Ok(None);
         }
-        // The meta file too: it is counted again with a block file that reappears.
-        volume.sub_used(entry.replica.on_disk_len() + files.size());
-        map.remove(&id);
+        if self.lock().remove(&id).is_some() {
+            // The meta file too: it is counted again with a block file that reappears.
+            volume.sub_used(replica.on_disk_len() + files.size());
+        }
         Ok(Some(gs))
     }
 
@@ -84,8 +83,8 @@ impl Dataset {
         gs: GenerationStamp,
         volume: &Arc<Volume>,
     ) -> Result<Option<Finalized>> {
-        let mut map = self.lock();
-        if self.is_closed() || map.contains_key(&id) || self.deleting().contains(&id) {
+        let Some(_turn) = self.turns.try_take(id) else { return Ok(None) };
+        if self.lock().contains_key(&id) {
             return Ok(None);
         }
         let files = volume.files(id, gs, ReplicaState::Finalized)?;
@@ -94,6 +93,10 @@ impl Dataset {
         };
         let replica = Replica::new(id, gs, ReplicaState::Finalized, data.len());
         let ram = self.ram.found(&replica, volume);
+        let mut map = self.lock();
+        if self.is_closed() {
+            return Ok(None);
+        }
         map.insert(id, Entry::at_rest(replica, volume.clone(), ram));
         volume.add_used(data.len() + meta.len());
         let storage_id = volume.storage_id().into();
@@ -102,19 +105,16 @@ impl Dataset {
 
     /// Whether a finalized replica lacks its meta file, or its block file has another length than it should.
     pub(crate) fn is_misshapen(&self, id: BlockId, volume: &Volume) -> Result<bool> {
-        let map = self.lock();
-        let Some(entry) = map.get(&id).filter(|entry| is_finalized_on(entry, volume)) else {
-            return Ok(false);
-        };
-        let files = finalized_files(&entry.replica, volume)?;
+        let _turn = self.turns.take_blocking(id);
+        let Some(replica) = self.finalized_on(id, volume) else { return Ok(false) };
+        let files = finalized_files(&replica, volume)?;
         let len = fs::metadata(&files.data).map(|meta| meta.len());
-        Ok(is_missing(&files.meta) || len.is_ok_and(|len| len != entry.replica.on_disk_len()))
+        Ok(is_missing(&files.meta) || len.is_ok_and(|len| len != replica.on_disk_len()))
     }
 }
 
 fn is_finalized_on(entry: &Entry, volume: &Volume) -> bool {
-    let is_here = entry.volume.storage_id() == volume.storage_id();
-    is_here && entry.replica.state() == ReplicaState::Finalized
+    entry.is_on(volume) && entry.replica.state() == ReplicaState::Finalized
 }
 
 fn finalized_files(replica: &Replica, volume: &Volume) -> Result<ReplicaFiles> {

@@ -10,7 +10,7 @@
 use super::relocate::{Origin, remove};
 use super::write::move_files;
 use super::writer::make_finalized_dir;
-use super::{Block, Dataset, Entry, Finalized, Home, StorageWish, blocking};
+use super::{Block, Dataset, Entry, Finalized, Home, Placed, StorageWish, blocking};
 use crate::error::{DataNodeError, Result};
 use crate::memory::{LockedMemory, Reservation};
 use crate::ops::budget::Budget;
@@ -111,6 +111,9 @@ impl Ram {
     }
 }
 
+/// The files of a saved copy, and where they are.
+type Saved = (ReplicaFiles, Arc<Volume>);
+
 /// Memory of one replica; given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Hold {
@@ -154,14 +157,12 @@ impl Hold {
         Some((ReplicaFiles::in_dir(&dir, replica.id(), replica.gs()), volume))
     }
 
-    /// Deletes the saved copy of `replica`, which is to be changed.
-    pub(super) fn void_saved(&mut self, replica: &Replica) {
-        if let Some((files, volume)) = self.saved_files(replica) {
-            volume.sub_used(files.size());
-            remove(&files);
-        }
+    /// The replica is to be changed: its saved copy, which was in `saved`, does not count any more.
+    fn void_saved(&mut self, replica: &Replica) -> Option<Saved> {
+        let files = self.saved_files(replica).map(|(files, volume)| (files, volume.clone()));
         self.saved = None;
         self.shared.disk().reopened(self.ticket);
+        files
     }
 }
 
@@ -268,14 +269,8 @@ impl Dataset {
     /// Source: Hadoop 3.5.0 `FsDatasetImpl.LazyWriter#evictBlocks`.
     fn evict_next(&self) -> bool {
         let Some((ticket, id)) = self.ram.shared.disk().next_victim() else { return false };
-        let left = {
-            let mut map = self.lock();
-            match map.get_mut(&id).filter(|entry| is_at_rest(entry, ticket)) {
-                Some(entry) => self.serve_saved(entry),
-                None => None,
-            }
-        };
-        let Some(remains) = left else {
+        let _turn = self.turns.take_blocking(id);
+        let Some(remains) = self.serve_saved(id, |entry| is_at_rest(entry, ticket)) else {
             self.ram.shared.disk().not_evicted(ticket);
             return false;
         };
@@ -289,21 +284,27 @@ impl Dataset {
         true
     }
 
-    /// Lets the saved copy of a replica take its place; `None` if there is none, or its disk does not do it, in which
-    /// case there is none any more. The caller holds the map's lock.
+    /// Lets the saved copy of a replica that is as `is_meant` says take its place; `None` if there is none, or its disk
+    /// does not do it, in which case there is none any more. The caller has the turn.
     ///
     /// Source: Hadoop 3.5.0 `BlockPoolSlice#activateSavedReplica`.
-    fn serve_saved(&self, entry: &mut Entry) -> Option<Remains> {
-        let (replica, hold) = (&entry.replica, entry.ram.as_mut()?);
-        let (from, volume) = hold.saved_files(replica)?;
-        let (id, gs, volume) = (replica.id(), replica.gs(), volume.clone());
+    fn serve_saved(&self, id: BlockId, is_meant: impl Fn(&Entry) -> bool) -> Option<Remains> {
+        let (found, (from, volume)) = {
+            let map = self.lock();
+            let entry = map.get(&id).filter(|entry| is_meant(entry))?;
+            let (from, volume) = entry.ram.as_ref()?.saved_files(&entry.replica)?;
+            (Placed::of(entry), (from, volume.clone()))
+        };
+        let gs = found.replica.gs();
         let moved = volume.pool().and_then(|pool| {
             let dir = pool.finalized_dir(id);
             make_finalized_dir(&dir, self.is_stable())?;
             // A start finds the copy under either name.
             move_files(&from, &ReplicaFiles::in_dir(&dir, id, gs))?;
-            entry.volume.files(id, gs, ReplicaState::Finalized)
+            found.volume.files(id, gs, ReplicaState::Finalized)
         });
+        let mut map = self.lock();
+        let entry = map.get_mut(&id)?;
         match moved {
             Ok(files) => {
                 let hold = entry.ram.take()?;
@@ -320,6 +321,19 @@ impl Dataset {
         }
     }
 
+    /// Deletes the saved copy of a replica that is to be changed, if there is one. The caller has the turn.
+    pub(super) fn void_saved(&self, replica: &Replica) {
+        let saved = {
+            let mut map = self.lock();
+            let hold = map.get_mut(&replica.id()).and_then(|entry| entry.ram.as_mut());
+            hold.and_then(|hold| hold.void_saved(replica))
+        };
+        if let Some((files, volume)) = saved {
+            volume.sub_used(files.size());
+            remove(&files);
+        }
+    }
+
     /// The saved copy of a replica is lost: it is to be saved again.
     fn lose_saved(&self, entry: &mut Entry) {
         if let Some(hold) = &mut entry.ram {
@@ -328,12 +342,25 @@ impl Dataset {
         }
     }
 
+    /// Serves what was in memory on a volume that has failed from the copies that are saved. Blocking.
+    pub(super) fn serve_all_saved(&self, failed: &Volume) {
+        let in_memory: Vec<BlockId> = {
+            let map = self.lock();
+            let here = map.iter().filter(|(_, e)| e.ram.is_some() && e.is_on(failed));
+            here.map(|(id, _)| *id).collect()
+        };
+        for id in in_memory {
+            let _turn = self.turns.take_blocking(id);
+            // What is in memory is lost already.
+            drop(self.serve_saved(id, |entry| entry.is_on(failed)));
+        }
+    }
+
     /// Whether a replica is still there when its volume, or the one of its saved copy, has failed. The caller holds
     /// the map's lock.
     pub(super) fn survives(&self, entry: &mut Entry, failed: &Volume) -> bool {
-        if entry.volume.storage_id() == failed.storage_id() {
-            // What is in memory is lost already.
-            return self.serve_saved(entry).is_some();
+        if entry.is_on(failed) {
+            return false;
         }
         let saved = entry.ram.as_ref().and_then(|hold| hold.saved.as_ref());
         if saved.is_some_and(|volume| volume.storage_id() == failed.storage_id()) {
@@ -344,9 +371,13 @@ impl Dataset {
 
     /// Serves a replica from its saved copy if its file in memory has vanished.
     pub(super) fn serve_saved_if_vanished(&self, id: BlockId) {
-        let mut map = self.lock();
-        let Some(entry) = map.get_mut(&id).filter(|entry| entry.ram.is_some()) else { return };
-        if vanished(entry) && self.serve_saved(entry).is_some() {
+        let is_in_memory = |entry: &Entry| entry.ram.is_some();
+        if !self.lock().get(&id).is_some_and(is_in_memory) {
+            return;
+        }
+        let _turn = self.turns.take_blocking(id);
+        let has_vanished = self.placed(id).is_some_and(|found| vanished(&found));
+        if has_vanished && self.serve_saved(id, is_in_memory).is_some() {
             tracing::warn!(block = %id, "a replica has vanished from memory: its saved copy is served");
         }
     }
@@ -395,20 +426,25 @@ impl Dataset {
         blocking(move || {
             let (origin, target) = (copy.origin(), copy.target());
             let is_still = |entry: &Entry| is_at_rest(entry, ticket) && origin.is(&entry.replica);
-            let Some(files) = dataset.place(&copy, &target.pool()?.saved_dir(id), is_still)? else {
+            let placed = dataset.place(&copy, &target.pool()?.saved_dir(id), is_still)?;
+            let Some((files, _turn)) = placed else {
                 dataset.ram.shared.disk().not_saved(ticket);
                 return Ok(());
             };
-            let mut map = dataset.lock();
-            let unchanged = map.get_mut(&id).filter(|entry| is_still(entry) && !target.is_failed());
-            let Some(hold) = unchanged.and_then(|entry| entry.ram.as_mut()) else {
-                dataset.discard(&map, id, &files);
-                drop(map);
+            let size = files.size();
+            let is_saved = {
+                let mut map = dataset.lock();
+                let is_meant = |entry: &&mut Entry| is_still(entry) && !target.is_failed();
+                let entry = map.get_mut(&id).filter(is_meant);
+                let hold = entry.and_then(|entry| entry.ram.as_mut());
+                hold.map(|hold| hold.saved = Some(target.clone())).is_some()
+            };
+            if !is_saved {
+                dataset.discard(id, &files);
                 dataset.ram.shared.disk().not_saved(ticket);
                 return Ok(());
-            };
-            target.add_used(files.size());
-            hold.saved = Some(target.clone());
+            }
+            target.add_used(size);
             dataset.ram.shared.disk().saved(ticket);
             let counts = &dataset.ram.shared.counts;
             count(&counts.blocks_saved, 1);
@@ -436,15 +472,13 @@ fn is_at_rest(entry: &Entry, ticket: Ticket) -> bool {
     is_it && entry.writer.is_none() && entry.replica.state() == ReplicaState::Finalized
 }
 
-fn vanished(entry: &Entry) -> bool {
-    let replica = &entry.replica;
-    let files = entry.volume.files(replica.id(), replica.gs(), replica.place());
+fn vanished(found: &Placed) -> bool {
     let is_missing = |files: ReplicaFiles| {
         [files.data, files.meta].iter().any(|path| {
             matches!(std::fs::metadata(path), Err(error) if error.kind() == ErrorKind::NotFound)
         })
     };
-    files.is_ok_and(is_missing)
+    found.files().is_ok_and(is_missing)
 }
 
 /// The refusal to move a replica that is in memory.

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 const WAIT_FOR_BYTES: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// How often a reader looks where the files are, which may be moved each time.
+const TRIES: usize = 3;
+
 /// The files of a replica as they were at one moment: what a writer appends later is not seen.
 #[derive(Debug)]
 pub(crate) struct ReadView {
@@ -48,13 +51,17 @@ impl Dataset {
         self.check_pool(&block.pool)?;
         let deadline = Instant::now() + WAIT_FOR_BYTES;
         loop {
-            let view = match self.try_open_read(block) {
-                // Finalized meanwhile: the files have moved.
-                Err(error) if error.is_missing_file() => {
-                    self.serve_saved_if_vanished(block.id);
-                    self.try_open_read(block)?
+            let mut tries = TRIES;
+            let view = loop {
+                match self.try_open_read(block) {
+                    // Finalized meanwhile: the files are being moved, or have.
+                    Err(error) if error.is_missing_file() && tries > 1 => {
+                        drop(self.turns.take(block.id).await);
+                        self.serve_saved_if_vanished(block.id);
+                        tries -= 1;
+                    }
+                    tried => break tried?,
                 }
-                other => other?,
             };
             let may_grow =
                 || self.get(block.id).is_some_and(|replica| replica.state() == ReplicaState::Rbw);
@@ -77,9 +84,12 @@ impl Dataset {
             let (gs, end, volume) = (replica.gs(), replica.on_disk_len(), entry.volume.clone());
             (files, gs, end, visible, entry.last_crc, is_finalized, volume)
         };
-        let data = Arc::new(File::open(&files.data).at(&files.data)?);
-        let meta = File::open(&files.meta).at(&files.meta)?;
-        let checksum = read_header(&meta, &files)?;
+        let (data, meta, checksum) = volume.quick(|| -> Result<_> {
+            let data = Arc::new(File::open(&files.data).at(&files.data)?);
+            let meta = File::open(&files.meta).at(&files.meta)?;
+            let checksum = read_header(&meta, &files)?;
+            Ok((data, meta, checksum))
+        })?;
         let mut view = ReadView {
             data,
             meta,

@@ -2,7 +2,7 @@
 
 use super::write::{move_files, truncate};
 use super::writer::{be_crc, make_finalized_dir};
-use super::{Block, Dataset, Entry, Finalized, not_found};
+use super::{Block, Dataset, Entry, Finalized, Placed, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
@@ -23,27 +23,36 @@ impl Dataset {
         recovery_id: GenerationStamp,
     ) -> Result<Option<RecoveryInfo>> {
         self.check_pool(&block.pool)?;
-        loop {
+        let (mut found, _turn) = loop {
+            let turn = self.turns.take(block.id).await;
             let busy = {
-                let mut map = self.lock();
-                let Some(entry) = map.get_mut(&block.id) else { return Ok(None) };
+                let map = self.lock();
+                let Some(entry) = map.get(&block.id) else { return Ok(None) };
                 match entry.writer.clone() {
                     Some(busy) => busy,
-                    None => {
-                        let files = self.files_of(entry)?;
-                        if entry.replica.is_unread() {
-                            // The disk may answer now.
-                            let (size, gs) = (files.size(), entry.replica.gs());
-                            entry.replica = scan::validated(&files, block.id, gs);
-                            entry.volume.sub_used(size.saturating_sub(files.size()));
-                        }
-                        check_len(&files, entry.replica.on_disk_len())?;
-                        return Ok(Some(entry.replica.init_recovery(block.gs, recovery_id)?));
-                    }
+                    None => break (Placed::of(entry), turn),
                 }
             };
+            // It may need the turn before it can leave.
+            drop(turn);
             self.stop_writer(&busy).await?;
-        }
+        };
+        let volume = found.volume.clone();
+        volume.quick(|| {
+            let files = found.files()?;
+            if found.replica.is_unread() {
+                // The disk may answer now.
+                let (size, gs) = (files.size(), found.replica.gs());
+                found.replica = scan::validated(&files, block.id, gs);
+                found.volume.sub_used(size.saturating_sub(files.size()));
+            }
+            check_len(&files, found.replica.on_disk_len())
+        })?;
+        let mut map = self.lock();
+        // A volume that fails takes its replicas with it.
+        let Some(entry) = map.get_mut(&block.id) else { return Ok(None) };
+        entry.replica = found.replica;
+        Ok(Some(entry.replica.init_recovery(block.gs, recovery_id)?))
     }
 
     /// Ends a recovery: the replica becomes finalized with `new_len` bytes. If `new_id` is another block, the first
@@ -58,18 +67,15 @@ impl Dataset {
         new_len: u64,
     ) -> Result<Finalized> {
         self.check_pool(&block.pool)?;
-        let check = |entry: &Entry| -> Result<ReplicaFiles> {
-            entry.replica.check_finish_recovery(recovery_id, block.len, new_len)?;
-            let files = self.files_of(entry)?;
-            check_len(&files, entry.replica.on_disk_len())?;
-            Ok(files)
+        let find = || -> Result<(Placed, ReplicaFiles)> {
+            let found = self.placed(block.id).ok_or_else(|| not_found(block))?;
+            found.replica.check_finish_recovery(recovery_id, block.len, new_len)?;
+            let files = found.files()?;
+            check_len(&files, found.replica.on_disk_len())?;
+            Ok((found, files))
         };
-        let (from, volume, old) = {
-            let map = self.lock();
-            let entry = map.get(&block.id).ok_or_else(|| not_found(block))?;
-            (check(entry)?, entry.volume.clone(), entry.replica.clone())
-        };
-        // Nobody writes a frozen replica, so the slow part needs no lock.
+        let (Placed { replica: old, volume }, from) = find()?;
+        // Nobody writes a frozen replica, so the slow part needs no turn.
         let dir = volume.pool()?.finalized_dir(block.id);
         self.sync_or_condemn(block.id, &volume, || {
             make_finalized_dir(&dir, self.is_stable())?;
@@ -80,14 +86,13 @@ impl Dataset {
             if is_copy { (old.gs(), old.on_disk_len()) } else { (recovery_id, new_len) };
         let to = volume.files(block.id, gs, ReplicaState::Finalized)?;
         {
-            let mut map = self.lock();
-            let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
-            check(entry)?;
-            if let Some(hold) = &mut entry.ram {
-                hold.void_saved(&entry.replica);
-            }
+            let _turn = self.turns.take_blocking(block.id);
+            let (found, from) = find()?;
+            self.void_saved(&found.replica);
             volume.sub_used(truncate(&from, len)?);
             move_files(&from, &to)?;
+            let mut map = self.lock();
+            let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
             entry.replica.finish_recovery(gs, len);
             if let Some(hold) = &mut entry.ram {
                 hold.note_finalized(len);
@@ -112,20 +117,23 @@ impl Dataset {
         let to = volume.files(copy.id(), copy.gs(), ReplicaState::Finalized)?;
         make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
         {
-            let mut map = self.lock();
-            match map.get(&copy.id()) {
-                Some(left) if left.replica.gs() >= copy.gs() || left.writer.is_some() => {
-                    let text = format!("There is a newer replica of {}", copy.id());
-                    return Err(DataNodeError::peer(text));
+            let _turn = self.turns.take_blocking(copy.id());
+            let left = {
+                let mut map = self.lock();
+                match map.get(&copy.id()) {
+                    Some(left) if left.replica.gs() >= copy.gs() || left.writer.is_some() => {
+                        let text = format!("There is a newer replica of {}", copy.id());
+                        return Err(DataNodeError::peer(text));
+                    }
+                    _ => map.remove(&copy.id()),
                 }
-                _ => {}
-            }
-            if let Some(left) = map.remove(&copy.id()) {
-                self.delete_files(&left)?;
-            }
+            };
+            left.map_or(Ok(()), |left| self.delete_files(&left))?;
             move_files(from, &to)?;
             volume.add_used(to.size());
             let ram = self.ram.found(&copy, &volume);
+            let mut map = self.lock();
+            self.check_open()?;
             map.insert(copy.id(), Entry::at_rest(copy.clone(), volume.clone(), ram));
         }
         self.sync_or_condemn(copy.id(), &volume, || self.sync_files(&to))
@@ -152,13 +160,9 @@ impl Dataset {
 
     /// What is reported of a finalized replica, with the CRC32C of its bytes folded from those of its chunks.
     pub(super) fn summary(&self, id: BlockId) -> Result<Finalized> {
-        let (files, gs, len, storage_id) = {
-            let map = self.lock();
-            let entry = map.get(&id).ok_or_else(|| DataNodeError::peer(format!("{id} is gone")))?;
-            let replica = &entry.replica;
-            let storage_id = entry.volume.storage_id().to_string();
-            (self.files_of(entry)?, replica.gs(), replica.on_disk_len(), storage_id)
-        };
+        let found = self.placed(id).ok_or_else(|| DataNodeError::peer(format!("{id} is gone")))?;
+        let (files, gs, len) = (found.files()?, found.replica.gs(), found.replica.on_disk_len());
+        let storage_id = found.volume.storage_id().to_string();
         let meta = fs::read(&files.meta).at(&files.meta)?;
         let header = MetaHeader::decode(&meta)?;
         let crc32c = (header.checksum == ChecksumTypeProto::ChecksumCrc32c).then(|| {
@@ -169,11 +173,6 @@ impl Dataset {
             fold.finish(crcs.next().unwrap_or(0), len % chunk)
         });
         Ok(Finalized { id, gs, len, storage_id, crc32c })
-    }
-
-    pub(super) fn files_of(&self, entry: &Entry) -> Result<ReplicaFiles> {
-        let replica = &entry.replica;
-        entry.volume.files(replica.id(), replica.gs(), replica.place())
     }
 }
 

@@ -7,19 +7,20 @@
 use super::ram::cannot_move;
 use super::write::move_files;
 use super::writer::make_finalized_dir;
-use super::{Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, blocking, not_found};
+use super::{
+    Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, Turn, blocking, not_found,
+};
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes copied in one step.
 const STEP: u64 = 1 << 20;
@@ -50,9 +51,7 @@ impl Origin {
 
     /// Whether an entry is still what was copied, where it was, with nobody at it.
     fn is_still(&self, entry: &Entry) -> bool {
-        entry.writer.is_none()
-            && self.is(&entry.replica)
-            && entry.volume.storage_id() == self.volume.storage_id()
+        entry.writer.is_none() && self.is(&entry.replica) && entry.is_on(&self.volume)
     }
 
     fn changed(&self) -> DataNodeError {
@@ -81,33 +80,6 @@ impl Relocation {
     pub(super) fn target(&self) -> &Arc<Volume> {
         &self.target
     }
-}
-
-/// The blocks that are being copied.
-#[derive(Debug, Default)]
-pub(super) struct Copying(Arc<Mutex<HashSet<BlockId>>>);
-
-impl Copying {
-    /// Leave to copy a block; `None` while somebody has it.
-    fn take(&self, id: BlockId) -> Option<Turn> {
-        let is_free = lock(&self.0).insert(id);
-        is_free.then(|| Turn { id, copying: self.0.clone() })
-    }
-}
-
-struct Turn {
-    id: BlockId,
-    copying: Arc<Mutex<HashSet<BlockId>>>,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        lock(&self.copying).remove(&self.id);
-    }
-}
-
-fn lock(copying: &Mutex<HashSet<BlockId>>) -> MutexGuard<'_, HashSet<BlockId>> {
-    copying.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Room set aside on a volume.
@@ -155,7 +127,7 @@ impl Dataset {
         view: ReadView,
         budget: &Budget,
     ) -> Result<Relocation> {
-        let Some(turn) = self.copying.take(origin.id) else {
+        let Some(turn) = self.copying.try_take(origin.id) else {
             return Err(DataNodeError::peer(format!("{} is being moved already", origin.id)));
         };
         let room = Room::new(&target, origin.len);
@@ -188,7 +160,8 @@ impl Dataset {
             let Relocation { origin, target, .. } = &relocation;
             let dir = target.pool()?.finalized_dir(origin.id);
             let placed = dataset.place(&relocation, &dir, |entry| origin.is_still(entry))?;
-            dataset.switch_over(origin, target, &placed.ok_or_else(|| origin.changed())?)
+            let (files, _turn) = placed.ok_or_else(|| origin.changed())?;
+            dataset.switch_over(origin, target, &files)
         })
         .await
     }
@@ -236,13 +209,13 @@ impl Dataset {
     }
 
     /// Brings both files to `dir` on the target, durably if so configured; `None` if the replica is not as `is_still`
-    /// wants any more. Blocking.
+    /// wants any more. Comes with the block's turn: only who has that may let the map point there. Blocking.
     pub(super) fn place(
         &self,
         relocation: &Relocation,
         dir: &Path,
         is_still: impl Fn(&Entry) -> bool,
-    ) -> Result<Option<ReplicaFiles>> {
+    ) -> Result<Option<(ReplicaFiles, Turn)>> {
         let Relocation { origin, target, view, data, copy: Unfinished(copy), .. } = relocation;
         let to = ReplicaFiles::in_dir(dir, origin.id, origin.gs);
         view.copy_meta(&copy.meta)?;
@@ -253,22 +226,20 @@ impl Dataset {
             sys::sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
         }
         target.check_not_failed()?;
-        {
-            let map = self.lock();
-            if !map.get(&origin.id).is_some_and(is_still) {
-                return Ok(None);
-            }
-            move_files(copy, &to)?;
+        let turn = self.turns.take_blocking(origin.id);
+        if !self.lock().get(&origin.id).is_some_and(is_still) {
+            return Ok(None);
         }
+        move_files(copy, &to)?;
         if is_stable {
-            sys::sync_dir(dir).inspect_err(|_| self.discard(&self.lock(), origin.id, &to))?;
+            sys::sync_dir(dir).inspect_err(|_| self.discard(origin.id, &to))?;
         }
-        Ok(Some(to))
+        Ok(Some((to, turn)))
     }
 
-    /// Deletes a copy that is not to be used, but for names that the replica has by now.
-    pub(super) fn discard(&self, map: &HashMap<BlockId, Entry>, id: BlockId, copy: &ReplicaFiles) {
-        let live = map.get(&id).and_then(|entry| self.files_of(entry).ok());
+    /// Deletes a copy that is not to be used, but for names that the replica has by now. The caller has the turn.
+    pub(super) fn discard(&self, id: BlockId, copy: &ReplicaFiles) {
+        let live = self.placed(id).and_then(|live| live.files().ok());
         for path in [&copy.data, &copy.meta] {
             if live.as_ref().is_none_or(|live| *path != live.data && *path != live.meta) {
                 remove_file(path);
@@ -276,7 +247,7 @@ impl Dataset {
         }
     }
 
-    /// Lets the map point to the copy, and deletes the old files. Blocking.
+    /// Lets the map point to the copy, and deletes the old files. The caller has the turn. Blocking.
     fn switch_over(
         &self,
         origin: &Origin,
@@ -285,19 +256,20 @@ impl Dataset {
     ) -> Result<Finalized> {
         let Origin { id, gs, .. } = *origin;
         let size = copy.size();
-        let old = {
+        let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
+        let is_done = {
             let mut map = self.lock();
             let unchanged =
                 map.get_mut(&id).filter(|entry| origin.is_still(entry) && !target.is_failed());
-            let Some(entry) = unchanged else {
-                self.discard(&map, id, copy);
-                return Err(origin.changed());
-            };
-            let old = origin.volume.files(id, gs, ReplicaState::Finalized)?;
-            entry.volume = Home::on(target.clone());
-            entry.kept = None;
-            old
+            unchanged.map(|entry| {
+                entry.volume = Home::on(target.clone());
+                entry.kept = None;
+            })
         };
+        if is_done.is_none() {
+            self.discard(id, copy);
+            return Err(origin.changed());
+        }
         target.add_used(size);
         origin.volume.sub_used(old.size());
         remove(&old);

@@ -145,6 +145,9 @@ impl Dataset {
 
     /// Stops the writers to a volume and forgets its replicas; returns those that can be read nowhere else here.
     fn forget_replicas(&self, volume: &Volume) -> Vec<(BlockId, GenerationStamp)> {
+        if volume.is_ram() {
+            self.serve_all_saved(volume);
+        }
         let mut forgotten = Vec::new();
         self.lock().retain(|id, entry| {
             let stays = self.survives(entry, volume);

@@ -3,13 +3,14 @@
 use super::ram::Hold;
 use super::slot::WriterSlot;
 use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
-use super::{Block, Checksum, Dataset, Entry, StorageType, not_found};
+use super::{Block, Checksum, Dataset, Entry, Placed, StorageType, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
-use cairn_replica::{Replica, ReplicaState};
+use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::HEADER_LEN;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -63,13 +64,16 @@ impl Dataset {
             WriteKind::Temporary { .. } => (ReplicaState::Temporary, block.gs),
         };
         let slot = WriterSlot::new();
-        loop {
+        let (replaced, turn) = loop {
+            if self.deleting().contains(&block.id) {
+                let what = format!("a replica of {} is being deleted", block.id);
+                return Err(DataNodeError::peer(what));
+            }
+            let turn = self.turns.take(block.id).await;
             let busy = {
                 let mut map = self.lock();
-                if self.deleting().contains(&block.id) {
-                    let what = format!("a replica of {} is being deleted", block.id);
-                    return Err(DataNodeError::peer(what));
-                }
+                // Nobody would forget what comes after the end.
+                self.check_open()?;
                 let old = map.get(&block.id);
                 let replica = old.map(|entry| &entry.replica);
                 let has_writer = old.is_some_and(|entry| entry.writer.is_some());
@@ -80,26 +84,29 @@ impl Dataset {
                     }
                 };
                 match old.and_then(|entry| entry.writer.clone()) {
-                    Some(busy) => Some(busy),
+                    Some(busy) => busy,
                     None => {
-                        if let (true, Some(old)) = (must_replace, old) {
-                            self.delete_files(old)?;
-                        }
                         let replica = Replica::new(block.id, gs, state, 0);
                         let entry = Entry {
                             writer: Some(slot.clone()),
                             ..Entry::at_rest(replica, volume.clone(), ram.take())
                         };
-                        map.insert(block.id, entry);
-                        None
+                        let old = map.insert(block.id, entry);
+                        break (old.filter(|_| must_replace), turn);
                     }
                 }
             };
-            match busy {
-                Some(busy) => self.stop_writer(&busy).await?,
-                None => break,
-            }
+            // It may need the turn before it can leave.
+            drop(turn);
+            self.stop_writer(&busy).await?;
+        };
+        if let Some(old) = replaced
+            && let Err(error) = old.volume.quick(|| self.delete_files(&old))
+        {
+            self.put_back(old, &slot);
+            return Err(error);
         }
+        drop(turn);
         let files = volume.files(block.id, gs, state)?;
         volume.promise(room);
         let opening = Opening { id: block.id, gs, volume, slot, files, promised: room };
@@ -127,10 +134,10 @@ impl Dataset {
         len: u64,
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, true, |dataset, entry| {
-                let mut next = entry.replica.clone();
+            .take_over(block, true, |found| {
+                let mut next = found.replica.clone();
                 next.append(block.gs, new_gs, len)?;
-                dataset.reopen(entry, next)
+                Ok(next)
             })
             .await?;
         ReplicaWriter::reopen(self.clone(), opening)
@@ -144,10 +151,10 @@ impl Dataset {
         len: u64,
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, false, |dataset, entry| {
-                let mut next = entry.replica.clone();
+            .take_over(block, false, |found| {
+                let mut next = found.replica.clone();
                 next.recover_append(block.gs, new_gs, len)?;
-                dataset.reopen(entry, next)
+                Ok(next)
             })
             .await?;
         ReplicaWriter::reopen(self.clone(), opening)
@@ -161,14 +168,13 @@ impl Dataset {
         range: (u64, u64),
     ) -> Result<ReplicaWriter> {
         let opening = self
-            .take_over(block, false, |dataset, entry| {
-                let replica = &entry.replica;
-                let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
+            .take_over(block, false, |found| {
+                let files = found.files()?;
                 let file_len = fs::metadata(&files.data).at(&files.data)?.len();
-                let mut next = replica.clone();
+                let mut next = found.replica.clone();
                 let len = next.recover_rbw(block.gs, new_gs, range, file_len)?;
-                entry.volume.sub_used(truncate(&files, len)?);
-                dataset.reopen(entry, next)
+                found.volume.sub_used(truncate(&files, len)?);
+                Ok(next)
             })
             .await?;
         ReplicaWriter::reopen(self.clone(), opening)
@@ -184,15 +190,15 @@ impl Dataset {
         len: u64,
     ) -> Result<Finalized> {
         let opening = self
-            .take_over(block, false, |dataset, entry| {
-                let mut next = entry.replica.clone();
+            .take_over(block, false, |found| {
+                let mut next = found.replica.clone();
                 // A replica finalized before its acknowledgement was lost only gets the stamp; finalizing
                 // an open one goes through the one place that does it durably.
                 if next.recover_close(block.gs, new_gs, len)? {
-                    next = entry.replica.clone();
+                    next = found.replica.clone();
                     next.recover_append(block.gs, new_gs, len)?;
                 }
-                dataset.reopen(entry, next)
+                Ok(next)
             })
             .await?;
         let writer = ReplicaWriter::reopen(self.clone(), opening)?;
@@ -202,41 +208,54 @@ impl Dataset {
         }
     }
 
-    /// Runs `act` on a replica once no writer is at it, and registers a new writer in the same step. If it `must_fit`,
-    /// there must be room for all that the block may become.
+    /// Gives a replica a new writer once no other is at it, as what `change` makes of it; that may change its files. If it
+    /// `must_fit`, there must be room for all that the block may become.
     async fn take_over(
         self: &Arc<Self>,
         block: &Block,
         must_fit: bool,
-        act: impl Fn(&Dataset, &mut Entry) -> Result<ReplicaFiles>,
+        change: impl Fn(&Placed) -> Result<Replica>,
     ) -> Result<Opening> {
         self.check_pool(&block.pool)?;
-        loop {
-            let taken = {
+        let slot = WriterSlot::new();
+        let (found, turn) = loop {
+            let turn = self.turns.take(block.id).await;
+            let busy = {
                 let mut map = self.lock();
                 let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
                 match entry.writer.clone() {
-                    Some(busy) => Err(busy),
+                    Some(busy) => busy,
                     None => {
-                        // The length is the peer's word: it cannot claim more than there is.
-                        let rest = block.len.saturating_sub(entry.replica.on_disk_len());
-                        let room = entry.volume.usage().map_or(0, |usage| usage.remaining);
-                        if must_fit && room < rest {
-                            return Err(DataNodeError::NoSpace { most: room, needed: rest });
-                        }
-                        let files = act(self, entry)?;
-                        let slot = WriterSlot::new();
                         entry.writer = Some(slot.clone());
-                        let promised = rest.min(room);
-                        entry.volume.promise(promised);
-                        let (gs, volume) = (entry.replica.gs(), entry.volume.clone());
-                        Ok(Opening { id: block.id, gs, volume, slot, files, promised })
+                        break (Placed::of(entry), turn);
                     }
                 }
             };
-            match taken {
-                Ok(opening) => return self.sync_names(opening).await,
-                Err(busy) => self.stop_writer(&busy).await?,
+            // It may need the turn before it can leave.
+            drop(turn);
+            self.stop_writer(&busy).await?;
+        };
+        let taken = found.volume.quick(|| {
+            // The length is the peer's word: it cannot claim more than there is.
+            let rest = block.len.saturating_sub(found.replica.on_disk_len());
+            let room = found.volume.usage().map_or(0, |usage| usage.remaining);
+            if must_fit && room < rest {
+                return Err(DataNodeError::NoSpace { most: room, needed: rest });
+            }
+            let next = change(&found)?;
+            Ok((next.gs(), self.reopen(&found, &slot, next)?, rest.min(room)))
+        });
+        drop(turn);
+        match taken {
+            Ok((gs, files, promised)) => {
+                let volume = found.volume;
+                volume.promise(promised);
+                let opening = Opening { id: block.id, gs, volume, slot, files, promised };
+                self.sync_names(opening).await
+            }
+            Err(error) => {
+                self.give_up_writing(block.id, &slot);
+                Err(error)
             }
         }
     }
@@ -257,15 +276,20 @@ impl Dataset {
         }
     }
 
-    /// Moves a replica's files to where `next` says they are, and makes it the replica.
-    pub(super) fn reopen(&self, entry: &mut Entry, next: Replica) -> Result<ReplicaFiles> {
-        let old = &entry.replica;
-        let from = entry.volume.files(old.id(), old.gs(), old.place())?;
-        let to = entry.volume.files(next.id(), next.gs(), next.place())?;
-        if let Some(hold) = &mut entry.ram {
-            hold.void_saved(old);
-        }
+    /// Moves the files of a replica, whose turn and writer's slot the caller has, to where `next` says they are, and makes
+    /// that the replica.
+    pub(super) fn reopen(
+        &self,
+        found: &Placed,
+        slot: &Arc<WriterSlot>,
+        next: Replica,
+    ) -> Result<ReplicaFiles> {
+        let id = next.id();
+        let (from, to) = (found.files()?, found.volume.files(id, next.gs(), next.place())?);
+        self.void_saved(&found.replica);
         move_files(&from, &to)?;
+        let mut map = self.lock();
+        let entry = written_by(&mut map, id, slot).ok_or_else(|| taken_away(id, next.gs()))?;
         entry.replica = next;
         // It may have been cut inside its last chunk.
         (entry.last_crc, entry.kept) = (None, None);
@@ -277,6 +301,25 @@ impl Dataset {
         Ok(to)
     }
 
+    /// A writer has left that has changed nothing.
+    fn give_up_writing(&self, id: BlockId, slot: &Arc<WriterSlot>) {
+        if let Some(entry) = written_by(&mut self.lock(), id, slot) {
+            entry.writer = None;
+        }
+        slot.leave();
+    }
+
+    /// The replica that `slot`'s writer was to take the place of stays what it was.
+    fn put_back(&self, old: Entry, slot: &Arc<WriterSlot>) {
+        let id = old.replica.id();
+        let mut map = self.lock();
+        if written_by(&mut map, id, slot).is_some() {
+            map.insert(id, old);
+        }
+        drop(map);
+        slot.leave();
+    }
+
     /// Waits until `slot`'s writer has left.
     pub(super) async fn stop_writer(&self, slot: &WriterSlot) -> Result<()> {
         slot.stop();
@@ -286,23 +329,43 @@ impl Dataset {
         }
     }
 
-    /// A writer that failed has left: temporary replicas are of no use to anybody.
+    /// A writer that failed has left: temporary replicas are of no use to anybody. Blocking, for these.
     pub(super) fn abandon(&self, id: BlockId, slot: &Arc<WriterSlot>) {
-        let mut map = self.lock();
-        let Some(entry) =
-            map.get_mut(&id).filter(|e| e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, slot)))
-        else {
-            return;
-        };
-        entry.writer = None;
-        if entry.replica.state() != ReplicaState::Temporary {
-            return;
+        let is_temporary = |entry: &Entry| entry.replica.state() == ReplicaState::Temporary;
+        {
+            let mut map = self.lock();
+            match written_by(&mut map, id, slot) {
+                Some(entry) if is_temporary(entry) => {}
+                Some(entry) => return entry.writer = None,
+                None => return,
+            }
         }
-        let deleted = map.remove(&id).map_or(Ok(()), |entry| self.delete_files(&entry));
+        let _turn = self.turns.take_blocking(id);
+        let entry = {
+            let mut map = self.lock();
+            let is_ours = written_by(&mut map, id, slot).is_some();
+            if is_ours { map.remove(&id) } else { None }
+        };
+        let deleted =
+            entry.map_or(Ok(()), |entry| entry.volume.quick(|| self.delete_files(&entry)));
         if let Err(error) = deleted {
             tracing::warn!(block = %id, %error, "cannot delete an unfinished copy");
         }
     }
+}
+
+/// The entry of a replica, if `slot` is its writer's.
+pub(super) fn written_by<'a>(
+    map: &'a mut HashMap<BlockId, Entry>,
+    id: BlockId,
+    slot: &Arc<WriterSlot>,
+) -> Option<&'a mut Entry> {
+    map.get_mut(&id).filter(|entry| entry.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, slot)))
+}
+
+/// What a writer is told whose replica another operation has taken.
+pub(super) fn taken_away(block: BlockId, gs: GenerationStamp) -> ReplicaError {
+    ReplicaError::NotFound { block, gs, reason: "The replica was taken from its writer" }
 }
 
 /// Renames a replica's two files, the CRCs first; both or none. A start that finds only the CRCs moved lets the block

@@ -1,13 +1,13 @@
 //! A replica opened for writing: packets in, a durable finalized replica out.
 
 use super::slot::WriterSlot;
-use super::write::move_files;
-use super::{Checksum, Dataset};
+use super::write::{move_files, taken_away, written_by};
+use super::{Checksum, Dataset, Entry};
 use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
-use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
+use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
 use cairn_wire::proto::hdfs::CachingStrategyProto;
@@ -69,9 +69,7 @@ impl AckNotes {
     /// Notes that the whole pipeline has everything up to `end`.
     pub(crate) fn note(&self, end: u64) {
         let mut map = self.dataset.lock();
-        let is_ours =
-            |e: &&mut super::Entry| e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, &self.slot));
-        if let Some(entry) = map.get_mut(&self.id).filter(is_ours) {
+        if let Some(entry) = written_by(&mut map, self.id, &self.slot) {
             entry.replica.note_acked(end);
         }
     }
@@ -95,8 +93,9 @@ impl ReplicaWriter {
         let make = |path: &Path| {
             File::options().read(true).write(true).create(true).truncate(true).open(path).at(path)
         };
-        let files =
-            make(&opening.files.data).and_then(|data| Ok((data, make(&opening.files.meta)?)));
+        let files = opening.volume.quick(|| {
+            make(&opening.files.data).and_then(|data| Ok((data, make(&opening.files.meta)?)))
+        });
         let (data, meta) = match files {
             Ok(files) => files,
             Err(error) => {
@@ -124,8 +123,9 @@ impl ReplicaWriter {
     /// Opens the files of a replica that has bytes already; its last chunk must match its CRC.
     pub(super) fn reopen(dataset: Arc<Dataset>, opening: Opening) -> Result<ReplicaWriter> {
         let open = |path: &Path| File::options().read(true).write(true).open(path).at(path);
-        let opened =
-            open(&opening.files.data).and_then(|data| Ok((data, open(&opening.files.meta)?)));
+        let opened = opening.volume.quick(|| {
+            open(&opening.files.data).and_then(|data| Ok((data, open(&opening.files.meta)?)))
+        });
         let header = opened.and_then(|(data, meta)| {
             let checksum = super::reader::read_header(&meta, &opening.files)?;
             Ok((data, meta, checksum))
@@ -240,8 +240,10 @@ impl ReplicaWriter {
         };
         let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
         let files = &self.opening.files;
-        let written = self.data.write_all_at(fresh, self.tail.len()).at(&files.data);
-        let written = written.and_then(|()| self.meta.write_all_at(crcs, at).at(&files.meta));
+        let written = self.opening.volume.quick(|| {
+            self.data.write_all_at(fresh, self.tail.len()).at(&files.data)?;
+            self.meta.write_all_at(crcs, at).at(&files.meta)
+        });
         if let Err(error) = written {
             // What a full disk took of it is there until the replica is cut or deleted.
             self.count_used(files.size().saturating_sub(old_size));
@@ -333,10 +335,11 @@ impl ReplicaWriter {
     ) -> impl Future<Output = Result<Finalized>> {
         // Else nothing waits for the disk: names are changed, as they were made when the replica was.
         let waits = self.dataset.is_stable() || self.caching.drops();
+        let volume = self.opening.volume.clone();
         let work = move || self.finalize_now().inspect(then);
         let finalizing = match waits {
             true => Finalizing::Elsewhere(tokio::task::spawn_blocking(work)),
-            false => Finalizing::Done(work()),
+            false => Finalizing::Done(volume.quick(work)),
         };
         async move {
             match finalizing {
@@ -364,17 +367,20 @@ impl ReplicaWriter {
         })?;
         self.caching.ended(self.tail.len()).done(self.dataset.page_cache(), &self.data);
         let to = ReplicaFiles::in_dir(&dir, self.opening.id, self.opening.gs);
-        self.dataset.update(&self.opening, |entry| -> Result<()> {
-            let mut next: Replica = entry.replica.clone();
-            next.finalize(self.opening.gs)?;
+        {
+            let _turn = self.dataset.turns.take_blocking(*id);
+            let may_be = |entry: &mut Entry| entry.replica.clone().finalize(self.opening.gs);
+            self.dataset.update(&self.opening, may_be)??;
             move_files(files, &to)?;
-            entry.replica = next;
-            entry.last_crc = None;
-            if let Some(hold) = &mut entry.ram {
-                hold.note_written(entry.replica.on_disk_len());
-            }
-            Ok(())
-        })??;
+            self.dataset.update(&self.opening, |entry| -> Result<()> {
+                entry.replica.finalize(self.opening.gs)?;
+                entry.last_crc = None;
+                if let Some(hold) = &mut entry.ram {
+                    hold.note_written(entry.replica.on_disk_len());
+                }
+                Ok(())
+            })??;
+        }
         if is_stable {
             self.dataset.sync_or_condemn(*id, volume, || sys::sync_dir(&dir))?;
         }
@@ -384,13 +390,11 @@ impl ReplicaWriter {
     /// Turns a temporary replica into an RBW one with `visible` bytes acknowledged.
     pub(crate) fn convert_to_rbw(self, visible: u64) -> Result<()> {
         let to = self.opening.volume.files(self.opening.id, self.opening.gs, ReplicaState::Rbw)?;
-        self.dataset.update(&self.opening, |entry| -> Result<()> {
-            let mut next = entry.replica.clone();
-            next.convert_temporary(self.opening.gs, visible)?;
-            move_files(&self.opening.files, &to)?;
-            entry.replica = next;
-            Ok(())
-        })?
+        let _turn = self.dataset.turns.take_blocking(self.opening.id);
+        let convert = |replica: &mut Replica| replica.convert_temporary(self.opening.gs, visible);
+        self.dataset.update(&self.opening, |entry| convert(&mut entry.replica.clone()))??;
+        move_files(&self.opening.files, &to)?;
+        Ok(self.dataset.update(&self.opening, |entry| convert(&mut entry.replica))??)
     }
 
     pub(super) fn summary(&self) -> Finalized {
@@ -410,18 +414,11 @@ impl ReplicaWriter {
 impl Dataset {
     /// Changes the entry that `opening`'s writer writes. Fails if a newer operation has replaced it, or its volume
     /// has failed.
-    fn update<T>(&self, opening: &Opening, act: impl FnOnce(&mut super::Entry) -> T) -> Result<T> {
+    fn update<T>(&self, opening: &Opening, act: impl FnOnce(&mut Entry) -> T) -> Result<T> {
         let mut map = self.lock();
         opening.volume.check_not_failed()?;
-        let is_ours = |e: &&mut super::Entry| {
-            e.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, &opening.slot))
-        };
-        let entry = map.get_mut(&opening.id).filter(is_ours).ok_or(ReplicaError::NotFound {
-            block: opening.id,
-            gs: opening.gs,
-            reason: "The replica was taken from its writer",
-        })?;
-        Ok(act(entry))
+        let entry = written_by(&mut map, opening.id, &opening.slot);
+        Ok(act(entry.ok_or_else(|| taken_away(opening.id, opening.gs))?))
     }
 
     /// Undoes the registration of a replica whose files could not be made.

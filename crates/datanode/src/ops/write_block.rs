@@ -147,6 +147,7 @@ async fn serve_request(
             let done = node.dataset.recover_close(&request.block, gs, len).await?;
             node.metrics.written_by_clients.blocks.add(1);
             node.report_received(&done, None);
+            tokio::task::yield_now().await;
             None
         }
         false => {
@@ -197,6 +198,8 @@ async fn open(node: &Arc<Node>, request: &Request) -> Result<ReplicaWriter> {
     };
     let (id, gs) = writer.block();
     node.reports.receiving(id, gs, writer.len(), writer.storage_id());
+    // Who tells the NameNode goes first on this thread, which may come to wait for a disk.
+    tokio::task::yield_now().await;
     Ok(writer)
 }
 

@@ -198,3 +198,36 @@ fn only_the_reserve_that_others_do_not_use_yet_is_kept_from_replicas() {
         assert_eq!(got, want, "{disk:?}, {bounds:?}, {used}, {promised}");
     }
 }
+
+#[test]
+fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (release, hang) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let volume = &volume;
+        scope.spawn(move || {
+            volume.quick(|| {
+                begun.send(()).unwrap();
+                // The end of the channel is what is waited for.
+                let _ = hang.recv();
+            })
+        });
+        has_begun.recv().unwrap();
+        // Its first answers show that it does something.
+        assert!(volume.usage().is_ok());
+        let start = Instant::now();
+        let error = loop {
+            match volume.check_not_silent() {
+                Err(error) => break error,
+                Ok(()) => assert!(start.elapsed() < 20 * SILENT),
+            }
+            std::thread::sleep(SILENT / 30);
+        };
+        assert!(start.elapsed() >= SILENT && error.failed_path().is_some(), "{error}");
+        assert!(volume.usage().is_err());
+        drop(release);
+    });
+    assert!(volume.usage().is_ok());
+}

@@ -115,7 +115,8 @@ async fn a_move_leaves_a_newer_copy_where_it_was_to_go() {
             let dir = copy.target.pool().unwrap().finalized_dir(block.id);
             dataset.place(&copy, &dir, |entry| copy.origin.is_still(entry)).unwrap()
         };
-        let placed = is_placed.then(|| place().unwrap());
+        // Without its turn, as where somebody had not taken it.
+        let placed = is_placed.then(|| place().unwrap().0);
         dataset.invalidate((block.id, block.gs), dataset.registration(), |_| ()).unwrap();
         assert_eq!(write(&dataset, &archive).await, block);
         match placed {

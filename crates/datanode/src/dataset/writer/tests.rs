@@ -220,15 +220,12 @@ async fn readers_get_the_right_crc_while_a_pipeline_is_recovered() {
     written.acks().note(600);
     drop(written);
     // What a recovery does before it opens the files again.
-    {
-        let mut map = dataset.lock();
-        let entry = map.get_mut(&BlockId(1)).unwrap();
-        let files = entry.volume.files(BlockId(1), GS, ReplicaState::Rbw).unwrap();
-        let mut next = entry.replica.clone();
-        let len = next.recover_rbw(GS, NEXT_GS, (600, 700), 700).unwrap();
-        crate::dataset::write::truncate(&files, len).unwrap();
-        dataset.reopen(entry, next).unwrap();
-    }
+    let (found, slot) = (dataset.placed(BlockId(1)).unwrap(), WriterSlot::new());
+    dataset.lock().get_mut(&BlockId(1)).unwrap().writer = Some(slot.clone());
+    let mut next = found.replica.clone();
+    let len = next.recover_rbw(GS, NEXT_GS, (600, 700), 700).unwrap();
+    crate::dataset::write::truncate(&found.files().unwrap(), len).unwrap();
+    dataset.reopen(&found, &slot, next).unwrap();
     let view = dataset.try_open_read(&Block { gs: NEXT_GS, ..block(1) }).unwrap();
     let (mut data, mut crcs) = (vec![0; 600], Vec::new());
     view.read_at(0, &mut data).unwrap();

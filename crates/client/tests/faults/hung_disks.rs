@@ -1,0 +1,124 @@
+//! A disk that answers nothing for a while: what is on other disks of its DataNode, the NameNode's view of it, and other
+//! DataNodes do not wait for it.
+
+use crate::cluster::{Cluster, PATIENCE};
+use crate::code::{BLOCK, Code};
+use crate::mounts::{BadDisk, Broken, may_mount};
+use crate::readers::Dice;
+use crate::truth::{self, Written};
+use cairn_client::{DataNodeFilter, FileSystem, Result};
+use cairn_datanode::Durability;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Longer than a disk may keep silent before its DataNode asks it for no room any more.
+const HANGS_FOR: Duration = Duration::from_secs(5);
+
+async fn read(fs: FileSystem, file: Written) -> Result<()> {
+    let mut reader = fs.open(&file.path).await?;
+    let mut all = Vec::new();
+    while let Some(chunk) = reader.next_chunk().await? {
+        all.extend_from_slice(&chunk);
+    }
+    assert!(all == file.data, "{} reads back wrong", file.path);
+    Ok(())
+}
+
+/// Whether a file's block is on a disk.
+async fn is_on(cluster: &Cluster, file: &Written, folder: &Path) -> bool {
+    let blocks = cluster.fs.block_locations(&file.path, 0, 1).await.unwrap().blocks;
+    let name = format!("blk_{}", blocks[0].block.id.0);
+    let start = Instant::now();
+    loop {
+        let is_it = |found: &std::path::PathBuf| found.file_name().unwrap() == name.as_str();
+        let of_node = cluster.finalized_files(0);
+        if let Some(path) = of_node.iter().find(|path| is_it(path)) {
+            return path.starts_with(folder);
+        }
+        assert!(start.elapsed() < PATIENCE, "{name} is nowhere");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// One DataNode with two disks, of which one hangs while readers, writers and the NameNode want something of it.
+async fn one_hangs(durability: Durability) {
+    let (code, mut dice) = (Code::Replicated(1), Dice::new(7));
+    let mut cluster = Cluster::start_with_volumes(0, 1, 2).await;
+    let folder = cluster.folders(0).remove(1);
+    let disk = BadDisk::mount(&folder);
+    let often = Duration::from_millis(200);
+    let configure = |config: &mut cairn_datanode::DataNodeConfig| {
+        (config.durability, config.block_report_interval) = (durability, often);
+        // Every read and every open of files goes to the disk.
+        config.kept_replicas = 0;
+    };
+    cluster.add_with(configure).await;
+    let (mut good, mut hung) = (Vec::new(), Vec::new());
+    while good.len() < 12 || hung.len() < 12 {
+        let path = format!("/f{}", good.len() + hung.len());
+        let file = cluster.write(&code, &path, dice.bytes(BLOCK as usize)).await;
+        let list = if is_on(&cluster, &file, &folder).await { &mut hung } else { &mut good };
+        list.push(file);
+    }
+
+    disk.breaks(Broken::Hangs);
+    let begun = Instant::now();
+    let mut waiting = JoinSet::new();
+    let deleted = hung.pop().unwrap();
+    assert!(cluster.fs.delete(&deleted.path, false).await.unwrap());
+    for file in &hung {
+        waiting.spawn(read(cluster.another_client().await, file.clone()));
+    }
+    // Some of them come to the disk that hangs.
+    let written: Vec<Written> = (0..8)
+        .map(|i| Written { path: format!("/w{i}"), data: dice.bytes(BLOCK as usize) })
+        .collect();
+    for file in &written {
+        let (fs, file, options) = (cluster.fs.clone(), file.clone(), code.options());
+        waiting.spawn(async move {
+            let mut writer = fs.create(&file.path, &options).await?;
+            writer.write(&file.data).await?;
+            writer.close().await
+        });
+    }
+    let report = || async {
+        let nodes = cluster.fs.datanodes(DataNodeFilter::Live).await.unwrap();
+        assert_eq!((nodes.len(), cluster.stats().dead_nodes), (1, 0), "heartbeats come");
+        nodes[0].last_block_report_ms
+    };
+    let first = report().await;
+    while begun.elapsed() < HANGS_FOR {
+        for file in &good {
+            let fs = cluster.another_client().await;
+            timeout(PATIENCE, read(fs, file.clone())).await.expect("the other disk").unwrap();
+        }
+        report().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(report().await > first, "block reports come");
+    // By now the DataNode knows better than to ask it for room.
+    for i in 0..4 {
+        let path = format!("/late{i}");
+        let write = cluster.write(&code, &path, dice.bytes(BLOCK as usize));
+        good.push(timeout(PATIENCE, write).await.expect("the other disk"));
+    }
+
+    disk.is_mended();
+    while let Some(done) = waiting.join_next().await {
+        done.unwrap().unwrap();
+    }
+    let files = [good, hung, written].concat();
+    truth::check(&cluster, &code, &files, &format!("{durability:?}")).await;
+    assert_eq!(cluster.stats().failed_volumes, 0, "a disk that is slow is not broken");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_disk_that_hangs_holds_up_nothing_else_of_its_datanode() {
+    if may_mount() {
+        for durability in [Durability::PageCache, Durability::Stable] {
+            one_hangs(durability).await;
+        }
+    }
+}
