@@ -243,13 +243,13 @@ impl Namesystem {
         };
         let point = rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
+        let recent = Arc::new(Recent::open(dir));
         let (log, retries) = match log {
             Some(log) => (log, Retries::default()),
-            None => replay(dir, &identity, &store)?,
+            None => replay(dir, &identity, &store, &recent)?,
         };
         let retries = Arc::new(Mutex::new(retries));
         let (sender, receiver) = mpsc::channel();
-        let recent = Arc::new(Recent::default());
         let ends = (sender.clone(), receiver);
         let kept = Arc::clone(&retries);
         let mut writer = Writer::new(store.clone(), log, ends, recent.clone(), kept, &options);
@@ -502,7 +502,16 @@ fn put_settings_in_force(
 /// Entries that one transaction of a replay holds.
 const REPLAY_BATCH: usize = 1000;
 
-fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<(Log, Retries), OpenError> {
+fn replay(
+    dir: &Path,
+    identity: &Identity,
+    store: &Store,
+    recent: &Recent,
+) -> Result<(Log, Retries), OpenError> {
+    // Who has watched is told from here on, also if nothing has happened.
+    if recent.is_wanted() {
+        recent.add(store.applied() + 1, store.applied(), Vec::new());
+    }
     let mut pending: Vec<(u64, Entry)> = Vec::new();
     let mut retries = Retries::load(&store.snapshot()).map_err(unread)?;
     let log = Log::open(dir, identity.namespace_id, store.applied(), &mut |sequence, bytes| {
@@ -510,11 +519,11 @@ fn replay(dir: &Path, identity: &Identity, store: &Store) -> Result<(Log, Retrie
             Entry::from_bytes(bytes).map_err(|source| OpenError::Entry { sequence, source })?;
         pending.push((sequence, entry));
         if pending.len() >= REPLAY_BATCH {
-            apply_again(store, &mut retries, &mut pending)?;
+            apply_again(store, &mut retries, recent, &mut pending)?;
         }
         Ok::<(), OpenError>(())
     })?;
-    apply_again(store, &mut retries, &mut pending)?;
+    apply_again(store, &mut retries, recent, &mut pending)?;
     save(&mut retries, &mut store.begin(store.group() + 1))?;
     store.write_out()?;
     Ok((log, retries))
@@ -541,18 +550,29 @@ fn unread(error: NamespaceError) -> StoreError {
 fn apply_again(
     store: &Store,
     retries: &mut Retries,
+    recent: &Recent,
     pending: &mut Vec<(u64, Entry)>,
 ) -> Result<(), OpenError> {
-    let Some((last, _)) = pending.last() else { return Ok(()) };
-    let last = *last;
+    let (Some(&(first, _)), Some(&(last, _))) = (pending.first(), pending.last()) else {
+        return Ok(());
+    };
+    let mut batches = Vec::new();
     let group = store.group() + 1;
     let mut batch = store.begin(group);
     for (sequence, entry) in pending.drain(..) {
         let failed = |source| OpenError::Replay { sequence, source };
-        let outcome = cairn_namespace::apply(&mut batch, &entry).map_err(failed)?;
+        let (outcome, changes) = cairn_namespace::evaluate(&batch, &entry).map_err(failed)?;
+        if recent.is_wanted() {
+            let events = writer::happened(&batch, &changes, &entry, &outcome)?;
+            batches.extend((!events.is_empty()).then_some(Batch { sequence, events }));
+        }
+        changes.write_to(&mut batch)?;
         let settings = settings::get(&batch).map_err(failed)?;
         retries.remember(&entry, &settings, &outcome).map_err(failed)?;
     }
     store.commit(group, last);
+    if recent.is_wanted() {
+        recent.add(first, last, batches);
+    }
     Ok(())
 }

@@ -2,16 +2,28 @@
 //!
 //! Kept from the first time that anybody asks, so that a NameNode that nobody watches does nothing for it,
 //! and up to a number of bytes. Who asks for what is not kept is told so.
+//!
+//! That somebody asks is remembered by a file, so that watchers go on after a start: what its log still has is told
+//! again. When nobody has asked for a week it ends.
 
 use cairn_namespace::events::{Event, MetadataChange};
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Most bytes of events that are kept.
 const BYTES_MAX: usize = 64 << 20;
 /// Bytes that an event takes besides its texts.
 const EVENT_LEN: usize = 200;
+
+/// The file that says that somebody watches; its modification time is about when that was last so.
+const WATCHED: &str = "watched";
+/// How long what happens is kept for watchers who do not ask.
+const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How exactly it is known when somebody has asked last.
+const NOTED_EVERY: Duration = Duration::from_secs(3600);
 
 /// The events of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +47,12 @@ pub struct Since {
 }
 
 /// The events of the last entries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
     is_wanted: AtomicBool,
     kept: Mutex<Kept>,
+    watched: PathBuf,
+    noted: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +66,15 @@ struct Kept {
 }
 
 impl Recent {
+    /// What happens in the namespace in `dir`; wanted if somebody has lately watched it.
+    pub fn open(dir: &Path) -> Recent {
+        let watched = dir.join(WATCHED);
+        let asked = std::fs::metadata(&watched).and_then(|meta| meta.modified()).ok();
+        let is_long_ago = |asked: SystemTime| asked.elapsed().is_ok_and(|since| since > PATIENCE);
+        let is_wanted = AtomicBool::new(asked.is_some_and(|asked| !is_long_ago(asked)));
+        Recent { is_wanted, kept: Mutex::default(), watched, noted: Mutex::default() }
+    }
+
     /// Whether anybody has asked.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::SeqCst)
@@ -60,7 +83,21 @@ impl Recent {
     /// Somebody asks. False if nothing is kept yet: what the next group of entries does will be.
     pub fn want(&self) -> bool {
         self.is_wanted.store(true, Ordering::SeqCst);
+        self.note();
         self.kept().from.is_some()
+    }
+
+    /// Remembers that somebody has asked.
+    fn note(&self) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.is_some_and(|noted| noted.elapsed() < NOTED_EVERY) {
+            return;
+        }
+        *noted = Some(Instant::now());
+        if let Err(error) = std::fs::write(&self.watched, b"") {
+            let path = self.watched.display();
+            tracing::warn!(%path, %error, "watchers will have missed events after the next start");
+        }
     }
 
     /// Entries up to `last` are durable, and from `first` on were watched.
@@ -138,8 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn that_somebody_watches_is_remembered_for_a_week() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!Recent::open(dir.path()).is_wanted());
+        assert!(!Recent::open(dir.path()).want());
+        assert!(Recent::open(dir.path()).is_wanted());
+        let file = std::fs::File::options().write(true).open(dir.path().join(WATCHED)).unwrap();
+        for (ago, is_wanted) in [(PATIENCE / 2, true), (PATIENCE + NOTED_EVERY, false)] {
+            file.set_modified(SystemTime::now() - ago).unwrap();
+            assert_eq!(Recent::open(dir.path()).is_wanted(), is_wanted, "{ago:?} ago");
+        }
+    }
+
+    #[test]
     fn what_was_not_watched_is_told_as_missing() {
-        let recent = Recent::default();
+        let dir = tempfile::tempdir().unwrap();
+        let recent = Recent::open(dir.path());
         assert!(!recent.is_wanted());
         assert_eq!(recent.since(1, 10).seen, None);
         assert!(!recent.want());
@@ -157,7 +208,8 @@ mod tests {
 
     #[test]
     fn the_oldest_are_given_up() {
-        let recent = Recent::default();
+        let dir = tempfile::tempdir().unwrap();
+        let recent = Recent::open(dir.path());
         for sequence in 1..=70 {
             recent.add(sequence, sequence, vec![unlinks(sequence, 1, 1 << 20)]);
         }

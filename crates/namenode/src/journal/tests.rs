@@ -179,7 +179,8 @@ impl Watched {
             watch,
         };
         let store = Arc::new(Store::open_through(&path, 1 << 20, wrap).unwrap());
-        let (log, retries) = replay(dir, &identity, &store).unwrap();
+        let recent = Arc::new(Recent::open(dir));
+        let (log, retries) = replay(dir, &identity, &store, &recent).unwrap();
         let log = match pipe {
             Some(pipe) => log.onto(pipe),
             None => log,
@@ -187,7 +188,7 @@ impl Watched {
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
         let retries = Arc::new(Mutex::new(retries));
-        let writer = Writer::new(Arc::clone(&store), log, ends, Arc::default(), retries, options);
+        let writer = Writer::new(Arc::clone(&store), log, ends, recent, retries, options);
         let thread = std::thread::spawn(move || writer.run());
         Watched { dir: dir.to_owned(), sender, store, thread }
     }

@@ -328,7 +328,11 @@ impl Writer {
         loop {
             let is_idle = !self.is_busy && self.answers.is_empty() && self.backlog.is_empty();
             if is_closing && is_idle && !self.is_writing {
-                return self.checkpoint();
+                // What watchers may not have seen is told again from the log.
+                return match self.finisher.recent.is_wanted() {
+                    true => self.finisher.log().sync().map_err(Fatal::Append),
+                    false => self.checkpoint(),
+                };
             }
             // One event is waited for, then all that are there are taken.
             let mut event = self.wait()?;
@@ -567,7 +571,7 @@ fn fatal(error: NamespaceError) -> Fatal {
 }
 
 /// What an entry has done. That it cannot be told is no reason not to do it.
-fn happened(
+pub(super) fn happened(
     before: &Batch,
     changes: &Changes,
     entry: &Entry,

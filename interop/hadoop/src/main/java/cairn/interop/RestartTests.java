@@ -18,7 +18,10 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DFSInotifyEventInputStream;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.inotify.Event;
+import org.apache.hadoop.hdfs.inotify.EventBatch;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 
@@ -58,6 +61,7 @@ final class RestartTests {
       x.runner().test("restart/kill -9 of the NameNode in the middle of a decommission", t::decommission);
       x.runner().test("restart/kill -9 of the NameNode in the middle of a repair", t::repair);
       x.runner().test("restart/kill -9 of the NameNode that has ordered a lease's recovery", t::recovery);
+      x.runner().test("restart/kill -9 of the NameNode that is watched", t::watched);
     }
   }
 
@@ -138,6 +142,56 @@ final class RestartTests {
     // An order that is under way is repeated after thirty heartbeats of a second.
     check(seconds < 25, "recovered after " + seconds + " s");
     equal((long) MIB, roles.fs().getFileStatus(path).getLen(), "length");
+  }
+
+  /** Who watches the tree goes on with the stream that it has had before. */
+  private void watched() throws Exception {
+    DistributedFileSystem fs = roles.fs();
+    DFSInotifyEventInputStream stream = fs.getInotifyEventStream();
+    fs.mkdirs(new Path("/seen"));
+    equal(List.of("/seen"), made(stream, "/seen"), "before");
+    // The NameNode stops with nothing new, and then with something.
+    restartUnder(fs);
+    fs.mkdirs(new Path("/later"));
+    equal(List.of("/later"), made(stream, "/later"), "after a start");
+    fs.mkdirs(new Path("/unseen"));
+    restartUnder(fs);
+    fs.mkdirs(new Path("/last"));
+    equal(List.of("/unseen", "/last"), made(stream, "/last"), "after another one");
+  }
+
+  /** Kills the NameNode and starts it again; {@code fs} stays open. */
+  private void restartUnder(DistributedFileSystem fs) throws Exception {
+    roles.killNameNode();
+    roles.startNameNode();
+    Target.waitForLive(fs, NODES);
+    await("writes are allowed", () -> !Target.isStarting(fs));
+  }
+
+  /** The directories that {@code stream} tells of, up to {@code end}. */
+  private static List<String> made(DFSInotifyEventInputStream stream, String end) throws Exception {
+    List<String> paths = new ArrayList<>();
+    IOException last = null;
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+    while (!paths.contains(end)) {
+      if (System.nanoTime() > deadline) {
+        throw new IOException("told only of " + paths, last);
+      }
+      EventBatch batch;
+      try {
+        batch = stream.poll(1, TimeUnit.SECONDS);
+      } catch (IOException e) {
+        // Its connection may have ended with the NameNode.
+        last = e;
+        continue;
+      }
+      for (Event event : batch == null ? new Event[0] : batch.getEvents()) {
+        if (event instanceof Event.CreateEvent create) {
+          paths.add(create.getPath());
+        }
+      }
+    }
+    return paths;
   }
 
   private void restart(int live) throws Exception {
