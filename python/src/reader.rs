@@ -13,66 +13,48 @@ pub struct Reader {
     blocking: Blocking,
     size: u64,
     positional: Kept<FileReader>,
-    sequential: Mutex<Option<Kept<Sequential>>>,
+    sequential: Mutex<Option<Kept<FileReader>>>,
 }
 
-/// The place of the next read. A read that follows another one takes part in reading ahead; one after a
-/// jump asks for its own bytes only.
-struct Sequential {
-    reader: FileReader,
-    position: u64,
-    /// Where the last read ended.
-    expected: u64,
-}
-
-impl Sequential {
-    async fn fill(&mut self, buf: &mut [u8]) -> Result<usize> {
-        let follows = self.position == self.expected;
-        let mut filled = 0;
-        if follows {
-            if self.reader.position() != self.position {
-                self.reader.seek(self.position);
+/// Reads the next bytes, as many as there are; in vain, none.
+async fn fill(reader: &mut FileReader, buf: &mut [u8]) -> Result<usize> {
+    let (begin, mut filled) = (reader.position(), 0);
+    while filled < buf.len() {
+        match reader.read(&mut buf[filled..]).await {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) => {
+                reader.seek(begin);
+                return Err(error);
             }
-            while filled < buf.len() {
-                match self.reader.read(&mut buf[filled..]).await? {
-                    0 => break,
-                    count => filled += count,
-                }
-            }
-        } else {
-            self.reader.unbuffer();
-            filled = self.reader.read_at(self.position, buf).await?;
         }
-        self.position += filled as u64;
-        self.expected = self.position;
-        Ok(filled)
     }
+    Ok(filled)
 }
 
 impl Reader {
     /// Wraps an opened file.
     pub fn new(blocking: Blocking, reader: FileReader) -> Reader {
-        let ahead = Sequential { reader: reader.another(), position: 0, expected: 0 };
-        let sequential = Mutex::new(Some(blocking.keep(ahead)));
+        let sequential = Mutex::new(Some(blocking.keep(reader.another())));
         Reader { blocking, size: reader.len(), positional: blocking.keep(reader), sequential }
     }
 
-    fn sequential(&self) -> MutexGuard<'_, Option<Kept<Sequential>>> {
+    fn sequential(&self) -> MutexGuard<'_, Option<Kept<FileReader>>> {
         self.sequential.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn position(&self) -> PyResult<u64> {
-        Ok(self.sequential().as_ref().ok_or_else(closed)?.position)
+        Ok(self.sequential().as_ref().ok_or_else(closed)?.position())
     }
 
     /// Reads the next bytes if they are those from `position` on; `None` if another thread has gone on.
     fn fill(&self, position: u64, buf: &mut [u8]) -> PyResult<Option<usize>> {
         let mut sequential = self.sequential();
         let sequential = sequential.as_mut().ok_or_else(closed)?;
-        if sequential.position != position {
+        if sequential.position() != position {
             return Ok(None);
         }
-        self.blocking.wait(sequential.fill(buf)).map(Some).map_err(os_error)
+        self.blocking.wait(fill(sequential, buf)).map(Some).map_err(os_error)
     }
 
     /// How many of `wanted` bytes there are from `position` on; all that are left for a negative number.
@@ -130,7 +112,7 @@ impl Reader {
     /// Sets the place of the next read.
     fn seek(&self, py: Python<'_>, position: u64) -> PyResult<u64> {
         py.detach(|| {
-            self.sequential().as_mut().ok_or_else(closed)?.position = position;
+            self.sequential().as_mut().ok_or_else(closed)?.seek(position);
             Ok(position)
         })
     }

@@ -19,7 +19,7 @@ pub struct File {
 }
 
 enum Stream {
-    Input(Input),
+    Input(Box<Input>),
     Output(Mutex<FileWriter>),
 }
 
@@ -54,7 +54,7 @@ impl File {
     pub fn input(blocking: Blocking, reader: FileReader) -> File {
         let sequential = Mutex::new(reader.another());
         let input = Input { positional: reader, sequential, read: AtomicU64::new(0) };
-        File { blocking, stream: blocking.keep(Stream::Input(input)) }
+        File { blocking, stream: blocking.keep(Stream::Input(Box::new(input))) }
     }
 
     /// The reader of a handle; `wrong` is the error when it is open for writing.

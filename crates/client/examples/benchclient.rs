@@ -3,13 +3,16 @@
 //!
 //! ```text
 //! preads PATH N LEN AT_ONCE     reads at N random places: median, 99th percentile, longest, all together
+//! seeks PATH N LEN SKIP         N times a seek and a read, SKIP bytes behind the last one, or at random places where
+//!                               SKIP is "random": median, 99th percentile, longest, all together
 //! write FOLDER N LEN AT_ONCE    writes N files of LEN bytes: all together
 //! read FOLDER N AT_ONCE         reads them: all together
 //! limits FOLDER                 bytes a second of a copy in memory, of loopback TCP, of the page cache, of the disk;
 //!                               seconds until 4 KiB, and 64 KiB, are there that were asked for over loopback TCP
 //! ```
 //!
-//! Run as `benchclient HOST:PORT USER`.
+//! Run as `benchclient HOST:PORT USER`, with a third word that is DataNodes' `dfs.domain.socket.path` to read replicas on
+//! this machine through descriptors. Only this one has `seeks`.
 
 use cairn_client::{ClientConfig, ClientError, CreateOptions, FileSystem};
 use std::io::{BufRead, Read, Write};
@@ -34,7 +37,11 @@ async fn main() -> Result<(), ClientError> {
         return Err(ClientError::Argument("usage: benchclient HOST:PORT USER".to_string()));
     };
     let (namenode, user) = (namenode.clone(), user.clone());
-    let fs = FileSystem::new(ClientConfig { namenode, user, ..ClientConfig::default() })?;
+    let domain_socket = args.get(2).cloned();
+    let short_circuit = domain_socket.is_some();
+    let config = ClientConfig::default();
+    let fs =
+        FileSystem::new(ClientConfig { namenode, user, domain_socket, short_circuit, ..config })?;
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| ClientError::Argument(error.to_string()))?;
         match command(&fs, &line).await {
@@ -52,6 +59,9 @@ async fn command(fs: &FileSystem, line: &str) -> Answer {
     match line.split(' ').collect::<Vec<_>>()[..] {
         ["preads", path, count, len, at_once] => {
             preads(fs, path, count.parse()?, len.parse()?, at_once.parse()?).await
+        }
+        ["seeks", path, count, len, skip] => {
+            seeks(fs, path, count.parse()?, len.parse()?, skip.parse().ok()).await
         }
         ["write", folder, count, len, at_once] => {
             let len: u64 = len.parse()?;
@@ -149,11 +159,36 @@ async fn preads(fs: &FileSystem, path: &str, count: u64, len: usize, at_once: u6
     while let Some(done) = tasks.join_next().await {
         times.extend(done??);
     }
-    let together = begin.elapsed();
+    Ok(summary(times, begin.elapsed()))
+}
+
+async fn seeks(fs: &FileSystem, path: &str, count: u64, len: usize, skip: Option<u64>) -> Answer {
+    let mut reader = fs.open(path).await?;
+    let places = reader.len().saturating_sub(len as u64).max(1);
+    let (mut buf, mut times) = (vec![0; len], Vec::new());
+    let begin = Instant::now();
+    for i in 0..count {
+        let next = i.wrapping_mul(skip.map_or(0x9E37_79B9_7F4A_7C15, |skip| skip + len as u64));
+        let start = Instant::now();
+        reader.seek(next % places);
+        let mut filled = 0;
+        while filled < len {
+            match reader.read(&mut buf[filled..]).await? {
+                0 => return Err(format!("{path} ends").into()),
+                got => filled += got,
+            }
+        }
+        times.push(start.elapsed());
+    }
+    Ok(summary(times, begin.elapsed()))
+}
+
+/// Median, 99th percentile and longest, in order, and all together.
+fn summary(mut times: Vec<Duration>, together: Duration) -> Vec<f64> {
     times.sort_unstable();
     let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
     let longest = times.last().copied().unwrap_or_default();
-    Ok([at(50), at(99), longest, together].iter().map(Duration::as_secs_f64).collect())
+    [at(50), at(99), longest, together].iter().map(Duration::as_secs_f64).collect()
 }
 
 /// Seconds between asking for `len` bytes over loopback TCP and having them: the median.

@@ -3,6 +3,7 @@
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+mod run;
 mod tail;
 
 use crate::datanode::read_into::Shape;
@@ -20,6 +21,7 @@ use cairn_stripe::{BlockId, Policy};
 use cairn_wire::proto::hdfs::{
     LocatedBlockProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto,
 };
+use run::{MOST_AT_ONCE, MOST_KEPT, Run};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,18 +41,36 @@ pub(crate) const REFRESH_WAIT: Duration = Duration::from_millis(300);
 /// Packets of replicas that a sequential read may be ahead. Cells of groups are read ahead by unit.
 const AHEAD: usize = 4;
 
+/// Bytes of such a packet, by its usual length.
+const PACKET_LEN: u64 = 256 << 10;
+
 /// An open file. Positional reads may run at the same time as each other; a sequential read needs
 /// the reader for itself.
+///
+/// A reader at the start of its file reads ahead as far as memory allows. After [`FileReader::seek`] it asks for little
+/// more than is wanted, and for four times as much each time that a read follows, until it reads ahead again.
 pub struct FileReader {
     file: Arc<OpenedFile>,
     position: u64,
-    /// Bytes that were read ahead, from `position` on.
+    run: Run,
+    /// Where the first byte of `current` is in the file; elsewhere than `position` after a seek.
+    at: u64,
+    /// Bytes that are there.
+    current: Bytes,
+    /// Bytes of memory of `current`, if no stream brought it.
+    kept: usize,
+    /// What comes behind `current`.
     stream: Option<Stream>,
 }
 
 struct Stream {
     chunks: mpsc::Receiver<Result<Bytes>>,
-    current: Bytes,
+    /// Where it ends in the file.
+    end: u64,
+    /// Bytes that come first and that nobody wants any more.
+    unwanted: u64,
+    /// Bytes that are on their way before somebody wants them.
+    ahead: u64,
     /// Bytes of memory of the cells of a group that are at hand or used.
     held: Arc<AtomicUsize>,
     task: AbortHandle,
@@ -65,14 +85,18 @@ impl Drop for Stream {
 impl FileReader {
     /// Opens a file, to be decrypted or not if it is encrypted.
     pub(crate) async fn open(fs: FileSystem, path: &str, decrypt: bool) -> Result<FileReader> {
-        let file = Arc::new(OpenedFile::open(fs, path, decrypt).await?);
-        Ok(FileReader { file, position: 0, stream: None })
+        Ok(FileReader::new(Arc::new(OpenedFile::open(fs, path, decrypt).await?)))
+    }
+
+    fn new(file: Arc<OpenedFile>) -> FileReader {
+        let (run, current) = (Run::of_all(), Bytes::new());
+        FileReader { file, position: 0, run, at: 0, current, kept: 0, stream: None }
     }
 
     /// A second reader of the opened file, at its start: what it knows of the file's blocks is shared,
     /// what is read ahead is not.
     pub fn another(&self) -> FileReader {
-        FileReader { file: self.file.clone(), position: 0, stream: None }
+        FileReader::new(self.file.clone())
     }
 
     /// Bytes of the file when it was opened, with those of a last block that is being written that
@@ -96,89 +120,158 @@ impl FileReader {
         self.position
     }
 
-    /// Moves the sequential read; what was read ahead is kept if it is still of use.
+    /// Moves the sequential read. The next read finds out what was read ahead is still worth: a short way on it is
+    /// read over.
     pub fn seek(&mut self, position: u64) {
-        if let Some(stream) = &mut self.stream {
-            let ahead = position.checked_sub(self.position);
-            match ahead.and_then(|ahead| usize::try_from(ahead).ok()) {
-                Some(ahead) if ahead <= stream.current.len() => stream.current.advance(ahead),
-                _ => self.stream = None,
-            }
-        }
         self.position = position;
     }
 
     /// The next bytes of the file in as large a piece as is at hand, `None` at the end. They are not
     /// copied, except those of an encrypted file.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
-        if !self.fetch().await? {
-            return Ok(None);
-        }
-        let Some(stream) = &mut self.stream else { return Ok(None) };
-        let chunk = self.file.plain(self.position, std::mem::take(&mut stream.current));
-        self.position += chunk.len() as u64;
-        Ok(Some(chunk))
+        self.next_chunk_up_to(usize::MAX).await
     }
 
     /// As [`FileReader::next_chunk`], with no more than `max` bytes; `None` also when `max` is 0.
     pub async fn next_chunk_up_to(&mut self, max: usize) -> Result<Option<Bytes>> {
-        if max == 0 || !self.fetch().await? {
+        if max == 0 || self.position >= self.file.len {
             return Ok(None);
         }
-        let Some(stream) = &mut self.stream else { return Ok(None) };
-        let chunk = stream.current.split_to(max.min(stream.current.len()));
+        self.settle();
+        while !self.receive().await? {
+            // How much is wanted in the end nobody says.
+            let ask = self.run.next(0);
+            self.begin(ask).await?;
+        }
+        let chunk = self.current.split_to(max.min(self.current.len()));
         let chunk = self.file.plain(self.position, chunk);
-        self.position += chunk.len() as u64;
+        self.took(chunk.len());
         Ok(Some(chunk))
     }
 
-    /// Bytes of memory that a sequential read of an erasure coded file has for cells now, used or kept for the next
-    /// ones: at most `stream_buffer_len` and three stripes, whichever is more, and three cells.
+    /// Bytes of memory that a sequential read has for what it holds now, used or kept for the next bytes: those of the
+    /// cells of an erasure coded file, or of what was read after a jump.
     pub fn buffered_len(&self) -> usize {
-        self.stream.as_ref().map_or(0, |stream| stream.held.load(Ordering::Relaxed))
+        let held = self.stream.as_ref().map_or(0, |stream| stream.held.load(Ordering::Relaxed));
+        held + self.kept
     }
 
     /// Gives up what was read ahead, and the connections for it.
     pub fn unbuffer(&mut self) {
         self.stream = None;
+        (self.current, self.kept) = (Bytes::new(), 0);
     }
 
     /// Reads the next bytes into `buf`; returns how many, 0 only at the end or for an empty `buf`.
     pub async fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
-        if buf.is_empty() || !self.fetch().await? {
+        let wanted = self.file.len.saturating_sub(self.position).min(buf.len() as u64);
+        if wanted == 0 {
             return Ok(0);
         }
-        let Some(stream) = &mut self.stream else { return Ok(0) };
-        let count = buf.len().min(stream.current.len());
-        stream.current.copy_to_slice(&mut buf[..count]);
-        if let Some(cipher) = &self.file.cipher {
-            cipher.apply(self.position, &mut buf[..count]);
+        self.settle();
+        let mut count = wanted as usize;
+        while !self.receive().await? {
+            let ask = self.run.next(wanted);
+            if ask == Some(wanted) && wanted <= MOST_AT_ONCE {
+                // All of it goes where it is wanted.
+                let got = Box::pin(self.file.read_at(self.position, &mut buf[..count])).await?;
+                return Ok(self.decrypted(&mut buf[..got]));
+            }
+            self.begin(ask).await?;
         }
-        self.position += count as u64;
-        Ok(count)
+        count = count.min(self.current.len());
+        self.current.copy_to_slice(&mut buf[..count]);
+        Ok(self.decrypted(&mut buf[..count]))
     }
 
-    /// Makes sure that bytes are at hand; false at the end of the file.
-    async fn fetch(&mut self) -> Result<bool> {
-        if self.position >= self.file.len {
-            return Ok(false);
+    /// Hands out bytes from the place of the next read, as they are stored; returns how many.
+    fn decrypted(&mut self, bytes: &mut [u8]) -> usize {
+        if let Some(cipher) = &self.file.cipher {
+            cipher.apply(self.position, bytes);
         }
-        let stream = self.stream.get_or_insert_with(|| self.file.stream(self.position));
-        while stream.current.is_empty() {
+        self.took(bytes.len());
+        bytes.len()
+    }
+
+    fn took(&mut self, count: usize) {
+        self.position += count as u64;
+        self.at = self.position;
+        self.run.took(count);
+        if self.current.is_empty() {
+            self.kept = 0;
+        }
+    }
+
+    /// After a seek: keeps what is still of use of what was read ahead.
+    fn settle(&mut self) {
+        let from = std::mem::replace(&mut self.at, self.position);
+        let ahead = self.position.checked_sub(from);
+        let at_hand = self.current.len() as u64;
+        if let Some(ahead) = ahead.filter(|ahead| *ahead <= at_hand) {
+            self.current.advance(ahead as usize);
+            return;
+        }
+        (self.current, self.kept) = (Bytes::new(), 0);
+        let goes_on = match ahead {
+            Some(ahead) => self.run.skips(ahead),
+            None => {
+                self.run.jump();
+                false
+            }
+        };
+        let over = ahead.unwrap_or_default() - at_hand.min(ahead.unwrap_or_default());
+        match &mut self.stream {
+            Some(stream) if goes_on && over <= stream.ahead && self.position < stream.end => {
+                stream.unwanted += over;
+            }
+            stream => *stream = None,
+        }
+    }
+
+    /// Waits for the next bytes of what was asked for; false where that has ended.
+    async fn receive(&mut self) -> Result<bool> {
+        while self.current.is_empty() {
+            let Some(stream) = &mut self.stream else { return Ok(false) };
             match stream.chunks.recv().await {
-                Some(Ok(chunk)) => stream.current = chunk,
-                Some(Err(error)) => {
-                    self.stream = None;
-                    return Err(error);
+                Some(Ok(mut chunk)) => {
+                    let unwanted = stream.unwanted.min(chunk.len() as u64);
+                    chunk.advance(unwanted as usize);
+                    stream.unwanted -= unwanted;
+                    self.current = chunk;
                 }
-                None => {
+                ended => {
+                    let end = stream.end;
                     self.stream = None;
-                    let what = format!("{} ends at {}", self.file.path, self.position);
-                    return Err(ClientError::Protocol(what));
+                    match ended {
+                        Some(Err(error)) => return Err(error),
+                        _ if self.position < end => {
+                            let what = format!("{} ends at {}", self.file.path, self.position);
+                            return Err(ClientError::Protocol(what));
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Asks for the next bytes: so many, or all that are left.
+    async fn begin(&mut self, ask: Option<u64>) -> Result<()> {
+        let left = self.file.len - self.position;
+        match ask.map(|len| len.min(left)) {
+            Some(len) if len <= MOST_KEPT => {
+                let mut bytes = vec![0; len as usize];
+                let got = Box::pin(self.file.read_at(self.position, &mut bytes)).await?;
+                bytes.truncate(got);
+                (self.kept, self.current) = (bytes.capacity(), bytes.into());
+            }
+            len => {
+                let end = self.position + len.unwrap_or(left);
+                self.stream = Some(self.file.stream_range(self.position, end));
+            }
+        }
+        Ok(())
     }
 
     /// Reads bytes from `offset` on into `buf`, and no others; returns how many, less than `buf` only
@@ -394,14 +487,13 @@ impl OpenedFile {
         self.bad.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Reads from `position` to the end, ahead of the caller.
-    fn stream(self: &Arc<Self>, position: u64) -> Stream {
-        self.stream_range(position, self.len)
-    }
-
+    /// Reads a range in order, ahead of the caller.
     fn stream_range(self: &Arc<Self>, start: u64, end: u64) -> Stream {
-        let ahead = if self.policy.is_some() { 1 } else { AHEAD };
-        let (sink, chunks) = mpsc::channel(ahead);
+        let (chunks_ahead, ahead) = match &self.policy {
+            Some(policy) => (1, read_striped::ahead_len(self, policy)),
+            None => (AHEAD, AHEAD as u64 * PACKET_LEN),
+        };
+        let (sink, chunks) = mpsc::channel(chunks_ahead);
         let held = Arc::<AtomicUsize>::default();
         let (file, counted) = (self.clone(), held.clone());
         let task = tokio::spawn(async move {
@@ -416,7 +508,7 @@ impl OpenedFile {
                 let _ = sink.send(Err(error)).await;
             }
         });
-        Stream { chunks, current: Bytes::new(), held, task: task.abort_handle() }
+        Stream { chunks, end, unwanted: 0, ahead, held, task: task.abort_handle() }
     }
 
     /// The bytes from `offset` on that were read, as they are before encryption.

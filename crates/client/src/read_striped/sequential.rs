@@ -60,6 +60,11 @@ pub(crate) async fn stream(
     Ok(())
 }
 
+/// Bytes that a sequential read is ahead of its caller.
+pub(crate) fn ahead_len(file: &OpenedFile, policy: &Policy) -> u64 {
+    cells_ahead(file, policy) as u64 * policy.stripe_len()
+}
+
 /// Cells that each unit is read ahead, so that all of them fit the stream's buffer.
 fn cells_ahead(file: &OpenedFile, policy: &Policy) -> usize {
     let cells = file.fs.config().stream_buffer_len as u64 / policy.stripe_len();

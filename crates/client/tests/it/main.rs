@@ -6,6 +6,7 @@ mod encryption;
 mod failover;
 mod hedging;
 mod integrity;
+mod jumps;
 mod key_server;
 mod leaving;
 mod local;
