@@ -10,30 +10,48 @@ use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
 
 /// Fills `buf` from `offset` on. Fails with `UnexpectedEof` when the file ends before.
-pub fn read_exact_at(file: &File, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !buf.is_empty() {
-        match read_cached(file, buf, offset) {
+pub fn read_exact_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<()> {
+    read_exact_parts_at(file, [buf], offset)
+}
+
+/// Fills parts with what follows each other in the file from `offset` on. Fails as [`read_exact_at`] does.
+pub fn read_exact_parts_at<const N: usize>(
+    file: &File,
+    parts: [&mut [u8]; N],
+    mut offset: u64,
+) -> io::Result<()> {
+    let mut slices = parts.map(IoSliceMut::new);
+    let mut left = &mut slices[..];
+    // Parts of no bytes at the front.
+    IoSliceMut::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match preadv2(file, left, offset, ReadWriteFlags::NOWAIT) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
-                buf = &mut buf[count..];
+                IoSliceMut::advance_slices(&mut left, count);
                 offset += count as u64;
             }
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return may_wait(|| file.read_exact_at(buf, offset)),
+            Err(Errno::AGAIN) => return may_wait(|| read_each(file, left, offset)),
             // A file system that can't tell, such as one in memory.
-            Err(_) => return file.read_exact_at(buf, offset),
+            Err(_) => return read_each(file, left, offset),
         }
+    }
+    Ok(())
+}
+
+fn read_each(file: &File, parts: &mut [IoSliceMut<'_>], mut offset: u64) -> io::Result<()> {
+    for part in parts {
+        file.read_exact_at(part, offset)?;
+        offset += part.len() as u64;
     }
     Ok(())
 }
 
 /// Whether the byte at `offset` would have to come from the disk.
 pub fn is_cold(file: &File, offset: u64) -> bool {
-    matches!(read_cached(file, &mut [0], offset), Err(Errno::AGAIN))
-}
-
-fn read_cached(file: &File, buf: &mut [u8], offset: u64) -> Result<usize, Errno> {
-    preadv2(file, &mut [IoSliceMut::new(buf)], offset, ReadWriteFlags::NOWAIT)
+    let read = preadv2(file, &mut [IoSliceMut::new(&mut [0])], offset, ReadWriteFlags::NOWAIT);
+    matches!(read, Err(Errno::AGAIN))
 }
 
 #[cfg(test)]
@@ -53,8 +71,14 @@ mod tests {
                 read_exact_at(&file, &mut buf, from as u64).unwrap();
                 assert!(buf == bytes[from..to], "{from}..{to}");
             }
+            let (mut a, mut b) = (vec![0; 99], vec![0; 700_000]);
+            read_exact_parts_at(&file, [&mut [], &mut a, &mut [], &mut b, &mut []], 7).unwrap();
+            assert!(a == bytes[7..106] && b == bytes[106..700_106]);
         }
         let past = read_exact_at(&file, &mut [0; 10], bytes.len() as u64 - 9).unwrap_err();
+        assert_eq!(past.kind(), io::ErrorKind::UnexpectedEof);
+        let parts = [&mut [0; 4][..], &mut [0; 6]];
+        let past = read_exact_parts_at(&file, parts, bytes.len() as u64 - 9).unwrap_err();
         assert_eq!(past.kind(), io::ErrorKind::UnexpectedEof);
     }
 

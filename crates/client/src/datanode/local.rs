@@ -6,6 +6,7 @@
 //!
 //! Source: Hadoop 3.5.0 `ShortCircuitCache`, `BlockReaderLocal`, `DomainSocketFactory`.
 
+use super::read_into::verify_parts;
 use super::read_range::{MAX_CHUNK_LEN, ReadRange};
 use super::{checked, failure};
 use crate::config::ClientConfig;
@@ -13,14 +14,14 @@ use crate::error::{ClientError, Result};
 use crate::fs::Inner;
 use crate::protocol::convert;
 use crate::types::DataNodeAddr;
-use cairn_codec::crc::{ChecksumKind, verify_chunks};
+use cairn_codec::crc::ChecksumKind;
 use cairn_net::file_read;
 use cairn_net::transfer_stream::{TransferError, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{self, MetaHeader};
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::transfer::Op;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::net::UdpSocket;
@@ -35,6 +36,8 @@ use std::time::{Duration, Instant};
 const FORMAT_VERSION: u32 = 1;
 /// How long a socket is left alone that did not work: the default of `dfs.domain.socket.disable.interval.seconds`.
 const LEAVE_ALONE: Duration = Duration::from_secs(600);
+/// How often, while a replica may be open, those that were for too long are looked for.
+const SWEEPS: u32 = 4;
 
 /// The files of one replica.
 pub(crate) struct LocalReplica {
@@ -44,25 +47,52 @@ pub(crate) struct LocalReplica {
     chunk_len: u64,
 }
 
-/// A replica: the socket of the DataNode that has it, and the block.
-type Key = (PathBuf, BlockId, GenerationStamp);
+/// A replica: the port of the DataNode that has it, which its socket is named by, and the block.
+type Key = (u16, BlockId, GenerationStamp);
 
 struct Kept {
-    key: Key,
     since: Instant,
+    used: Instant,
     replica: Arc<LocalReplica>,
 }
 
 /// What is known of DataNodes on this machine.
 #[derive(Default)]
 struct State {
-    /// Open replicas, the one that was not used for longest first.
-    kept: VecDeque<Kept>,
+    /// Open replicas.
+    kept: HashMap<Key, Kept>,
+    /// When those that were open for too long are next looked for.
+    next_sweep: Option<Instant>,
     /// Until when sockets are left alone: for descriptors, and for all.
     no_descriptors: HashMap<PathBuf, Instant>,
     no_socket: HashMap<PathBuf, Instant>,
     /// Whether an address is this machine's.
     is_here: HashMap<String, bool>,
+}
+
+impl State {
+    /// A replica that is open, and has not been for longer than `expiry`.
+    fn kept(&mut self, key: &Key, now: Instant, expiry: Duration) -> Option<Arc<LocalReplica>> {
+        if self.next_sweep.is_none_or(|at| now >= at) {
+            self.kept.retain(|_, kept| now.duration_since(kept.since) < expiry);
+            self.next_sweep = Some(now + expiry / SWEEPS);
+        }
+        let kept = self.kept.get_mut(key)?;
+        kept.used = now;
+        (now.duration_since(kept.since) < expiry).then(|| kept.replica.clone())
+    }
+
+    /// Keeps a replica open, in place of the one that was not used for longest if there are `most`.
+    fn keep(&mut self, key: Key, now: Instant, replica: Arc<LocalReplica>, most: usize) {
+        if most == 0 {
+            return;
+        }
+        while self.kept.len() >= most && !self.kept.contains_key(&key) {
+            let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key);
+            oldest.and_then(|oldest| self.kept.remove(&oldest));
+        }
+        self.kept.insert(key, Kept { since: now, used: now, replica });
+    }
 }
 
 /// Open replicas of DataNodes on this machine.
@@ -115,21 +145,14 @@ impl LocalReplicas {
         if !fs.config.short_circuit {
             return None;
         }
+        let key = (addr.xfer_port, range.block.id, range.block.stamp);
+        let (now, expiry) = (Instant::now(), fs.config.short_circuit_expiry);
+        if let Some(replica) = self.lock().kept(&key, now, expiry) {
+            return Some(replica);
+        }
         let path = self.socket(&fs.config, addr)?;
-        let key = (path.clone(), range.block.id, range.block.stamp);
-        {
-            let mut state = self.lock();
-            if is_left_alone(&mut state.no_descriptors, &path) {
-                return None;
-            }
-            let expiry = fs.config.short_circuit_expiry;
-            state.kept.retain(|kept| kept.since.elapsed() < expiry);
-            if let Some(at) = state.kept.iter().position(|kept| kept.key == key) {
-                let kept = state.kept.remove(at)?;
-                let replica = kept.replica.clone();
-                state.kept.push_back(kept);
-                return Some(replica);
-            }
+        if is_left_alone(&mut self.lock().no_descriptors, &path) {
+            return None;
         }
         let replica = match self.request(fs, addr, range, &path).await {
             Ok(replica) => Arc::new(replica?),
@@ -142,19 +165,14 @@ impl LocalReplicas {
                 return None;
             }
         };
-        let mut state = self.lock();
-        while state.kept.len() >= fs.config.short_circuit_replicas {
-            if state.kept.pop_front().is_none() {
-                return Some(replica);
-            }
-        }
-        state.kept.push_back(Kept { key, since: Instant::now(), replica: replica.clone() });
+        let most = fs.config.short_circuit_replicas;
+        self.lock().keep(key, Instant::now(), replica.clone(), most);
         Some(replica)
     }
 
     /// Forgets a replica that could not be read.
     pub(crate) fn forget(&self, replica: &Arc<LocalReplica>) {
-        self.lock().kept.retain(|kept| !Arc::ptr_eq(&kept.replica, replica));
+        self.lock().kept.retain(|_, kept| !Arc::ptr_eq(&kept.replica, replica));
     }
 
     /// Asks for descriptors, over a kept connection if there is one that works; `None` without a connection.
@@ -233,21 +251,62 @@ async fn receive(
 }
 
 impl LocalReplica {
-    /// The bytes of a range that ends within `block_len`, compared with their CRCs.
-    pub(crate) fn read(&self, offset: u64, len: u64, block_len: u64) -> io::Result<Vec<u8>> {
-        let start = offset - offset % self.chunk_len;
-        let end = (offset + len).next_multiple_of(self.chunk_len).min(block_len);
-        let mut data = vec![0; (end - start) as usize];
-        file_read::read_exact_at(&self.data, &mut data, start)?;
-        let chunks = (end - start).div_ceil(self.chunk_len) as usize;
-        let mut crcs = vec![0; chunks * self.kind.len()];
-        let at = start / self.chunk_len * self.kind.len() as u64 + meta_file::HEADER_LEN as u64;
-        file_read::read_exact_at(&self.meta, &mut crcs, at)?;
-        verify_chunks(self.kind, self.chunk_len as usize, &data, &crcs)
-            .map_err(|mismatch| io::Error::new(io::ErrorKind::InvalidData, mismatch.to_string()))?;
-        let skip = (offset - start) as usize;
-        data.truncate(skip + len as usize);
-        data.drain(..skip);
-        Ok(data)
+    /// Fills `into` with the bytes from `offset` on, which end within `block_len`, and compares them with their CRCs.
+    pub(crate) fn read_into(&self, offset: u64, into: &mut [u8], block_len: u64) -> io::Result<()> {
+        let end = offset + into.len() as u64;
+        let from = offset - offset % self.chunk_len;
+        let to = end.next_multiple_of(self.chunk_len).min(block_len).max(end);
+        let chunks = (to - from).div_ceil(self.chunk_len) as usize;
+        // What else belongs to the first and the last chunk, and the CRCs.
+        let (lead_len, trail_len) = ((offset - from) as usize, (to - end) as usize);
+        let mut around = vec![0; lead_len + trail_len + chunks * self.kind.len()];
+        let (lead, rest) = around.split_at_mut(lead_len);
+        let (trail, crcs) = rest.split_at_mut(trail_len);
+        let parts = [&mut *lead, &mut *into, &mut *trail];
+        file_read::read_exact_parts_at(&self.data, parts, from)?;
+        if self.kind == ChecksumKind::Null {
+            return Ok(());
+        }
+        let at = from / self.chunk_len * self.kind.len() as u64 + meta_file::HEADER_LEN as u64;
+        file_read::read_exact_at(&self.meta, crcs, at)?;
+        let chunk_len = self.chunk_len as usize;
+        verify_parts(self.kind, chunk_len, [lead, into, trail], crcs).map_err(|chunk| {
+            let what =
+                format!("chunk {} does not match its CRC", from / self.chunk_len + chunk as u64);
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replica() -> Arc<LocalReplica> {
+        let file = || tempfile::tempfile().unwrap();
+        let (data, meta, kind) = (file(), file(), ChecksumKind::Null);
+        Arc::new(LocalReplica { data, meta, kind, chunk_len: 512 })
+    }
+
+    fn key(id: i64) -> Key {
+        (9866, BlockId(id), GenerationStamp(1))
+    }
+
+    #[test]
+    fn the_replica_that_was_not_used_for_longest_makes_room() {
+        let (mut state, expiry) = (State::default(), Duration::from_secs(100));
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        state.keep(key(1), at(0), replica(), 2);
+        state.keep(key(2), at(1), replica(), 2);
+        assert!(state.kept(&key(1), at(2), expiry).is_some());
+        state.keep(key(3), at(3), replica(), 2);
+        let mut is_kept = |id, seconds| state.kept(&key(id), at(seconds), expiry).is_some();
+        assert_eq!([1, 2, 3].map(|id| is_kept(id, 4)), [true, false, true]);
+        // Use does not make it younger.
+        assert_eq!([1, 3].map(|id| is_kept(id, 101)), [false, true]);
+        assert_eq!(state.kept.len(), 1, "what is too old is closed, asked for or not");
+        state.keep(key(4), at(102), replica(), 0);
+        assert_eq!(state.kept.len(), 1, "none is to be kept");
     }
 }

@@ -85,37 +85,37 @@ impl BlockReader {
 
     /// The next bytes of the range, checked; `None` at its end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
-        let local = match self {
-            BlockReader::Remote(reader) => return reader.next().await,
-            BlockReader::Local(local) => local,
-        };
-        let LocalReader { fs, addr, replica, rest } = &mut **local;
-        if rest.len == 0 {
-            return Ok(None);
-        }
-        let len = rest.len.min(LOCAL_STEP);
-        match replica.read(rest.offset, len, rest.block.len) {
-            Ok(bytes) => {
-                (rest.offset, rest.len) = (rest.offset + len, rest.len - len);
-                Ok(Some(bytes.into()))
-            }
-            Err(error) => {
-                tracing::debug!(block = %rest.block, %error, "read on through its DataNode");
-                fs.local.forget(replica);
-                let remote = RemoteReader::open(fs.clone(), addr.clone(), rest).await?;
-                let remote = BlockReader::Remote(Box::new(remote));
-                *self = remote;
-                Box::pin(self.next()).await
+        if let BlockReader::Local(local) = self {
+            let mut bytes = vec![0; local.rest.len.min(LOCAL_STEP) as usize];
+            if local.fill(&mut bytes) {
+                return Ok(Some(bytes).filter(|bytes| !bytes.is_empty()).map(Bytes::from));
             }
         }
+        self.remote().await?.next().await
     }
 
-    /// The next bytes of the range, checked; at the start of `into` if a whole packet of a DataNode fits there, so
-    /// that nobody has to copy them.
+    /// The next bytes of the range, checked; at the start of `into` where nobody has to copy them there: those of a
+    /// replica's own files, and whole packets of a DataNode that fit.
     pub(crate) async fn next_into(&mut self, into: &mut [u8]) -> Result<Option<Piece>> {
+        if let BlockReader::Local(local) = self {
+            let len = local.rest.len.min(LOCAL_STEP).min(into.len() as u64) as usize;
+            if local.fill(&mut into[..len]) {
+                return Ok(Some(Piece::Placed(len)).filter(|_| len > 0));
+            }
+        }
+        self.remote().await?.next_piece(into).await
+    }
+
+    /// The way through the DataNode, on from what was read.
+    async fn remote(&mut self) -> Result<&mut RemoteReader> {
+        if let BlockReader::Local(local) = self {
+            let (fs, addr) = (local.fs.clone(), local.addr.clone());
+            let reader = RemoteReader::open(fs, addr, &local.rest).await?;
+            *self = BlockReader::Remote(Box::new(reader));
+        }
         match self {
-            BlockReader::Remote(reader) => reader.next_piece(into).await,
-            BlockReader::Local(_) => Ok(self.next().await?.map(Piece::Apart)),
+            BlockReader::Remote(reader) => Ok(reader),
+            BlockReader::Local(_) => Err(ClientError::Protocol("no way to a replica".to_string())),
         }
     }
 
@@ -123,6 +123,28 @@ impl BlockReader {
     pub(crate) async fn finish(self) {
         if let BlockReader::Remote(reader) = self {
             reader.finish().await;
+        }
+    }
+}
+
+impl LocalReader {
+    /// Fills `into` with the next bytes; false when the replica's files cannot be read.
+    fn fill(&mut self, into: &mut [u8]) -> bool {
+        let LocalReader { fs, replica, rest, .. } = self;
+        if into.is_empty() {
+            return true;
+        }
+        match replica.read_into(rest.offset, into, rest.block.len) {
+            Ok(()) => {
+                let len = into.len() as u64;
+                (rest.offset, rest.len) = (rest.offset + len, rest.len - len);
+                true
+            }
+            Err(error) => {
+                tracing::debug!(block = %rest.block, %error, "read on through its DataNode");
+                fs.local.forget(replica);
+                false
+            }
         }
     }
 }

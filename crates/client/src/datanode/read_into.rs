@@ -109,11 +109,8 @@ pub(crate) async fn read_into(
     into: &mut [u8],
 ) -> Result<()> {
     if let Some(replica) = fs.local.open(fs, addr, range).await {
-        match replica.read(range.offset, range.len, range.block.len) {
-            Ok(bytes) => {
-                into.copy_from_slice(&bytes);
-                return Ok(());
-            }
+        match replica.read_into(range.offset, into, range.block.len) {
+            Ok(()) => return Ok(()),
             Err(error) => {
                 tracing::debug!(block = %range.block, %error, "read through its DataNode");
                 fs.local.forget(&replica);
@@ -247,7 +244,7 @@ fn packet(bytes: &[u8], body_len: usize) -> Option<PacketHeader> {
 
 /// Checks data that lie in three places, of which the first and the last are shorter than a chunk; fails with
 /// the number of the bad chunk. There is a checksum for each chunk.
-fn verify_parts(
+pub(super) fn verify_parts(
     kind: ChecksumKind,
     chunk_len: usize,
     [lead, middle, trail]: [&[u8]; 3],

@@ -63,6 +63,24 @@ async fn a_replica_that_was_passed_is_read_without_its_datanode() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn any_range_is_read_wherever_chunks_end() {
+    let folder = TempDir::new().unwrap();
+    let mut cluster = start(folder.path(), 1, |_| {}).await;
+    let bytes = write(&cluster, "/file", replicated(1)).await;
+    let reader = cluster.fs.open("/file").await.unwrap();
+    reader.read_at(0, &mut [0]).await.unwrap();
+    cluster.datanodes.remove(0).shutdown().await;
+    let edges = [0, 1, 511, 512, 513, 1024, 70_001, LEN / 512 * 512, LEN - 1, LEN];
+    for from in edges {
+        for to in edges.into_iter().filter(|to| from < *to) {
+            let mut part = vec![0; to - from];
+            assert_eq!(reader.read_at(from as u64, &mut part).await.unwrap(), part.len());
+            assert_same(&part, &bytes[from..to], &format!("{from}..{to}"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn units_of_a_group_are_read_through_descriptors() {
     let folder = TempDir::new().unwrap();
     let mut cluster = start(folder.path(), 9, |_| {}).await;
