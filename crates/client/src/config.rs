@@ -2,6 +2,7 @@
 
 use cairn_codec::crc::ChecksumKind;
 use cairn_kms::KmsOptions;
+use cairn_wire::proto::hdfs::CachingStrategyProto;
 use std::time::Duration;
 
 /// When to add a DataNode to a write pipeline that lost one.
@@ -103,6 +104,14 @@ pub struct ClientConfig {
     pub short_circuit_expiry: Duration,
     /// What else is read on this machine travels over that socket. `dfs.client.domain.socket.data.traffic`.
     pub domain_socket_traffic: bool,
+    /// Bytes that DataNodes ask the page cache for ahead of what they send; `None`: as they are set, and for long reads
+    /// only. `dfs.client.cache.readahead`.
+    pub cache_readahead: Option<u64>,
+    /// Whether DataNodes have the page cache forget what they sent; `None`: as they are set.
+    /// `dfs.client.cache.drop.behind.reads`.
+    pub drop_behind_reads: Option<bool>,
+    /// Whether they have it forget what they received. `dfs.client.cache.drop.behind.writes`.
+    pub drop_behind_writes: Option<bool>,
     /// How long safe mode, standby and connection errors are waited out before a call fails.
     pub retry_for: Duration,
     /// Where the keys of encrypted files are, unless the NameNode says it: `kms://http@HOST:PORT/kms`.
@@ -123,6 +132,14 @@ impl ClientConfig {
     /// Source: Hadoop 3.5.0 `DataStreamer#run`.
     pub(crate) fn heartbeat_after(&self) -> Duration {
         (self.socket_timeout / 2).min(Duration::from_secs(30))
+    }
+
+    /// What DataNodes are to do with the page cache; whether to forget what went through it is told.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSClient#getDefaultReadCachingStrategy`, `#getDefaultWriteCachingStrategy`.
+    pub(crate) fn caching(&self, drop_behind: Option<bool>) -> CachingStrategyProto {
+        let readahead = self.cache_readahead.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        CachingStrategyProto { drop_behind, readahead }
     }
 }
 
@@ -162,6 +179,9 @@ impl Default for ClientConfig {
             short_circuit_replicas: 256,
             short_circuit_expiry: Duration::from_secs(300),
             domain_socket_traffic: false,
+            cache_readahead: None,
+            drop_behind_reads: None,
+            drop_behind_writes: None,
             retry_for: Duration::from_secs(60),
             key_provider: None,
             ignore_server_key_provider: false,

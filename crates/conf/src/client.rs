@@ -34,6 +34,7 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
     conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;
     conf.millis("dfs.client.socketcache.expiryMsec", &mut c.idle_connection_expiry)?;
     local(conf, &mut c)?;
+    caching(conf, &mut c)?;
     c.key_provider = conf.get("hadoop.security.key.provider.path");
     let ignore = "dfs.client.ignore.namenode.default.kms.uri";
     conf.boolean(ignore, &mut c.ignore_server_key_provider)?;
@@ -56,6 +57,15 @@ fn local(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
     conf.number(&format!("{READ}.streams.cache.size"), &mut c.short_circuit_replicas)?;
     conf.millis(&format!("{READ}.streams.cache.expiry.ms"), &mut c.short_circuit_expiry)?;
     conf.boolean("dfs.client.domain.socket.data.traffic", &mut c.domain_socket_traffic)
+}
+
+fn caching(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
+    const CACHE: &str = "dfs.client.cache";
+    let bytes = |text: &str| Ok(Some(value::bytes(text)?));
+    conf.read(&format!("{CACHE}.readahead"), bytes, &mut c.cache_readahead)?;
+    let boolean = |text: &str| Ok(Some(value::boolean(text)?));
+    conf.read(&format!("{CACHE}.drop.behind.reads"), boolean, &mut c.drop_behind_reads)?;
+    conf.read(&format!("{CACHE}.drop.behind.writes"), boolean, &mut c.drop_behind_writes)
 }
 
 fn timing(conf: &Configuration, c: &mut ClientConfig) -> Result<()> {
@@ -129,6 +139,21 @@ mod tests {
         assert_eq!(c.failed_units_tolerated, Some(1));
         assert_eq!((c.key_provider.is_some(), c.ignore_server_key_provider), (true, true));
         assert_eq!(c.kms.timeout, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn what_the_page_cache_keeps_is_left_to_datanodes_unless_said() {
+        let mut conf = Configuration::default();
+        conf.set("fs.defaultFS", "hdfs://nn");
+        let wishes = |conf: &Configuration| {
+            let c = read(conf).unwrap();
+            (c.cache_readahead, c.drop_behind_reads, c.drop_behind_writes)
+        };
+        assert_eq!(wishes(&conf), (None, None, None));
+        conf.set("dfs.client.cache.readahead", "1m");
+        conf.set("dfs.client.cache.drop.behind.reads", "true");
+        conf.set("dfs.client.cache.drop.behind.writes", "false");
+        assert_eq!(wishes(&conf), (Some(1 << 20), Some(true), Some(false)));
     }
 
     #[test]

@@ -374,7 +374,7 @@ pub(super) async fn request(
         offset: range.offset,
         len: range.len,
         send_checksums: Some(true),
-        caching_strategy: Some(CachingStrategyProto { drop_behind: None, readahead: None }),
+        caching_strategy: Some(fs.config.caching(fs.config.drop_behind_reads)),
     };
     let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
     sent.map_err(|error| failure(addr, error))

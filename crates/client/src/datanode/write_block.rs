@@ -72,7 +72,7 @@ pub(crate) async fn open_write(
     whole: Option<&Packet>,
 ) -> Result<TransferStream> {
     let first = &op.targets[0];
-    let request = request(op);
+    let request = request(config, op);
     let kept = || pool.take(&first.addr.xfer_addr());
     while op.stage == Stage::PipelineSetupCreate
         && let Some(mut stream) = kept()
@@ -147,7 +147,7 @@ async fn send_whole(
     writer.send_packet_and_end(&data, &packet.checksums, &packet.data, Some(&end)).await
 }
 
-fn request(op: &WriteOp<'_>) -> OpWriteBlockProto {
+fn request(config: &ClientConfig, op: &WriteOp<'_>) -> OpWriteBlockProto {
     let first = &op.targets[0];
     let rest = &op.targets[1..];
     let block = Block { len: op.block_size, ..op.block.clone() };
@@ -164,7 +164,7 @@ fn request(op: &WriteOp<'_>) -> OpWriteBlockProto {
             r#type: convert::checksum_type(op.checksums.kind),
             bytes_per_checksum: op.checksums.chunk_len as u32,
         },
-        caching_strategy: Some(CachingStrategyProto { drop_behind: None, readahead: None }),
+        caching_strategy: Some(config.caching(config.drop_behind_writes)),
         storage_type: Some(first.storage_type),
         target_storage_types: rest.iter().map(|target| target.storage_type).collect(),
         allow_lazy_persist: Some(op.is_lazy),

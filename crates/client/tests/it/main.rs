@@ -1,6 +1,7 @@
 //! The client against a NameNode and DataNodes in this process.
 
 mod balancing;
+mod caching;
 mod cluster;
 mod encryption;
 mod failover;
