@@ -43,3 +43,22 @@ async fn a_striped_stream_holds_no_more_than_its_bound() {
     reader.unbuffer();
     assert_eq!(reader.buffered_len(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_decodes_holds_a_cell_more_for_each_lost_unit() {
+    let change = |config: &mut cairn_client::ClientConfig| config.stream_buffer_len = BUFFER;
+    let mut cluster = Cluster::start_with(5, change).await;
+    cluster.fs.enable_policy("RS-3-2-1024k").await.unwrap();
+    let data = bytes(6, 40 << 20);
+    put(&cluster.fs, "/f", &data, &striped("RS-3-2-1024k", 32 << 20)).await.unwrap();
+    cluster.kill_units("/f", &[0, 1]).await;
+    let mut reader = cluster.fs.open("/f").await.unwrap();
+    let (mut got, mut most) = (Vec::new(), 0);
+    while let Some(chunk) = reader.next_chunk().await.unwrap() {
+        got.extend_from_slice(&chunk);
+        tokio::time::sleep(Duration::from_millis(4)).await;
+        most = most.max(reader.buffered_len());
+    }
+    assert_same(&got, &data, "decoded");
+    assert!(most <= (3 * 3 + 3 + 2) << 20, "{most} bytes held");
+}
