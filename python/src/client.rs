@@ -3,9 +3,10 @@
 use crate::error::os_error;
 use crate::reader::Reader;
 use crate::writer::Writer;
+use bytes::Bytes;
 use cairn_client::{
     Blocking, ChecksumMode, ClientError, CreateOptions, FileStatus, FileSystem, FileType, Kept,
-    Result,
+    RangeOptions, Result,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -172,15 +173,19 @@ impl Client {
     }
 
     /// Reads ranges of files, `concurrency` at a time: a list of bytes, or of the exceptions for those
-    /// that failed. A negative bound counts from the end of the file, None is its begin or end.
-    #[pyo3(signature = (ranges, concurrency=32))]
+    /// that failed. A negative bound counts from the end of the file, None is its begin or end. Ranges with at most
+    /// `max_gap` bytes between them are read as one.
+    #[pyo3(signature = (ranges, concurrency=32, max_gap=None))]
     fn read_ranges<'py>(
         &self,
         py: Python<'py>,
         ranges: Vec<(String, Option<i64>, Option<i64>)>,
         concurrency: usize,
+        max_gap: Option<u64>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let read = self.wait(py, read_ranges(self.fs.clone(), ranges, concurrency.max(1)))?;
+        let mut options = RangeOptions { at_once: concurrency, ..RangeOptions::default() };
+        options.max_gap = max_gap.unwrap_or(options.max_gap);
+        let read = self.wait(py, read_ranges(self.fs.clone(), ranges, options))?;
         let answers = PyList::empty(py);
         for answer in read {
             match answer {
@@ -320,9 +325,9 @@ fn describe<'py>(py: Python<'py>, status: &FileStatus) -> PyResult<Bound<'py, Py
 async fn read_ranges(
     fs: FileSystem,
     ranges: Vec<(String, Option<i64>, Option<i64>)>,
-    concurrency: usize,
-) -> Result<Vec<Result<Vec<u8>>>> {
-    let turns = Arc::new(Semaphore::new(concurrency));
+    options: RangeOptions,
+) -> Result<Vec<Result<Bytes>>> {
+    let turns = Arc::new(Semaphore::new(options.at_once.max(1)));
     let mut opening = HashMap::new();
     for (path, _, _) in &ranges {
         if !opening.contains_key(path) {
@@ -337,34 +342,27 @@ async fn read_ranges(
     let mut readers = HashMap::new();
     for (path, task) in opening {
         let opened = task.await.map_err(|panic| ClientError::Protocol(panic.to_string()))?;
-        readers.insert(path, opened.map(Arc::new).map_err(Arc::new));
+        readers.insert(path, opened);
     }
-    let mut reads = Vec::new();
-    for (path, start, end) in ranges {
-        let (reader, turns) = (readers.get(&path).cloned(), turns.clone());
-        reads.push(tokio::spawn(async move {
-            let _turn = turns.acquire().await;
-            let reader = match reader {
-                Some(Ok(reader)) => reader,
-                Some(Err(error)) => return Err(again(&path, &error)),
-                None => return Err(ClientError::NotFound { path }),
-            };
+    let mut wanted = Vec::new();
+    for (path, start, end) in &ranges {
+        if let Some(Ok(reader)) = readers.get(path) {
             let at = |bound: i64| match u64::try_from(bound) {
-                Ok(at) => at.min(reader.len()),
+                Ok(at) => at,
                 Err(_) => reader.len().saturating_sub(bound.unsigned_abs()),
             };
-            let (start, end) = (start.map_or(0, at), end.map_or(reader.len(), at));
-            let len = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
-            let mut bytes = vec![0; len];
-            let filled = reader.read_at(start, &mut bytes).await?;
-            bytes.truncate(filled);
-            Ok(bytes)
-        }));
+            wanted.push((reader, start.map_or(0, at)..end.map_or(reader.len(), at)));
+        }
     }
+    let mut read = cairn_client::read_ranges(&wanted, &options).await.into_iter();
     let mut answers = Vec::new();
-    for read in reads {
-        let answer = read.await.unwrap_or_else(|e| Err(ClientError::Protocol(e.to_string())));
-        answers.push(answer);
+    for (path, _, _) in ranges {
+        let gone = || Err(ClientError::NotFound { path: path.clone() });
+        answers.push(match readers.get(&path) {
+            Some(Ok(_)) => read.next().unwrap_or_else(gone),
+            Some(Err(error)) => Err(again(&path, error)),
+            None => gone(),
+        });
     }
     Ok(answers)
 }

@@ -79,6 +79,11 @@ def test_ranges(fs, big):
     ends = [start + 5000 for start in starts]
     read = fs.cat_ranges([big] * len(starts), starts, ends)
     assert read == [DATA[start:end] for start, end in zip(starts, ends)]
+    odd = [(50, 90), (0, 60), (70, 70), (90, 50), (len(DATA) - 5, len(DATA) + 5), (-3, None), (60, 65)]
+    starts, ends = map(list, zip(*odd))
+    wanted = [DATA[50:90], DATA[:60], b"", b"", DATA[-5:], DATA[-3:], DATA[60:65]]
+    for gap in (None, 0, 1 << 20):
+        assert fs.cat_ranges([big] * len(odd), starts, ends, max_gap=gap) == wanted
     mixed = fs.cat_ranges([big, big + "-none"], [0, 0], [5, 5])
     assert mixed[0] == DATA[:5] and isinstance(mixed[1], FileNotFoundError)
     with pytest.raises(FileNotFoundError):

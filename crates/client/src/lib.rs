@@ -36,6 +36,7 @@ pub use config::{ClientConfig, ReplaceDataNode};
 pub use error::{ClientError, LostUnit, Result};
 pub use fs::{FileSystem, Listing};
 pub use read::FileReader;
+pub use read::ranges::{RangeOptions, read_ranges};
 pub use scrub::{FaultKind, FileScrub, ScrubFault, ScrubOptions};
 pub use types::*;
 pub use write::FileWriter;

@@ -3,6 +3,7 @@
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+pub(crate) mod ranges;
 mod run;
 mod tail;
 
@@ -277,13 +278,7 @@ impl FileReader {
     /// Reads bytes from `offset` on into `buf`, and no others; returns how many, less than `buf` only
     /// at the end of the file.
     pub fn read_at<'a>(&'a self, offset: u64, buf: &'a mut [u8]) -> Boxed<'a, Result<usize>> {
-        Box::pin(async move {
-            let count = self.file.read_at(offset, buf).await?;
-            if let Some(cipher) = &self.file.cipher {
-                cipher.apply(offset, &mut buf[..count]);
-            }
-            Ok(count)
-        })
+        self.file.read_plain_at(offset, buf)
     }
 }
 
@@ -517,6 +512,21 @@ impl OpenedFile {
             Some(cipher) => cipher.decrypted(offset, stored),
             None => stored,
         }
+    }
+
+    /// As they are before encryption.
+    fn read_plain_at<'a>(
+        self: &'a Arc<Self>,
+        offset: u64,
+        buf: &'a mut [u8],
+    ) -> Boxed<'a, Result<usize>> {
+        Box::pin(async move {
+            let count = self.read_at(offset, buf).await?;
+            if let Some(cipher) = &self.cipher {
+                cipher.apply(offset, &mut buf[..count]);
+            }
+            Ok(count)
+        })
     }
 
     /// As they are stored.

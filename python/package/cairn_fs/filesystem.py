@@ -268,7 +268,11 @@ class CairnFileSystem(AbstractFileSystem):
     def cat_ranges(
         self, paths, starts, ends, max_gap=None, on_error: str = "return", **kwargs: Any
     ) -> list:
-        """Reads all ranges side by side; each file is opened once."""
+        """Reads all ranges side by side; each file is opened once.
+
+        Ranges with at most ``max_gap`` bytes between them are read as one. They may overlap; what lies behind the end
+        of a file is not there.
+        """
         if not isinstance(paths, list):
             raise TypeError("paths is not a list")
         starts = starts if isinstance(starts, (list, tuple)) else [starts] * len(paths)
@@ -276,7 +280,7 @@ class CairnFileSystem(AbstractFileSystem):
         if len(starts) != len(paths) or len(ends) != len(paths):
             raise ValueError("as many starts and ends are needed as paths")
         paths = self._strip_protocol(paths)
-        found = self.client.read_ranges(list(zip(paths, starts, ends)), **kwargs)
+        found = self.client.read_ranges(list(zip(paths, starts, ends)), max_gap=max_gap, **kwargs)
         failed = [one for one in found if isinstance(one, Exception)]
         if failed and on_error == "raise":
             raise failed[0]

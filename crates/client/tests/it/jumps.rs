@@ -1,7 +1,7 @@
 //! What DataNodes send to a reader that jumps: little more than is wanted, and a file in order as ever.
 
 use crate::cluster::*;
-use cairn_client::{CreateOptions, FileReader};
+use cairn_client::{CreateOptions, FileReader, RangeOptions};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -195,4 +195,76 @@ async fn bytes_are_the_same_wherever_a_reader_jumps() {
         reader.seek(LEN as u64 + 1);
         assert_eq!(reader.read(&mut [0]).await.unwrap(), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ranges_are_read_in_any_order_and_near_ones_as_one() {
+    for (options, gone) in
+        [(in_one_group(), &[][..]), (in_one_group(), &[0]), (in_one_block(), &[])]
+    {
+        let (cluster, data) = with_file(options, gone).await;
+        put(&cluster.fs, "/small", &data[..10], &CreateOptions::default()).await.unwrap();
+        let reader = cluster.fs.open("/f").await.unwrap();
+        let small = cluster.fs.open("/small").await.unwrap();
+        let len = LEN as u64;
+        // Out of order, overlapping, empty, reversed, at the end and past it, and longer than what is joined.
+        let mut ranges = vec![
+            (3 << 20)..(3 << 20) + 1000,
+            900..2000,
+            0..1000,
+            5..5,
+            std::ops::Range { start: 7, end: 3 },
+            len - 10..len + 10,
+            len + 1..len + 2,
+            (1 << 20) - 1..(4 << 20) + 1,
+            len..u64::MAX,
+            (3 << 20) + 1000..(3 << 20) + 5000,
+        ];
+        ranges.extend((0..50).map(|i| 20_000_000 + i * 5000..20_000_000 + i * 5000 + 100));
+        let want = |range: &std::ops::Range<u64>, data: &[u8]| {
+            let at = |place: u64| data.len().min(usize::try_from(place).unwrap());
+            data[at(range.start)..at(range.end).max(at(range.start))].to_vec()
+        };
+        for options in [
+            RangeOptions::default(),
+            RangeOptions { max_gap: 0, at_once: 0 },
+            RangeOptions { max_gap: u64::MAX, at_once: 3 },
+        ] {
+            let found = reader.read_ranges(&ranges, &options).await;
+            for (range, found) in ranges.iter().zip(found) {
+                assert_same(&found.unwrap(), &want(range, &data), &format!("{range:?}"));
+            }
+            let both = [(&reader, 5..25), (&small, 5..25), (&reader, 0..7), (&small, 0..7)];
+            let found = cairn_client::read_ranges(&both, &options).await;
+            let lens: Vec<usize> = found.into_iter().map(|found| found.unwrap().len()).collect();
+            assert_eq!(lens, [20, 5, 7, 7]);
+        }
+        let near: Vec<_> = (0..50).map(|i| i * 5000..i * 5000 + 100).collect();
+        let before = sent(&cluster).await;
+        reader.read_ranges(&near, &RangeOptions::default()).await;
+        let after = sent(&cluster).await;
+        let most = if gone.is_empty() { 1 } else { 3 };
+        assert!(after.1 - before.1 <= most, "{} reads", after.1 - before.1);
+        reader.read_ranges(&near, &RangeOptions { max_gap: 0, at_once: 32 }).await;
+        let apart = sent(&cluster).await;
+        assert!(apart.0 - after.0 <= most * 50 * 1024, "{} bytes", apart.0 - after.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_range_that_cannot_be_read_fails_alone() {
+    let (cluster, data) = with_file(in_one_group(), &[]).await;
+    // Cells of the first unit are gone with more others than can be decoded for.
+    let reader = cluster.fs.open("/f").await.unwrap();
+    let block = first_block(&cluster.fs, "/f").await;
+    let mut cluster = cluster;
+    for location in block.locations.iter().filter(|location| [0, 3, 4].contains(&location.unit.0)) {
+        cluster.kill(&location.addr.uuid);
+    }
+    let cell = MIB as u64;
+    let ranges = [cell - 1000..cell, cell..cell + 1000];
+    let mut found = reader.read_ranges(&ranges, &RangeOptions::default()).await.into_iter();
+    assert!(found.next().unwrap().is_err());
+    let good = found.next().unwrap().unwrap();
+    assert_same(&good, &data[MIB..MIB + 1000], "the unit that is there");
 }
