@@ -45,6 +45,9 @@ const AHEAD: usize = 4;
 /// Bytes of such a packet, by its usual length.
 const PACKET_LEN: u64 = 256 << 10;
 
+/// Cells shorter than this are not asked for one by one where many are wanted.
+const SHORT_CELL: u64 = 512 << 10;
+
 /// An open file. Positional reads may run at the same time as each other; a sequential read needs
 /// the reader for itself.
 ///
@@ -536,8 +539,10 @@ impl OpenedFile {
             return Ok(0);
         }
         let buf = &mut buf[..(end - offset) as usize];
-        let is_large = self.policy.as_ref().is_some_and(|p| buf.len() as u64 > 2 * p.stripe_len());
-        if is_large {
+        let is_better_streamed = |policy: &Policy| {
+            u64::from(policy.cell_len) < SHORT_CELL && buf.len() as u64 > 2 * policy.stripe_len()
+        };
+        if self.policy.as_ref().is_some_and(is_better_streamed) {
             let mut stream = self.stream_range(offset, end);
             let mut filled = 0;
             while filled < buf.len() {

@@ -20,6 +20,11 @@ impl<'a, T> Reads<'a, T> {
         self.under_way.push(Box::pin(read));
     }
 
+    /// Reads that have not ended.
+    pub(crate) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
     /// The outcome of the first read that ends; `None` if there is none.
     pub(crate) async fn next(&mut self) -> Option<T> {
         if self.under_way.is_empty() {

@@ -13,7 +13,10 @@ use cairn_stripe::{Policy, UnitIndex};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Fills `buf` with the bytes from `offset` on, which lie in one group. All stripes are asked for at once.
+/// Stripes that are asked for at once: while one is taken in, DataNodes have the next ones to send.
+const AT_ONCE: usize = 3;
+
+/// Fills `buf` with the bytes from `offset` on, which lie in one group. Some stripes are asked for at once.
 pub(crate) async fn read_at(
     file: &OpenedFile,
     policy: &Policy,
@@ -31,6 +34,9 @@ pub(crate) async fn read_at(
     for part in stripes {
         let begin = at;
         at += part.len() as u64;
+        if reads.len() == AT_ONCE {
+            reads.next().await.transpose()?;
+        }
         reads.push(read_part(file, policy, begin, part));
     }
     while let Some(done) = reads.next().await {

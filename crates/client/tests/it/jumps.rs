@@ -268,3 +268,19 @@ async fn a_range_that_cannot_be_read_fails_alone() {
     let good = found.next().unwrap().unwrap();
     assert_same(&good, &data[MIB..MIB + 1000], "the unit that is there");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_positional_read_is_sent_what_it_asks_for() {
+    for gone in [&[][..], &[0, 2]] {
+        let (cluster, data) = with_file(in_one_group(), gone).await;
+        let reader = cluster.fs.open("/f").await.unwrap();
+        let before = sent(&cluster).await;
+        let (from, mut buf) = (2 * MIB + 77, vec![0; 26 * MIB]);
+        assert_eq!(reader.read_at(from as u64, &mut buf).await.unwrap(), buf.len());
+        assert_same(&buf, &data[from..from + buf.len()], "a long read");
+        let after = sent(&cluster).await;
+        // With a unit lost, whole cells are read where only a part of them is wanted, at both ends.
+        let most = (buf.len() + 1024 + gone.len() * 4 * MIB) as u64;
+        assert!(after.0 - before.0 <= most, "{} bytes", after.0 - before.0);
+    }
+}
