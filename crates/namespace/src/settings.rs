@@ -20,7 +20,8 @@ const VERSION: u8 = 1;
 /// - 2: blocks have a largest size, what replaces a file may be kept as that is, and the attribute of an encryption zone
 ///   makes one
 /// - 3: a client tells no more bytes of a block than it may have
-pub const RULES: u64 = 3;
+/// - 4: owners alone change modes, owners and access control lists, also while permissions are off
+pub const RULES: u64 = 4;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]

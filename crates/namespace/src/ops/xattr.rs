@@ -312,7 +312,7 @@ pub fn check_xattr(caller: &Caller, path: &str, name: &XAttrName, has_value: boo
 
 /// Source: Hadoop 3.5.0 `FSDirXAttrOp#checkXAttrChangeAccess`.
 fn check_change(cx: &Context<'_, '_>, at: &Resolved, name: &XAttrName) -> Result<()> {
-    if name.space != XAttrSpace::User {
+    if name.space != XAttrSpace::User || !cx.settings.permissions_enabled {
         return Ok(());
     }
     let sticky =

@@ -1,6 +1,8 @@
 //! Who may do what.
 
 use crate::support::{Fs, create, root, said, user};
+use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
+use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
@@ -10,7 +12,7 @@ use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_times::SetTimes;
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::store::{StoreRead, StoreTxn, Table};
-use cairn_namespace::{Settings, inode, query};
+use cairn_namespace::{Command, Settings, inode, query};
 
 fn home(fs: &mut Fs, name: &str, mode: u16) -> String {
     let path = format!("/home/{name}");
@@ -186,6 +188,64 @@ fn owners_change_modes_and_superusers_change_owners() {
     );
     fs.run(user("ada"), SetTimes { path: path.clone(), mtime: Some(5), atime: None }).unwrap();
     assert_eq!(fs.status(&path).unwrap().inode.mtime, 5);
+}
+
+/// `dfs.permissions.enabled` switches off what modes say, and not whose a file is.
+#[test]
+fn owners_alone_change_what_is_theirs_though_permissions_are_off() {
+    let mut fs = Fs::with(Settings { permissions_enabled: false, ..Settings::default() });
+    let path = home(&mut fs, "ada", 0o700);
+    let of = |owner: Option<&str>, group: Option<&str>| SetOwner {
+        path: path.clone(),
+        owner: owner.map(str::to_string),
+        group: group.map(str::to_string),
+    };
+    let entry = AclEntry {
+        scope: AclScope::Access,
+        kind: AclKind::User,
+        name: Some("bob".into()),
+        permission: 7,
+    };
+    let with_list = |change| ChangeAcl { path: path.clone(), change };
+    let changes: [Command; 5] = [
+        SetPermission { path: path.clone(), mode: 0o777 }.into(),
+        of(None, Some("bob")).into(),
+        of(Some("bob"), None).into(),
+        with_list(AclChange::Modify { entries: vec![entry] }).into(),
+        with_list(AclChange::RemoveAll).into(),
+    ];
+    for change in &changes {
+        let refused = said(&fs.run(user("bob"), change.clone()).unwrap_err());
+        let want = "Permission denied. user=bob is not the owner of inode=/home/ada";
+        assert_eq!(refused, ("AccessControlException".into(), want.into()), "{change:?}");
+    }
+    fs.run(user("ada"), changes[0].clone()).unwrap();
+    fs.run(user("ada"), of(Some("ada"), Some("ada"))).unwrap();
+    for (change, want) in [
+        (
+            of(Some("bob"), None),
+            "User ada is not a super user (non-super user cannot change owner).",
+        ),
+        (of(None, Some("staff")), "User ada does not belong to staff"),
+    ] {
+        assert_eq!(fs.run(user("ada"), change).unwrap_err().to_string(), want);
+    }
+    // Owners are asked for by what also asks whether they may pass.
+    fs.ok(SetPermission { path: "/home".into(), mode: 0o700 });
+    assert_eq!(
+        fs.run(user("ada"), changes[0].clone()).unwrap_err().to_string(),
+        "Permission denied: user=ada, access=EXECUTE, inode=\"/home\":root:supergroup:drwx------"
+    );
+    // All else is everybody's.
+    fs.run(user("bob"), SetTimes { path, mtime: Some(5), atime: None }).unwrap();
+    fs.run(user("bob"), Delete { path: "/home/ada".into(), recursive: true }).unwrap();
+    // A log of an older build may have what it let pass.
+    let settings = Settings { permissions_enabled: false, rules: 3, ..Settings::default() };
+    let mut past = Fs::with(settings);
+    home(&mut past, "ada", 0o700);
+    for change in changes {
+        past.run(user("bob"), change).unwrap();
+    }
 }
 
 #[test]
