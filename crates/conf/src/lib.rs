@@ -2,9 +2,10 @@
 //!
 //! Only this crate, and the programs and bindings that use it, know keys and their text forms; the
 //! roles get typed structures ([`client`] has the client's). Later sources win, except over a `final`
-//! property.
+//! property. A key can be set, and asked for, by a name that it had in older versions of Hadoop.
 
 pub mod client;
+mod former_names;
 pub mod kms;
 pub mod nameservice;
 pub mod value;
@@ -53,10 +54,11 @@ impl Configuration {
         let properties =
             xml::parse(&text).with_context(|| format!("{} is not valid", path.display()))?;
         for property in properties {
-            if !self.finals.contains(&property.name) {
-                self.values.insert(property.name.clone(), property.value);
+            let name = former_names::present(&property.name);
+            if !self.finals.contains(name) {
+                self.values.insert(name.to_string(), property.value);
                 if property.is_final {
-                    self.finals.insert(property.name);
+                    self.finals.insert(name.to_string());
                 }
             }
         }
@@ -65,12 +67,13 @@ impl Configuration {
 
     /// Sets a key, whatever a file said of it.
     pub fn set(&mut self, key: &str, value: impl Into<String>) {
-        self.values.insert(key.to_string(), value.into());
+        self.values.insert(former_names::present(key).to_string(), value.into());
     }
 
     /// Sets a key that nothing has set yet.
     pub fn set_default(&mut self, key: &str, value: impl Into<String>) {
-        self.values.entry(key.to_string()).or_insert_with(|| value.into());
+        let key = former_names::present(key).to_string();
+        self.values.entry(key).or_insert_with(|| value.into());
     }
 
     /// Takes `key=value` words as given with `-D`.
@@ -96,13 +99,13 @@ impl Configuration {
 
     /// The value of a key with `${other}` replaced; `None` where it is absent or empty.
     pub fn get(&self, key: &str) -> Option<String> {
-        let mut text = self.values.get(key)?.trim().to_string();
+        let value_of = |name: &str| self.values.get(former_names::present(name));
+        let mut text = value_of(key)?.trim().to_string();
         for _ in 0..MAX_SUBSTITUTIONS {
             let Some(start) = text.find("${") else { break };
             let Some(len) = text[start..].find('}') else { break };
             let name = &text[start + 2..start + len];
-            let Some(value) = self.values.get(name).cloned().or_else(|| std::env::var(name).ok())
-            else {
+            let Some(value) = value_of(name).cloned().or_else(|| std::env::var(name).ok()) else {
                 break;
             };
             text.replace_range(start..=start + len, &value);
@@ -169,7 +172,7 @@ impl Configuration {
 
     /// The name of the default file system (`fs.defaultFS`), `hdfs://host:port`.
     pub fn default_fs(&self) -> Option<String> {
-        self.get("fs.defaultFS").or_else(|| self.get("fs.default.name"))
+        self.get("fs.defaultFS")
     }
 }
 
@@ -239,6 +242,51 @@ mod tests {
         conf.set_words(&["b=3".into()]).unwrap();
         assert_eq!(conf.get("b"), Some("3".into()));
         assert!(conf.set_words(&["b".into()]).is_err());
+    }
+
+    /// Source: Hadoop 3.5.0 `Configuration`: the later of two names of a key wins, whichever is the older.
+    #[test]
+    fn former_names_of_keys_are_names_of_the_same_keys() {
+        let dir = tempfile::tempdir().unwrap();
+        let load = |properties: &[(&str, &str, bool)]| {
+            let properties = properties.iter().map(|(name, value, is_final)| {
+                format!(
+                    "<property><name>{name}</name><value>{value}</value><final>{is_final}</final></property>"
+                )
+            });
+            let text = format!("<configuration>{}</configuration>", properties.collect::<String>());
+            std::fs::write(dir.path().join("hdfs-site.xml"), text).unwrap();
+            let mut conf = Configuration::default();
+            conf.load_folder(dir.path()).unwrap();
+            conf
+        };
+        let mut conf = load(&[
+            ("dfs.data.dir", "/old", false),
+            ("dfs.replication.min", "2", true),
+            ("dfs.namenode.replication.min", "3", false),
+            ("dfs.blocksize", "1m", false),
+            ("dfs.block.size", "2m", false),
+            ("dfs.permissions", "false", false),
+            ("fs.default.name", "hdfs://nn", false),
+            ("x", "${dfs.data.dir}/x", false),
+        ]);
+        for (key, want) in [
+            ("dfs.datanode.data.dir", "/old"),
+            ("dfs.data.dir", "/old"),
+            ("dfs.namenode.replication.min", "2"),
+            ("dfs.blocksize", "2m"),
+            ("dfs.permissions.enabled", "false"),
+            ("x", "/old/x"),
+        ] {
+            assert_eq!(conf.get(key).as_deref(), Some(want), "{key}");
+        }
+        assert_eq!(conf.default_fs().as_deref(), Some("hdfs://nn"));
+        assert!(conf.iter().all(|(key, _)| key != "dfs.data.dir"), "it is told by its name");
+        conf.set_words(&["dfs.data.dir=/given".into()]).unwrap();
+        assert_eq!(conf.get("dfs.datanode.data.dir").as_deref(), Some("/given"));
+        conf.set("dfs.datanode.data.dir", "/new");
+        conf.set_default("dfs.data.dir", "/unused");
+        assert_eq!(conf.get("dfs.data.dir").as_deref(), Some("/new"));
     }
 
     #[test]
