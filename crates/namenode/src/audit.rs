@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use cairn_namespace::{Caller, query};
 use cairn_net::date::Moment;
 use cairn_net::rpc_server::Call;
+use cairn_stripe::PolicyState;
 use cairn_wire::exception::class;
 
 use crate::NameNode;
@@ -39,6 +40,8 @@ pub(crate) struct Begun {
     events: Vec<Event>,
     /// Where a rename leads: into the directory that it names, if that is one.
     renamed: Option<String>,
+    /// Nothing is told of it then, unless it is refused.
+    changes_nothing: bool,
 }
 
 impl AuditLog {
@@ -56,9 +59,14 @@ impl AuditLog {
     pub(crate) fn begin(&self, node: &NameNode, call: &Call) -> Begun {
         let mut events = calls::events(call);
         events.retain(|event| !self.silent.contains(&event.command));
+        if !node.config.storage_policies_superuser_only {
+            // Then it is only by its path that a call can need a superuser.
+            let sets = |event: &&mut Event| event.command.ends_with("etStoragePolicy");
+            events.iter_mut().filter(sets).for_each(|event| event.denied = None);
+        }
         let renamed = events.iter().find(|event| event.stat == Stat::Renamed);
         let renamed = renamed.and_then(|event| leads_to(node, event));
-        Begun { events, renamed }
+        Begun { events, renamed, changes_nothing: changes_nothing(node, call) }
     }
 
     /// Tells of a call that is answered.
@@ -70,6 +78,9 @@ impl AuditLog {
         }
         for mut event in begun.events {
             let Some(allowed) = allowed(node, &event, answer) else { continue };
+            if allowed && begun.changes_nothing {
+                continue;
+            }
             if let Some(denied) = event.denied.take()
                 && needs_superuser(answer)
             {
@@ -177,6 +188,20 @@ fn needs_superuser(answer: &Answer) -> bool {
 
 fn is_denied(answer: &Answer) -> bool {
     answer.as_ref().is_err_and(|refusal| calls::is_denial(&refusal.0.class))
+}
+
+/// Whether a call enables or disables an erasure coding policy that is so already.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#enableErasureCodingPolicy`, `#disableErasureCodingPolicy`.
+fn changes_nothing(node: &NameNode, call: &Call) -> bool {
+    let wanted = match call.method.as_str() {
+        "enableErasureCodingPolicy" => PolicyState::Enabled,
+        "disableErasureCodingPolicy" => PolicyState::Disabled,
+        _ => return false,
+    };
+    let name = calls::string_field(&call.body, 1).unwrap_or_default();
+    let policies = node.ns.read(|store| query::policies(store)).unwrap_or_default();
+    policies.iter().any(|info| info.policy.name == name && info.state == wanted)
 }
 
 fn status(node: &NameNode, path: &str) -> Option<query::FileStatus> {

@@ -320,6 +320,10 @@ pub fn get_ec_policy(store: &dyn StoreRead, caller: &Caller, path: &str) -> Resu
     let settings = settings::get(store)?;
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;
+    // Whether or not there is such a list.
+    if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
+        return Ok(None);
+    }
     if at.target().is_none() {
         return Err(NamespaceError::FileNotFound(format!("Path not found: {path}")));
     }

@@ -89,8 +89,6 @@ const ROWS: &[Row] = &[
     ("setPermission", "setPermission", 1, 0, Stat::Source, When::Done),
     ("setOwner", "setOwner", 1, 0, Stat::Source, When::Done),
     ("setTimes", "setTimes", 1, 0, Stat::Source, When::Done),
-    ("setStoragePolicy", "setStoragePolicy", 1, 0, Stat::Source, When::Done),
-    ("unsetStoragePolicy", "unsetStoragePolicy", 1, 0, Stat::Source, When::Done),
     ("satisfyStoragePolicy", "satisfyStoragePolicy", 1, 0, Stat::Source, When::Done),
     ("getAclStatus", "getAclStatus", 1, 0, Stat::None, When::Done),
     ("modifyAclEntries", "modifyAclEntries", 1, 0, Stat::Source, When::Done),
@@ -254,6 +252,10 @@ fn special(call: &Call) -> Option<Event> {
         | "removeErasureCodingPolicy" => {
             let denied = denied_at(&call.method, None);
             Event { denied, ..plain(&call.method, string_field(&call.body, 1)) }
+        }
+        "setStoragePolicy" | "unsetStoragePolicy" => {
+            let (denied, stat) = (denied_at(&call.method, None), Stat::Source);
+            Event { denied, stat, ..plain(&call.method, string_field(&call.body, 1)) }
         }
         "listOpenFiles" => {
             let denied = denied_at("listOpenFiles", string_field(&call.body, 3));

@@ -45,6 +45,11 @@ async fn lists_are_set_inherited_told_and_obeyed() {
     let _: pb::RemoveAclResponseProto = client.call("removeAcl", &remove).await.unwrap();
     let delete = pb::DeleteRequestProto { src: "/d/s/f".to_string(), recursive: false };
     assert_eq!(alice.refused("delete", &delete).await.0, class::ACCESS_CONTROL);
+    let allow = pb::AllowSnapshotRequestProto { snapshot_root: "/d/s".to_string() };
+    let _: pb::AllowSnapshotResponseProto = client.call("allowSnapshot", &allow).await.unwrap();
+    let get = pb::GetAclStatusRequestProto { src: "/d/s/.snapshot".to_string() };
+    let list: pb::GetAclStatusResponseProto = client.call("getAclStatus", &get).await.unwrap();
+    assert_eq!(list.result, pb::AclStatusProto::default());
     let get = pb::GetAclStatusRequestProto { src: "/none".to_string() };
     let want = (class::FILE_NOT_FOUND.to_string(), "cannot find /none".to_string());
     assert_eq!(client.refused("getAclStatus", &get).await, want);

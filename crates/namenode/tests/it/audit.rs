@@ -172,3 +172,59 @@ async fn a_rename_tells_of_what_was_moved_into_a_directory() {
     }
     node.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_that_are_so_already_are_not_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, path) = audited(dir.path()).await;
+    let root = Client::new(&node, CLIENT, SUPERUSER);
+    let bob = Client::new(&node, CLIENT, "bob");
+    let ec_policy_name = "RS-3-2-1024k".to_string();
+    let enable =
+        pb::EnableErasureCodingPolicyRequestProto { ec_policy_name: ec_policy_name.clone() };
+    let disable = pb::DisableErasureCodingPolicyRequestProto { ec_policy_name };
+    for _ in 0..2 {
+        let _: pb::EnableErasureCodingPolicyResponseProto =
+            root.call("enableErasureCodingPolicy", &enable).await.unwrap();
+    }
+    bob.refused("enableErasureCodingPolicy", &enable).await;
+    for _ in 0..2 {
+        let _: pb::DisableErasureCodingPolicyResponseProto =
+            root.call("disableErasureCodingPolicy", &disable).await.unwrap();
+    }
+    root.mkdirs("/last").await;
+    let lines = lines(&path, 4).await;
+    let told: Vec<_> = lines.iter().map(|line| line.split('\t').nth(3).unwrap()).collect();
+    let (on, off) = ("cmd=enableErasureCodingPolicy", "cmd=disableErasureCodingPolicy");
+    assert_eq!(told, [on, on, off, "cmd=mkdirs"]);
+    assert!(lines[1].starts_with("allowed=false"), "{lines:?}");
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_policy_is_told_without_its_path_where_only_superusers_set_them() {
+    for storage_policies_superuser_only in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.log");
+        let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
+        let config = config(&dir.path().join("name"));
+        let config = NameNodeConfig { audit, storage_policies_superuser_only, ..config };
+        let node = NameNode::start(config).await.unwrap();
+        let bob = Client::new(&node, CLIENT, "bob");
+        // What is denied on a raw path is so by its path.
+        let src = "/.reserved/raw/".to_string();
+        let set =
+            pb::SetStoragePolicyRequestProto { src: src.clone(), policy_name: "COLD".to_string() };
+        bob.refused("setStoragePolicy", &set).await;
+        let unset = pb::UnsetStoragePolicyRequestProto { src };
+        bob.refused("unsetStoragePolicy", &unset).await;
+        let src = if storage_policies_superuser_only { "null" } else { "/.reserved/raw/" };
+        for (line, command) in
+            lines(&path, 2).await.iter().zip(["setStoragePolicy", "unsetStoragePolicy"])
+        {
+            let want = format!("cmd={command}\tsrc={src}\tdst=null");
+            assert!(line.starts_with("allowed=false") && line.contains(&want), "{line}");
+        }
+        node.shutdown().await;
+    }
+}

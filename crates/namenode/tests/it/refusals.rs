@@ -245,3 +245,115 @@ async fn storage_policies_can_be_switched_off_and_be_the_superusers() {
     let _: pb::SetStoragePolicyResponseProto = client.call("setStoragePolicy", &set).await.unwrap();
     node.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attributes_that_are_switched_off_are_refused_as_such() {
+    let dir = tempfile::tempdir().unwrap();
+    let off = NameNodeConfig { xattrs_enabled: false, ..config(dir.path()) };
+    let node = NameNode::start(off).await.unwrap();
+    let alice = Client::new(&node, CLIENT, "alice");
+    let attribute = pb::XAttrProto {
+        namespace: pb::XAttrProtoXAttrNamespaceProto::Trusted as i32,
+        name: "a".into(),
+        value: None,
+    };
+    let get = pb::GetXAttrsRequestProto { src: "/".into(), x_attrs: vec![attribute.clone()] };
+    let x_attr = Some(attribute);
+    let remove = pb::RemoveXAttrRequestProto { src: "/".into(), x_attr: x_attr.clone() };
+    let set = pb::SetXAttrRequestProto { src: "/".into(), x_attr, flag: Some(1) };
+    for (class, text) in [
+        alice.refused("getXAttrs", &get).await,
+        alice.refused("removeXAttr", &remove).await,
+        alice.refused("setXAttr", &set).await,
+    ] {
+        assert_eq!(class, class::IO);
+        assert!(text.starts_with("The XAttr operation has been rejected."), "{text}");
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn safe_mode_is_told_behind_what_is_wrong_in_any_mode() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let token = common::GetDelegationTokenRequestProto { renewer: "yarn".into() };
+    let none: common::GetDelegationTokenResponseProto =
+        client.call("getDelegationToken", &token).await.unwrap();
+    assert!(none.token.is_none());
+    assert!(client.safe_mode(pb::SafeModeActionProto::SafemodeEnter).await);
+    let (class, text) = client.refused("getDelegationToken", &token).await;
+    assert_eq!(class, class::SAFE_MODE);
+    assert!(
+        text.starts_with("Cannot issue delegation token. Name node is in safe mode."),
+        "{text}"
+    );
+    let (class, text) = client.refused("create", &create_request("/a//b", "me")).await;
+    assert_eq!(class, "org.apache.hadoop.fs.InvalidPathException");
+    assert_eq!(text, "Invalid path name /a//b");
+    assert_eq!(client.refused("create", &create_request("/a", "me")).await.0, class::SAFE_MODE);
+
+    let pool_id = node.node().ns.identity().block_pool_id.clone();
+    let named = format!("{pool_id}:blk_1073741825_1001");
+    let block = pb::ExtendedBlockProto {
+        pool_id,
+        block_id: 1_073_741_825,
+        generation_stamp: 1001,
+        num_bytes: None,
+    };
+    let (src, holder) = ("/f".to_string(), "me".to_string());
+    let abandon = pb::AbandonBlockRequestProto {
+        b: block.clone(),
+        src: src.clone(),
+        holder: holder.clone(),
+        file_id: None,
+    };
+    let more = pb::GetAdditionalDatanodeRequestProto {
+        src,
+        blk: block.clone(),
+        num_additional_nodes: 1,
+        client_name: holder.clone(),
+        ..Default::default()
+    };
+    let stamp = pb::UpdateBlockForPipelineRequestProto { block, client_name: holder };
+    for ((class, text), want) in [
+        (
+            client.refused("abandonBlock", &abandon).await,
+            format!("Cannot abandon block {named} for file/f. Name node"),
+        ),
+        (
+            client.refused("getAdditionalDatanode", &more).await,
+            format!("Cannot add datanode; src=/f, blk={named}. Name node"),
+        ),
+        (
+            client.refused("updateBlockForPipeline", &stamp).await,
+            format!(
+                "Cannot get a new generation stamp and an access token for block {named}. Name node"
+            ),
+        ),
+    ] {
+        assert_eq!(class, class::SAFE_MODE);
+        assert!(text.starts_with(&want), "{text}");
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storage_policy_that_is_not_there_is_refused_for_lazy_files_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, _) = start(dir.path(), 0).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    let lazy = |path: &str, policy: &str| pb::CreateRequestProto {
+        create_flag: pb::CreateFlagProto::Create as u32 | pb::CreateFlagProto::LazyPersist as u32,
+        storage_policy: Some(policy.to_string()),
+        ..create_request(path, "me")
+    };
+    let (class, text) = client.refused("create", &lazy("/f", "unknown")).await;
+    assert_eq!(class, class::HADOOP_ILLEGAL_ARGUMENT);
+    assert_eq!(text, "Cannot find a block policy with the name unknown");
+    for (path, policy) in [("/f", "COLD"), ("/g", "")] {
+        let _: pb::CreateResponseProto = client.call("create", &lazy(path, policy)).await.unwrap();
+        assert_eq!(client.file_info(path).await.unwrap().storage_policy(), 15);
+    }
+    node.shutdown().await;
+}

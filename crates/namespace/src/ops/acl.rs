@@ -6,7 +6,7 @@ use crate::command::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};
-use crate::path::{self, Purpose};
+use crate::path::{self, InSnapshot, Purpose};
 use crate::perm;
 use crate::settings::{self, Settings};
 use crate::store::StoreRead;
@@ -110,14 +110,14 @@ fn check_enabled(settings: &Settings) -> Result<()> {
 }
 
 /// What `getAclStatus` tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AclStatus {
     /// Owning user.
     pub owner: String,
     /// Owning group.
     pub group: String,
-    /// Permission bits with the sticky bit.
-    pub mode: u16,
+    /// Permission bits with the sticky bit; the list of a directory's snapshots has none.
+    pub mode: Option<u16>,
     /// What the inode keeps beside its mode.
     pub entries: Vec<AclEntry>,
 }
@@ -129,9 +129,12 @@ pub fn get_acl_status(store: &dyn StoreRead, caller: &Caller, path: &str) -> Res
     let settings = settings::get(store)?;
     check_enabled(&settings)?;
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
+    if matches!(at.snapshot, Some(InSnapshot::Names(_))) {
+        return Ok(AclStatus::default());
+    }
     let Some(inode) = at.target().cloned() else {
         return Err(NamespaceError::FileNotFound(format!("cannot find {}", at.path)));
     };
     let (owner, group, entries) = (inode.owner, inode.group, inode.acl);
-    Ok(AclStatus { owner, group, mode: inode.mode, entries })
+    Ok(AclStatus { owner, group, mode: Some(inode.mode), entries })
 }

@@ -107,12 +107,12 @@ impl Create {
             Some(zone) => Some(key_for(cx, zone, key)?),
             None => None,
         };
+        let removed = self.replace_existing(cx, &mut at)?;
+        mkdirs::make_ancestors(cx, &mut at)?;
         let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => set_storage_policy::id_of(name)?,
             None => 0,
         };
-        let removed = self.replace_existing(cx, &mut at)?;
-        mkdirs::make_ancestors(cx, &mut at)?;
         let parent = inode::expect(cx.store, at.chain[at.chain.len() - 1].id)?;
         if self.block_size > BLOCK_SIZE_MAX && cx.settings.rules >= 2 {
             return Err(NamespaceError::IllegalArgument(format!(
@@ -164,7 +164,10 @@ impl Create {
         Ok(Outcome::Created { status: Box::new(status), removed })
     }
 
-    fn check_arguments(&self) -> Result<()> {
+    /// What is refused whatever there is.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#startFileInt`.
+    pub fn check_arguments(&self) -> Result<()> {
         let reserved = path::is_reserved(&self.path)
             && !path::is_inode_path(&self.path)
             && !path::is_raw(&self.path);

@@ -112,8 +112,13 @@ fn resolve(cx: &mut Context<'_, '_>, path: &str) -> Result<Resolved> {
         return cx.resolve(path, Purpose::Use);
     }
     let at = cx.resolve(path, Purpose::Use)?;
-    let parent = at.names.len().checked_sub(1).and_then(|parent| at.chain.get(parent));
-    if is_superuser.is_err() && parent.is_none_or(|parent| parent.owner != cx.caller.user) {
+    if is_superuser.is_err() && at.parent().is_none_or(|parent| parent.owner != cx.caller.user) {
+        if at.parent().is_none() && !at.names.is_empty() {
+            return Err(NamespaceError::FileNotFound(format!(
+                "Directory/File does not exist {}",
+                at.parent_path()
+            )));
+        }
         return Err(NamespaceError::AccessControl(format!(
             "Access denied for user {}. Superuser or owner of parent folder privilege is required",
             cx.caller.user

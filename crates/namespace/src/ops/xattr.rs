@@ -99,7 +99,7 @@ impl SetXAttr {
                  the total size is {len}"
             )));
         }
-        check_xattr(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
+        check_named(cx.caller, &self.path, &self.name, !self.value.is_empty())?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
         let (create, replace) = (self.create, self.replace);
@@ -175,7 +175,7 @@ encode_struct!(RemoveXAttr { path, name });
 impl RemoveXAttr {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         check_enabled(cx.settings)?;
-        check_xattr(cx.caller, &self.path, &self.name, false)?;
+        check_named(cx.caller, &self.path, &self.name, false)?;
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_change(cx, &at, &self.name)?;
         let inode = existing(&at)?;
@@ -295,8 +295,22 @@ fn is_seen(caller: &Caller, path: &str, name: &XAttrName) -> bool {
     }
 }
 
+/// Fails where a caller may not name an attribute, or attributes are switched off.
+///
+/// Source: Hadoop 3.5.0 `FSDirXAttrOp#getXAttrs`, `#removeXAttr`.
+pub fn check_xattr(
+    store: &dyn StoreRead,
+    caller: &Caller,
+    path: &str,
+    name: &XAttrName,
+    has_value: bool,
+) -> Result<()> {
+    check_enabled(&*settings::get(store)?)?;
+    check_named(caller, path, name, has_value)
+}
+
 /// Source: Hadoop 3.5.0 `XAttrPermissionFilter#checkPermissionForApi`.
-pub fn check_xattr(caller: &Caller, path: &str, name: &XAttrName, has_value: bool) -> Result<()> {
+fn check_named(caller: &Caller, path: &str, name: &XAttrName, has_value: bool) -> Result<()> {
     let denied = |text: String| Err(NamespaceError::AccessControl(text));
     if !is_seen(caller, path, name) {
         return denied(format!("User doesn't have permission for xattr: {}", name.prefixed()));
@@ -389,7 +403,7 @@ pub fn get_xattrs(
     let settings = settings::get(store)?;
     check_enabled(&settings)?;
     for name in names {
-        check_xattr(caller, path, name, false)?;
+        check_named(caller, path, name, false)?;
     }
     let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     perm::check_access(&settings, caller, &at, Access::READ)?;

@@ -52,7 +52,7 @@ fn remove(path: &str, text: &str) -> ChangeAcl {
 fn kept(fs: &Fs, path: &str) -> String {
     let status = query::get_acl_status(&fs.store, &root(), path).unwrap();
     let entries: Vec<_> = status.entries.iter().map(ToString::to_string).collect();
-    format!("{:o} {}", status.mode, entries.join(","))
+    format!("{:o} {}", status.mode.unwrap_or_default(), entries.join(","))
 }
 
 fn refused(fs: &mut Fs, command: ChangeAcl) -> String {

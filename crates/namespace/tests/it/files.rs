@@ -155,6 +155,18 @@ fn create_over_a_file_needs_the_flag() {
                 .into()
         )
     );
+    // What else is wrong with the call is told behind that.
+    let storage_policy = || Some("unknown".to_string());
+    let again = Create { storage_policy: storage_policy(), ..create("/f") };
+    assert_eq!(said(&fs.err(again)).0, "AlreadyBeingCreatedException");
+    let unknown = Create { storage_policy: storage_policy(), ..create("/g") };
+    assert_eq!(
+        said(&fs.err(unknown)),
+        (
+            "HadoopIllegalArgumentException".into(),
+            "Cannot find a block policy with the name unknown".into()
+        )
+    );
     fs.mkdirs("/d");
     assert_eq!(said(&fs.err(create("/d"))).1, "/d already exists as a directory");
     let missing = Create { create: false, overwrite: true, ..create("/g") };

@@ -20,11 +20,12 @@ use cairn_namespace::ops::snapshot::{
 };
 use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
-use cairn_namespace::query;
+use cairn_namespace::query::{self, AclStatus};
 use cairn_namespace::snapshot::{SnapshotSettings, diff, listing};
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{
-    Block, BlockRef, BlockState, CallId, Command, Entry, InodeId, NamespaceError, Outcome, evaluate,
+    Block, BlockRef, BlockState, CallId, Command, Entry, InodeId, NamespaceError, Outcome,
+    Settings, evaluate,
 };
 use cairn_stripe::Redundancy;
 use std::ops::ControlFlow;
@@ -637,6 +638,40 @@ fn a_diff_below_the_root_is_of_that_directory() {
         report(&fs, "/e", "s", "").unwrap_err(),
         "SnapshotException: The path /e is neither snapshottable nor under a snapshot root!"
     );
+}
+
+#[test]
+fn a_diff_below_a_file_is_refused_as_such_where_permissions_are_off() {
+    for permissions_enabled in [true, false] {
+        let mut fs = Fs::with(Settings { permissions_enabled, ..Settings::default() });
+        fs.mkdirs("/e");
+        fs.write("/e/f", &[]);
+        let refused = diff::report(&fs.store, &root(), "/e/f", "s", "").map_err(refusal);
+        let want = match permissions_enabled {
+            true => "AccessControlException: /e/f (is not a directory)",
+            false => {
+                "SnapshotException: The path /e/f is neither snapshottable nor under a snapshot root!"
+            }
+        };
+        assert_eq!(refused.unwrap_err(), want);
+    }
+}
+
+#[test]
+fn the_list_of_snapshots_has_no_policy_and_an_empty_access_control_list() {
+    let mut fs = allowed("/d");
+    fs.mkdirs("/e");
+    fs.set_policy("/", "RS-3-2-1024k");
+    for path in ["/d/.snapshot", "/e/.snapshot", "/none/.snapshot", "/.snapshot"] {
+        let policy = query::get_ec_policy(&fs.store, &user("bob"), path).map_err(refusal);
+        assert_eq!(policy, Ok(None), "{path}");
+    }
+    let list = |path: &str| query::get_acl_status(&fs.store, &root(), path).map_err(refusal);
+    assert_eq!(list("/d/.snapshot"), Ok(AclStatus::default()));
+    for path in ["/e/.snapshot", "/d/.snapshot/s"] {
+        let want = format!("FileNotFoundException: cannot find {path}");
+        assert_eq!(list(path), Err(want));
+    }
 }
 
 #[test]

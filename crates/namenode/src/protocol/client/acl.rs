@@ -108,9 +108,9 @@ pub async fn get_acl_status(node: &NameNode, call: &Call) -> Answer {
     let result = pb::AclStatusProto {
         owner: found.owner,
         group: found.group,
-        sticky: found.mode & STICKY != 0,
+        sticky: found.mode.is_some_and(|mode| mode & STICKY != 0),
         entries: found.entries.into_iter().map(message).collect(),
-        permission: Some(pb::FsPermissionProto { perm: found.mode.into() }),
+        permission: found.mode.map(|mode| pb::FsPermissionProto { perm: mode.into() }),
     };
     answer(&pb::GetAclStatusResponseProto { result })
 }

@@ -162,8 +162,8 @@ pub async fn remove_xattr(node: &NameNode, call: &Call) -> Answer {
     node.check_change(call, || format!("Cannot remove XAttr entry on {}", request.src))?;
     let attribute = required(request.x_attr)?;
     let (name, path) = (xattr_name(&attribute), request.src.as_str());
-    node.query(call, |_, caller| {
-        query::check_xattr(caller, path, &name, attribute.value.is_some())
+    node.query(call, |store, caller| {
+        query::check_xattr(store, caller, path, &name, attribute.value.is_some())
     })
     .await?;
     node.submit(call, RemoveXAttr { path: request.src, name }).await?;
@@ -178,7 +178,7 @@ pub async fn get_xattrs(node: &NameNode, call: &Call) -> Answer {
     let found = node
         .query(call, |store, caller| {
             for (name, proto) in names.iter().zip(&request.x_attrs) {
-                query::check_xattr(caller, path, name, proto.value.is_some())?;
+                query::check_xattr(store, caller, path, name, proto.value.is_some())?;
             }
             query::get_xattrs(store, caller, path, &names)
         })

@@ -18,7 +18,7 @@ use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::committed;
 use super::locate::Locator;
 use super::places::Places;
-use super::write::{block_ref, file_id};
+use super::write::{block_ref, file_id, in_pool};
 use crate::NameNode;
 use crate::lookup::{self, Lookup};
 use crate::node::dice;
@@ -272,7 +272,9 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
     let request: pb::GetAdditionalDatanodeRequestProto = call.decode()?;
     let block = block_ref(node, &request.blk)?;
     let path = &request.src;
-    node.check_safe_mode(|| format!("Cannot add datanode; src={path}, blk={}", block.id))?;
+    node.check_safe_mode(|| {
+        format!("Cannot add datanode; src={path}, blk={}", in_pool(node, &block))
+    })?;
     let caller = node.caller(call).await;
     let located = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
         let file = file_id(request.file_id);
@@ -313,7 +315,8 @@ pub async fn update_block_for_pipeline(node: &NameNode, call: &Call) -> Answer {
     let block = block_ref(node, &request.block)?;
     let id = block.id;
     node.check_safe_mode(|| {
-        format!("Cannot get a new generation stamp and an access token for block {id}")
+        let block = in_pool(node, &block);
+        format!("Cannot get a new generation stamp and an access token for block {block}")
     })?;
     let command = UpdateBlockForPipeline { holder: request.client_name, block };
     let outcome = node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;

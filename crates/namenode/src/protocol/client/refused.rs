@@ -52,8 +52,9 @@ fn unknown_token(token: &common::TokenProto) -> Refusal {
 /// No token, as Hadoop answers without security; clients then go on without.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#getDelegationToken`.
-pub async fn get_delegation_token(_node: &NameNode, call: &Call) -> Answer {
+pub async fn get_delegation_token(node: &NameNode, call: &Call) -> Answer {
     let _: common::GetDelegationTokenRequestProto = call.decode()?;
+    node.check_safe_mode(|| "Cannot issue delegation token".to_string())?;
     answer(&common::GetDelegationTokenResponseProto { token: None })
 }
 

@@ -59,6 +59,13 @@ pub(crate) fn check_len(len: u64) -> Result<(), Refusal> {
     }
 }
 
+/// A block as Hadoop writes it into refusals.
+///
+/// Source: Hadoop 3.5.0 `ExtendedBlock#toString`.
+pub(super) fn in_pool(node: &NameNode, block: &BlockRef) -> String {
+    format!("{}:{}_{}", node.ns.identity().block_pool_id, block.id, block.gs)
+}
+
 /// The file id that a client sent; 0 stands for none (`HdfsConstants.GRANDFATHER_INODE_ID`).
 pub(super) fn file_id(id: Option<u64>) -> Option<InodeId> {
     id.filter(|id| *id != 0).map(InodeId)
@@ -72,8 +79,10 @@ fn has(flags: u32, flag: pb::CreateFlagProto) -> bool {
 pub async fn create(node: &NameNode, call: &Call) -> Answer {
     let request: pb::CreateRequestProto = call.decode()?;
     check_path_len("create", &request.src)?;
-    node.check_change(call, || format!("Cannot create file{}", request.src))?;
     let flags = request.create_flag;
+    let policy = request.storage_policy.filter(|name| !name.is_empty());
+    // A name that there is not is left for the command to refuse.
+    let is_known = policy.as_deref().is_none_or(|name| StoragePolicy::by_name(name).is_some());
     let command = Create {
         mode: create_mode(&request.masked, request.unmasked.as_ref()),
         holder: request.client_name,
@@ -87,12 +96,14 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
         block_size: request.block_size,
         ec_policy: request.ec_policy_name.filter(|name| !name.is_empty()),
         // Source: Hadoop 3.5.0 `FSDirWriteFileOp#setNewINodeStoragePolicy`.
-        storage_policy: match has(flags, pb::CreateFlagProto::LazyPersist) {
+        storage_policy: match has(flags, pb::CreateFlagProto::LazyPersist) && is_known {
             true => Some(StoragePolicy::LAZY_PERSIST.name.to_string()),
-            false => request.storage_policy.filter(|name| !name.is_empty()),
+            false => policy,
         },
         path: request.src,
     };
+    node.unless_answered(call, command.check_arguments().map_err(Refusal::from))?;
+    node.check_change(call, || format!("Cannot create file{}", command.path))?;
     let path = command.path.clone();
     let outcome = match node.submit_or_recover(call, command.clone(), &path).await {
         Err(refusal) if refusal.0.is(encryption::RETRY_START_FILE) => {
@@ -237,7 +248,9 @@ pub async fn abandon_block(node: &NameNode, call: &Call) -> Answer {
     let request: pb::AbandonBlockRequestProto = call.decode()?;
     let block = block_ref(node, &request.b)?;
     let path = request.src;
-    node.check_safe_mode(|| format!("Cannot abandon block {} for file{path}", block.id))?;
+    node.check_safe_mode(|| {
+        format!("Cannot abandon block {} for file{path}", in_pool(node, &block))
+    })?;
     let (file, holder) = (file_id(request.file_id), request.holder);
     let outcome = node.submit(call, AbandonBlock { path, file, holder, block }).await?;
     node.settle(&outcome);
