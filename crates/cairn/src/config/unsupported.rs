@@ -4,18 +4,50 @@
 use super::Configuration;
 use anyhow::{Result, bail};
 
-/// Fails if the configuration asks for Kerberos, block tokens or encrypted connections.
+/// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
+const ASKS: [(&str, &[&str], &str); 11] = [
+    ("hadoop.security.authentication", &["simple"], "only the authentication simple is supported"),
+    ("hadoop.security.authorization", &["false"], "access lists of services are not supported"),
+    ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
+    (
+        "hadoop.security.impersonation.provider.class",
+        &["org.apache.hadoop.security.authorize.DefaultImpersonationProvider"],
+        "only the keys hadoop.proxyuser.* say who acts for others",
+    ),
+    ("dfs.block.access.token.enable", &["false"], "block tokens are not supported"),
+    ("dfs.encrypt.data.transfer", &["false"], "encrypted data transfer is not supported"),
+    ("dfs.data.transfer.protection", &[], "protected data transfer is not supported"),
+    (
+        "dfs.namenode.inode.attributes.provider.class",
+        &[],
+        "no other program can say who may do what",
+    ),
+    ("dfs.namenode.ip-proxy-users", &[], "no user is believed that speaks of another machine"),
+    (
+        "dfs.namenode.snapshot.deletion.ordered",
+        &["false"],
+        "snapshots are deleted in any order, and at once",
+    ),
+    (
+        "dfs.namenode.snapshot.trashroot.enabled",
+        &["false"],
+        "snapshottable directories have no trash of their own",
+    ),
+];
+
+/// Those that ask the system, as is done here.
+const GROUP_MAPPINGS: [&str; 3] = [
+    "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
+    "org.apache.hadoop.security.JniBasedUnixGroupsMapping",
+    "org.apache.hadoop.security.ShellBasedUnixGroupsMapping",
+];
+
+/// Fails if the configuration asks for such protection.
 pub fn refuse(conf: &Configuration) -> Result<()> {
-    let asks = [
-        ("hadoop.security.authentication", "simple", "only the authentication simple is supported"),
-        ("dfs.block.access.token.enable", "false", "block tokens are not supported"),
-        ("dfs.encrypt.data.transfer", "false", "encrypted data transfer is not supported"),
-        ("dfs.data.transfer.protection", "", "protected data transfer is not supported"),
-    ];
-    for (key, harmless, what) in asks {
+    for (key, harmless, what) in ASKS {
         let value = conf.get(key).unwrap_or_default();
         let value = value.trim();
-        if !value.is_empty() && !value.eq_ignore_ascii_case(harmless) {
+        if !value.is_empty() && !harmless.iter().any(|one| value.eq_ignore_ascii_case(one)) {
             bail!("{key} is {value}: {what}");
         }
     }
@@ -38,6 +70,17 @@ mod tests {
             ("dfs.block.access.token.enable", "true"),
             ("dfs.encrypt.data.transfer", "TRUE"),
             ("dfs.data.transfer.protection", "privacy"),
+            ("hadoop.security.authorization", "true"),
+            ("dfs.namenode.inode.attributes.provider.class", "org.example.Ranger"),
+            ("hadoop.security.group.mapping", "org.apache.hadoop.security.LdapGroupsMapping"),
+            (
+                "hadoop.security.group.mapping",
+                "org.apache.hadoop.security.ShellBasedUnixGroupsNetgroupMapping",
+            ),
+            ("hadoop.security.impersonation.provider.class", "org.example.Anybody"),
+            ("dfs.namenode.ip-proxy-users", "knox"),
+            ("dfs.namenode.snapshot.deletion.ordered", "true"),
+            ("dfs.namenode.snapshot.trashroot.enabled", "true"),
         ] {
             let error = with(key, value).unwrap_err().to_string();
             assert!(error.starts_with(key), "{error}");
@@ -46,6 +89,25 @@ mod tests {
             ("hadoop.security.authentication", "Simple"),
             ("dfs.block.access.token.enable", "false"),
             ("dfs.data.transfer.protection", ""),
+            ("hadoop.security.authorization", "false"),
+            ("dfs.namenode.inode.attributes.provider.class", " "),
+            (
+                "hadoop.security.group.mapping",
+                "org.apache.hadoop.security.ShellBasedUnixGroupsMapping",
+            ),
+            (
+                "hadoop.security.group.mapping",
+                "org.apache.hadoop.security.JniBasedUnixGroupsMapping",
+            ),
+            (
+                "hadoop.security.group.mapping",
+                "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
+            ),
+            (
+                "hadoop.security.impersonation.provider.class",
+                "org.apache.hadoop.security.authorize.DefaultImpersonationProvider",
+            ),
+            ("dfs.namenode.snapshot.deletion.ordered", "false"),
         ] {
             with(key, value).unwrap();
         }
