@@ -154,16 +154,13 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("fs.trash.checkpoint.interval", &mut c.trash_checkpoint_minutes)?;
     conf.boolean("fs.trash.clean.trashroot.enable", &mut c.trash_cleans_others)?;
     conf.number("dfs.replication", &mut c.replication)?;
-    conf.number("dfs.namenode.replication.min", &mut c.min_replication)?;
-    conf.number("dfs.replication.max", &mut c.max_replication)?;
     conf.number("dfs.namenode.file.close.num-committed-allowed", &mut c.committed_allowed)?;
     conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
-    conf.number("dfs.namenode.fs-limits.max-directory-items", &mut c.max_directory_items)?;
+    limits(conf, c)?;
     c.protected_directories = protected(&conf.list("fs.protected.directories"));
     conf.boolean("dfs.protected.subdirectories.enable", &mut c.protects_subdirectories)?;
     conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
     conf.number("dfs.namenode.fs-limits.max-xattrs-per-inode", &mut c.max_xattrs_per_inode)?;
-    conf.bytes("dfs.namenode.fs-limits.max-xattr-size", &mut c.max_xattr_len)?;
     conf.boolean("dfs.namenode.xattrs.enabled", &mut c.xattrs_enabled)?;
     conf.boolean("dfs.namenode.acls.enabled", &mut c.acls_enabled)?;
     conf.boolean("dfs.quota.by.storage.type.enabled", &mut c.type_quotas_enabled)?;
@@ -204,6 +201,49 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         _ => bail!("it takes NULL, CRC32 or CRC32C"),
     };
     conf.read("dfs.checksum.type", checksum, &mut c.checksum_type)
+}
+
+/// Limits with bounds beyond which Hadoop's NameNode does not start.
+///
+/// Source: Hadoop 3.5.0 `FSDirectory#FSDirectory`, `BlockManager#initMinReplication`, `#initMaxReplication`.
+fn limits(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
+    const ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+    const ITEMS_MAX: i64 = 6_400_000;
+    let mut items = c.max_directory_items as i64;
+    conf.number(ITEMS, &mut items)?;
+    if !(1..=ITEMS_MAX).contains(&items) {
+        bail!("Cannot set {ITEMS} to a value less than 1 or greater than {ITEMS_MAX}");
+    }
+    c.max_directory_items = items as u64;
+
+    const ATTRIBUTE: &str = "dfs.namenode.fs-limits.max-xattr-size";
+    const ATTRIBUTE_MAX: u64 = 32_768;
+    conf.bytes(ATTRIBUTE, &mut c.max_xattr_len)?;
+    match c.max_xattr_len {
+        0 => bail!("The maximum size of an xattr should be > 0: ({ATTRIBUTE})."),
+        1..=ATTRIBUTE_MAX => {}
+        _ => bail!(
+            "The maximum size of an xattr should be <= maximum size hard limit {ATTRIBUTE_MAX}: \
+             ({ATTRIBUTE})."
+        ),
+    }
+
+    const MIN: &str = "dfs.namenode.replication.min";
+    const MAX: &str = "dfs.replication.max";
+    let (mut min, mut max) = (i64::from(c.min_replication), i64::from(c.max_replication));
+    conf.number(MIN, &mut min)?;
+    conf.number(MAX, &mut max)?;
+    if min <= 0 {
+        bail!("Unexpected configuration parameters: {MIN} = {min} <= 0");
+    }
+    if max > i64::from(i16::MAX) {
+        bail!("Unexpected configuration parameters: {MAX} = {max} > {}", i16::MAX);
+    }
+    if min > max {
+        bail!("Unexpected configuration parameters: {MIN} = {min} > {MAX} = {max}");
+    }
+    (c.min_replication, c.max_replication) = (u16::try_from(min)?, u16::try_from(max)?);
+    Ok(())
 }
 
 fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
@@ -370,6 +410,51 @@ mod tests {
         conf.set("dfs.namenode.maintenance.replication.min", "1");
         conf.set("dfs.checksum.type", "MD4");
         assert!(read(&conf).is_err());
+    }
+
+    #[test]
+    fn limits_that_hadoop_does_not_start_with_are_refused_in_its_words() {
+        let items = "Cannot set dfs.namenode.fs-limits.max-directory-items to a value less than 1 or \
+                     greater than 6400000";
+        let (min, max) = ("dfs.namenode.replication.min", "dfs.replication.max");
+        let unexpected = |what: &str| format!("Unexpected configuration parameters: {what}");
+        let attribute = "dfs.namenode.fs-limits.max-xattr-size";
+        for (keys, want) in [
+            (vec![("dfs.namenode.fs-limits.max-directory-items", "0")], items.to_string()),
+            (vec![("dfs.namenode.fs-limits.max-directory-items", "6400001")], items.to_string()),
+            (
+                vec![(attribute, "0")],
+                format!("The maximum size of an xattr should be > 0: ({attribute})."),
+            ),
+            (
+                vec![(attribute, "32769")],
+                format!(
+                    "The maximum size of an xattr should be <= maximum size hard limit 32768: \
+                     ({attribute})."
+                ),
+            ),
+            (vec![(min, "0")], unexpected(&format!("{min} = 0 <= 0"))),
+            (vec![(min, "-1")], unexpected(&format!("{min} = -1 <= 0"))),
+            (vec![(max, "32768")], unexpected(&format!("{max} = 32768 > 32767"))),
+            (vec![(min, "3"), (max, "2")], unexpected(&format!("{min} = 3 > {max} = 2"))),
+        ] {
+            let mut conf = Configuration::default();
+            keys.iter().for_each(|(key, value)| conf.set(key, *value));
+            let refused = read(&conf).map(drop).map_err(|error| format!("{error:#}"));
+            assert_eq!(refused, Err(want), "{keys:?}");
+        }
+        let mut conf = Configuration::default();
+        for (key, value) in [
+            ("dfs.namenode.fs-limits.max-directory-items", "6400000"),
+            (attribute, "32k"),
+            (min, "2"),
+            (max, "32767"),
+        ] {
+            conf.set(key, value);
+        }
+        let c = read(&conf).unwrap();
+        assert_eq!((c.max_directory_items, c.max_xattr_len), (6_400_000, 32_768));
+        assert_eq!((c.min_replication, c.max_replication), (2, 32_767));
     }
 
     #[test]
