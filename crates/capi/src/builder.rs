@@ -115,7 +115,7 @@ impl Builder {
         }
         let rest = uri.trim_start_matches("hdfs://");
         let uri = format!("hdfs://{}", rest.split('/').next().unwrap_or_default());
-        let home = format!("/user/{}", config.user);
+        let home = config.home();
         let blocking = Blocking::of_process()?;
         let client = blocking.wait(async { Ok(blocking.keep(FileSystem::new(config)?)) })?;
         let working_directory = RwLock::new(home);

@@ -28,6 +28,8 @@ pub struct ClientConfig {
     pub namenode_addresses: Vec<String>,
     /// The user to act as. `HADOOP_USER_NAME`, else the login name.
     pub user: String,
+    /// The folder of users' homes. `dfs.user.home.dir.prefix`.
+    pub homes: String,
     /// Copies of each block of a new file. `dfs.replication`.
     pub replication: u16,
     /// Bytes of a block of a new file. `dfs.blocksize`.
@@ -126,6 +128,13 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
+    /// The user's own folder.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSUtilClient#getHomeDirectory`.
+    pub fn home(&self) -> String {
+        format!("{}/{}", self.homes.trim_end_matches('/'), self.user)
+    }
+
     /// How long a pipeline may be silent before a heartbeat: its DataNodes have limits of their own, however
     /// patient the client is.
     ///
@@ -186,6 +195,7 @@ impl Default for ClientConfig {
             key_provider: None,
             ignore_server_key_provider: false,
             kms: KmsOptions::default(),
+            homes: "/user".to_string(),
             umask: 0o022,
         }
     }

@@ -17,6 +17,7 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
         c.retry_for = FAILOVER;
     }
     (c.namenode, c.namenode_addresses) = (found.authority, found.rpc);
+    conf.read("dfs.user.home.dir.prefix", |text| Ok(text.to_string()), &mut c.homes)?;
     conf.number("dfs.replication", &mut c.replication)?;
     conf.bytes("dfs.blocksize", &mut c.block_size)?;
     conf.number("dfs.bytes-per-checksum", &mut c.bytes_per_checksum)?;
@@ -131,7 +132,10 @@ mod tests {
         conf.set("dfs.client.socket-timeout", "0");
         conf.set("dfs.client.ignore.namenode.default.kms.uri", "true");
         conf.set("hadoop.security.kms.client.timeout", "7");
-        let c = read(&conf).unwrap();
+        conf.set("dfs.user.home.dir.prefix", "/home/");
+        let mut c = read(&conf).unwrap();
+        c.user = "ann".to_string();
+        assert_eq!(c.home(), "/home/ann");
         assert_eq!((c.write_margin, c.hanging_unit_timeout), (2, Duration::from_secs(3)));
         assert_eq!((c.namenode.as_str(), c.block_size, c.umask), ("nn:8020", 4 << 20, 0o027));
         assert_eq!(c.socket_timeout, crate::FOR_EVER, "as Hadoop takes 0");

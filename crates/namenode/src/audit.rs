@@ -24,15 +24,13 @@ use file::AuditFile;
 mod calls;
 mod file;
 
-/// Characters of what a client says of itself: `hadoop.caller.context.max.size`.
-const CONTEXT_MAX: usize = 128;
-
 /// A log that is being written.
 pub(crate) struct AuditLog {
     file: AuditFile,
     /// Commands that are not told of.
     silent: Vec<String>,
-    with_context: bool,
+    /// Characters of what clients say of themselves; `None` to leave it out.
+    context_max: Option<usize>,
 }
 
 /// What is to be told of a call that has begun.
@@ -51,7 +49,7 @@ impl AuditLog {
         Ok(Some(AuditLog {
             file: AuditFile::open(path)?,
             silent: config.silent_commands.clone(),
-            with_context: config.caller_context,
+            context_max: config.caller_context.then_some(config.caller_context_max),
         }))
     }
 
@@ -121,9 +119,9 @@ impl AuditLog {
         line.push_str("\tperm=");
         escape(&mut line, permissions);
         line.push_str("\tproto=rpc");
-        if let (true, Some(context)) = (self.with_context, &call.caller_context) {
+        if let (Some(max), Some(context)) = (self.context_max, &call.caller_context) {
             line.push_str("\tcallerContext=");
-            let cut = context.chars().take(CONTEXT_MAX).collect::<String>();
+            let cut = context.chars().take(max).collect::<String>();
             escape(&mut line, Some(&cut));
         }
         line.push('\n');
@@ -264,6 +262,41 @@ fn escape(out: &mut String, text: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_net::rpc_server::UserInfo;
+
+    #[test]
+    fn what_clients_say_of_themselves_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        for (caller_context, want) in [(true, "proto=rpc\tcallerContext=spa"), (false, "proto=rpc")]
+        {
+            let file = dir.path().join(format!("{caller_context}"));
+            let config = AuditConfig {
+                file: Some(file.clone()),
+                caller_context,
+                caller_context_max: 3,
+                ..AuditConfig::default()
+            };
+            let log = AuditLog::open(&config).unwrap().unwrap();
+            let call = Call {
+                protocol: "p".to_string().into(),
+                method: "rollEdits".to_string().into(),
+                version: 1,
+                user: UserInfo { effective: "ann".to_string(), real: None }.into(),
+                client_id: [0; 16],
+                call_id: 3,
+                retry_count: 0,
+                peer: "127.0.0.1:1".parse().unwrap(),
+                body: Default::default(),
+                connection_protocol: "p".into(),
+                caller_context: Some("spark".into()),
+            };
+            log.write(&call, true, &calls::events(&call)[0], None);
+            // Its thread has written all when it is dropped.
+            drop(log);
+            let text = std::fs::read_to_string(file).unwrap();
+            assert!(text.ends_with(&format!("{want}\n")), "{text}");
+        }
+    }
 
     #[test]
     fn names_cannot_end_a_field_or_a_line() {

@@ -54,7 +54,7 @@ pub enum HostsFormat {
 }
 
 /// What the audit log is to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
     /// The file; none for no log. Key `cairn.namenode.audit-log`.
     pub file: Option<PathBuf>,
@@ -62,6 +62,19 @@ pub struct AuditConfig {
     pub silent_commands: Vec<String>,
     /// Whether what clients say of themselves is. Key `hadoop.caller.context.enabled`.
     pub caller_context: bool,
+    /// Characters of that, at most. Key `hadoop.caller.context.max.size`.
+    pub caller_context_max: usize,
+}
+
+impl Default for AuditConfig {
+    fn default() -> AuditConfig {
+        AuditConfig {
+            file: None,
+            silent_commands: Vec::new(),
+            caller_context: false,
+            caller_context_max: 128,
+        }
+    }
 }
 
 /// What encryption zones need.
@@ -187,6 +200,8 @@ pub struct NameNodeConfig {
     pub max_component_len: usize,
     /// Entries in one directory. Key `dfs.namenode.fs-limits.max-directory-items`.
     pub max_directory_items: u64,
+    /// Inodes and blocks together; 0 for any number. Key `dfs.namenode.max.objects`.
+    pub max_objects: u64,
     /// Directories that nobody deletes or renames while they are not empty, sorted. Key `fs.protected.directories`.
     pub protected_directories: Vec<String>,
     /// Whether that holds for the directories in them as well. Key `dfs.protected.subdirectories.enable`.
@@ -218,6 +233,8 @@ pub struct NameNodeConfig {
     pub corrupt_files_page: usize,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
     pub listing_limit: usize,
+    /// Open files of one page of a list of them. Key `dfs.namenode.list.openfiles.num.responses`.
+    pub open_files_page: usize,
     /// Paths of one batched listing. Key `dfs.batched.ls.limit`.
     pub batched_listing_limit: usize,
     /// Time between walks over what cache directives name. Key
@@ -251,6 +268,10 @@ pub struct NameNodeConfig {
     pub static_groups: Vec<(String, Vec<String>)>,
     /// How long looked-up groups are believed. Key `hadoop.security.groups.cache.secs`.
     pub groups_cache: Duration,
+    /// How long it is believed that a user has none. Key `hadoop.security.groups.negative-cache.secs`.
+    pub groups_negative_cache: Duration,
+    /// The folder of users' homes, whose trash is emptied. Key `dfs.user.home.dir.prefix`.
+    pub homes: String,
 
     /// The policy that `setPolicy` without a name sets, enabled at format; none when empty.
     /// Key `dfs.namenode.ec.system.default.policy`.
@@ -409,6 +430,7 @@ impl Default for NameNodeConfig {
             committed_allowed: 0,
             max_component_len: 255,
             max_directory_items: 1024 * 1024,
+            max_objects: 0,
             protected_directories: Vec::new(),
             protects_subdirectories: false,
             max_blocks_per_file: 10_000,
@@ -423,6 +445,7 @@ impl Default for NameNodeConfig {
             corrupt_files_page: 100,
             snapshots: SnapshotSettings::default(),
             listing_limit: 1000,
+            open_files_page: 1000,
             batched_listing_limit: 100,
             cache_refresh_interval: Duration::from_secs(30),
             cache_retry_interval: Duration::from_secs(30),
@@ -437,6 +460,8 @@ impl Default for NameNodeConfig {
             supergroup: "supergroup".into(),
             static_groups: vec![("dr.who".into(), Vec::new())],
             groups_cache: Duration::from_secs(300),
+            groups_negative_cache: Duration::from_secs(30),
+            homes: "/user".into(),
             ec_default_policy: "RS-6-3-1024k".into(),
             ec_max_cell_len: (4 * MIB) as u32,
             ec_user_policies: true,

@@ -188,7 +188,8 @@ impl NameNode {
             let rpc_addr = rpc.local_addr();
             let rpc_metrics = Arc::new(protocol::catalogue::metrics());
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
-            let groups = Groups::new(&config.static_groups, config.groups_cache);
+            let groups = Groups::new(&config.static_groups, config.groups_cache)
+                .believing_failures_for(config.groups_negative_cache);
             let node = Arc::new(NameNode {
                 cluster: Mutex::new(Cluster::new(cluster_config(&config))),
                 reconfiguration: Reconfiguration::new(
@@ -389,6 +390,7 @@ fn settings(config: &NameNodeConfig) -> Settings {
         owners_set_quotas: config.owners_set_quotas,
         default_storage_policy: config.default_storage_policy.id,
         protects_subdirectories: config.protects_subdirectories,
+        objects_max: config.max_objects,
         rules: cairn_namespace::settings::RULES,
         protected_directories: config.protected_directories.clone(),
     }

@@ -19,8 +19,6 @@ use crate::fsck::text::compact_date;
 use crate::node::wall_ms;
 use crate::protocol::refusal::Refusal;
 
-/// Where users have their folders. Source: Hadoop 3.5.0 `dfs.user.home.dir.prefix`.
-const HOMES: &str = "/user";
 /// What clients move deleted files to.
 const CURRENT: &str = "Current";
 /// Names read at a time.
@@ -69,9 +67,10 @@ impl NameNode {
     ///
     /// Source: Hadoop 3.5.0 `DistributedFileSystem#getTrashRoots`.
     fn trash_roots(&self) -> Result<Vec<String>, Refusal> {
-        let homes = self.list(HOMES)?;
+        let homes = self.config.homes.trim_end_matches('/');
+        let users = self.list(if homes.is_empty() { "/" } else { homes })?;
         let mut roots: Vec<String> =
-            homes.iter().map(|home| format!("{HOMES}/{}/.Trash", home.inode.name)).collect();
+            users.iter().map(|user| format!("{homes}/{}/.Trash", user.inode.name)).collect();
         let (zones, _) = self.ns.read(|store| query::zones(store, InodeId::NONE, usize::MAX))?;
         for zone in zones {
             let trash = format!("{}/.Trash", zone.path.trim_end_matches('/'));

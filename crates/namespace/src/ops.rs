@@ -41,6 +41,7 @@ use crate::block::{self, Block, BlockRef, BlockState};
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{File, Inode, InodeId};
+use crate::ops::counter::Counter;
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::store::{Overlay, StoreRead};
@@ -133,6 +134,23 @@ pub(crate) fn whole_block_len(store: &dyn StoreRead, file: &File) -> Result<u64>
         Redundancy::Replicated(_) => file.block_size,
         Redundancy::Striped(policy) => file.block_size.saturating_mul(u64::from(policy.schema.k)),
     })
+}
+
+/// Refuses one more inode or block where there are as many as there may be.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#checkFsObjectLimit`.
+pub(crate) fn check_object_limit(store: &dyn StoreRead, settings: &Settings) -> Result<()> {
+    let max = settings.objects_max;
+    if max == 0 {
+        return Ok(());
+    }
+    let there = counter::get(store, Counter::Inodes)? + counter::get(store, Counter::Blocks)?;
+    if there < max {
+        return Ok(());
+    }
+    Err(NamespaceError::Io(format!(
+        "Exceeded the configured number of objects {max} in the filesystem."
+    )))
 }
 
 /// What of the bytes that a client says a block has may be true: they count in quotas before any DataNode has them.

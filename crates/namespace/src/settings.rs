@@ -89,6 +89,8 @@ pub struct Settings {
     /// What is below a protected directory and not empty stays where it is as well
     /// (`dfs.protected.subdirectories.enable`).
     pub protects_subdirectories: bool,
+    /// Most inodes and blocks together; 0 for any number (`dfs.namenode.max.objects`).
+    pub objects_max: u64,
     /// What commands refuse that they once let pass: a log is replayed by the rules under which it was written, or a
     /// start would fail at what was done then. No key sets it; the NameNode puts its own [`RULES`] in force.
     pub rules: u64,
@@ -221,6 +223,7 @@ encode_settings! {
     9 summaries_check_first: bool = false,
     10 rules: u64 = 0,
     11 block_recovery_timeout_ms: u64 = 90_000,
+    12 objects_max: u64 = 0,
 }
 
 impl Default for Settings {
@@ -253,6 +256,7 @@ impl Default for Settings {
             summaries_check_first: false,
             owners_set_quotas: false,
             protects_subdirectories: false,
+            objects_max: 0,
             rules: RULES,
             protected_directories: Vec::new(),
         }

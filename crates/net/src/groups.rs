@@ -21,8 +21,7 @@ const MAX_CACHED_USERS: usize = 10_000;
 const FORGOTTEN_USERS: usize = MAX_CACHED_USERS / 8;
 /// Longest user name that is looked up, bytes.
 const MAX_USER_LEN: usize = 256;
-/// How long a look-up that failed or found no groups is not tried again: the default of
-/// `hadoop.security.groups.negative-cache.secs`.
+/// How long a look-up that failed or found no groups is not tried again, unless another time is set.
 const FAILURE_BELIEVED_FOR: Duration = Duration::from_secs(30);
 /// For so many times as long as they are believed, groups are better than none. Source: Hadoop 3.5.0 `Groups#Groups`.
 const KEPT_FOR: u32 = 10;
@@ -37,6 +36,7 @@ const LOOKUP_MAX: Duration = Duration::from_secs(20);
 pub struct Groups {
     fixed: HashMap<String, Vec<String>>,
     believed_for: Duration,
+    failure_believed_for: Duration,
     cache: Mutex<HashMap<String, User>>,
     lookups: Semaphore,
     lookup_max: Duration,
@@ -75,11 +75,17 @@ impl Groups {
         Groups {
             fixed: fixed.iter().cloned().collect(),
             believed_for,
+            failure_believed_for: FAILURE_BELIEVED_FOR,
             cache: Mutex::default(),
             lookups: Semaphore::new(LOOKUPS),
             lookup_max: LOOKUP_MAX,
             command: ["id", "-Gn", "--"].map(str::to_owned).to_vec(),
         }
+    }
+
+    /// A look-up that failed or found no groups is not tried again for this long.
+    pub fn believing_failures_for(self, failure_believed_for: Duration) -> Groups {
+        Groups { failure_believed_for, ..self }
     }
 
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
@@ -160,7 +166,7 @@ impl Groups {
         }
         let before = known.take().filter(|known| self.is_kept(known));
         let (groups, told) = before.map_or((groups, now), |known| (known.groups, known.told));
-        let believed_for = FAILURE_BELIEVED_FOR;
+        let believed_for = self.failure_believed_for;
         *known = Some(Known { groups: groups.clone(), told, asked: now, believed_for });
         groups
     }

@@ -184,7 +184,7 @@ fn absolute(path: &str, config: &ClientConfig) -> Result<String> {
     let home = match rest {
         "" => bail!("the path is empty"),
         _ if rest.starts_with('/') => String::new(),
-        _ => format!("/user/{}", config.user),
+        _ => config.home(),
     };
     let names: Vec<&str> = rest.split('/').filter(|name| !name.is_empty()).collect();
     Ok(format!("{home}/{}", names.join("/")))

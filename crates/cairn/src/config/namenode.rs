@@ -8,7 +8,7 @@ use cairn_namenode::config::{
 };
 use cairn_stripe::StoragePolicy;
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,6 +65,10 @@ pub fn durability(conf: &Configuration, slot: &mut Durability) -> Result<()> {
         _ => bail!("it takes stable or page-cache"),
     };
     conf.read("cairn.durability", parse, slot)
+}
+
+fn positive(text: &str) -> Result<usize> {
+    Ok(text.parse::<NonZeroUsize>()?.get())
 }
 
 fn text(text: &str) -> Result<String> {
@@ -153,10 +157,12 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("fs.trash.interval", &mut c.trash_interval_minutes)?;
     conf.number("fs.trash.checkpoint.interval", &mut c.trash_checkpoint_minutes)?;
     conf.boolean("fs.trash.clean.trashroot.enable", &mut c.trash_cleans_others)?;
+    conf.read("dfs.user.home.dir.prefix", text, &mut c.homes)?;
     conf.number("dfs.replication", &mut c.replication)?;
     conf.number("dfs.namenode.file.close.num-committed-allowed", &mut c.committed_allowed)?;
     conf.number("dfs.namenode.fs-limits.max-component-length", &mut c.max_component_len)?;
     limits(conf, c)?;
+    conf.number("dfs.namenode.max.objects", &mut c.max_objects)?;
     c.protected_directories = protected(&conf.list("fs.protected.directories"));
     conf.boolean("dfs.protected.subdirectories.enable", &mut c.protects_subdirectories)?;
     conf.number("dfs.namenode.fs-limits.max-blocks-per-file", &mut c.max_blocks_per_file)?;
@@ -166,6 +172,8 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.quota.by.storage.type.enabled", &mut c.type_quotas_enabled)?;
     conf.boolean("dfs.permissions.allow.owner.set.quota", &mut c.owners_set_quotas)?;
     conf.boolean("dfs.namenode.posix.acl.inheritance.enabled", &mut c.posix_acl_inheritance)?;
+    let open_files = "dfs.namenode.list.openfiles.num.responses";
+    conf.read(open_files, positive, &mut c.open_files_page)?;
     conf.number("dfs.batched.ls.limit", &mut c.batched_listing_limit)?;
     let snapshots = &mut c.snapshots;
     conf.number("dfs.namenode.snapshot.max.limit", &mut snapshots.per_directory_max)?;
@@ -252,6 +260,8 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
     conf.seconds("hadoop.security.groups.cache.secs", &mut c.groups_cache)?;
+    let negative = "hadoop.security.groups.negative-cache.secs";
+    conf.seconds(negative, &mut c.groups_negative_cache)?;
     conf.read(
         "hadoop.user.group.static.mapping.overrides",
         super::value::groups,
@@ -263,7 +273,8 @@ fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
     let path = |text: &str| Ok((!text.is_empty()).then(|| PathBuf::from(text)));
     conf.read("cairn.namenode.audit-log", path, &mut c.file)?;
     c.silent_commands = conf.list("dfs.namenode.audit.log.debug.cmdlist");
-    conf.boolean("hadoop.caller.context.enabled", &mut c.caller_context)
+    conf.boolean("hadoop.caller.context.enabled", &mut c.caller_context)?;
+    conf.number("hadoop.caller.context.max.size", &mut c.caller_context_max)
 }
 
 fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
@@ -405,6 +416,22 @@ mod tests {
         let c = read(&conf).unwrap();
         assert_eq!((c.hosts_format, c.upgrade_domain_factor), (HostsFormat::Combined, Some(3)));
         assert_eq!(c.decommission_interval, std::time::Duration::from_secs(2));
+        for (key, value) in [
+            ("dfs.namenode.max.objects", "7"),
+            ("dfs.namenode.list.openfiles.num.responses", "8"),
+            ("dfs.user.home.dir.prefix", "/home"),
+            ("hadoop.security.groups.negative-cache.secs", "9"),
+            ("hadoop.caller.context.max.size", "10"),
+        ] {
+            conf.set(key, value);
+        }
+        let c = read(&conf).unwrap();
+        assert_eq!((c.max_objects, c.open_files_page, c.homes.as_str()), (7, 8, "/home"));
+        assert_eq!(c.groups_negative_cache, std::time::Duration::from_secs(9));
+        assert_eq!(c.audit.caller_context_max, 10);
+        conf.set("dfs.namenode.list.openfiles.num.responses", "0");
+        assert!(read(&conf).is_err(), "no page would have anything");
+        conf.set("dfs.namenode.list.openfiles.num.responses", "8");
         conf.set("dfs.namenode.maintenance.replication.min", "4");
         assert!(read(&conf).is_err(), "more than there are copies");
         conf.set("dfs.namenode.maintenance.replication.min", "1");

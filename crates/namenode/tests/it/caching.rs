@@ -117,25 +117,26 @@ async fn datanodes_are_told_what_to_keep_and_readers_where_it_is() {
 async fn the_trash_is_emptied_in_two_steps() {
     const HOUR_MS: u64 = 3_600_000;
     let dir = tempfile::tempdir().unwrap();
-    let config = NameNodeConfig { trash_interval_minutes: 60, ..config(dir.path()) };
+    let config =
+        NameNodeConfig { trash_interval_minutes: 60, homes: "/home/".into(), ..config(dir.path()) };
     let node = NameNode::start(config).await.unwrap();
     let client = Client::new(&node, CLIENT, SUPERUSER);
-    client.mkdirs("/user/ann/.Trash/Current/d").await;
-    client.mkdirs("/user/ann/.Trash/200101000000").await;
-    client.mkdirs("/user/ann/.Trash/notes").await;
-    client.mkdirs("/user/bob").await;
+    client.mkdirs("/home/ann/.Trash/Current/d").await;
+    client.mkdirs("/home/ann/.Trash/200101000000").await;
+    client.mkdirs("/home/ann/.Trash/notes").await;
+    client.mkdirs("/home/bob").await;
     let now_ms = node.node().now().wall_ms;
     let empty = async |at_ms| node.node().empty_trash_at(at_ms).await.unwrap();
     empty(now_ms).await;
-    let kept = client.list("/user/ann/.Trash").await;
+    let kept = client.list("/home/ann/.Trash").await;
     assert_eq!(kept.len(), 3, "the old name was made just now: {kept:?}");
     assert!(!kept.contains(&"Current".to_string()));
-    client.mkdirs("/user/ann/.Trash/Current/e").await;
+    client.mkdirs("/home/ann/.Trash/Current/e").await;
     empty(now_ms).await;
-    let kept = client.list("/user/ann/.Trash").await;
+    let kept = client.list("/home/ann/.Trash").await;
     assert!(kept.iter().any(|name| name.ends_with("-1")), "two in one second: {kept:?}");
     empty(now_ms + 2 * HOUR_MS).await;
-    assert_eq!(client.list("/user/ann/.Trash").await, ["notes"]);
+    assert_eq!(client.list("/home/ann/.Trash").await, ["notes"]);
     node.shutdown().await;
 }
 

@@ -77,6 +77,28 @@ async fn open_files_that_keep_a_node_from_leaving_are_listed() {
     assert!(refused.unwrap_err().is_remote(class::ILLEGAL_ARGUMENT));
 }
 
+/// `dfs.namenode.list.openfiles.num.responses`.
+#[tokio::test(flavor = "multi_thread")]
+async fn open_files_are_listed_in_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = NameNodeConfig { open_files_page: 2, ..config(dir.path()) };
+    let node = NameNode::start(config).await.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    for path in ["/a", "/b", "/c"] {
+        client.create(path, "me").await;
+    }
+    let mut id = 0;
+    for (want, more) in [(&["/a", "/b"][..], true), (&["/c"], false)] {
+        let request = pb::ListOpenFilesRequestProto { id, types: Vec::new(), path: None };
+        let page: pb::ListOpenFilesResponseProto =
+            client.call("listOpenFiles", &request).await.unwrap();
+        let paths: Vec<_> = page.entries.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!((paths.as_slice(), page.has_more), (want, more));
+        id = page.entries.last().unwrap().id;
+    }
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn row_14_reports_and_pages_say_how_far_a_node_is_and_what_holds_it_back() {
     use pb::DatanodeReportTypeProto as Kind;

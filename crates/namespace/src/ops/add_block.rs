@@ -45,6 +45,7 @@ impl AddBlock {
         settings: &Settings,
         caller: &Caller,
     ) -> Result<AddBlockPlan> {
+        ops::check_object_limit(store, settings)?;
         let by = (caller, "AddBlock");
         let at = ops::open_file(store, by, &self.path, self.file, &self.holder)?;
         let inode = at.existing()?;

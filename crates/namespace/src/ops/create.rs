@@ -7,7 +7,7 @@ use crate::encryption::FileKey;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind, Writer};
 use crate::ops::lease as lease_ops;
-use crate::ops::{Context, counter, mkdirs, set_replication, set_storage_policy};
+use crate::ops::{self, Context, counter, mkdirs, set_replication, set_storage_policy};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
@@ -108,6 +108,7 @@ impl Create {
             None => None,
         };
         let removed = self.replace_existing(cx, &mut at)?;
+        ops::check_object_limit(cx.store, cx.settings)?;
         mkdirs::make_ancestors(cx, &mut at)?;
         let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
             Some(name) => set_storage_policy::id_of(name)?,

@@ -5,7 +5,7 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Directory, Inode, Kind};
-use crate::ops::{Context, counter};
+use crate::ops::{self, Context, counter};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::tree;
@@ -44,6 +44,8 @@ impl Mkdirs {
         if !self.create_parent {
             path::check_parent_directory(&at)?;
         }
+        // Once, as in Hadoop, however many directories are to be made.
+        ops::check_object_limit(cx.store, cx.settings)?;
         let masked = self.mode.masked & 0o777 | OWNER_WRITE_EXECUTE;
         make_missing(cx, &mut at, CreateMode { masked, ..self.mode }, 1)?;
         make_one(cx, &mut at, self.mode)?;

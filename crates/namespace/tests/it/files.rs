@@ -7,9 +7,11 @@ use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
@@ -184,6 +186,35 @@ fn create_over_a_file_needs_the_flag() {
         said(&fs.err(negative)).1,
         "Requested replication factor of -1 is less than the required minimum of 1 for /g, clientName=host"
     );
+}
+
+/// `dfs.namenode.max.objects`.
+#[test]
+fn inodes_and_blocks_together_have_a_limit() {
+    let limited = |objects_max| Settings { block_size_min: 0, objects_max, ..Settings::default() };
+    let mut fs = Fs::with(limited(5));
+    fs.mkdirs("/d");
+    fs.create("/f");
+    let first = fs.add_block("/f", None);
+    // One is left, and two are made.
+    fs.mkdirs("/a/b");
+    let want = (
+        "IOException".to_string(),
+        "Exceeded the configured number of objects 5 in the filesystem.".to_string(),
+    );
+    assert_eq!(said(&fs.err(create("/g"))), want);
+    let more = Mkdirs { path: "/c".into(), mode: 0o755.into(), create_parent: true };
+    assert_eq!(said(&fs.err(more)), want);
+    assert_eq!(said(&fs.err(add_block("/f", Some(first.reference())))), want);
+    // What is there already is no more.
+    fs.mkdirs("/a/b");
+    fs.ok(Configure { settings: limited(7).into() });
+    fs.add_block("/f", Some(first.reference()));
+    assert!(
+        said(&fs.err(create("/g"))).1.starts_with("Exceeded the configured number of objects 7")
+    );
+    fs.delete("/a");
+    fs.create("/g");
 }
 
 #[test]

@@ -87,6 +87,8 @@ fn settings_that_differ_from_what_they_were_are_numbered() {
     assert_eq!(bounded, format!("0103{}0105ac02", &plain[4..]));
     let ruled = bytes(Settings { rules: 1, ..before() });
     assert_eq!(ruled, format!("0103{}010a01", &plain[4..]));
+    let few = bytes(Settings { objects_max: 300, ..before() });
+    assert_eq!(few, format!("0103{}010cac02", &plain[4..]));
     let protected_directories = vec!["/a".to_string()];
     let protected = bytes(Settings { protected_directories, ..before() });
     assert_eq!(protected, format!("0105{}01022f61", &plain[4..]));

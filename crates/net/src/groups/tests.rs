@@ -78,6 +78,11 @@ async fn a_failure_is_not_believed_for_long() {
     assert_eq!(groups.known("alice"), Some(Vec::new()));
     let believed_for = known_of(&groups, "alice", |known| known.believed_for);
     assert_eq!(believed_for, Duration::from_secs(30));
+    let mut groups = groups.believing_failures_for(Duration::ZERO);
+    groups.refresh();
+    assert!(groups.of("alice").await.is_empty());
+    groups.command = ["echo", "staff"].map(str::to_owned).to_vec();
+    assert_eq!(groups.of("alice").await, ["staff", "alice"]);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ impl Trash {
         };
         Ok(match zone {
             Some(zone) => below(&zone.path, &format!(".Trash/{user}")),
-            None => format!("/user/{user}/.Trash"),
+            None => below(&fs.config().home(), ".Trash"),
         })
     }
 }

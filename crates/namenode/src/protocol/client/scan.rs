@@ -14,8 +14,8 @@ use cairn_wire::proto::hdfs as pb;
 use super::super::refusal::{Answer, Refusal, answer};
 use crate::NameNode;
 
-/// Open files of one page. Source: Hadoop 3.5.0 `dfs.namenode.list.openfiles.num.responses`.
-const OPEN_FILES_PAGE: usize = 1000;
+/// Open files that are looked at for a page at a time.
+const OPEN_FILES_STEP: usize = 1000;
 /// Blocks that are looked at under the cluster's lock at a time.
 const LOST_STEP: usize = 500;
 
@@ -48,7 +48,7 @@ pub async fn list_open_files(node: &NameNode, call: &Call) -> Answer {
             if all || is_blocking(node, &blocks) {
                 entries.push(file);
             }
-            if entries.len() == OPEN_FILES_PAGE {
+            if entries.len() >= node.config.open_files_page {
                 let types = request.types;
                 return answer(&pb::ListOpenFilesResponseProto { entries, has_more: true, types });
             }
@@ -72,8 +72,8 @@ fn open_files_after(
     root: &str,
 ) -> Result<(Vec<OpenFile>, Option<InodeId>), Refusal> {
     node.ns.read(|store| {
-        let ids = open_files(store, after, OPEN_FILES_PAGE)?;
-        let last = ids.last().copied().filter(|_| ids.len() == OPEN_FILES_PAGE);
+        let ids = open_files(store, after, OPEN_FILES_STEP)?;
+        let last = ids.last().copied().filter(|_| ids.len() == OPEN_FILES_STEP);
         let mut files = Vec::new();
         for id in ids {
             let Some((path, status)) = query::get_inode_info(store, id)? else { continue };
