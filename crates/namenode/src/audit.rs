@@ -147,12 +147,13 @@ fn begun(allowed: bool, user: &str, real: Option<&str>, ip: IpAddr) -> String {
 fn allowed(node: &NameNode, event: &Event, answer: &Answer) -> Option<bool> {
     match answer {
         Ok(body) => match event.when {
-            When::Done | When::Tried | When::Looked => Some(true),
+            When::Done | When::Allowed | When::Tried | When::Looked => Some(true),
             When::True => is_true(body).then_some(true),
             When::Filled => (!body.is_empty()).then_some(true),
             When::AsAnswered => Some(is_true(body)),
             When::Denied => None,
         },
+        Err(_) if event.when == When::Allowed => needs_superuser(answer).then_some(false),
         Err(_) if is_denied(answer) => Some(false),
         Err(refusal) => match event.when {
             When::Tried => Some(false),

@@ -47,7 +47,7 @@ pub(super) enum Stat {
     Created,
 }
 
-/// When a call is told of. One that is denied always is.
+/// When a call is told of. One that is denied always is, but for [`When::Allowed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     /// When it succeeds.
@@ -64,6 +64,8 @@ pub(super) enum When {
     Looked,
     /// Only when it is denied.
     Denied,
+    /// When it succeeds, or the caller is no superuser; not when something else denies it.
+    Allowed,
 }
 
 /// Method, command, the fields of the request that are source and target (0: none), permissions, occasion.
@@ -113,8 +115,8 @@ const ROWS: &[Row] = &[
         Stat::None,
         When::Done,
     ),
-    ("allowSnapshot", "allowSnapshot", 1, 0, Stat::None, When::Done),
-    ("disallowSnapshot", "disallowSnapshot", 1, 0, Stat::None, When::Done),
+    ("allowSnapshot", "allowSnapshot", 1, 0, Stat::None, When::Allowed),
+    ("disallowSnapshot", "disallowSnapshot", 1, 0, Stat::None, When::Allowed),
     ("createSnapshot", "createSnapshot", 1, 0, Stat::Created, When::Done),
     ("getSnapshottableDirListing", "listSnapshottableDirectory", 0, 0, Stat::None, When::Done),
     ("getSnapshotListing", "ListSnapshot", 1, 0, Stat::None, When::Done),

@@ -228,3 +228,28 @@ async fn a_denied_policy_is_told_without_its_path_where_only_superusers_set_them
         node.shutdown().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_that_are_allowed_in_a_snapshot_are_not_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, path) = audited(dir.path()).await;
+    let root = Client::new(&node, CLIENT, SUPERUSER);
+    let bob = Client::new(&node, CLIENT, "bob");
+    root.mkdirs("/d").await;
+    let allow = |path: &str| pb::AllowSnapshotRequestProto { snapshot_root: path.to_string() };
+    let disallow =
+        |path: &str| pb::DisallowSnapshotRequestProto { snapshot_root: path.to_string() };
+    let _: pb::AllowSnapshotResponseProto = root.call("allowSnapshot", &allow("/d")).await.unwrap();
+    for path in ["/d/.snapshot", "/d/.snapshot/s"] {
+        root.refused("allowSnapshot", &allow(path)).await;
+        root.refused("disallowSnapshot", &disallow(path)).await;
+    }
+    bob.refused("disallowSnapshot", &disallow("/d")).await;
+    root.mkdirs("/last").await;
+    let lines = lines(&path, 4).await;
+    let told: Vec<_> = lines.iter().map(|line| line.split('\t').nth(3).unwrap()).collect();
+    let (on, off) = ("cmd=allowSnapshot", "cmd=disallowSnapshot");
+    assert_eq!(told, ["cmd=mkdirs", on, off, "cmd=mkdirs"]);
+    assert!(lines[2].starts_with("allowed=false"), "{lines:?}");
+    node.shutdown().await;
+}
