@@ -3,6 +3,7 @@ package cairn.interop;
 import cairn.interop.differential.Differential;
 import java.io.File;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -25,6 +26,13 @@ final class DifferentialTests {
   private static final Set<String> ENCRYPTION =
       Set.of("encryption", "tree", "files", "attributes", "quotas", "snapshots");
 
+  /** Files in all the ways in which they can be made, and paths that lead into snapshots. */
+  private static final Set<String> PATHS =
+      Set.of("creates", "snapshot-paths", "tree", "acls", "files", "attributes", "ec", "quotas", "snapshots");
+
+  /** Safe mode comes and goes. */
+  private static final Set<String> SAFE_MODE = Set.of("safe-mode", "edges", "creates", "tree", "files", "snapshots");
+
   private DifferentialTests() {}
 
   static void run(Main.Context x) throws Exception {
@@ -37,6 +45,7 @@ final class DifferentialTests {
     keys.put("dfs.blocksize", "1048576");
     // Nobody fetches the requests.
     keys.put("dfs.storage.policy.satisfier.mode", "external");
+    runWithoutPermissions(x, keys);
     keys.put("dfs.namenode.list.encryption.zones.num.responses", "2");
     keys.put("dfs.namenode.list.reencryption.status.num.responses", "2");
     // Hadoop looks for what was left over only then.
@@ -47,15 +56,40 @@ final class DifferentialTests {
     }
   }
 
+  /** The same calls where nobody is asked what modes allow, and owners are asked for all the same. */
+  private static void runWithoutPermissions(Main.Context x, Map<String, String> keys) throws Exception {
+    Map<String, String> open = new HashMap<>(keys);
+    open.put("dfs.permissions.enabled", "false");
+    File there = new File(x.work(), "differential-open-hadoop");
+    File here = new File(x.work(), "differential-open");
+    try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(open, there));
+        ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(open, here));
+        Differential both = connect(hadoop, audit(there), target, audit(here), null)) {
+      int first = Integer.getInteger("interop.first", 0);
+      for (int seed = first; seed < first + seeds(x) / 35; seed++) {
+        int s = seed;
+        x.runner().test("differential/open-" + s, () -> both.run(s, calls(), PATHS));
+      }
+    }
+  }
+
+  private static int seeds(Main.Context x) {
+    return Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
+  }
+
+  private static int calls() {
+    return Integer.getInteger("interop.calls", CALLS);
+  }
+
   private static void run(Main.Context x, Kms kms, Map<String, String> keys) throws Exception {
     File there = new File(x.work(), "differential-hadoop");
     File here = new File(x.work(), "differential");
     try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(keys, there));
         ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(keys, here));
         Differential both = connect(hadoop, audit(there), target, audit(here), kms)) {
-      int seeds = Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
+      int seeds = seeds(x);
       int first = Integer.getInteger("interop.first", 0);
-      int calls = Integer.getInteger("interop.calls", CALLS);
+      int calls = calls();
       for (int seed = first; seed < first + seeds; seed++) {
         int s = seed;
         x.runner().test("differential/" + s, () -> both.run(s, calls));
@@ -63,6 +97,11 @@ final class DifferentialTests {
       for (int seed = first; seed < first + seeds / 14; seed++) {
         int s = seed;
         x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, ENCRYPTION));
+      }
+      for (int seed = first; seed < first + seeds / 35; seed++) {
+        int s = seed;
+        x.runner().test("differential/paths-" + s, () -> both.run(s, calls, PATHS));
+        x.runner().test("differential/safe-mode-" + s, () -> both.run(s, calls, SAFE_MODE));
       }
       for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
@@ -86,10 +125,11 @@ final class DifferentialTests {
 
   private static Differential connect(
       ClusterProcess hadoop, File audit, ClusterProcess target, File targetAudit, Kms kms) throws Exception {
-    for (String key : Differential.KEYS) {
+    for (String key : kms == null ? List.<String>of() : Differential.KEYS) {
       kms.make(key);
     }
+    Differential.Keys keys = kms == null ? null : kms::roll;
     return new Differential(
-        hadoop.uri(), hadoop.conf(), audit, target.uri(), target.conf(), targetAudit, target::restart, kms::roll);
+        hadoop.uri(), hadoop.conf(), audit, target.uri(), target.conf(), targetAudit, target::restart, keys);
   }
 }

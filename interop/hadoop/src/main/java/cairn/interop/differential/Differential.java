@@ -1,6 +1,7 @@
 package cairn.interop.differential;
 
 import java.io.File;
+import java.io.IOException;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +12,7 @@ import java.util.concurrent.Future;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 
 /** Two file systems that get the same calls, and the search for the fewest calls that tell them apart. */
 public final class Differential implements AutoCloseable {
@@ -40,7 +42,7 @@ public final class Differential implements AutoCloseable {
 
   /** Failures that come after the folders above were made. */
   private static final Pattern HALFWAY =
-      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: .*is a reserved name|IllegalArgumentException: Illagal value: PREFERRED_BLOCK_SIZE)");
+      Pattern.compile("^\\S*(QuotaExceeded|PathComponentTooLong|MaxDirectoryItemsExceeded|QuotaByStorageType|HadoopIllegalArgumentException: (.*is a reserved name|Cannot find a block policy)|IllegalArgumentException: Illagal value: PREFERRED_BLOCK_SIZE)");
 
   /** Calls that may put one file in the place of another. */
   private static final Pattern OVERWRITES = Pattern.compile("^(create|write) ");
@@ -60,7 +62,7 @@ public final class Differential implements AutoCloseable {
   /**
    * Connects to both. The system property {@code interop.families} names the families of calls to make. {@code restart}
    * ends the target by SIGKILL and starts it again; Hadoop stays as it is. Both have the same {@code keys},
-   * {@link #KEYS} among them. Both write audit logs.
+   * {@link #KEYS} among them; null where there are none, nor calls on zones. Both write audit logs.
    */
   public Differential(
       String hadoop,
@@ -84,7 +86,7 @@ public final class Differential implements AutoCloseable {
       for (String policy : List.of("RS-3-2-1024k", "XOR-2-1-1024k")) {
         side.superuser().enableErasureCodingPolicy(policy);
       }
-      for (String key : EncryptionCalls.KEYS) {
+      for (String key : keys == null ? List.<String>of() : EncryptionCalls.KEYS) {
         side.superuser().mkdirs(EncryptionCalls.idle(key), FsPermission.getDirDefault(), true);
         side.superuser().createEncryptionZone(EncryptionCalls.idle(key), key);
       }
@@ -125,6 +127,7 @@ public final class Differential implements AutoCloseable {
     String root = String.format("/run%08d", runs++);
     boolean leveled = false;
     try {
+      leaveSafeMode();
       hadoop.begin(root);
       target.begin(root);
       for (int i = 0; i < calls.size(); i++) {
@@ -153,11 +156,20 @@ public final class Differential implements AutoCloseable {
         }
       }
       // Nobody is told of what came before a restart.
+      leaveSafeMode();
       boolean restarted = calls.stream().anyMatch(call -> call.family().equals("restarts"));
       return leveled || restarted || calls.isEmpty() ? null : compareEvents(calls);
     } finally {
+      leaveSafeMode();
       hadoop.end();
       target.end();
+    }
+  }
+
+  /** Calls may have put both into it. */
+  private void leaveSafeMode() throws IOException {
+    for (Side side : List.of(hadoop, target)) {
+      side.superuser().setSafeMode(SafeModeAction.SAFEMODE_LEAVE, false);
     }
   }
 

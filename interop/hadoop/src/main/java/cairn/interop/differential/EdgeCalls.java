@@ -467,7 +467,12 @@ final class EdgeCalls {
     });
     add(1, "upgradeStatus", t -> d -> "" + d.name().upgradeStatus());
     add(1, "rollingUpgrade", t -> {
-      RollingUpgradeAction action = Generator.arg(t, g.pick(Arrays.asList(RollingUpgradeAction.values())));
+      // In safe mode one would begin, and last.
+      List<RollingUpgradeAction> actions =
+          g.draws("safe-mode")
+              ? List.of(RollingUpgradeAction.QUERY, RollingUpgradeAction.FINALIZE)
+              : Arrays.asList(RollingUpgradeAction.values());
+      RollingUpgradeAction action = Generator.arg(t, g.pick(actions));
       return d -> "" + d.name().rollingUpgrade(action);
     });
     add(1, "setSafeMode", t -> d -> "" + d.name().setSafeMode(SafeModeAction.SAFEMODE_GET, false));

@@ -40,6 +40,8 @@ final class Generator {
     CacheCalls.addTo(this);
     EdgeCalls.addTo(this);
     EncryptionCalls.addTo(this);
+    SnapshotPathCalls.addTo(this);
+    ModeCalls.addTo(this);
     add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
     if (families.contains("encryption")) {
       first.addAll(EncryptionCalls.first());

@@ -173,6 +173,9 @@ final class Side implements AutoCloseable {
    * change, when files move between policies, nor when files without one are appended to.
    */
   void countAnew() throws IOException {
+    if (limited.isEmpty() || superuser().setSafeMode(HdfsConstants.SafeModeAction.SAFEMODE_GET, false)) {
+      return;
+    }
     Map<String, QuotaUsage> limits = new LinkedHashMap<>();
     for (long id : List.copyOf(limited)) {
       String path = "/.reserved/.inodes/" + id;
@@ -272,6 +275,8 @@ final class Side implements AutoCloseable {
     return answer
         .replace(root, "~")
         .replaceAll("\\bInternal error: ", "")
+        // How many blocks and nodes there are.
+        .replaceAll("(?s)Name node is in safe mode\\..*", "Name node is in safe mode.")
         .replaceAll("user=" + superuser + "\\b", "user=SUPERUSER")
         .replaceAll("\\b" + superuser + ":", "SUPERUSER:")
         .replaceAll("DFSClient_NONMAPREDUCE_-?\\d+_\\d+", "DFSClient")
