@@ -8,7 +8,7 @@
 use crate::command::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
-use crate::path::{self, Purpose, Resolved};
+use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings;
 use crate::snapshot::listing::not_snapshottable;
@@ -295,9 +295,13 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
         let is_root = at.snapshot.is_none() && snapshot::is_snapshottable(store, id)?;
         return if is_root { Ok(id) } else { Err(not_snapshottable(&at.path)) };
     }
-    let id = match target {
-        Ok(inode) => inode.id,
-        Err(_) => match at.parent() {
+    // What a name would be in that no snapshot has is the directory that has them.
+    let names_snapshot =
+        at.names.len().checked_sub(2).is_some_and(|above| at.names[above] == DOT_SNAPSHOT);
+    let id = match (target, at.snapshot) {
+        (Ok(inode), _) => inode.id,
+        (Err(_), Some(InSnapshot::Missing(root))) if names_snapshot => root,
+        (Err(_), _) => match at.parent() {
             Some(parent) if parent.is_directory() => parent.id,
             _ => {
                 let path = at.parent_path();

@@ -655,6 +655,18 @@ fn a_diff_below_a_file_is_refused_as_such_where_permissions_are_off() {
         };
         assert_eq!(refused.unwrap_err(), want);
     }
+    let mut fs = Fs::with(Settings { permissions_enabled: false, ..Settings::default() });
+    fs.mkdirs("/d");
+    fs.ok(AllowSnapshot { path: "/d".into() });
+    for (path, missing) in [
+        ("/d/.snapshot", "/d/.snapshot"),
+        ("/d/.snapshot/none", "/d/.snapshot/none"),
+        ("/d/.snapshot/none/a", "/d/.snapshot/none"),
+    ] {
+        let refused = diff::report(&fs.store, &root(), path, "s", "").map_err(refusal);
+        let want = format!("FileNotFoundException: Directory does not exist: {missing}");
+        assert_eq!(refused, Err(want), "{path}");
+    }
 }
 
 #[test]
