@@ -10,7 +10,6 @@ import java.util.List;
 import org.apache.hadoop.crypto.CryptoProtocolVersion;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.permission.FsPermission;
-import org.apache.hadoop.hdfs.AddBlockFlag;
 import org.apache.hadoop.hdfs.protocol.ExtendedBlock;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 import org.apache.hadoop.io.EnumSetWritable;
@@ -57,15 +56,6 @@ final class ModeCalls {
         var s = d.name().create(d.at(p), mode, HOLDER, all, true, copies, block, versions, coding, policy);
         d.ids().put(d.at(p), s.getFileId());
         return Text.status(s);
-      };
-    });
-    g.add("creates", 2, "addBlock", t -> {
-      String p = g.path(t);
-      String[] favored = arg(t, g.chance(50)) ? new String[] {"127.0.0.1:1", "x"} : null;
-      return d -> {
-        long id = d.ids().getOrDefault(d.at(p), 0L);
-        var b = d.name().addBlock(d.at(p), HOLDER, null, null, id, favored, EnumSet.noneOf(AddBlockFlag.class));
-        return b.getLocations().length + " places " + Arrays.toString(b.getStorageTypes());
       };
     });
   }
