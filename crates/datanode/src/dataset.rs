@@ -2,10 +2,14 @@
 //!
 //! Asks the replica core what an operation may do, then does it to the files. Knows no sockets.
 //! Invariants: at most one [`ReplicaWriter`] per replica; state and file names change together, by whoever has the
-//! block's turn (`dataset/turns.rs`); nobody waits for a disk with the map's lock in hand. Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners
-//! in `dataset/inspect.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in memory in `dataset/ram.rs`, the
-//! open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in `dataset/kept.rs`. Tested in `tests/it`.
+//! block's turn (`dataset/turns.rs`); nobody waits for a disk with the map's lock in hand.
+//!
+//! Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners in
+//! `dataset/inspect.rs`, deletions in `dataset/delete.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in
+//! memory in `dataset/ram.rs`, the open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in
+//! `dataset/kept.rs`. Tested in `tests/it`.
 
+mod delete;
 mod inspect;
 mod kept;
 mod ram;
@@ -18,6 +22,7 @@ mod volumes;
 mod write;
 mod writer;
 
+pub(crate) use delete::Deletion;
 pub use ram::RamDiskStats;
 pub(crate) use reader::ReadView;
 pub(crate) use relocate::Relocation;
@@ -26,7 +31,7 @@ pub(crate) use write::{StorageWish, WriteKind};
 pub(crate) use writer::{AckNotes, Finalized, ReplicaWriter, blocking};
 
 use crate::config::{DataNodeConfig, Durability};
-use crate::error::{Context, DataNodeError, Result};
+use crate::error::{DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::page_cache::PageCache;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
@@ -37,8 +42,6 @@ use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -54,19 +57,6 @@ pub(crate) struct Block {
     pub(crate) id: BlockId,
     pub(crate) gs: GenerationStamp,
     pub(crate) len: u64,
-}
-
-/// What became of an order to delete a replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deletion {
-    /// It is gone.
-    Done { storage_id: String },
-    /// The order is older than the last registration, or another one is being obeyed.
-    Void,
-    /// There is no replica of the block here.
-    Absent,
-    /// There is one with another stamp.
-    Other { gs: GenerationStamp, len: u64, state: ReplicaState, storage_id: String },
 }
 
 /// How a replica's bytes are checked.
@@ -148,19 +138,6 @@ impl Placed {
 
     fn is_on(&self, volume: &Volume) -> bool {
         self.volume.storage_id() == volume.storage_id()
-    }
-
-    /// Whether it is as new as `spare`, on another volume, and whole as far as the lengths of its files tell.
-    fn replaces(&self, spare: &Entry) -> bool {
-        let has_files = |files: ReplicaFiles| {
-            let len = fs::metadata(&files.data).map(|meta| meta.len());
-            len.is_ok_and(|len| len == self.replica.on_disk_len()) && files.fit().unwrap_or(false)
-        };
-        self.replica.state() == ReplicaState::Finalized
-            && spare.replica.state() == ReplicaState::Finalized
-            && self.replica.gs() >= spare.replica.gs()
-            && !self.is_on(&spare.volume)
-            && self.files().is_ok_and(has_files)
     }
 }
 
@@ -360,31 +337,6 @@ impl Dataset {
         if is_known { Some(new) } else { map.insert(id, new) }
     }
 
-    /// Deletes the files of a replica that does not count because there is another one of its block, which is all that
-    /// it was: nobody else would. What is not needed in memory goes in any case.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockPoolSlice#resolveDuplicateReplicas`. Deviation: Hadoop does not look whether the files
-    /// of the other one are whole.
-    fn drop_spare(&self, spare: &Entry) {
-        let (id, dir) = (spare.replica.id(), spare.volume.root().display());
-        let _turn = self.turns.take_blocking(id);
-        let live = self.placed(id);
-        let is_needed = match spare.volume.is_ram() {
-            true => live.is_some_and(|live| live.is_on(&spare.volume)),
-            false => live.is_none_or(|live| !live.replaces(spare)),
-        };
-        if is_needed {
-            tracing::warn!(block = %id, %dir, "ignored an older replica");
-            return;
-        }
-        match self.delete_files(spare) {
-            Ok(()) => {
-                tracing::warn!(block = %id, %dir, "deleted a replica of which there is another")
-            }
-            Err(error) => tracing::warn!(block = %id, %error, "cannot delete a spare replica"),
-        }
-    }
-
     /// Forgets all replicas, so that work that outlives the DataNode changes no file any more, and takes the
     /// folders' locks away. Blocking, while a file is changed.
     pub(crate) fn close(&self) {
@@ -452,62 +404,6 @@ impl Dataset {
         Ok(entry.replica.check_readable(block.gs)?)
     }
 
-    /// Forgets a replica and deletes its files in the background of the caller (blocking).
-    ///
-    /// A replica with another stamp than asked for stays: the NameNode did not mean it. So it does when the
-    /// order is older than the last registration: the report that followed that one may have named it, and
-    /// another replica may be deleted on its account.
-    ///
-    /// That it is gone, or that there is none, `tell` is told before another one can come.
-    ///
-    /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`.
-    pub(crate) fn invalidate(
-        &self,
-        (id, gs): (BlockId, GenerationStamp),
-        registration: u64,
-        tell: impl FnOnce(&Deletion),
-    ) -> Result<Deletion> {
-        // Whoever deletes it tells of it.
-        if self.deleting().contains(&id) {
-            return Ok(Deletion::Void);
-        }
-        let _turn = self.turns.take_blocking(id);
-        let entry = {
-            let mut map = self.lock();
-            // Under the map's lock: a report sees either the replica, and then it stays, or neither.
-            if self.registration() != registration {
-                return Ok(Deletion::Void);
-            }
-            match map.get(&id) {
-                Some(entry) if entry.replica.gs() != gs => {
-                    return Ok(Deletion::Other {
-                        gs: entry.replica.gs(),
-                        len: entry.replica.on_disk_len(),
-                        state: entry.replica.place(),
-                        storage_id: entry.volume.storage_id().into(),
-                    });
-                }
-                _ => {}
-            }
-            let Some(entry) = map.remove(&id) else {
-                tell(&Deletion::Absent);
-                return Ok(Deletion::Absent);
-            };
-            self.deleting().insert(id);
-            entry
-        };
-        if let Some(slot) = &entry.writer {
-            slot.stop();
-        }
-        if let Some(hold) = &entry.ram {
-            hold.note_deleted();
-        }
-        let done = Deletion::Done { storage_id: entry.volume.storage_id().into() };
-        let deleted = self.delete_files(&entry).map(|()| tell(&done));
-        self.deleting().remove(&id);
-        deleted.map(|()| done)
-    }
-
     /// Orders that are given from now on belong to a new registration; what is left of older ones is void.
     pub(crate) fn begin_registration(&self) {
         self.registrations.fetch_add(1, Ordering::SeqCst);
@@ -516,31 +412,6 @@ impl Dataset {
     /// The registration that orders belong to which are given now.
     pub(crate) fn registration(&self) -> u64 {
         self.registrations.load(Ordering::SeqCst)
-    }
-
-    fn delete_files(&self, entry: &Entry) -> Result<()> {
-        let replica = &entry.replica;
-        let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
-        if let Some((saved, volume)) = entry.ram.as_ref().and_then(|h| h.saved_files(replica)) {
-            volume.sub_used(saved.size());
-            relocate::remove(&saved);
-        }
-        // What cannot be deleted is no replica either; the directory scanner counts it again if it takes it in.
-        entry.volume.sub_used(files.size());
-        for path in [&files.data, &files.meta] {
-            let removed = match fs::remove_file(path) {
-                // Whoever put a folder there: Java's `File#delete`, which Hadoop calls, takes an empty one too.
-                Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path),
-                removed => removed,
-            };
-            match removed {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).at(path);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// Asks every writer to stop.
@@ -611,27 +482,6 @@ impl Dataset {
             }
             // Another replica's sync may have failed the volume meanwhile.
             Ok(()) => volume.check_not_failed(),
-        }
-    }
-
-    /// Forgets a replica that must never be taken for a good one again, on disk too.
-    fn condemn(&self, id: BlockId, volume: &Volume) {
-        let _turn = self.turns.take_blocking(id);
-        let entry = {
-            let mut map = self.lock();
-            let is_it = map.get(&id).is_some_and(|entry| entry.is_on(volume));
-            is_it.then(|| map.remove(&id)).flatten()
-        };
-        let Some(entry) = entry else { return };
-        if let Some(slot) = &entry.writer {
-            slot.stop();
-        }
-        let (replica, volume) = (&entry.replica, &entry.volume);
-        let aside = volume
-            .files(replica.id(), replica.gs(), replica.place())
-            .and_then(|files| files.set_aside());
-        if let Err(error) = aside {
-            tracing::error!(block = %id, %error, "cannot set a replica aside whose sync failed");
         }
     }
 }
