@@ -288,6 +288,13 @@ pub struct NameNodeConfig {
     pub heartbeat_recheck_interval: Duration,
     /// A DataNode is stale after this silence. Key `dfs.namenode.stale.datanode.interval`.
     pub stale_interval: Duration,
+    /// Whether readers get stale DataNodes last. Key `dfs.namenode.avoid.read.stale.datanode`.
+    pub avoid_stale_for_read: bool,
+    /// Whether writers get none, unless most are stale. Key `dfs.namenode.avoid.write.stale.datanode`.
+    pub avoid_stale_for_write: bool,
+    /// Part of the DataNodes that are stale from which on writers get such again. Key
+    /// `dfs.namenode.write.stale.datanode.ratio`.
+    pub stale_write_ratio: f64,
     /// Surplus is deleted first from a DataNode that is so many heartbeats behind others.
     /// Key `dfs.namenode.tolerate.heartbeat.multiplier`.
     pub tolerated_heartbeats: u32,
@@ -468,6 +475,9 @@ impl Default for NameNodeConfig {
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),
+            avoid_stale_for_read: true,
+            avoid_stale_for_write: true,
+            stale_write_ratio: 0.5,
             tolerated_heartbeats: 4,
             redundancy_interval: Duration::from_secs(3),
             order_hold: Duration::from_secs(30),

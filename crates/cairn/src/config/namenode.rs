@@ -277,11 +277,23 @@ fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
     conf.number("hadoop.caller.context.max.size", &mut c.caller_context_max)
 }
 
+/// Source: Hadoop 3.5.0 `DatanodeManager#DatanodeManager`.
+fn stale_ratio(text: &str) -> Result<f64> {
+    let ratio: f64 = text.parse()?;
+    if !(ratio > 0.0 && ratio <= 1.0) {
+        bail!("{ratio} is not above 0 and at most 1");
+    }
+    Ok(ratio)
+}
+
 fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.seconds("dfs.heartbeat.interval", &mut c.heartbeat_interval)?;
     let recheck = "dfs.namenode.heartbeat.recheck-interval";
     conf.millis(recheck, &mut c.heartbeat_recheck_interval)?;
     conf.millis("dfs.namenode.stale.datanode.interval", &mut c.stale_interval)?;
+    conf.boolean("dfs.namenode.avoid.read.stale.datanode", &mut c.avoid_stale_for_read)?;
+    conf.boolean("dfs.namenode.avoid.write.stale.datanode", &mut c.avoid_stale_for_write)?;
+    conf.read("dfs.namenode.write.stale.datanode.ratio", stale_ratio, &mut c.stale_write_ratio)?;
     let multiplier = "dfs.namenode.tolerate.heartbeat.multiplier";
     conf.number(multiplier, &mut c.tolerated_heartbeats)?;
     conf.seconds("dfs.namenode.redundancy.interval.seconds", &mut c.redundancy_interval)?;
@@ -429,6 +441,21 @@ mod tests {
         assert_eq!((c.max_objects, c.open_files_page, c.homes.as_str()), (7, 8, "/home"));
         assert_eq!(c.groups_negative_cache, std::time::Duration::from_secs(9));
         assert_eq!(c.audit.caller_context_max, 10);
+        for (key, value) in [
+            ("dfs.namenode.avoid.read.stale.datanode", "false"),
+            ("dfs.namenode.avoid.write.stale.datanode", "false"),
+            ("dfs.namenode.write.stale.datanode.ratio", "0.75"),
+        ] {
+            conf.set(key, value);
+        }
+        let c = read(&conf).unwrap();
+        assert_eq!((c.avoid_stale_for_read, c.avoid_stale_for_write), (false, false));
+        assert_eq!(c.stale_write_ratio, 0.75);
+        for ratio in ["0", "-1", "1.1", "NaN"] {
+            conf.set("dfs.namenode.write.stale.datanode.ratio", ratio);
+            assert!(read(&conf).is_err(), "{ratio}");
+        }
+        conf.set("dfs.namenode.write.stale.datanode.ratio", "1");
         conf.set("dfs.namenode.list.openfiles.num.responses", "0");
         assert!(read(&conf).is_err(), "no page would have anything");
         conf.set("dfs.namenode.list.openfiles.num.responses", "8");
