@@ -47,8 +47,9 @@ pub(crate) struct LocalReplica {
     chunk_len: u64,
 }
 
-/// A replica: the port of the DataNode that has it, which its socket is named by, and the block.
-type Key = (u16, BlockId, GenerationStamp);
+/// A replica: the address and port of the DataNode that has it, and the block. The port alone, which its socket is named
+/// by, is that of DataNodes on other machines too.
+type Key = (String, u16, BlockId, GenerationStamp);
 
 struct Kept {
     since: Instant,
@@ -88,7 +89,8 @@ impl State {
             return;
         }
         while self.kept.len() >= most && !self.kept.contains_key(&key) {
-            let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key);
+            let oldest =
+                self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| self.kept.remove(&oldest));
         }
         self.kept.insert(key, Kept { since: now, used: now, replica });
@@ -145,7 +147,7 @@ impl LocalReplicas {
         if !fs.config.short_circuit {
             return None;
         }
-        let key = (addr.xfer_port, range.block.id, range.block.stamp);
+        let key = (addr.ip.clone(), addr.xfer_port, range.block.id, range.block.stamp);
         let (now, expiry) = (Instant::now(), fs.config.short_circuit_expiry);
         if let Some(replica) = self.lock().kept(&key, now, expiry) {
             return Some(replica);
@@ -289,7 +291,7 @@ mod tests {
     }
 
     fn key(id: i64) -> Key {
-        (9866, BlockId(id), GenerationStamp(1))
+        ("127.0.0.1".to_string(), 9866, BlockId(id), GenerationStamp(1))
     }
 
     #[test]
@@ -299,6 +301,8 @@ mod tests {
         let at = |seconds| begin + Duration::from_secs(seconds);
         state.keep(key(1), at(0), replica(), 2);
         state.keep(key(2), at(1), replica(), 2);
+        let elsewhere = ("192.0.2.1".to_string(), 9866, BlockId(1), GenerationStamp(1));
+        assert!(state.kept(&elsewhere, at(2), expiry).is_none(), "of another machine");
         assert!(state.kept(&key(1), at(2), expiry).is_some());
         state.keep(key(3), at(3), replica(), 2);
         let mut is_kept = |id, seconds| state.kept(&key(id), at(seconds), expiry).is_some();

@@ -116,6 +116,10 @@ async fn a_scrub_reads_what_each_datanode_has_now() {
     let folder = TempDir::new().unwrap();
     let cluster = start(folder.path(), 2, |_| {}).await;
     let bytes = write(&cluster, "/file", replicated(2)).await;
+    // A file is closed when the NameNode knows one of them.
+    while first_block(&cluster.fs, "/file").await.locations.len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let mut part = vec![0; 1000];
     for _ in 0..20 {
         // The order of the replicas is drawn anew for each.
