@@ -164,7 +164,8 @@ impl RunningDataNode {
         self.node.dataset.close();
     }
 
-    /// Stops at once, without waiting for anything: for tests that want what a killed process leaves behind.
+    /// Stops at once, without waiting for anything but a change of file names that is under way: for tests that want what
+    /// a killed process leaves behind.
     pub fn kill(&self) {
         drop(self.node.tasks.close());
         self.node.dataset.close();

@@ -77,7 +77,7 @@ impl Place {
         Some(place)
     }
 
-    /// Leave to work without handing anything over.
+    /// Leave to work without handing anything over; `None` where too many are at work, or one of them for long.
     fn begin(self: &Arc<Self>) -> Option<AtWork> {
         if SOMEBODY_WAITS.load(Ordering::Relaxed) {
             return None;
