@@ -129,6 +129,14 @@ pub struct DataNodeConfig {
     pub block_len_estimate: u64,
     /// Data bytes of a packet that this DataNode sends to readers.
     pub send_packet_len: usize,
+    /// Whether packets may go from files to sockets within the kernel, where that pays:
+    /// `dfs.datanode.transferTo.allowed`.
+    pub transfer_to_allowed: bool,
+    /// Bytes that the kernel may keep of what is sent over a data connection, 0 to leave it to the kernel:
+    /// `dfs.datanode.transfer.socket.send.buffer.size`.
+    pub send_buffer: u64,
+    /// The same of what is received: `dfs.datanode.transfer.socket.recv.buffer.size`.
+    pub recv_buffer: u64,
     /// Replicas whose two files stay open between reads, at most an eighth of the descriptors that the process may
     /// have: `cairn.datanode.kept-replicas`.
     pub kept_replicas: usize,
@@ -215,6 +223,9 @@ impl Default for DataNodeConfig {
             non_local_lazy_persist: false,
             block_len_estimate: 128 << 20,
             send_packet_len: 256 << 10,
+            transfer_to_allowed: true,
+            send_buffer: 1 << 20,
+            recv_buffer: 1 << 20,
             kept_replicas: 256,
             reconstruction_threads: 8,
             reconstruction_read_timeout: Duration::from_secs(5),

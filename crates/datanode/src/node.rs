@@ -21,7 +21,7 @@ use cairn_net::lasting;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
-use cairn_net::transfer_stream::{TransferOptions, TransferStream};
+use cairn_net::transfer_stream::{SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::DatanodeRegistrationProto;
 use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto};
@@ -34,10 +34,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// Socket buffers of data connections, in bytes.
-const SOCKET_BUFFER: usize = 1 << 20;
-/// The same for each of the many connections that a rebuild reads from: what waits in them all is to stay in the
-/// processor's cache.
+/// Socket buffers of each of the many connections that a rebuild reads from, in bytes: what waits in them all is to stay
+/// in the processor's cache.
 pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 
 /// How long groups are believed: the default of `hadoop.security.groups.cache.secs`.
@@ -216,12 +214,18 @@ impl Node {
     /// Source: Hadoop 3.5.0 `HdfsConstants.READ_TIMEOUT_EXTENSION`, `WRITE_TIMEOUT_EXTENSION`.
     pub(crate) fn transfer_options(&self, downstream: usize) -> TransferOptions {
         let extension = Duration::from_secs(5) * downstream as u32;
+        // The kernel has bounds of its own below this one.
+        let buffer = |bytes: u64| bytes.min(1 << 30) as usize;
         TransferOptions {
             connect_timeout: self.config.read_timeout + extension,
             read_timeout: self.config.read_timeout + extension,
             write_timeout: self.config.write_timeout + extension,
-            send_buffer: SOCKET_BUFFER,
-            recv_buffer: SOCKET_BUFFER,
+            send_buffer: buffer(self.config.send_buffer),
+            recv_buffer: buffer(self.config.recv_buffer),
+            send_file: match self.config.transfer_to_allowed {
+                true => SendFile::WherePays,
+                false => SendFile::Never,
+            },
             ..TransferOptions::default()
         }
     }

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 pub use congestion::prepare_listener;
 pub use reader::{Packet, PlacedPacket, TransferReader};
 use socket::Socket;
-pub use writer::TransferWriter;
+pub use writer::{FilePart, TransferWriter};
 
 /// Why a transfer failed. The connection is of no more use, except after [`TransferError::Wire`].
 #[derive(Debug, thiserror::Error)]
@@ -49,21 +49,26 @@ pub enum TransferError {
     },
 }
 
-/// When packets go from a file to the socket without passing through this process.
+/// When packets go from a file to the socket without passing through this process (`sendfile`).
 ///
-/// Without a network card in between, `sendfile` saves no copy, and the receiver's copy out of
-/// single pages costs more than reading and writing does: over loopback 1.2 to 2.7 times the
-/// processor time of both ends for packets of 64 KiB to 1 MiB.
+/// `dfs.datanode.transferTo.allowed` false is [`SendFile::Never`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendFile {
-    /// When the peer is another machine.
+    /// To other machines all of them, within this machine those of reads that are longer than [`SEND_FILE_ABOVE`],
+    /// over UNIX domain sockets none.
     #[default]
-    Remote,
+    WherePays,
     /// Always.
     Always,
-    /// Never: `dfs.datanode.transferTo.allowed` is false.
+    /// Never.
     Never,
 }
+
+/// Bytes of the longest read within a machine that is copied through this process.
+///
+/// A copy that was just made is in the receiver's processor's cache, pages of a file may not be: a short read takes
+/// longer out of pages, while a long one costs the sender a third of the time. Figures: `docs/performance.md`.
+pub const SEND_FILE_ABOVE: u64 = 256 << 10;
 
 /// Timeouts and limits of a transfer connection.
 #[derive(Clone, Debug)]
@@ -138,12 +143,12 @@ impl TransferStream {
         }
         let is_local = stream.peer_addr()?.ip() == stream.local_addr()?.ip();
         congestion::settle(&stream, is_local);
-        let send_file = match options.send_file {
-            SendFile::Remote => !is_local,
-            SendFile::Always => true,
-            SendFile::Never => false,
+        let send_file_above = match options.send_file {
+            SendFile::WherePays if is_local => Some(SEND_FILE_ABOVE),
+            SendFile::WherePays | SendFile::Always => Some(0),
+            SendFile::Never => None,
         };
-        Ok(TransferStream::over(Socket::Tcp(stream), send_file, options))
+        Ok(TransferStream::over(Socket::Tcp(stream), send_file_above, options))
     }
 
     /// Connects to the UNIX domain socket of a DataNode on this machine.
@@ -166,15 +171,19 @@ impl TransferStream {
         if options.send_buffer > 0 {
             SockRef::from(&stream).set_send_buffer_size(options.send_buffer)?;
         }
-        let send_file = options.send_file == SendFile::Always;
-        Ok(TransferStream::over(Socket::Unix(stream), send_file, options))
+        let send_file_above = (options.send_file == SendFile::Always).then_some(0);
+        Ok(TransferStream::over(Socket::Unix(stream), send_file_above, options))
     }
 
-    fn over(socket: Socket, send_file: bool, options: &TransferOptions) -> TransferStream {
+    fn over(
+        socket: Socket,
+        send_file_above: Option<u64>,
+        options: &TransferOptions,
+    ) -> TransferStream {
         let socket = Arc::new(socket);
         TransferStream {
             reader: TransferReader::new(socket.clone(), options),
-            writer: TransferWriter::new(socket, send_file, options),
+            writer: TransferWriter::new(socket, send_file_above, options),
         }
     }
 

@@ -61,6 +61,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.bytes("dfs.datanode.data.write.bandwidthPerSec", &mut c.write_bandwidth)?;
     conf.number("cairn.datanode.kept-replicas", &mut c.kept_replicas)?;
     page_cache(conf, &mut c)?;
+    data_connections(conf, &mut c)?;
     memory(conf, &mut c)?;
     bound_capacity(conf, &mut c.data_dirs)?;
     reconstruction(conf, &mut c)?;
@@ -74,6 +75,12 @@ fn page_cache(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     conf.boolean("dfs.datanode.drop.cache.behind.writes", &mut c.drop_behind_writes)?;
     conf.boolean("dfs.datanode.sync.behind.writes", &mut c.sync_behind_writes)?;
     conf.bytes("dfs.datanode.readahead.bytes", &mut c.readahead_bytes)
+}
+
+fn data_connections(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    conf.boolean("dfs.datanode.transferTo.allowed", &mut c.transfer_to_allowed)?;
+    conf.bytes("dfs.datanode.transfer.socket.send.buffer.size", &mut c.send_buffer)?;
+    conf.bytes("dfs.datanode.transfer.socket.recv.buffer.size", &mut c.recv_buffer)
 }
 
 fn reconstruction(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -181,12 +188,16 @@ mod tests {
         conf.set("dfs.datanode.drop.cache.behind.reads", "true");
         conf.set("dfs.datanode.sync.behind.writes", "true");
         conf.set("dfs.datanode.readahead.bytes", "1m");
+        conf.set("dfs.datanode.transferTo.allowed", "false");
+        conf.set("dfs.datanode.transfer.socket.send.buffer.size", "128k");
+        conf.set("dfs.datanode.transfer.socket.recv.buffer.size", "0");
         conf.set("dfs.client.socket-timeout", "0");
         conf.set("dfs.datanode.socket.write.timeout", "0");
         let c = read(&conf).unwrap();
         assert_eq!((c.read_bandwidth, c.write_bandwidth), (3 << 20, 4 << 20));
         assert!(c.drop_behind_reads && !c.drop_behind_writes && c.sync_behind_writes);
         assert_eq!(c.readahead_bytes, 1 << 20);
+        assert_eq!((c.transfer_to_allowed, c.send_buffer, c.recv_buffer), (false, 128 << 10, 0));
         let for_ever = cairn_conf::FOR_EVER;
         assert_eq!((c.read_timeout, c.write_timeout), (for_ever, for_ever), "as Hadoop takes 0");
         assert!(c.scan_period.is_zero());

@@ -8,7 +8,7 @@ use crate::metrics::Flow;
 use crate::ops::budget::Budget;
 use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::transfer_stream::{TransferError, TransferWriter};
+use cairn_net::transfer_stream::{FilePart, TransferError, TransferWriter};
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, CachingStrategyProto, ReadOpChecksumInfoProto, Status,
 };
@@ -101,8 +101,8 @@ impl<'a> Range<'a> {
             }
             let header = self.header(offset, seqno, (end - offset) as u32);
             let last = (end == self.to).then(|| self.header(end, seqno + 1, 0));
-            let data = &self.view.data;
-            let sent = out.send_packet_from_file(&header, &crcs, data, offset, last.as_ref()).await;
+            let part = FilePart { file: &self.view.data, offset, read_len: self.to - self.from };
+            let sent = out.send_packet_from_file(&header, &crcs, part, last.as_ref()).await;
             sent.map_err(|error| match error {
                 TransferError::File(source) => self.view.damaged(source),
                 error => error.into(),

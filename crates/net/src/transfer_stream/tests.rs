@@ -72,7 +72,8 @@ async fn check_packets(lens: &[(usize, usize)], send_file: Option<SendFile>) {
             if send_file.is_some() {
                 let at = file.metadata().expect("metadata").len();
                 file.write_all(&bytes).expect("room");
-                a.writer.send_packet_from_file(&header, &checksums, &file, at, None).await
+                let part = FilePart { file: &file, offset: at, read_len: bytes.len() as u64 };
+                a.writer.send_packet_from_file(&header, &checksums, part, None).await
             } else {
                 a.writer.send_packet(&header, &checksums, &bytes).await
             }
@@ -101,7 +102,9 @@ async fn check_packets(lens: &[(usize, usize)], send_file: Option<SendFile>) {
 async fn packets_arrive_as_sent() {
     let mixed = [(0, 0), (4, 1), (508, 65_024), (508, 65_024), (4, 512), (0, 0), (12, 1100)];
     let large = [(8 << 10, 1 << 20), (0, (16 << 20) - 31), (8 << 10, 1 << 20), (4, 3)];
-    for send_file in [None, Some(SendFile::Remote), Some(SendFile::Always), Some(SendFile::Never)] {
+    for send_file in
+        [None, Some(SendFile::WherePays), Some(SendFile::Always), Some(SendFile::Never)]
+    {
         check_packets(&mixed, send_file).await;
         check_packets(&large, send_file).await;
     }
@@ -407,7 +410,8 @@ async fn a_file_that_is_too_short_is_an_error() {
         let (mut raw, mut b) = raw_pair(&TransferOptions { send_file, ..options() }).await;
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[1, 2, 3]).expect("room");
-        let sent = b.writer.send_packet_from_file(&header(0, 4), &[], &file, 0, None).await;
+        let part = FilePart { file: &file, offset: 0, read_len: 4 };
+        let sent = b.writer.send_packet_from_file(&header(0, 4), &[], part, None).await;
         let error = sent.expect_err("one byte is missing");
         let kind = io::ErrorKind::UnexpectedEof;
         assert!(matches!(&error, TransferError::File(error) if error.kind() == kind), "{error}");
@@ -456,7 +460,8 @@ async fn what_is_held_goes_out_in_front_of_the_next_and_an_end_behind_it() {
             a.writer.hold_message(&status);
             let last = PacketHeader { last_packet: true, ..header(1, 0) };
             let first = header(0, bytes.len());
-            let sent = a.writer.send_packet_from_file(&first, b"crcs", &file, 0, Some(&last));
+            let part = FilePart { file: &file, offset: 0, read_len: bytes.len() as u64 };
+            let sent = a.writer.send_packet_from_file(&first, b"crcs", part, Some(&last));
             let (sent, ()) = tokio::join!(sent, async {
                 let held: ClientReadStatusProto =
                     b.reader.read_message("held").await.expect("held");

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::socket::Socket;
 use super::{TransferError, TransferOptions};
+use crate::disk_work::quick;
 use crate::file_read;
 
 /// The sending direction of a connection. Nothing is held back: what a method was given has been
@@ -27,22 +28,34 @@ use crate::file_read;
 pub struct TransferWriter {
     stream: Arc<Socket>,
     write_timeout: Duration,
-    send_file: bool,
+    /// Packets of longer reads than this go by `sendfile`.
+    send_file_above: Option<u64>,
     /// What was last read from a file to be sent.
     buffer: Vec<u8>,
     /// What goes in front of what is sent next.
     held: Vec<u8>,
 }
 
+/// Where the data of a packet are.
+#[derive(Clone, Copy)]
+pub struct FilePart<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Where in it they begin.
+    pub offset: u64,
+    /// Bytes of the whole read that the packet belongs to.
+    pub read_len: u64,
+}
+
 impl TransferWriter {
     pub(super) fn new(
         stream: Arc<Socket>,
-        send_file: bool,
+        send_file_above: Option<u64>,
         options: &TransferOptions,
     ) -> TransferWriter {
         let write_timeout = options.write_timeout;
         let (buffer, held) = (Vec::new(), Vec::new());
-        TransferWriter { stream, write_timeout, send_file, buffer, held }
+        TransferWriter { stream, write_timeout, send_file_above, buffer, held }
     }
 
     /// Changes how long a write waits for room.
@@ -103,26 +116,26 @@ impl TransferWriter {
         self.send_parts([head.as_ref(), checksums, data, end]).await
     }
 
-    /// Sends a packet whose data are the `header.data_len` bytes of `file` from `offset` on, by
-    /// `sendfile` or by reading them, as [`super::SendFile`] says; and right behind it the packet without
-    /// data and checksums that `end` describes, if there is one.
+    /// Sends a packet whose data are the `header.data_len` bytes at `part`, by `sendfile` or by reading them, as
+    /// [`super::SendFile`] says; and right behind it the packet without data and checksums that `end` describes, if
+    /// there is one.
     ///
     /// Fails with `UnexpectedEof` when the file ends before; the packet is torn then.
     pub async fn send_packet_from_file(
         &mut self,
         header: &PacketHeader,
         checksums: &[u8],
-        file: &File,
-        offset: u64,
+        part: FilePart<'_>,
         end: Option<&PacketHeader>,
     ) -> Result<(), TransferError> {
+        let FilePart { file, offset, read_len } = part;
         let len = header.data_len as usize;
         let head = header.encode(checksums.len());
         let end = end.map(|end| end.encode(0));
         let end = end.as_ref().map_or(&[][..], |end| end.as_ref());
         // The kernel would wait for the disk on this thread; what is read ahead shows at the end.
         let is_cold = || len > 0 && file_read::is_cold(file, offset + len as u64 - 1);
-        if !self.send_file || is_cold() {
+        if self.send_file_above.is_none_or(|above| read_len <= above) || is_cold() {
             let mut buffer = std::mem::take(&mut self.buffer);
             // It never shrinks: memory that is given up would be cleared when it is needed again.
             buffer.resize(buffer.len().max(len), 0);
@@ -217,7 +230,8 @@ impl TransferWriter {
     ) -> Result<(), TransferError> {
         while len > 0 {
             let sent = self.when_writable(|stream| {
-                Ok(rustix::fs::sendfile(stream, file.as_fd(), Some(&mut offset), len)?)
+                // What is not in the page cache after all is waited for here.
+                Ok(quick(|| rustix::fs::sendfile(stream, file.as_fd(), Some(&mut offset), len))?)
             });
             match sent.await {
                 Ok(0) => return Err(TransferError::File(io::ErrorKind::UnexpectedEof.into())),
