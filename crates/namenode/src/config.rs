@@ -252,6 +252,8 @@ pub struct NameNodeConfig {
     pub cache_directives_page: usize,
     /// Events of one `getEditsFromTxid`. Key `dfs.namenode.inotify.max.events.per.rpc`.
     pub inotify_events_page: usize,
+    /// Bytes of events that are kept on the disk at most. Key `cairn.namenode.inotify.history`.
+    pub inotify_history_len: u64,
     /// Precision of access times; zero turns them off. Key `dfs.namenode.accesstime.precision`.
     pub access_time_precision: Duration,
 
@@ -460,6 +462,7 @@ impl Default for NameNodeConfig {
             cache_pools_page: 100,
             cache_directives_page: 100,
             inotify_events_page: 1000,
+            inotify_history_len: 128 << 20,
             access_time_precision: Duration::from_secs(3600),
             permissions_enabled: true,
             reload: None,

@@ -11,6 +11,7 @@
 
 mod check;
 mod frame;
+mod history;
 mod lock;
 mod log;
 mod recent;
@@ -22,7 +23,7 @@ mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use log::LogError;
-pub use recent::{Batch, Since};
+pub use recent::Since;
 pub use rollback::RollbackPoint;
 pub(crate) use writer::is_behind;
 pub use writer::{ENTRY_LEN_MAX, Fatal};
@@ -30,6 +31,7 @@ pub use writer::{ENTRY_LEN_MAX, Fatal};
 use crate::store::Store;
 use cairn_namespace::command::Caller;
 use cairn_namespace::encoding::DecodeError;
+use cairn_namespace::events::EventBatch;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
@@ -76,6 +78,8 @@ pub struct NamesystemOptions {
     pub checkpoint_entries: u64,
     /// Time between durable commits of the store, if anything has changed.
     pub checkpoint_interval: Duration,
+    /// Most bytes of what entries have done that are kept on the disk for watchers.
+    pub event_history_len: u64,
     /// Most entries that one sync makes durable.
     pub group_max: usize,
     /// The NameNode's own user, who owns the root directory.
@@ -100,6 +104,7 @@ impl Default for NamesystemOptions {
             segment_len: 8 << 20,
             checkpoint_entries: 20_000,
             checkpoint_interval: Duration::from_secs(10),
+            event_history_len: 128 << 20,
             group_max: 512,
             superuser: "root".to_string(),
             cluster_id: None,
@@ -243,7 +248,9 @@ impl Namesystem {
         };
         let point = rollback::find(dir)?;
         let store = Arc::new(Store::open(&dir.join("namespace.redb"), options.cache_len)?);
-        let recent = Arc::new(Recent::open(dir));
+        let history_len = options.event_history_len;
+        let recent = Recent::open(dir, identity.namespace_id, history_len, store.applied());
+        let recent = Arc::new(recent);
         let (log, retries) = match log {
             Some(log) => (log, Retries::default()),
             None => replay(dir, &identity, &store, &recent)?,
@@ -404,7 +411,8 @@ impl Namesystem {
         self.submit(entry).await.map(|_| ())
     }
 
-    /// What entries from `sequence` on have done, as far as it is kept: as many entries as hold `limit` events.
+    /// What entries from `sequence` on have done, as far as it is kept: as many entries as hold `limit` events. May
+    /// read files.
     pub fn events_since(&self, sequence: u64, limit: usize) -> Since {
         self.recent.since(sequence, limit)
     }
@@ -525,6 +533,7 @@ fn replay(
     })?;
     apply_again(store, &mut retries, recent, &mut pending)?;
     save(&mut retries, &mut store.begin(store.group() + 1))?;
+    recent.save(store.applied());
     store.write_out()?;
     Ok((log, retries))
 }
@@ -564,7 +573,7 @@ fn apply_again(
         let (outcome, changes) = cairn_namespace::evaluate(&batch, &entry).map_err(failed)?;
         if recent.is_wanted() {
             let events = writer::happened(&batch, &changes, &entry, &outcome)?;
-            batches.extend((!events.is_empty()).then_some(Batch { sequence, events }));
+            batches.extend((!events.is_empty()).then_some(EventBatch { sequence, events }));
         }
         changes.write_to(&mut batch)?;
         let settings = settings::get(&batch).map_err(failed)?;

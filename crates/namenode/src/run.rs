@@ -345,6 +345,7 @@ async fn open_namespace(
             config::Durability::PageCache => Durability::PageCache,
         },
         cache_len: config.store_cache_len,
+        event_history_len: config.inotify_history_len,
         superuser: superuser.to_string(),
         cluster_id: config.cluster_id.clone(),
         block_pool_host: config.rpc_addr.ip().to_string(),

@@ -6,6 +6,7 @@
 use crate::acl::{self, AclEntry};
 use crate::apply::Outcome;
 use crate::command::{Command, Entry};
+use crate::encoding::{encode_enum, encode_struct};
 use crate::encryption;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
@@ -19,6 +20,15 @@ use crate::query::FileStatus;
 use crate::settings;
 use crate::store::{Changes, Overlay, StoreRead, Table};
 use prost::Message;
+
+/// The events of one entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventBatch {
+    /// The entry's number.
+    pub sequence: u64,
+    /// What it has done, in order; never nothing.
+    pub events: Vec<Event>,
+}
 
 /// One thing that has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +125,25 @@ pub enum MetadataChange {
         removed: bool,
     },
 }
+
+encode_struct!(EventBatch { sequence, events });
+encode_enum!(Event {
+    1 => Create { path, inode, overwrite },
+    2 => Close { path, len, time_ms },
+    3 => Append { path, new_block },
+    4 => Rename { from, to, time_ms },
+    5 => Metadata { path, change },
+    6 => Unlink { path, time_ms },
+    7 => Truncate { path, len, time_ms },
+});
+encode_enum!(MetadataChange {
+    1 => Times { mtime, atime },
+    2 => Replication(copies),
+    3 => Owner { owner, group },
+    4 => Mode(mode),
+    5 => Acl(entries),
+    6 => XAttr { name, value, removed },
+});
 
 impl Event {
     /// Whether a created file is erasure coded; none for a directory.

@@ -5,12 +5,12 @@
 
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
 use super::log::{Log, LogError};
-use super::recent::{self, Recent};
+use super::recent::Recent;
 use super::rollback::{self, RollbackPoint};
 use super::{Durability, NamesystemOptions, SubmitError};
 use crate::store::{Batch, Spent, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
-use cairn_namespace::events::{self, Event};
+use cairn_namespace::events::{self, Event, EventBatch};
 use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{Entry, NamespaceError, Outcome, Retries, evaluate, settings};
 use std::collections::VecDeque;
@@ -123,7 +123,7 @@ struct Group {
 /// What entries from the first one on have done, for those who watch.
 struct Watched {
     first: u64,
-    batches: Vec<recent::Batch>,
+    batches: Vec<EventBatch>,
 }
 
 fn warn_if_slow(since: Instant, what: &str) {
@@ -190,6 +190,8 @@ impl Finisher {
             log.roll()?;
         }
         drop(log);
+        // What the store has, a start tells nobody any more.
+        self.recent.save(upto);
         let spent = self.store.write_aside()?;
         self.log().truncate_front(upto)?;
         Ok(spent)
@@ -328,11 +330,7 @@ impl Writer {
         loop {
             let is_idle = !self.is_busy && self.answers.is_empty() && self.backlog.is_empty();
             if is_closing && is_idle && !self.is_writing {
-                // What watchers may not have seen is told again from the log.
-                return match self.finisher.recent.is_wanted() {
-                    true => self.finisher.log().sync().map_err(Fatal::Append),
-                    false => self.checkpoint(),
-                };
+                return self.checkpoint();
             }
             // One event is waited for, then all that are there are taken.
             let mut event = self.wait()?;
@@ -548,7 +546,7 @@ impl Writer {
                 if let Some(watched) = &mut self.watched {
                     let events = happened(&self.batch, &changes, &entry, &outcome)?;
                     if !events.is_empty() {
-                        watched.batches.push(recent::Batch { sequence, events });
+                        watched.batches.push(EventBatch { sequence, events });
                     }
                 }
                 changes.write_to(&mut self.batch)?;

@@ -6,7 +6,6 @@
 use cairn_namenode::journal::{
     Durability, LogError, Namesystem, NamesystemOptions, OpenError, SubmitError,
 };
-use cairn_namespace::events::Event;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_owner::SetOwner;
@@ -544,57 +543,4 @@ fn a_bit_that_flips_in_the_store_of_a_running_name_node_is_never_served() {
         }
     }
     assert!(noticed > 5, "{noticed}");
-}
-
-/// The directories whose making watchers are told of who have seen all before `sequence`, and the next one; fails if
-/// something was missed.
-fn told(namesystem: &Namesystem, sequence: u64) -> (Vec<String>, u64) {
-    let since = namesystem.events_since(sequence, usize::MAX);
-    let Some((first, last)) = since.seen else { return (Vec::new(), sequence) };
-    assert_eq!(first, sequence, "something is missed");
-    let path = |event: Event| match event {
-        Event::Create { path, .. } => path,
-        other => panic!("{other:?}"),
-    };
-    let paths = since.batches.into_iter().flat_map(|batch| batch.events).map(path);
-    (paths.collect(), last + 1)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn watchers_miss_nothing_over_a_stop_and_a_kill() {
-    let dir = tempfile::tempdir().unwrap();
-    let namesystem = open(dir.path());
-    namesystem.submit(mkdir(0)).await.unwrap();
-    namesystem.watch_events().await.unwrap();
-    let next = namesystem.last_sequence() + 1;
-    namesystem.submit(mkdir(1)).await.unwrap();
-    let (paths, next) = told(&namesystem, next);
-    assert_eq!(paths, ["/0001"]);
-
-    // Stopped with nothing that they have not seen, then with something, then killed.
-    drop(namesystem);
-    let namesystem = open(dir.path());
-    namesystem.watch_events().await.unwrap();
-    let (paths, next) = told(&namesystem, next);
-    assert!(paths.is_empty(), "{paths:?}");
-    namesystem.submit(mkdir(2)).await.unwrap();
-    let killed = copy(dir.path());
-    drop(namesystem);
-    for dir in [dir.path(), killed.path()] {
-        let namesystem = open(dir);
-        namesystem.submit(mkdir(3)).await.unwrap();
-        assert_eq!(told(&namesystem, next).0, ["/0002", "/0003"]);
-        assert_eq!(names(&namesystem), numbered(4));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_watches_is_in_the_store_after_a_stop() {
-    let dir = tempfile::tempdir().unwrap();
-    for number in 0..3 {
-        let namesystem = open(dir.path());
-        namesystem.submit(mkdir(number)).await.unwrap();
-        assert_eq!(namesystem.events_since(1, usize::MAX).seen, None);
-    }
-    assert!(!dir.path().join("watched").exists());
 }

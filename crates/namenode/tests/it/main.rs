@@ -28,4 +28,5 @@ mod satisfier;
 mod snapshots;
 mod storage_policies;
 mod upgrade;
+mod watching;
 mod writing;

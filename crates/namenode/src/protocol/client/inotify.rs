@@ -10,6 +10,8 @@ use prost::Message;
 use super::super::refusal::{Answer, answer};
 use super::{acl, attributes};
 use crate::NameNode;
+use crate::journal::SubmitError;
+use std::sync::Arc;
 
 /// The number of the last log entry.
 ///
@@ -28,7 +30,10 @@ pub async fn get_edits_from_txid(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     node.ns.watch_events().await?;
     let from = u64::try_from(request.txid).unwrap_or(0);
-    let told = node.ns.events_since(from, node.config.inotify_events_page.max(1));
+    let (ns, page) = (Arc::clone(&node.ns), node.config.inotify_events_page.max(1));
+    // What is not in memory any more is read from a disk.
+    let told = tokio::task::spawn_blocking(move || ns.events_since(from, page)).await;
+    let told = told.map_err(|_| SubmitError::Stopped)?;
     let (first_txid, last_txid) =
         told.seen.map_or((-1, -1), |(first, last)| (signed(first), signed(last)));
     let batch = told.batches.into_iter().map(|batch| pb::EventBatchProto {

@@ -12,6 +12,9 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -29,6 +32,11 @@ import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 final class RestartTests {
   private static final int NODES = 7;
   private static final int MIB = 1 << 20;
+
+  /** More than the NameNode's log keeps behind a checkpoint. */
+  private static final int CHANGES = 24_000;
+
+  private static final int WRITERS = 16;
 
   private final Roles roles;
   private final File hosts;
@@ -62,6 +70,8 @@ final class RestartTests {
       x.runner().test("restart/kill -9 of the NameNode in the middle of a repair", t::repair);
       x.runner().test("restart/kill -9 of the NameNode that has ordered a lease's recovery", t::recovery);
       x.runner().test("restart/kill -9 of the NameNode that is watched", t::watched);
+      x.runner()
+          .test("restart/watchers who come back are told what the log no longer has", t::watchedLong);
     }
   }
 
@@ -160,9 +170,70 @@ final class RestartTests {
     equal(List.of("/unseen", "/last"), made(stream, "/last"), "after another one");
   }
 
+  /** More changes than the NameNode's log keeps, which who watched before has not seen when the NameNode goes. */
+  private void watchedLong() throws Exception {
+    DistributedFileSystem fs = roles.fs();
+    DFSInotifyEventInputStream stream = fs.getInotifyEventStream();
+    fs.mkdirs(new Path("/begin"));
+    equal(List.of("/begin"), made(stream, "/begin"), "before");
+    long begin = fs.getClient().getNamenode().getCurrentEditLogTxid();
+    List<String> wanted = new ArrayList<>();
+    for (int i = 0; i < WRITERS; i++) {
+      wanted.add("/many/" + i);
+      for (int j = 0; j < CHANGES / WRITERS; j++) {
+        wanted.add("/many/" + i + "/" + j);
+      }
+    }
+    for (int i = 0; i < WRITERS; i++) {
+      fs.mkdirs(new Path("/many/" + i));
+    }
+    wanted.add("/many");
+    ExecutorService pool = Executors.newFixedThreadPool(WRITERS);
+    try {
+      List<Future<Void>> made = new ArrayList<>();
+      for (int i = 0; i < WRITERS; i++) {
+        String dir = "/many/" + i + "/";
+        made.add(
+            pool.submit(
+                () -> {
+                  for (int j = 0; j < CHANGES / WRITERS; j++) {
+                    fs.mkdirs(new Path(dir + j));
+                  }
+                  return null;
+                }));
+      }
+      for (Future<Void> one : made) {
+        one.get();
+      }
+    } finally {
+      pool.shutdown();
+    }
+    wanted.sort(null);
+    for (String end : List.of("/killed", "/stopped")) {
+      fs.mkdirs(new Path(end));
+      if (end.equals("/killed")) {
+        roles.killNameNode();
+      } else {
+        roles.stopNameNode();
+      }
+      startUnder(fs);
+      // Who has read up to the change before them, in a stream of its own: nothing is missing, and nothing comes twice.
+      List<String> told = made(fs.getInotifyEventStream(begin), end);
+      told.removeAll(List.of("/killed", "/stopped"));
+      told.sort(null);
+      equal(wanted, told, "all that was made, up to " + end);
+    }
+    List<String> told = made(stream, "/stopped");
+    equal(wanted.size() + 2, told.size(), "what the stream from before tells");
+  }
+
   /** Kills the NameNode and starts it again; {@code fs} stays open. */
   private void restartUnder(DistributedFileSystem fs) throws Exception {
     roles.killNameNode();
+    startUnder(fs);
+  }
+
+  private void startUnder(DistributedFileSystem fs) throws Exception {
     roles.startNameNode();
     Target.waitForLive(fs, NODES);
     await("writes are allowed", () -> !Target.isStarting(fs));

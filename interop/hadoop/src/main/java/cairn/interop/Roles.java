@@ -131,6 +131,12 @@ final class Roles implements AutoCloseable {
     nameNode.destroyForcibly().waitFor();
   }
 
+  /** Has the NameNode stop as it should. */
+  void stopNameNode() throws Exception {
+    nameNode.destroy();
+    nameNode.waitFor();
+  }
+
   /** Sends SIGKILL to DataNode {@code i}. */
   void killDataNode(int i) throws Exception {
     nodes.get(i).destroyForcibly().waitFor();
