@@ -229,6 +229,14 @@ pub struct NameNodeConfig {
     pub owners_set_quotas: bool,
     /// Limits and switches of snapshots. Keys `dfs.namenode.snapshot.*`, `dfs.namenode.snapshotdiff.*`.
     pub snapshots: SnapshotSettings,
+    /// Whether a snapshot is deleted only when it is the earliest of its directory.
+    /// Key `dfs.namenode.snapshot.deletion.ordered`.
+    pub snapshots_deleted_in_order: bool,
+    /// How often snapshots are deleted that have become the earliest.
+    /// Key `dfs.namenode.snapshot.deletion.ordered.gc.period.ms`.
+    pub snapshot_collection_period: Duration,
+    /// Whether snapshottable directories have trash of their own. Key `dfs.namenode.snapshot.trashroot.enabled`.
+    pub snapshot_trash_roots: bool,
     /// Blocks of one answer that lists lost ones. Key `dfs.namenode.max-corrupt-file-blocks-returned`.
     pub corrupt_files_page: usize,
     /// Entries of one listing answer. Key `dfs.ls.limit`.
@@ -453,6 +461,9 @@ impl Default for NameNodeConfig {
             owners_set_quotas: false,
             corrupt_files_page: 100,
             snapshots: SnapshotSettings::default(),
+            snapshots_deleted_in_order: false,
+            snapshot_collection_period: Duration::from_secs(300),
+            snapshot_trash_roots: false,
             listing_limit: 1000,
             open_files_page: 1000,
             batched_listing_limit: 100,

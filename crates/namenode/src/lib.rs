@@ -24,6 +24,7 @@ mod reencryption;
 mod resources;
 pub mod run;
 mod satisfier;
+mod snapshots;
 mod store;
 pub mod topology;
 mod trash;

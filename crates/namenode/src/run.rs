@@ -38,13 +38,14 @@ use crate::protocol::{self, Protocols};
 use crate::reencryption::{self, Reencryptor};
 use crate::resources;
 use crate::satisfier::{self, Satisfier};
+use crate::snapshots;
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
 
 /// The longest time between two looks at the clock for the cluster's sake.
-const TICK_MAX: Duration = Duration::from_secs(1);
+pub(crate) const TICK_MAX: Duration = Duration::from_secs(1);
 /// The shortest.
-const TICK_MIN: Duration = Duration::from_millis(20);
+pub(crate) const TICK_MIN: Duration = Duration::from_millis(20);
 /// Inodes and blocks of deleted trees that one command removes.
 const PURGE_LIMIT: u64 = 500;
 /// Longest rest between two of these.
@@ -280,6 +281,11 @@ impl RunningNameNode {
         running.spawn_service("re-encryption", reencryption::run);
         running.spawn_service("the emptier of the trash", trash::empty_trash);
         running.spawn_service("the watch over lazy files", lazy_files::watch);
+        running.spawn_service("the deletion of snapshots in order", snapshots::collect);
+        running.spawn_service(
+            "the making of trash for snapshottable directories",
+            snapshots::provision,
+        );
         running
     }
 
@@ -392,6 +398,8 @@ fn settings(config: &NameNodeConfig) -> Settings {
         default_storage_policy: config.default_storage_policy.id,
         protects_subdirectories: config.protects_subdirectories,
         objects_max: config.max_objects,
+        snapshots_deleted_in_order: config.snapshots_deleted_in_order,
+        snapshot_trash_roots: config.snapshot_trash_roots,
         rules: cairn_namespace::settings::RULES,
         protected_directories: config.protected_directories.clone(),
     }

@@ -5,6 +5,7 @@
 //!
 //! Source: Hadoop 3.5.0 `TrashPolicyDefault`, `NameNode#startTrashEmptier`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::NameNode;
 use crate::fsck::text::compact_date;
 use crate::node::wall_ms;
 use crate::protocol::refusal::Refusal;
+use crate::snapshots::TRASH;
 
 /// What clients move deleted files to.
 const CURRENT: &str = "Current";
@@ -63,17 +65,24 @@ impl NameNode {
         Ok(())
     }
 
-    /// Users' trash: one in each home, and one in each encryption zone, out of which nothing can be moved.
+    /// Users' trash: one in each home, one in each encryption zone, out of which nothing can be moved, and one in each
+    /// snapshottable directory, if those have their own.
     ///
     /// Source: Hadoop 3.5.0 `DistributedFileSystem#getTrashRoots`.
     fn trash_roots(&self) -> Result<Vec<String>, Refusal> {
         let homes = self.config.homes.trim_end_matches('/');
         let users = self.list(if homes.is_empty() { "/" } else { homes })?;
         let mut roots: Vec<String> =
-            users.iter().map(|user| format!("{homes}/{}/.Trash", user.inode.name)).collect();
+            users.iter().map(|user| format!("{homes}/{}/{TRASH}", user.inode.name)).collect();
         let (zones, _) = self.ns.read(|store| query::zones(store, InodeId::NONE, usize::MAX))?;
-        for zone in zones {
-            let trash = format!("{}/.Trash", zone.path.trim_end_matches('/'));
+        let mut shared: BTreeSet<String> = zones
+            .iter()
+            .map(|zone| format!("{}/{TRASH}", zone.path.trim_end_matches('/')))
+            .collect();
+        if self.config.snapshot_trash_roots {
+            shared.extend(self.snapshot_trash_roots()?);
+        }
+        for trash in shared {
             let users = self.list(&trash)?;
             roots.extend(users.iter().map(|user| format!("{trash}/{}", user.inode.name)));
         }
@@ -90,7 +99,7 @@ impl NameNode {
                 continue;
             }
             let path = format!("{root}/{name}");
-            // Of a home that is a zone.
+            // Of a home that is a zone or is snapshottable.
             if all.contains(&path) {
                 continue;
             }

@@ -186,6 +186,7 @@ commands! {
     51 CreateSnapshot = once: ops::snapshot::CreateSnapshot,
     52 RenameSnapshot = once: ops::snapshot::RenameSnapshot,
     53 DeleteSnapshot = once: ops::snapshot::DeleteSnapshot,
+    54 CollectSnapshot: ops::snapshot::CollectSnapshot,
     60 ReplaceCrc: ops::unit_crcs::ReplaceCrc,
     70 AddCachePool = once: ops::cache_pool::AddCachePool,
     71 ModifyCachePool = once: ops::cache_pool::ModifyCachePool,

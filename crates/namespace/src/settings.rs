@@ -91,6 +91,12 @@ pub struct Settings {
     pub protects_subdirectories: bool,
     /// Most inodes and blocks together; 0 for any number (`dfs.namenode.max.objects`).
     pub objects_max: u64,
+    /// A snapshot is deleted when it is the earliest of its directory; before, it is only marked
+    /// (`dfs.namenode.snapshot.deletion.ordered`).
+    pub snapshots_deleted_in_order: bool,
+    /// Snapshottable directories have trash of their own; where snapshots are deleted in order, nothing is moved out of
+    /// them or into them (`dfs.namenode.snapshot.trashroot.enabled`).
+    pub snapshot_trash_roots: bool,
     /// What commands refuse that they once let pass: a log is replayed by the rules under which it was written, or a
     /// start would fail at what was done then. No key sets it; the NameNode puts its own [`RULES`] in force.
     pub rules: u64,
@@ -224,6 +230,8 @@ encode_settings! {
     10 rules: u64 = 0,
     11 block_recovery_timeout_ms: u64 = 90_000,
     12 objects_max: u64 = 0,
+    13 snapshots_deleted_in_order: bool = false,
+    14 snapshot_trash_roots: bool = false,
 }
 
 impl Default for Settings {
@@ -257,6 +265,8 @@ impl Default for Settings {
             owners_set_quotas: false,
             protects_subdirectories: false,
             objects_max: 0,
+            snapshots_deleted_in_order: false,
+            snapshot_trash_roots: false,
             rules: RULES,
             protected_directories: Vec::new(),
         }

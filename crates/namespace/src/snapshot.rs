@@ -27,7 +27,7 @@ use crate::encoding::{
 };
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
-use crate::path;
+use crate::path::{self, Resolved};
 use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -91,10 +91,50 @@ pub struct Snapshot {
     pub mtime: u64,
     /// The last inode id that was given out before it.
     pub last_inode: InodeId,
+    /// It was deleted while there were earlier ones, and goes when it is the earliest.
+    ///
+    /// Source: Hadoop 3.5.0 `Snapshot.Root#isMarkedAsDeleted`.
+    pub deleted: bool,
 }
 
 encode_struct!(Root { count, newest });
-encode_struct!(Snapshot { id, name, mtime, last_inode });
+
+impl Encode for Snapshot {
+    fn encode(&self, out: &mut Encoder) {
+        self.id.encode(out);
+        self.name.encode(out);
+        self.mtime.encode(out);
+        self.last_inode.encode(out);
+        // Records of before there was the mark have nothing here.
+        if self.deleted {
+            out.byte(MARKED);
+        }
+    }
+}
+
+impl Decode for Snapshot {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let mut snapshot = Snapshot {
+            id: Decode::decode(input)?,
+            name: Decode::decode(input)?,
+            mtime: Decode::decode(input)?,
+            last_inode: Decode::decode(input)?,
+            deleted: false,
+        };
+        if input.remaining() > 0 {
+            match input.byte()? {
+                MARKED => snapshot.deleted = true,
+                value => {
+                    return Err(DecodeError::Invalid { what: "mark", value: u64::from(value) });
+                }
+            }
+        }
+        Ok(snapshot)
+    }
+}
+
+/// At the end of the record of a snapshot that is marked as deleted.
+const MARKED: u8 = 1;
 
 /// What an operator configures of snapshots. Defaults are Hadoop's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,6 +260,67 @@ pub(crate) fn at_most(
         ControlFlow::Break(())
     })?;
     Ok(found.transpose()?)
+}
+
+/// The newest snapshot of `root` older than one.
+pub(crate) fn older_than(
+    store: &dyn StoreRead,
+    root: InodeId,
+    id: SnapshotId,
+) -> Result<Option<Snapshot>> {
+    match id.0.checked_sub(1) {
+        Some(most) => at_most(store, root, SnapshotId(most)),
+        None => Ok(None),
+    }
+}
+
+/// Whether a snapshot of `root` in that range is marked as deleted.
+pub(crate) fn any_marked(
+    store: &dyn StoreRead,
+    root: InodeId,
+    from: SnapshotId,
+    before: Option<SnapshotId>,
+) -> Result<bool> {
+    let mut at = match before {
+        Some(before) => older_than(store, root, before)?,
+        None => at_most(store, root, SnapshotId(u32::MAX))?,
+    };
+    while let Some(snapshot) = at.filter(|snapshot| snapshot.id >= from) {
+        if snapshot.deleted {
+            return Ok(true);
+        }
+        at = older_than(store, root, snapshot.id)?;
+    }
+    Ok(false)
+}
+
+/// The first directory whose earliest snapshot is marked as deleted, and that snapshot.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#chooseDeletedSnapshot`.
+pub fn first_due(store: &dyn StoreRead) -> Result<Option<(InodeId, Snapshot)>> {
+    // The earliest of a directory is the last of its records.
+    let mut last: Option<(InodeId, Result<Snapshot, DecodeError>)> = None;
+    let mut found = None;
+    store.scan(Table::Snapshot, &[], &[], &mut |key, value| {
+        let Some((root, _)) = id_of(key) else { return ControlFlow::Continue(()) };
+        if let Some((before, snapshot)) = last.take()
+            && before != root
+            && snapshot.as_ref().map_or(true, |snapshot| snapshot.deleted)
+        {
+            found = Some((before, snapshot));
+            return ControlFlow::Break(());
+        }
+        last = Some((root, from_record(VERSION, value)));
+        ControlFlow::Continue(())
+    })?;
+    let is_due = |at: &(InodeId, Result<Snapshot, DecodeError>)| match &at.1 {
+        Ok(snapshot) => snapshot.deleted,
+        Err(_) => true,
+    };
+    match found.or_else(|| last.filter(is_due)) {
+        Some((root, snapshot)) => Ok(Some((root, snapshot?))),
+        None => Ok(None),
+    }
 }
 
 /// The snapshot of `root` with that name.
@@ -362,6 +463,19 @@ pub fn root_above(store: &dyn StoreRead, inode: InodeId) -> Result<Option<InodeI
         at = inode.parent;
     }
     Ok(None)
+}
+
+/// The directory whose snapshots a path is part of: the root is one always, as [`is_snapshottable`] says. `None` if there
+/// is none. Where a path leads to no directory, it is part of the one that it is in.
+///
+/// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableAncestorDir`.
+pub(crate) fn ancestor_of(store: &dyn StoreRead, at: &Resolved) -> Result<Option<InodeId>> {
+    let directory = at.target().filter(|inode| inode.is_directory()).or_else(|| at.parent());
+    match directory {
+        Some(directory) if directory.id == InodeId::ROOT => Ok(Some(directory.id)),
+        Some(directory) => root_above(store, directory.id),
+        None => Ok(None),
+    }
 }
 
 /// The snapshottable directories at or below `top`. Fails if one of them has snapshots: such a tree can

@@ -188,6 +188,10 @@ fn files(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
         &mut snapshots.diff_below_root,
     )?;
     conf.number("dfs.namenode.snapshotdiff.listing.limit", &mut snapshots.diff_page)?;
+    let ordered = "dfs.namenode.snapshot.deletion.ordered";
+    conf.boolean(ordered, &mut c.snapshots_deleted_in_order)?;
+    conf.millis(&format!("{ordered}.gc.period.ms"), &mut c.snapshot_collection_period)?;
+    conf.boolean("dfs.namenode.snapshot.trashroot.enabled", &mut c.snapshot_trash_roots)?;
     conf.number("dfs.ls.limit", &mut c.listing_limit)?;
     let corrupt = "dfs.namenode.max-corrupt-file-blocks-returned";
     conf.number(corrupt, &mut c.corrupt_files_page)?;

@@ -5,7 +5,7 @@ use super::Configuration;
 use anyhow::{Result, bail};
 
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
-const ASKS: [(&str, &[&str], &str); 11] = [
+const ASKS: [(&str, &[&str], &str); 9] = [
     ("hadoop.security.authentication", &["simple"], "only the authentication simple is supported"),
     ("hadoop.security.authorization", &["false"], "access lists of services are not supported"),
     ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
@@ -23,16 +23,6 @@ const ASKS: [(&str, &[&str], &str); 11] = [
         "no other program can say who may do what",
     ),
     ("dfs.namenode.ip-proxy-users", &[], "no user is believed that speaks of another machine"),
-    (
-        "dfs.namenode.snapshot.deletion.ordered",
-        &["false"],
-        "snapshots are deleted in any order, and at once",
-    ),
-    (
-        "dfs.namenode.snapshot.trashroot.enabled",
-        &["false"],
-        "snapshottable directories have no trash of their own",
-    ),
 ];
 
 /// Those that ask the system, as is done here.
@@ -79,8 +69,6 @@ mod tests {
             ),
             ("hadoop.security.impersonation.provider.class", "org.example.Anybody"),
             ("dfs.namenode.ip-proxy-users", "knox"),
-            ("dfs.namenode.snapshot.deletion.ordered", "true"),
-            ("dfs.namenode.snapshot.trashroot.enabled", "true"),
         ] {
             let error = with(key, value).unwrap_err().to_string();
             assert!(error.starts_with(key), "{error}");
@@ -107,7 +95,6 @@ mod tests {
                 "hadoop.security.impersonation.provider.class",
                 "org.apache.hadoop.security.authorize.DefaultImpersonationProvider",
             ),
-            ("dfs.namenode.snapshot.deletion.ordered", "false"),
         ] {
             with(key, value).unwrap();
         }

@@ -44,7 +44,8 @@ use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_storage_policy::SetStoragePolicy;
 use cairn_namespace::ops::set_times::{SetTimes, TouchAccessTime};
 use cairn_namespace::ops::snapshot::{
-    AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot,
+    AllowSnapshot, CollectSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
+    RenameSnapshot,
 };
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
@@ -75,7 +76,12 @@ const MANY: usize = 1005;
 
 fn settings() -> NamesystemOptions {
     NamesystemOptions {
-        settings: Settings { replication_max: 9, block_size_min: 0, ..Settings::default() },
+        settings: Settings {
+            replication_max: 9,
+            block_size_min: 0,
+            snapshots_deleted_in_order: true,
+            ..Settings::default()
+        },
         snapshots: SnapshotSettings { diff_page: 7, ..SnapshotSettings::default() },
         ..options()
     }
@@ -173,7 +179,7 @@ impl World {
     fn noise(&mut self) {
         let mut path = || format!("/n/{}/{}", self.below(2), self.below(3));
         let (path, other) = (path(), path());
-        let command: Command = match self.below(8) {
+        let command: Command = match self.below(9) {
             0 | 1 => Mkdirs { path, mode: 0o755.into(), create_parent: true }.into(),
             2 => Rename { src: path, dst: other }.into(),
             3 => Delete { path, recursive: true }.into(),
@@ -187,6 +193,7 @@ impl World {
             }
             .into(),
             6 => CreateSnapshot { path: "/n".into(), name: format!("s{}", self.below(4)) }.into(),
+            7 => CollectSnapshot {}.into(),
             _ => DeleteSnapshot { path: "/n".into(), name: format!("s{}", self.below(4)) }.into(),
         };
         let _ = self.try_submit(command);
@@ -375,7 +382,11 @@ fn attributes(w: &mut World) {
     w.submit(RemoveXAttr { path: path(), name: note() });
     w.submit(SatisfyStoragePolicy { path: path() });
     w.submit(RenameSnapshot { path: "/d".into(), from: "s".into(), to: "t".into() });
-    w.submit(DeleteSnapshot { path: "/d".into(), name: "t".into() });
+    w.submit(CreateSnapshot { path: "/d".into(), name: "u".into() });
+    for name in ["u", "t"] {
+        w.submit(DeleteSnapshot { path: "/d".into(), name: name.into() });
+    }
+    while matches!(w.submit(CollectSnapshot {}), Outcome::Removed { done: true, .. }) {}
     w.submit(DisallowSnapshot { path: "/d".into() });
     w.write("/d/x", 5);
     w.write("/d/y", 6);

@@ -18,6 +18,7 @@ mod leaving;
 mod lifecycle;
 mod mending;
 mod metrics;
+mod ordered_snapshots;
 mod reads;
 mod refusals;
 mod registration;

@@ -57,6 +57,7 @@ impl Rename {
             fits && to.target().is_none() && to.parent().is_some_and(Inode::is_directory);
         if possible {
             check_nesting(cx, &from, &to, &snapshottable)?;
+            check_same_root(cx, &from, &to)?;
             encryption::check_move(cx.store, &from, &to)?;
             carry(cx, &from, &to)?;
         }
@@ -128,6 +129,7 @@ impl RenameTo {
             Some(_) => {}
         }
         check_nesting(cx, &from, &to, &snapshottable)?;
+        check_same_root(cx, &from, &to)?;
         let blocks = carry(cx, &from, &to)?;
         Ok(Outcome::Removed { done: true, blocks, more: false })
     }
@@ -202,6 +204,24 @@ fn check_nesting(
          a snapshottable directory, and HDFS does not support nested snapshottable directory.",
         from.path,
         to.parent_path()
+    )))
+}
+
+/// Nothing leaves or enters a snapshottable directory where its snapshots are deleted in order and it has trash of its
+/// own. Who renames a directory in the root is refused as well: itself it is in no snapshottable directory, its new name
+/// is in the root, which is one.
+///
+/// Source: Hadoop 3.5.0 `FSDirRenameOp#checkUnderSameSnapshottableRoot`.
+fn check_same_root(cx: &Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<()> {
+    if !cx.settings.snapshots_deleted_in_order || !cx.settings.snapshot_trash_roots {
+        return Ok(());
+    }
+    if snapshot::ancestor_of(cx.store, from)? == snapshot::ancestor_of(cx.store, to)? {
+        return Ok(());
+    }
+    Err(NamespaceError::Snapshot(format!(
+        "Source {} and dest {} are not under the same snapshot root.",
+        from.path, to.path
     )))
 }
 

@@ -172,6 +172,7 @@ impl CreateSnapshot {
             name: self.name.clone(),
             mtime: cx.now_ms,
             last_inode: InodeId(counter::get(cx.store, Counter::InodeId)?),
+            deleted: false,
         };
         snapshot::put(cx.store, inode.id, &taken)?;
         root.count += 1;
@@ -218,24 +219,17 @@ impl RenameSnapshot {
         if self.from == self.to {
             return Ok(Outcome::Done);
         }
-        if snapshot::by_name(cx.store, directory, &self.to)?.is_some() {
-            return Err(NamespaceError::Snapshot(format!(
-                "The snapshot {} already exists for directory {}",
-                self.to, self.path
-            )));
-        }
-        snapshot::delete_name(cx.store, directory, &self.from)?;
-        let renamed = Snapshot { name: self.to.clone(), mtime: cx.now_ms, ..found };
-        snapshot::put(cx.store, directory, &renamed)?;
+        rename(cx, (directory, &self.path), &found, self.to.clone())?;
         Ok(Outcome::Done)
     }
 }
 
-/// Deletes a snapshot. Its name goes at once, what only it held in steps.
+/// Deletes a snapshot. Its name goes at once, what only it held in steps. Where snapshots are deleted in order and there
+/// are earlier ones, it is marked, and gets a name that says so.
 ///
 /// Answer: `Outcome::Removed`.
 ///
-/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#deleteSnapshot`.
+/// Source: Hadoop 3.5.0 `SnapshotManager#deleteSnapshot`, `Snapshot#generateDeletedSnapshotName`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteSnapshot {
     /// The directory.
@@ -250,26 +244,82 @@ impl DeleteSnapshot {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let at = cx.resolve(&self.path, Purpose::Use)?;
         check_owner(cx, &at)?;
-        let (directory, mut root) = snapshottable(cx, &at)?;
-        let mut inode = directory.clone();
-        let Some(found) = snapshot::by_name(cx.store, inode.id, &self.name)? else {
-            return Err(NamespaceError::Snapshot(format!(
-                "Cannot delete snapshot {} from path {}: the snapshot does not exist.",
-                self.name, at.path
-            )));
+        let directory = snapshottable(cx, &at)?.0.id;
+        let in_order = cx.settings.snapshots_deleted_in_order;
+        let Some(found) = snapshot::by_name(cx.store, directory, &self.name)? else {
+            let (name, path) = (&self.name, &at.path);
+            return Err(NamespaceError::Snapshot(if in_order {
+                format!("Cannot find the snapshot of directory {path} with name {name}")
+            } else {
+                format!(
+                    "Cannot delete snapshot {name} from path {path}: the snapshot does not exist."
+                )
+            }));
         };
-        inode.mtime = inode.mtime.max(cx.now_ms);
-        inode::put(cx.store, &inode)?;
-        snapshot::delete(cx.store, inode.id, &found)?;
-        root.count = root.count.saturating_sub(1);
-        let newest = snapshot::at_most(cx.store, inode.id, SnapshotId(u32::MAX))?;
-        root.newest = newest.map(|snapshot| snapshot.id);
-        snapshot::put_root(cx.store, inode.id, &root)?;
-        counter::add(cx.store, Counter::Snapshots, -1)?;
-        reclaim::discard(cx.store, inode.id, found.id)?;
-        let (removed, more) = tree::purge(cx.store, AT_ONCE)?;
-        Ok(removed.into_outcome(more))
+        if in_order && snapshot::older_than(cx.store, directory, found.id)?.is_some() {
+            let name = format!("{}#{}", found.name, found.id);
+            rename(cx, (directory, &at.path), &Snapshot { deleted: true, ..found }, name)?;
+            return Ok(Outcome::Removed { done: true, blocks: Vec::new(), more: false });
+        }
+        delete(cx, directory, &found)
     }
+}
+
+/// Deletes one snapshot that was marked as deleted and has become the earliest of its directory, if there is one and
+/// snapshots are deleted in order.
+///
+/// Answer: `Outcome::Removed`, done if there was one.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#gcDeletedSnapshot`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectSnapshot {}
+
+encode_struct!(CollectSnapshot {});
+
+impl CollectSnapshot {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        if cx.settings.snapshots_deleted_in_order
+            && let Some((directory, found)) = snapshot::first_due(cx.store)?
+        {
+            return delete(cx, directory, &found);
+        }
+        Ok(Outcome::Removed { done: false, blocks: Vec::new(), more: false })
+    }
+}
+
+/// Takes the name away at once, and of what only the snapshot held as much as one command does.
+fn delete(cx: &mut Context<'_, '_>, directory: InodeId, found: &Snapshot) -> Result<Outcome> {
+    let mut inode = inode::expect(cx.store, directory)?;
+    inode.mtime = inode.mtime.max(cx.now_ms);
+    inode::put(cx.store, &inode)?;
+    snapshot::delete(cx.store, directory, found)?;
+    let mut root = snapshot::root(cx.store, directory)?.unwrap_or_default();
+    root.count = root.count.saturating_sub(1);
+    let newest = snapshot::at_most(cx.store, directory, SnapshotId(u32::MAX))?;
+    root.newest = newest.map(|snapshot| snapshot.id);
+    snapshot::put_root(cx.store, directory, &root)?;
+    counter::add(cx.store, Counter::Snapshots, -1)?;
+    reclaim::discard(cx.store, directory, found.id)?;
+    let (removed, more) = tree::purge(cx.store, AT_ONCE)?;
+    Ok(removed.into_outcome(more))
+}
+
+/// Gives a snapshot of a directory, here with what else changes, a name that no other has.
+fn rename(
+    cx: &mut Context<'_, '_>,
+    (directory, path): (InodeId, &str),
+    snapshot: &Snapshot,
+    name: String,
+) -> Result<()> {
+    if snapshot::by_name(cx.store, directory, &name)?.is_some() {
+        return Err(NamespaceError::Snapshot(format!(
+            "The snapshot {name} already exists for directory {path}"
+        )));
+    }
+    snapshot::delete_name(cx.store, directory, &snapshot.name)?;
+    let renamed = Snapshot { name, mtime: cx.now_ms, ..snapshot.clone() };
+    snapshot::put(cx.store, directory, &renamed)
 }
 
 /// Source: Hadoop 3.5.0 `SnapshotManager#checkSnapshotLimit`.

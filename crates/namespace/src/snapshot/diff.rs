@@ -199,6 +199,11 @@ fn compare(
         }
         Ok(())
     })?;
+    // A mark is an attribute of the directory in Hadoop, and so differs from what follows it.
+    if scope == root && snapshot::any_marked(store, root, span.0, span.1)? {
+        marked.insert(root);
+        touched.insert(root);
+    }
     let mut differing = Vec::new();
     for id in touched {
         let Some(path) = path_below(&comparison.earlier, scope, id)? else { continue };

@@ -30,6 +30,8 @@ pub struct SnapshotStatus {
     pub inode: Inode,
     /// Its number.
     pub id: SnapshotId,
+    /// Whether it is deleted but for those before it.
+    pub deleted: bool,
 }
 
 /// The record of a directory that must be snapshottable.
@@ -96,7 +98,7 @@ pub fn snapshots(
         if let (Some(was), Some(now)) = (inode.directory_mut(), root.directory()) {
             was.children = now.children;
         }
-        found.push(SnapshotStatus { inode, id: snapshot.id });
+        found.push(SnapshotStatus { inode, id: snapshot.id, deleted: snapshot.deleted });
     }
     Ok((at.path, found))
 }

@@ -69,7 +69,7 @@ pub(crate) fn reclaim(
         if *budget == 0 {
             return Ok(true);
         }
-        let prior = older_than(store, root, id)?;
+        let prior = snapshot::older_than(store, root, id)?;
         let versions = version::of_snapshot(store, root, id, *budget as usize)?;
         if versions.is_empty() {
             store.delete(Table::SnapshotGarbage, &garbage_key(root, id))?;
@@ -181,21 +181,13 @@ fn hand_over(
             let version = Version { upto: prior.id, ..version.clone() };
             return version::put(store, &version, record.as_deref());
         }
-        older = older_than(store, version.root, prior.id)?;
+        older = snapshot::older_than(store, version.root, prior.id)?;
     }
     version::delete(store, version)?;
     match (version.kind, record) {
         (Kind::FileBlock, Some(record)) => release_block(store, version, &record, removed),
         (Kind::Inode, Some(_)) => release_inode(store, version),
         _ => Ok(()),
-    }
-}
-
-/// The newest snapshot older than one.
-fn older_than(store: &dyn StoreRead, root: InodeId, id: SnapshotId) -> Result<Option<Snapshot>> {
-    match id.0.checked_sub(1) {
-        Some(most) => snapshot::at_most(store, root, SnapshotId(most)),
-        None => Ok(None),
     }
 }
 

@@ -9,6 +9,9 @@ use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::lease::{LastBlocks, RecoverLease};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
+use cairn_namespace::ops::snapshot::{
+    AllowSnapshot, CollectSnapshot, CreateSnapshot, DeleteSnapshot,
+};
 use cairn_namespace::query;
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{BlockRef, CallId, Caller, Command, Entry, InodeId, Settings};
@@ -89,6 +92,9 @@ fn settings_that_differ_from_what_they_were_are_numbered() {
     assert_eq!(ruled, format!("0103{}010a01", &plain[4..]));
     let few = bytes(Settings { objects_max: 300, ..before() });
     assert_eq!(few, format!("0103{}010cac02", &plain[4..]));
+    let ordered = Settings { snapshots_deleted_in_order: true, ..before() };
+    let ordered = bytes(Settings { snapshot_trash_roots: true, ..ordered });
+    assert_eq!(ordered, format!("0103{}020d010e01", &plain[4..]));
     let protected_directories = vec!["/a".to_string()];
     let protected = bytes(Settings { protected_directories, ..before() });
     assert_eq!(protected, format!("0105{}01022f61", &plain[4..]));
@@ -145,6 +151,22 @@ fn records_have_these_bytes() {
     );
     let value = |table, key: &[u8]| hex(&fs.store.get(table, key).unwrap().unwrap());
     assert_eq!(value(Table::Policy, &[2]), "01020c52532d332d322d313032346b01030280804002");
+}
+
+#[test]
+fn the_mark_of_a_deleted_snapshot_follows_its_record() {
+    assert_eq!(hex(&entry(CollectSnapshot {}).to_bytes()), format!("{PREFIX}36"));
+    let mut fs = Fs::with(Settings { snapshots_deleted_in_order: true, ..Settings::default() });
+    fs.mkdirs("/d");
+    fs.ok(AllowSnapshot { path: "/d".into() });
+    for name in ["a", "b"] {
+        fs.ok(CreateSnapshot { path: "/d".into(), name: name.into() });
+    }
+    let key = [&InodeId(16386).key()[..], &(!1u32).to_be_bytes()].concat();
+    let value = |fs: &Fs| hex(&fs.store.get(Table::Snapshot, &key).unwrap().unwrap());
+    assert_eq!(value(&fs), "01010162c5843d828001");
+    fs.ok(DeleteSnapshot { path: "/d".into(), name: "b".into() });
+    assert_eq!(value(&fs), "010103622331c6843d82800101");
 }
 
 #[test]

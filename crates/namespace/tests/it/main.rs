@@ -9,6 +9,7 @@ mod golden;
 mod held_copies;
 mod leases;
 mod model;
+mod ordered_snapshots;
 mod permissions;
 mod policies;
 mod protected;

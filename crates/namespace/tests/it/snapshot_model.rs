@@ -7,6 +7,7 @@ use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
+use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::SetEcPolicy;
@@ -16,7 +17,8 @@ use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{
-    AllowSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot, RenameSnapshot,
+    AllowSnapshot, CollectSnapshot, ConfigureSnapshots, CreateSnapshot, DeleteSnapshot,
+    RenameSnapshot,
 };
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::BlockCrcs;
@@ -24,9 +26,10 @@ use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
 use cairn_namespace::query::{self, FileStatus};
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_namespace::snapshot::diff::{self, Change, Cursor, DiffEntry, DiffListing};
+use cairn_namespace::snapshot::listing;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreRead, Table};
-use cairn_namespace::{BlockRef, Command, InodeId, Outcome, apply};
+use cairn_namespace::{BlockRef, Command, InodeId, Outcome, apply, settings};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -93,6 +96,10 @@ enum Step {
         of: &'static str,
         which: usize,
     },
+    /// Snapshots are deleted in order from now on, or not.
+    Order(bool),
+    /// What is marked as deleted and due goes.
+    Collect,
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -141,6 +148,8 @@ fn step() -> impl Strategy<Value = Step> {
         5 => tree().prop_map(Step::Take),
         3 => (tree(), 0usize..4).prop_map(|(of, which)| Step::Drop { of, which }),
         1 => (tree(), 0usize..4).prop_map(|(of, which)| Step::Name { of, which }),
+        1 => any::<bool>().prop_map(Step::Order),
+        1 => Just(Step::Collect),
     ]
 }
 
@@ -198,11 +207,23 @@ fn note() -> XAttrName {
     XAttrName { space: XAttrSpace::User, name: "note".into() }
 }
 
+/// A snapshot that was taken.
+struct Taken {
+    of: &'static str,
+    id: u32,
+    name: String,
+    copy: Copy,
+    /// Deleted, but not the earliest.
+    marked: bool,
+}
+
 struct World {
     fs: Fs,
-    /// Tree, name, copy; in the order of taking.
-    taken: Vec<(&'static str, String, Copy)>,
+    /// In the order of taking.
+    taken: Vec<Taken>,
     next: u32,
+    next_id: u32,
+    in_order: bool,
     deleted: BTreeSet<i64>,
 }
 
@@ -216,7 +237,8 @@ impl World {
             fs.ok(AllowSnapshot { path: top.into() });
         }
         fs.set_policy("/s", "RS-3-2-1024k");
-        World { fs, taken: Vec::new(), next: 0, deleted: BTreeSet::new() }
+        let (taken, deleted) = (Vec::new(), BTreeSet::new());
+        World { fs, taken, next: 0, next_id: 0, in_order: false, deleted }
     }
 
     fn run(&mut self, command: impl Into<Command>) -> Option<Outcome> {
@@ -271,7 +293,7 @@ impl World {
     }
 
     fn nth(&self, of: &str, which: usize) -> Option<usize> {
-        let all: Vec<usize> = (0..self.taken.len()).filter(|at| self.taken[*at].0 == of).collect();
+        let all: Vec<usize> = (0..self.taken.len()).filter(|at| self.taken[*at].of == of).collect();
         all.get(which % all.len().max(1)).copied()
     }
 
@@ -373,23 +395,61 @@ impl World {
                     }
                 }
                 self.run(CreateSnapshot { path: (*of).into(), name: name.clone() }).unwrap();
-                self.taken.push((of, name, copy));
+                self.taken.push(Taken { of, id: self.next_id, name, copy, marked: false });
+                self.next_id += 1;
             }
             Step::Drop { of, which } => {
                 if let Some(at) = self.nth(of, *which) {
-                    let (of, name, _) = self.taken.remove(at);
-                    self.run(DeleteSnapshot { path: of.into(), name }).unwrap();
+                    self.delete_snapshot(at);
                 }
             }
             Step::Name { of, which } => {
                 if let Some(at) = self.nth(of, *which) {
                     let name = format!("t{}", self.next);
                     self.next += 1;
-                    let from = std::mem::replace(&mut self.taken[at].1, name.clone());
+                    let from = std::mem::replace(&mut self.taken[at].name, name.clone());
                     self.run(RenameSnapshot { path: (*of).into(), from, to: name }).unwrap();
                 }
             }
+            Step::Order(in_order) => self.set_order(*in_order),
+            Step::Collect => self.collect(),
         }
+    }
+
+    fn set_order(&mut self, in_order: bool) {
+        let mut settings = (*settings::get(&self.fs.store).unwrap()).clone();
+        settings.snapshots_deleted_in_order = in_order;
+        self.run(Configure { settings: settings.into() }).unwrap();
+        self.in_order = in_order;
+    }
+
+    fn delete_snapshot(&mut self, at: usize) {
+        let (of, name) = (self.taken[at].of, self.taken[at].name.clone());
+        self.run(DeleteSnapshot { path: of.into(), name: name.clone() }).unwrap();
+        if self.in_order && self.taken[..at].iter().any(|other| other.of == of) {
+            let taken = &mut self.taken[at];
+            taken.name = format!("{name}#{}", taken.id);
+            taken.marked = true;
+        } else {
+            self.taken.remove(at);
+        }
+    }
+
+    fn collect(&mut self) {
+        let collect = |world: &mut World| {
+            let outcome = world.run(CollectSnapshot {}).unwrap();
+            matches!(outcome, Outcome::Removed { done: true, .. })
+        };
+        let due = |world: &World| {
+            let is_first =
+                |at: usize| world.taken[..at].iter().all(|other| other.of != world.taken[at].of);
+            (0..world.taken.len()).find(|at| world.taken[*at].marked && is_first(*at))
+        };
+        while let Some(at) = due(self).filter(|_| self.in_order) {
+            assert!(collect(self));
+            self.taken.remove(at);
+        }
+        assert!(!collect(self));
     }
 
     /// Cuts a file off inside a block; a snapshot may go while DataNodes are at it.
@@ -436,7 +496,7 @@ impl World {
         for top in ["/r", "/s"] {
             count(&look(&self.fs, top));
         }
-        for (of, name, copy) in &self.taken {
+        for Taken { of, name, copy, .. } in &self.taken {
             let seen = look(&self.fs, &format!("{of}/.snapshot/{name}"));
             assert_eq!(&seen, copy, "{of}/.snapshot/{name}");
             count(copy);
@@ -446,24 +506,43 @@ impl World {
         assert_eq!(totals.blocks, blocks.len() as u64);
         assert_eq!(totals.inodes, inodes.len() as u64);
         assert!(self.deleted.is_disjoint(&blocks));
-        for (of, name, copy) in &self.taken {
-            self.check_diff(of, (name, copy), ("", &look(&self.fs, of)));
-        }
-        for pair in self.taken.windows(2) {
-            if pair[0].0 == pair[1].0 {
-                let [one, other] = [0, 1].map(|at| (pair[at].1.as_str(), &pair[at].2));
-                self.check_diff(pair[0].0, one, other);
+        for top in ["/r", "/s"] {
+            let of: Vec<&Taken> = self.taken.iter().filter(|taken| taken.of == top).collect();
+            let listed = listing::snapshots(&self.fs.store, &root(), top).unwrap().1;
+            let mut told: Vec<_> =
+                listed.iter().map(|told| (told.id.0, &*told.inode.name, told.deleted)).collect();
+            told.sort_unstable();
+            let wanted: Vec<_> =
+                of.iter().map(|taken| (taken.id, &*taken.name, taken.marked)).collect();
+            assert_eq!(told, wanted);
+            let now = look(&self.fs, top);
+            let now = Taken { of: top, id: u32::MAX, name: "".into(), copy: now, marked: false };
+            for (at, from) in of.iter().enumerate() {
+                let is_marked = |range: &[&Taken]| range.iter().any(|taken| taken.marked);
+                self.check_diff((from, &now), is_marked(&of[at..]));
+                if let Some(to) = of.get(at + 1) {
+                    self.check_diff((from, to), from.marked);
+                }
             }
         }
     }
 
-    fn check_diff(&self, of: &str, from: (&str, &Copy), to: (&str, &Copy)) {
-        let mut told = diff::report(&self.fs.store, &root(), of, from.0, to.0).unwrap().entries;
+    /// Compares a report with copies; `is_marked` says whether one of the snapshots before the later one is marked.
+    fn check_diff(&self, (from, to): (&Taken, &Taken), is_marked: bool) {
+        let of = from.of;
+        let report = |from: &Taken, to: &Taken| {
+            diff::report(&self.fs.store, &root(), of, &from.name, &to.name).unwrap().entries
+        };
+        let mut told = report(from, to);
         told.sort();
-        let mut wanted = compare(from.1, to.1);
+        let mut wanted = compare(&from.copy, &to.copy);
+        let root_modified = DiffEntry { change: Change::Modify, path: String::new(), target: None };
+        if is_marked && !wanted.contains(&root_modified) {
+            wanted.push(root_modified);
+        }
         wanted.sort();
-        assert_eq!(told, wanted, "{of} from {} to {}", from.0, to.0);
-        let mut back = diff::report(&self.fs.store, &root(), of, to.0, from.0).unwrap().entries;
+        assert_eq!(told, wanted, "{of} from {} to {}", from.name, to.name);
+        let mut back = report(to, from);
         for entry in &mut back {
             match (entry.change, &mut entry.target) {
                 (Change::Create, _) => entry.change = Change::Delete,
@@ -474,7 +553,7 @@ impl World {
         }
         back.sort();
         assert_eq!(back, told);
-        self.check_pages(of, from.0, to.0, &told);
+        self.check_pages(of, &from.name, &to.name, &told);
     }
 
     /// The pages together name what the report does.
@@ -605,8 +684,13 @@ proptest! {
         prop_assert!(replayed == world.fs.store);
         // Nothing is left of snapshots and files when all are gone.
         while !world.taken.is_empty() {
-            let (of, name, _) = world.taken.remove(world.taken.len() / 2);
-            world.run(DeleteSnapshot { path: of.into(), name }).unwrap();
+            let left = (0..world.taken.len()).filter(|at| !world.taken[*at].marked);
+            let left: Vec<usize> = left.collect();
+            match left.get(left.len() / 2) {
+                Some(at) => world.delete_snapshot(*at),
+                None if world.in_order => world.collect(),
+                None => world.set_order(true),
+            }
             world.check();
         }
         for top in ["/r", "/s"] {

@@ -385,7 +385,7 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
                     .map_or_else(String::new, ToString::to_string),
             ),
             policy_id: Some(config.default_storage_policy.id.into()),
-            snapshot_trash_root_enabled: Some(false),
+            snapshot_trash_root_enabled: Some(config.snapshot_trash_roots),
         },
     })
 }

@@ -170,7 +170,7 @@ pub async fn list(node: &NameNode, call: &Call) -> Answer {
         dir_status: status(&found.inode),
         snapshot_id: found.id.0,
         parent_fullpath: root.clone().into_bytes(),
-        is_deleted: false,
+        is_deleted: found.deleted,
     };
     let snapshot_listing = found.iter().map(entry).collect();
     let snapshot_list = Some(pb::SnapshotListingProto { snapshot_listing });

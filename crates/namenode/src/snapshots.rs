@@ -1,0 +1,114 @@
+//! What is done for snapshottable directories without being asked: snapshots that are deleted in order go when they have
+//! become the earliest, and directories get trash of their own.
+
+use std::sync::Arc;
+
+use cairn_namespace::command::Caller;
+use cairn_namespace::ops::mkdirs::Mkdirs;
+use cairn_namespace::ops::snapshot::CollectSnapshot;
+use cairn_namespace::snapshot::{self, listing};
+use cairn_namespace::{Entry, Outcome, query};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::node::NameNode;
+use crate::protocol::refusal::Refusal;
+use crate::run::{TICK_MAX, TICK_MIN};
+
+/// Everybody throws things away there, and nobody what is another's.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#SHARED_TRASH_PERMISSION`.
+const SHARED_TRASH: u16 = 0o1777;
+
+/// The trash of a directory, in which each user has a folder.
+pub(crate) const TRASH: &str = ".Trash";
+
+/// Deletes snapshots that were marked as deleted and are the earliest of their directories by now, once in each period;
+/// never where snapshots are not deleted in order.
+///
+/// Source: Hadoop 3.5.0 `SnapshotDeletionGc`. Deviation: Hadoop deletes one in each period.
+pub(crate) async fn collect(node: Arc<NameNode>) {
+    if !node.config.snapshots_deleted_in_order {
+        return std::future::pending().await;
+    }
+    let period = node.config.snapshot_collection_period.max(TICK_MIN);
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if let Err(refusal) = node.collect_snapshots().await {
+            tracing::warn!(refusal = %refusal.0, "deleted snapshots stay where they are");
+        }
+    }
+}
+
+/// Makes what trash snapshottable directories lack, each time that the NameNode comes out of safe mode; never where they
+/// have none of their own.
+///
+/// Source: Hadoop 3.5.0 `FSNamesystem#checkAndProvisionSnapshotTrashRoots`.
+pub(crate) async fn provision(node: Arc<NameNode>) {
+    if !node.config.snapshot_trash_roots {
+        return std::future::pending().await;
+    }
+    let mut was_safe = true;
+    loop {
+        let is_safe = node.safe_mode_tip().is_some();
+        if was_safe
+            && !is_safe
+            && let Err(refusal) = node.provision_trash().await
+        {
+            tracing::error!(refusal = %refusal.0, "cannot look for snapshottable directories");
+        }
+        was_safe = is_safe;
+        tokio::time::sleep(TICK_MAX).await;
+    }
+}
+
+impl NameNode {
+    async fn collect_snapshots(&self) -> Result<(), Refusal> {
+        self.check_safe_mode(|| "Cannot delete snapshots".to_string())?;
+        while let Some((directory, found)) = self.ns.read(|store| snapshot::first_due(store))? {
+            let outcome = self.submit_own(CollectSnapshot {}).await?;
+            self.settle(&outcome);
+            if !matches!(outcome, Outcome::Removed { done: true, .. }) {
+                break;
+            }
+            tracing::info!(%directory, snapshot = %found.name, "a deleted snapshot is gone");
+        }
+        Ok(())
+    }
+
+    /// Makes the trash of each snapshottable directory that has none, in the NameNode's own name.
+    async fn provision_trash(&self) -> Result<(), Refusal> {
+        for path in self.snapshot_trash_roots()? {
+            let system = Caller::system();
+            if self.ns.read(|store| query::get_file_info(store, &system, &path))?.is_some() {
+                continue;
+            }
+            let command =
+                Mkdirs { path: path.clone(), mode: SHARED_TRASH.into(), create_parent: false };
+            let caller = self.caller_named(self.superuser.clone()).await;
+            let entry = Entry { caller, ..self.own_entry(command) };
+            match self.submit_entry(entry).await {
+                Ok(_) => tracing::info!(%path, "a snapshottable directory gets its trash"),
+                Err(refusal) => {
+                    tracing::error!(%path, refusal = %refusal.0, "a snapshottable directory gets no trash");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the trash of each snapshottable directory is or would be.
+    pub(crate) fn snapshot_trash_roots(&self) -> Result<Vec<String>, Refusal> {
+        let system = Caller::system();
+        let found = self.ns.read(|store| listing::snapshottable_directories(store, &system))?;
+        let path = |found: &listing::SnapshottableDirectory| {
+            let parent = found.parent.trim_end_matches('/');
+            match found.inode.name.as_str() {
+                "" => format!("/{TRASH}"),
+                name => format!("{parent}/{name}/{TRASH}"),
+            }
+        };
+        Ok(found.iter().map(path).collect())
+    }
+}
