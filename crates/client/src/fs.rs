@@ -3,6 +3,7 @@
 mod admin;
 mod encryption;
 mod namespace;
+mod snapshots;
 
 pub use namespace::Listing;
 

@@ -310,6 +310,8 @@ pub struct ServerDefaults {
     pub storage_policy: u32,
     /// Who has the keys of encrypted files. Empty when nobody does, `None` when that is not told.
     pub key_provider: Option<String>,
+    /// Whether what is thrown away in a snapshottable directory stays in trash of that directory.
+    pub snapshot_trash_roots: bool,
 }
 
 /// A policy and whether directories can have it.

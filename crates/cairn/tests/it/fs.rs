@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 #[test]
 fn a_put_that_fails_or_is_interrupted_changes_nothing() {
@@ -177,4 +178,28 @@ fn what_is_removed_goes_to_the_trash() {
     cluster.fs(&["rm", "-r", &format!("{home}/.Trash")]);
     assert_eq!(cluster.names(&home), [""; 0]);
     cluster.fs(&["rm", "-rf", "--skip-trash", "/user"]);
+}
+
+#[test]
+fn what_is_removed_stays_in_its_snapshottable_directory() {
+    let keys = ["fs.trash.interval=60", "dfs.namenode.snapshot.trashroot.enabled=true"];
+    let words: Vec<&str> = keys.iter().flat_map(|key| ["-D", key]).collect();
+    let cluster = Cluster::of(1, &words, Stdio::inherit());
+    let data = cluster.file("data", b"data");
+    for path in ["/d/sub/x", "/dd/x", "/d/y"] {
+        cluster.fs(&["put", &data, path]);
+    }
+    cluster.allow_snapshot("/d");
+    for path in ["/d/sub/x", "/dd/x", "/d/y"] {
+        cluster.fs(&["rm", path]);
+    }
+    let user = cluster.names("/user").remove(0);
+    let home = format!("/user/{user}/.Trash/Current");
+    assert_eq!(cluster.names(&home), ["dd"]);
+    let own = format!("/d/.Trash/{user}/Current/d");
+    assert_eq!(cluster.names(&own), ["sub", "y"]);
+    // What all users have thrown away there is not thrown away.
+    assert!(cluster.refused(&["rm", "-r", "/d/.Trash"]).contains("--skip-trash"));
+    cluster.fs(&["rm", &format!("{own}/y")]);
+    assert_eq!(cluster.names(&own), ["sub"]);
 }

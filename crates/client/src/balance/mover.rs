@@ -74,14 +74,8 @@ async fn policies(fs: &FileSystem) -> Result<BTreeMap<u32, Vec<Kind>>> {
 
 /// Where the snapshots below `paths` are: what was deleted since has its blocks in them alone.
 async fn snapshots(fs: &FileSystem, paths: &[String]) -> Result<Vec<String>> {
-    let request = GetSnapshottableDirListingRequestProto {};
-    let response: GetSnapshottableDirListingResponseProto =
-        fs.inner.namenode.call("getSnapshottableDirListing", &request).await?;
-    let listed = response.snapshottable_dir_list.map(|list| list.snapshottable_dir_listing);
     let mut found = Vec::new();
-    for status in listed.unwrap_or_default() {
-        let parent = String::from_utf8_lossy(&status.parent_fullpath).into_owned();
-        let dir = convert::status(status.dir_status, &parent)?.path;
+    for dir in fs.snapshottable_directories().await? {
         let is_below = |path: &String| {
             let rest = dir.strip_prefix(path.trim_end_matches('/'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

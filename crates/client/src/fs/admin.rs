@@ -165,6 +165,7 @@ impl FileSystem {
                 .filter(|id| *id != 0)
                 .unwrap_or(StoragePolicy::HOT.id.into()),
             key_provider: defaults.key_provider_uri,
+            snapshot_trash_roots: defaults.snapshot_trash_root_enabled.unwrap_or(false),
         })
     }
 }

@@ -15,6 +15,8 @@ const PERMISSION: u16 = 0o700;
 pub struct Trash {
     /// There may be encryption zones, each with a trash of its own, for nothing can be moved out of them.
     may_have_zones: bool,
+    /// Snapshottable directories with trash of their own, of which the user may know.
+    snapshottable: Vec<String>,
 }
 
 impl Trash {
@@ -22,7 +24,14 @@ impl Trash {
     pub async fn of(fs: &FileSystem) -> Result<Option<Trash>> {
         let defaults = fs.server_defaults().await?;
         let may_have_zones = defaults.key_provider.as_deref() != Some("");
-        Ok((defaults.trash_interval_minutes > 0).then_some(Trash { may_have_zones }))
+        if defaults.trash_interval_minutes == 0 {
+            return Ok(None);
+        }
+        let snapshottable = match defaults.snapshot_trash_roots {
+            true => fs.snapshottable_directories().await?,
+            false => Vec::new(),
+        };
+        Ok(Some(Trash { may_have_zones, snapshottable }))
     }
 
     /// Moves what a path names to the trash. False if it is in there already, and is to be deleted.
@@ -50,7 +59,8 @@ impl Trash {
         Ok(true)
     }
 
-    /// The user's trash for what is in a folder.
+    /// The user's trash for what is in a folder: that of the encryption zone or of the snapshottable directory that the
+    /// folder is in, whichever is deeper.
     async fn root(&self, fs: &FileSystem, folder: &str) -> Result<String, ClientError> {
         let user = &fs.config().user;
         let folder = if folder.is_empty() { "/" } else { folder };
@@ -58,8 +68,10 @@ impl Trash {
             true => fs.encryption_zone_of(folder).await?,
             false => None,
         };
-        Ok(match zone {
-            Some(zone) => below(&zone.path, &format!(".Trash/{user}")),
+        let snapshottable = self.snapshottable.iter().find(|directory| is_in(folder, directory));
+        let own = zone.map(|zone| zone.path).into_iter().chain(snapshottable.cloned());
+        Ok(match own.max_by_key(String::len) {
+            Some(directory) => below(&directory, &format!(".Trash/{user}")),
             None => below(&fs.config().home(), ".Trash"),
         })
     }
