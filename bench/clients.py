@@ -16,10 +16,13 @@ class Refused(Exception):
 
 
 class Client:
-    """One client of one system. `kind` is "hadoop", "cairn" or "hdfs-native"."""
+    """One client of one system. `kind` is "hadoop", "cairn" or "hdfs-native". Hadoop's takes the system with each command,
+    so `process` may be that of another one of its kind."""
 
-    def __init__(self, kind, system, benchclient, log):
-        self.kind, self.system = kind, system
+    def __init__(self, kind, system, benchclient, log, process=None):
+        self.kind, self.system, self.p = kind, system, process
+        if process:
+            return
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log, "text": True}
         if kind == "cairn":
             namenode = system.uri.removeprefix("hdfs://")
