@@ -76,6 +76,7 @@ final class CommandTests {
         new ClusterProcess(x.target(), new File(x.work(), data), nodes, racks, keys)) {
       Map<String, String> words = new HashMap<>();
       words.put("HOSTS", keys.getOrDefault("dfs.hosts", ""));
+      words.put("FS", cluster.uri().toString());
       for (JsonNode node : cluster.describe().path("datanodes")) {
         words.put("IPC" + node.path("index").asInt(), node.path("ipc").asText());
         words.put("PORT" + node.path("index").asInt(), node.path("xfer").asText().split(":")[1]);

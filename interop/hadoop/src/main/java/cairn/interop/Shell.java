@@ -39,6 +39,18 @@ final class Shell {
   /** Runs tool {@code name} ({@code fs}, {@code ec}, {@code admin}, {@code fsck}, {@code storagepolicies} or {@code debug}) as {@code user}; null is the user of this process. */
   static Result run(Configuration conf, String user, String name, String[] args, byte[] stdin)
       throws Exception {
+    return run(conf, user, name, args, stdin, new ByteArrayOutputStream());
+  }
+
+  /** The same, with standard output in {@code outBytes} as it is printed. */
+  static Result run(
+      Configuration conf,
+      String user,
+      String name,
+      String[] args,
+      byte[] stdin,
+      ByteArrayOutputStream outBytes)
+      throws Exception {
     UserGroupInformation ugi =
         user == null
             ? UserGroupInformation.getLoginUser()
@@ -46,7 +58,6 @@ final class Shell {
     PrintStream out = System.out;
     PrintStream err = System.err;
     InputStream in = System.in;
-    ByteArrayOutputStream outBytes = new ByteArrayOutputStream();
     ByteArrayOutputStream errBytes = new ByteArrayOutputStream();
     System.setOut(new PrintStream(outBytes, true, StandardCharsets.UTF_8));
     System.setErr(new PrintStream(errBytes, true, StandardCharsets.UTF_8));

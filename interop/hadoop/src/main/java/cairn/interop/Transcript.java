@@ -10,10 +10,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -35,6 +37,9 @@ import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
  *
  * {@code @user} before a command runs it as that user, {@code shape} before both reduces numbers to {@code N} and drops
  * repeated paragraphs, {@code < FILE} feeds standard input, and quotes keep blanks. {@code ${L}} is a local scratch folder;
+ * {@code \\u0001} in a command is that character, and characters that cannot be seen are printed so;
+ * {@code pack FORM FILE LINE...} writes a local file that {@code fs -text} unpacks; {@code follow PATH TEXT...} is
+ * {@code fs -tail -f} of a file to which these are appended;
  * {@code call METHOD ARGUMENT...} calls Hadoop's Java client; {@code until PORT STATE} waits until the DataNode at a port of data transfer is in that state of administration.
  * Times, ports, block names and the user's name are replaced by words before comparing.
  */
@@ -181,7 +186,7 @@ final class Transcript {
 
   private static List<String> perform(
       String command, Configuration conf, File local, Tools tools) throws Exception {
-    List<String> words = split(command.replace("${L}", local.getPath()));
+    List<String> words = split(unescaped(command.replace("${L}", local.getPath())));
     String user = null;
     boolean shape = false;
     byte[] stdin = new byte[0];
@@ -219,6 +224,11 @@ final class Transcript {
         result = new Shell.Result(0, new byte[0], "");
       }
       case "call" -> result = ClientCalls.run(conf, user, args);
+      case "pack" -> {
+        Packed.write(args[0], Path.of(args[1]), List.of(args).subList(2, args.length));
+        result = new Shell.Result(0, new byte[0], "");
+      }
+      case "follow" -> result = Followed.run(conf, user, args[0], Arrays.copyOfRange(args, 1, args.length));
       case "show" ->
           result = new Shell.Result(0, Files.readAllBytes(Path.of(args[0])), "");
       default -> {
@@ -281,6 +291,9 @@ final class Transcript {
     return lines;
   }
 
+  private static final Pattern ESCAPE = Pattern.compile("\\\\u([0-9a-f]{4})");
+  private static final Pattern CONTROL = Pattern.compile("[\\p{Cntrl}\\p{Cf}&&[^\t\n\r]]");
+
   private static final Object[][] WORDS = {
     {"\\d{4,}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d[+-]\\d{4}", "DATE"},
     {"\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d(:\\d\\d)?", "DATE"},
@@ -300,18 +313,26 @@ final class Transcript {
   };
 
   private static String normal(String text, File local) {
-    text = text.replace(local.getPath(), "${L}");
+    text = escaped(text.replace(local.getPath(), "${L}"));
     for (Object[] w : WORDS) {
       text = text.replaceAll((String) w[0], (String) w[1]);
     }
     return text;
   }
 
+  private static String unescaped(String command) {
+    return ESCAPE.matcher(command).replaceAll(m -> Matcher.quoteReplacement("" + (char) Integer.parseInt(m.group(1), 16)));
+  }
+
+  private static String escaped(String text) {
+    return CONTROL.matcher(text).replaceAll(m -> String.format("\\\\u%04x", (int) m.group().charAt(0)));
+  }
+
   private static String shapeOf(String text) {
     Set<String> paragraphs = new LinkedHashSet<>();
     for (String p : text.split("\n\n+")) {
       p = p.replaceAll("  +", "  ").replaceAll("(Hostname|Rack): \\S+", "$1: WORD");
-      paragraphs.add(p.replaceAll("\\b[0-9][0-9.,]*( [KMGTP]?B)?(?=\\W|$)", "N").strip());
+      paragraphs.add(p.replaceAll("\\b[0-9][0-9.,]*( ([KMGTP]?B|[KMGTP]))?(?=\\W|$)", "N").strip());
     }
     return String.join("\n", paragraphs);
   }
