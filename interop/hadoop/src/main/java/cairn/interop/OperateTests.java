@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,6 +28,7 @@ import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
+import org.apache.hadoop.hdfs.protocol.OpenFilesIterator.OpenFilesType;
 
 /**
  * What operators say to running servers, and what these answer, compared with Hadoop: {@code dfsadmin} with its report by
@@ -43,7 +45,9 @@ import org.apache.hadoop.hdfs.protocol.LocatedStripedBlock;
  * await-bandwidth I BYTES     waits until a DataNode has a bandwidth for balancers
  * site KEY=VALUE...           writes hdfs-site.xml with these keys beside the ones of all tests
  * bad PATH UNIT               turns one bit in the last byte of a unit on its disk
- * hold PATH LENGTH, release   writes a file and leaves it open without a client; forgets all such
+ * hold PATH LENGTH [COPIES], release   writes a file in blocks of 1 MiB and leaves it open without a client; forgets all such
+ * finish PATH LENGTH          writes more into such a file and closes it
+ * await-blocking N            waits until so many open files are in the way of what leaves
  * </pre>
  *
  * {@code ${NN}}, {@code ${IPC0}} and {@code ${PORT0}} stand for addresses, {@code ${META:PATH#UNIT}} and
@@ -60,7 +64,7 @@ final class OperateTests implements Transcript.Tools {
   private final Map<Integer, Long> base = new HashMap<>();
   private final Set<Integer> gone = new HashSet<>();
   private boolean isQuiet;
-  private final List<FSDataOutputStream> held = new ArrayList<>();
+  private final Map<String, FSDataOutputStream> held = new HashMap<>();
 
   private OperateTests(Roles roles, File hosts) {
     this.roles = roles;
@@ -196,10 +200,21 @@ final class OperateTests implements Transcript.Tools {
       }
       case "hold" -> {
         FileSystem own = FileSystem.newInstance(roles.conf());
-        FSDataOutputStream out = own.create(new org.apache.hadoop.fs.Path(args[0]));
+        org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path(args[0]);
+        short copies = args.length > 2 ? Short.parseShort(args[2]) : own.getDefaultReplication(path);
+        FSDataOutputStream out = own.create(path, true, 4096, copies, 1 << 20);
         Data.copy(new Data.Source(7, Long.parseLong(args[1])), out);
         out.hflush();
-        held.add(out);
+        held.put(args[0], out);
+      }
+      case "finish" -> {
+        FSDataOutputStream out = held.remove(args[0]);
+        Data.copy(new Data.Source(8, Long.parseLong(args[1])), out);
+        out.close();
+      }
+      case "await-blocking" -> {
+        int wanted = Integer.parseInt(args[0]);
+        await("so many open files are in the way", () -> blocking() == wanted);
       }
       case "release" -> held.clear();
       case "storagepolicies", "debug" -> {
@@ -219,6 +234,15 @@ final class OperateTests implements Transcript.Tools {
       }
     }
     return new Shell.Result(0, new byte[0], "");
+  }
+
+  private int blocking() throws IOException {
+    int n = 0;
+    var files = fs().listOpenFiles(EnumSet.of(OpenFilesType.BLOCKING_DECOMMISSION), "/");
+    for (; files.hasNext(); files.next()) {
+      n++;
+    }
+    return n;
   }
 
   private interface Edit {
