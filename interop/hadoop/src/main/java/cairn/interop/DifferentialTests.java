@@ -3,6 +3,7 @@ package cairn.interop;
 import cairn.interop.differential.Differential;
 import java.io.File;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -73,6 +74,15 @@ final class DifferentialTests {
     }
   }
 
+  /** Every second seed is of erasure coded files as well. */
+  private static Set<String> coded(int seed, Set<String> families) {
+    Set<String> all = new HashSet<>(families);
+    if (seed % 2 == 1) {
+      all.addAll(Set.of("ec", "files"));
+    }
+    return all;
+  }
+
   private static int seeds(Main.Context x) {
     return Integer.getInteger("interop.seeds", x.full() ? 1000 : 70);
   }
@@ -96,7 +106,7 @@ final class DifferentialTests {
       }
       for (int seed = first; seed < first + seeds / 14; seed++) {
         int s = seed;
-        x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, ENCRYPTION));
+        x.runner().test("differential/encryption-" + s, () -> both.run(s, calls, coded(s, ENCRYPTION)));
       }
       for (int seed = first; seed < first + seeds / 35; seed++) {
         int s = seed;
@@ -105,8 +115,8 @@ final class DifferentialTests {
       }
       for (int seed = first; seed < first + seeds / 7; seed++) {
         int s = seed;
-        x.runner().test("differential/caching-" + s, () -> both.run(s, calls, CACHING));
-        x.runner().test("differential/edges-" + s, () -> both.run(s, calls, EDGES));
+        x.runner().test("differential/caching-" + s, () -> both.run(s, calls, coded(s, CACHING)));
+        x.runner().test("differential/edges-" + s, () -> both.run(s, calls, coded(s, EDGES)));
         x.runner().test("differential/restarts-" + s, () -> both.run(s, calls, RESTARTS));
       }
     }

@@ -27,14 +27,14 @@ public final class Differential implements AutoCloseable {
   /** Where answers differ: after how many calls, and what was answered. */
   private record Difference(int at, Call call, String wanted, String seen) {}
 
-  /**
-   * Families of calls that go together. Erasure coded files count by type of storage at some times and not at others in
-   * Hadoop.
-   */
+  /** Families of calls that go together. */
   private static final List<Set<String>> FAMILIES =
       List.of(
           families("tree,acls,files,attributes,ec,quotas,snapshots"),
           families("tree,files,attributes,quotas,quota-types,snapshots"),
+          families("tree,raw,acls,files,attributes,ec,quotas,snapshots"),
+          families("tree,acls,files,attributes,ec,quotas,snapshots"),
+          families("tree,files,attributes,ec,quotas,quota-types,snapshots"),
           families("tree,raw,acls,files,attributes,ec,quotas,snapshots"));
 
   /** Calls that change nothing. */

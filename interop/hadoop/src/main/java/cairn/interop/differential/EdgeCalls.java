@@ -200,7 +200,7 @@ final class EdgeCalls {
     add(2, "setQuotaByType", t -> {
       String p = g.path(t);
       long names = Generator.arg(t, g.chance(80) ? HdfsConstants.QUOTA_DONT_SET : 5L);
-      long space = end(t);
+      long space = g.draws("ec") ? Generator.arg(t, g.pick(AttributeCalls.FAR_LIMITS)) : end(t);
       StorageType type = Generator.arg(t, g.pick(Arrays.asList(StorageType.values())));
       return d -> Call.done(() -> d.name().setQuota(d.at(p), names, space, type));
     });

@@ -109,11 +109,12 @@ final class Text {
   }
 
   /** What is used and allowed on each type of storage, where there is anything to say. */
-  static String types(QuotaUsage u) {
+  static String types(QuotaUsage u, boolean isUseTold) {
     StringBuilder text = new StringBuilder(" types");
     for (StorageType t : StorageType.getTypesSupportingQuota()) {
-      if (u.getTypeConsumed(t) != 0 || u.getTypeQuota(t) != -1) {
-        text.append(' ').append(t).append(' ').append(u.getTypeConsumed(t)).append('/').append(u.getTypeQuota(t));
+      long used = isUseTold ? u.getTypeConsumed(t) : 0;
+      if (used != 0 || u.getTypeQuota(t) != -1) {
+        text.append(' ').append(t).append(' ').append(used).append('/').append(u.getTypeQuota(t));
       }
     }
     return text.toString();
