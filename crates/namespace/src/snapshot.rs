@@ -274,6 +274,12 @@ pub(crate) fn older_than(
     }
 }
 
+/// Whether that snapshot of `root` is marked as deleted.
+pub(crate) fn is_marked(store: &dyn StoreRead, root: InodeId, id: SnapshotId) -> Result<bool> {
+    let found = at_most(store, root, id)?.filter(|found| found.id == id);
+    Ok(found.is_some_and(|found| found.deleted))
+}
+
 /// Whether a snapshot of `root` in that range is marked as deleted.
 pub(crate) fn any_marked(
     store: &dyn StoreRead,

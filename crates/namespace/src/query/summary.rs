@@ -11,7 +11,7 @@ use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
 use crate::tree;
 use crate::usage::{self, ByType};
-use crate::{policy_admin, settings};
+use crate::{policy_admin, settings, snapshot};
 use cairn_stripe::PolicyId;
 
 /// Sums below a path.
@@ -134,8 +134,8 @@ pub fn content_summary(
 }
 
 /// The name of the policy that a summary tells. As in Hadoop, a directory says for itself, and names none, once it has
-/// any extended attribute, which a storage policy is there too; and of what a snapshot has, but the snapshot's own
-/// directory, the present state counts.
+/// any extended attribute, which a storage policy and the mark of a deleted snapshot are there too; and of what a snapshot
+/// has, but the snapshot's own directory, the present state counts. Above that is the directory as it is now.
 ///
 /// Source: Hadoop 3.5.0 `ContentSummaryComputationContext#getErasureCodingPolicyName`.
 fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<String> {
@@ -144,11 +144,20 @@ fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<S
         id => policy_admin::by_id(store, id).map(|policy| policy.name),
     };
     let view = at.view(store);
-    let is_root = matches!(at.snapshot, Some(InSnapshot::Of(root, _)) if root == target.id);
     let mut inode = target.clone();
-    let mut has_attributes = xattr::has_any(if is_root { &view } else { store }, target.id)?;
-    if !is_root && let Some(now) = inode::get(store, target.id)? {
-        inode = now;
+    let mut has_attributes = xattr::has_any(store, target.id)?;
+    let mut above = target.parent;
+    match at.snapshot {
+        Some(InSnapshot::Of(root, id)) if root == target.id => {
+            has_attributes = xattr::has_any(&view, root)? || snapshot::is_marked(store, root, id)?;
+            above = root;
+        }
+        _ => {
+            if let Some(now) = inode::get(store, target.id)? {
+                above = now.parent;
+                inode = now;
+            }
+        }
     }
     loop {
         let directory = match &inode.kind {
@@ -162,7 +171,7 @@ fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<S
         if has_attributes || inode.storage_policy != 0 {
             return Ok(String::new());
         }
-        let above = inode.parent;
+        has_attributes = xattr::has_any(store, above)?;
         inode = match inode::get(store, above)? {
             Some(now) => now,
             None => match inode::get(&view, above)? {
@@ -170,6 +179,6 @@ fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<S
                 None => return Ok(String::new()),
             },
         };
-        has_attributes = xattr::has_any(store, above)?;
+        above = inode.parent;
     }
 }

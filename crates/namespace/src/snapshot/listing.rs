@@ -1,15 +1,16 @@
 //! Questions about snapshots and snapshottable directories.
 
 use crate::command::Caller;
+use crate::encryption::Encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::{FileStatus, Listing};
-use crate::settings;
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Root, SnapshotId};
 use crate::store::StoreRead;
+use crate::{policy_admin, settings};
 use std::sync::Arc;
 
 /// A snapshottable directory.
@@ -127,20 +128,29 @@ pub(crate) fn list_names(
     let page = snapshot::by_names(store, root, after, limit.saturating_add(1))?;
     let total = snapshot::root(store, root)?.map_or(0, |root| u64::from(root.count));
     let more = page.len() > limit;
-    let children = inode::expect(store, root)?.directory().map_or(0, |now| now.children);
+    let now = inode::expect_shared(store, root)?;
+    let children = now.directory().map_or(0, |now| now.children);
+    // The list is the directory's of now: what a snapshot does not say for itself, such as an erasure coding policy, is
+    // what the directory says, or what is above it. Who asks for one snapshot is told what was.
+    let mut above = at.above();
+    above.chain.truncate(above.names.len());
+    above.chain.push(now);
     let mut entries = Vec::new();
     for snapshot in page.iter().take(limit) {
-        let mut names = at.names.clone();
-        names.push(snapshot.name.clone());
-        let entry = path::walk(store, names)?;
-        // As in Hadoop's list, but not for who asks for one of them: no storage policy, and the children of now.
-        if let Some(status) = FileStatus::of(&entry.view(store), &entry)? {
-            let mut status = FileStatus { storage_policy: 0, ..status };
-            if let Some(was) = Arc::make_mut(&mut status.inode).directory_mut() {
-                was.children = children;
-            }
-            entries.push(status);
+        let mut was = as_snapshot(store, root, snapshot)?;
+        if let Some(was) = was.directory_mut() {
+            was.children = children;
         }
+        let inode = Arc::new(was);
+        above.chain.push(Arc::clone(&inode));
+        entries.push(FileStatus {
+            inode,
+            policy: policy_admin::effective(store, &above)?,
+            storage_policy: 0,
+            snapshottable: false,
+            encryption: Encryption::of(store, &above.chain, at.raw)?,
+        });
+        above.chain.pop();
     }
     let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Listing { entries, remaining })

@@ -9,7 +9,7 @@ use cairn_namespace::ops::snapshot::{
     DisallowSnapshot, RenameSnapshot,
 };
 use cairn_namespace::snapshot::{SnapshotSettings, diff, listing};
-use cairn_namespace::{CallId, Command, NamespaceError, Outcome, Settings};
+use cairn_namespace::{CallId, Command, NamespaceError, Outcome, Settings, query};
 
 fn settings() -> Settings {
     Settings { block_size_min: 0, snapshots_deleted_in_order: true, ..Settings::default() }
@@ -230,4 +230,22 @@ fn nothing_leaves_or_enters_where_there_is_trash_as_well() {
         assert!(moves(&mut fs, "/d/sub", "/d/bus"));
         assert!(moves(&mut fs, "/out/sub", "/out/bus"));
     }
+}
+
+/// As in Hadoop, where the mark is an extended attribute of the snapshot's directory.
+#[test]
+fn a_mark_is_an_attribute_to_those_who_sum_up() {
+    const RS: &str = "RS-3-2-1024k";
+    let mut fs = in_order(&["a", "b"]);
+    fs.set_policy("/", RS);
+    let name =
+        |fs: &Fs, path: &str| query::content_summary(&fs.store, &root(), path).unwrap().policy;
+    for path in ["/d", "/d/.snapshot/a", "/d/.snapshot/b"] {
+        assert_eq!(name(&fs, path), RS, "{path}");
+    }
+    fs.ok(drop_snapshot("b"));
+    assert_eq!(name(&fs, "/d/.snapshot/b#1"), "");
+    assert_eq!(name(&fs, "/d/.snapshot/a"), RS);
+    fs.set_policy("/d", RS);
+    assert_eq!(name(&fs, "/d/.snapshot/b#1"), "");
 }

@@ -7,6 +7,7 @@ use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::{Delete, Purge};
+use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::rename::{Rename, RenameTo};
 use cairn_namespace::ops::set_permission::SetPermission;
@@ -20,7 +21,7 @@ use cairn_namespace::ops::snapshot::{
 };
 use cairn_namespace::ops::unit_crcs::BlockCrcs;
 use cairn_namespace::ops::xattr::{SetXAttr, XAttrName, XAttrSpace};
-use cairn_namespace::query::{self, AclStatus};
+use cairn_namespace::query::{self, AclStatus, FileStatus};
 use cairn_namespace::snapshot::{SnapshotSettings, diff, listing};
 use cairn_namespace::store::{StoreRead, Table};
 use cairn_namespace::{
@@ -684,6 +685,33 @@ fn the_list_of_snapshots_has_no_policy_and_an_empty_access_control_list() {
         let want = format!("FileNotFoundException: cannot find {path}");
         assert_eq!(list(path), Err(want));
     }
+}
+
+#[test]
+fn what_a_snapshot_does_not_say_its_directory_says_in_lists_and_sums() {
+    const RS: &str = "RS-3-2-1024k";
+    let mut fs = allowed("/d");
+    fs.set_policy("/", "XOR-2-1-1024k");
+    take(&mut fs, "/d", "none");
+    fs.set_policy("/d", RS);
+    take(&mut fs, "/d", "rs");
+    fs.ok(SetEcPolicy { path: "/d".into(), policy: Some("replication".into()) });
+    let policy = |status: &FileStatus| status.policy.as_ref().map(|policy| policy.name.clone());
+    let listed = |fs: &Fs| -> Vec<Option<String>> {
+        let list = query::get_listing(&fs.store, &root(), "/d/.snapshot", b"", 10).unwrap();
+        list.unwrap().entries.iter().map(policy).collect()
+    };
+    let sum =
+        |fs: &Fs, path: &str| query::content_summary(&fs.store, &root(), path).unwrap().policy;
+    assert_eq!(listed(&fs), [None, Some(RS.to_string())]);
+    assert_eq!(sum(&fs, "/d/.snapshot/none"), "replication");
+    fs.set_policy("/d", "RS-6-3-1024k");
+    assert_eq!(listed(&fs), [Some("RS-6-3-1024k".to_string()), Some(RS.to_string())]);
+    assert_eq!(sum(&fs, "/d/.snapshot/none"), "RS-6-3-1024k");
+    assert_eq!(sum(&fs, "/d/.snapshot/rs"), RS);
+    // Who asks for one of them gets what was.
+    let status = fs.status("/d/.snapshot/none").unwrap();
+    assert_eq!(policy(&status).as_deref(), Some("XOR-2-1-1024k"));
 }
 
 #[test]
