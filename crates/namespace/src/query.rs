@@ -27,6 +27,7 @@ pub use crate::encryption::{
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::satisfy_storage_policy::to_satisfy;
+pub use crate::ops::set_quota::check_quota;
 pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;

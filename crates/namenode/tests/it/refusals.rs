@@ -357,3 +357,30 @@ async fn a_storage_policy_that_is_not_there_is_refused_for_lazy_files_too() {
     }
     node.shutdown().await;
 }
+
+/// `dfs.permissions.allow.owner.set.quota`.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_set_no_quota_is_told_so_before_what_is_wrong_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = NameNodeConfig { owners_set_quotas: true, ..config(dir.path()) };
+    let node = NameNode::start(config).await.unwrap();
+    Client::new(&node, CLIENT, SUPERUSER).mkdirs("/a/b").await;
+    let request = |path: &str| pb::SetQuotaRequestProto {
+        path: path.to_string(),
+        namespace_quota: -7i64 as u64,
+        storagespace_quota: 5,
+        storage_type: None,
+    };
+    let alice = Client::new(&node, CLIENT, "alice");
+    let denied =
+        "Access denied for user alice. Superuser or owner of parent folder privilege is required";
+    let refused = alice.refused("setQuota", &request("/a/b")).await;
+    assert_eq!(refused, (class::ACCESS_CONTROL.to_string(), denied.to_string()));
+    let (class, _) = alice.refused("setQuota", &request("/none/x/y")).await;
+    assert_eq!(class, "java.io.FileNotFoundException");
+    let superuser = Client::new(&node, CLIENT, SUPERUSER);
+    let (class, text) = superuser.refused("setQuota", &request("/a/b")).await;
+    assert_eq!(class, class::ILLEGAL_ARGUMENT);
+    assert_eq!(text, "Illegal value for nsQuota or ssQuota : -7 and 5");
+    node.shutdown().await;
+}

@@ -1,14 +1,17 @@
 //! Limits of directories.
 
 use crate::apply::Outcome;
+use crate::command::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Directory, Quota};
 use crate::ops::counter::{self, Counter};
 use crate::ops::{self, Context, set_storage_policy};
-use crate::path::{Purpose, Resolved};
+use crate::path::{self, Purpose, Resolved};
 use crate::perm;
+use crate::settings::{self, Settings};
 use crate::snapshot::held;
+use crate::store::StoreRead;
 use crate::usage::{self, ByType, Usage};
 use cairn_stripe::StorageType;
 
@@ -104,27 +107,41 @@ impl SetTypeQuota {
     }
 }
 
-/// Follows a path to a directory whose limits the caller may set.
-fn resolve(cx: &mut Context<'_, '_>, path: &str) -> Result<Resolved> {
-    let is_superuser = perm::check_superuser(cx.settings, cx.caller);
-    if !cx.settings.owners_set_quotas {
-        is_superuser?;
-        return cx.resolve(path, Purpose::Use);
+/// Fails if the caller may not set limits of what is at a path, as [`SetQuota`] does before it looks at them.
+pub fn check_quota(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<()> {
+    let settings = settings::get(store)?;
+    follow(store, (&settings, caller, "SetQuota"), path).map(drop)
+}
+
+fn resolve(cx: &Context<'_, '_>, path: &str) -> Result<Resolved> {
+    follow(cx.store, (cx.settings, cx.caller, cx.command), path)
+}
+
+/// Follows a path to a directory whose limits the caller of a command may set.
+fn follow(
+    store: &dyn StoreRead,
+    (settings, caller, command): (&Settings, &Caller, &str),
+    path: &str,
+) -> Result<Resolved> {
+    let is_superuser = match perm::check_superuser(settings, caller) {
+        Err(refusal) if !settings.owners_set_quotas => return Err(refusal),
+        checked => checked.is_ok(),
+    };
+    let at = path::resolve_to_change(store, settings, caller, path, Purpose::Use, command)?;
+    let is_owners = || at.parent().is_some_and(|parent| parent.owner == caller.user);
+    if is_superuser || is_owners() {
+        return Ok(at);
     }
-    let at = cx.resolve(path, Purpose::Use)?;
-    if is_superuser.is_err() && at.parent().is_none_or(|parent| parent.owner != cx.caller.user) {
-        if at.parent().is_none() && !at.names.is_empty() {
-            return Err(NamespaceError::FileNotFound(format!(
-                "Directory/File does not exist {}",
-                at.parent_path()
-            )));
-        }
-        return Err(NamespaceError::AccessControl(format!(
-            "Access denied for user {}. Superuser or owner of parent folder privilege is required",
-            cx.caller.user
+    if at.parent().is_none() && !at.names.is_empty() {
+        return Err(NamespaceError::FileNotFound(format!(
+            "Directory/File does not exist {}",
+            at.parent_path()
         )));
     }
-    Ok(at)
+    Err(NamespaceError::AccessControl(format!(
+        "Access denied for user {}. Superuser or owner of parent folder privilege is required",
+        caller.user
+    )))
 }
 
 /// Source: Hadoop 3.5.0 `INodeDirectory#valueOf`.

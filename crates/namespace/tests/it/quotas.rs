@@ -320,6 +320,10 @@ fn owners_of_a_folder_may_limit_those_in_it_if_they_are_let() {
             false => ("AccessControlException", refusal),
         };
         assert_eq!(nowhere, (want.0.to_string(), want.1.to_string()));
+        let check = |fs: &Fs, path: &str| query::check_quota(&fs.store, &user("ann"), path);
+        assert_eq!(said(&check(&fs, "/home/ann").unwrap_err()).1, refusal);
+        assert_eq!(said(&check(&fs, "/none/x/d").unwrap_err()).1, want.1);
+        assert_eq!(check(&fs, "/home/ann/d").is_ok(), owners_set_quotas);
         let in_hers = fs.run(user("ann"), all("/home/ann/d"));
         let by_type = fs.run(user("ann"), at_most("/home/ann/d", Ssd, 7));
         assert_eq!((in_hers.is_ok(), by_type.is_ok()), (owners_set_quotas, owners_set_quotas));

@@ -1,22 +1,13 @@
 //! What is asked of a path before a call is carried out.
 
-use cairn_namespace::query;
-use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 
 use super::super::refusal::Refusal;
-use crate::NameNode;
 
 /// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
 const MAX_PATH_LEN: usize = 8000;
 /// Most components of a path (`HdfsServerConstants.MAX_PATH_DEPTH`).
 const MAX_PATH_DEPTH: usize = 1000;
-
-/// Checks that the caller may reach `path`, whatever is there.
-pub(super) async fn check_path(node: &NameNode, call: &Call, path: &str) -> Result<(), Refusal> {
-    node.query(call, |store, caller| query::get_file_info(store, caller, path)).await?;
-    Ok(())
-}
 
 /// Refuses paths beyond all measure. Source: Hadoop 3.5.0 `NameNodeRpcServer#checkPathLength`.
 pub(super) fn check_path_len(operation: &str, path: &str) -> Result<(), Refusal> {

@@ -1,6 +1,5 @@
 //! Changes of the tree: directories, names, attributes.
 
-use cairn_namespace::Outcome;
 use cairn_namespace::acl::CreateMode;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::delete::Delete;
@@ -11,13 +10,14 @@ use cairn_namespace::ops::set_permission::SetPermission;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota, SetTypeQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::set_times::SetTimes;
+use cairn_namespace::{Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use super::paths::{check_path, check_path_len};
+use super::paths::check_path_len;
 use crate::NameNode;
 
 /// `HdfsConstants.QUOTA_DONT_SET`: leave the limit as it is.
@@ -173,7 +173,7 @@ pub async fn set_quota(node: &NameNode, call: &Call) -> Answer {
     node.check_safe_mode(|| format!("Cannot set quota on {}", request.path))?;
     let (names, space) = (request.namespace_quota as i64, request.storagespace_quota as i64);
     if names < -1 || space < -1 {
-        check_path(node, call, &request.path).await?;
+        node.query(call, |store, caller| query::check_quota(store, caller, &request.path)).await?;
         let message = format!("Illegal value for nsQuota or ssQuota : {names} and {space}");
         return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }
