@@ -35,6 +35,7 @@ use crate::lookup::{Ahead, Lookup};
 use crate::protocol::refusal::Refusal;
 use crate::reencryption::Reencryptor;
 use crate::satisfier::Satisfier;
+use crate::snapshots::MissingTrash;
 use crate::store::Snapshot;
 use crate::topology::Topology;
 
@@ -84,6 +85,8 @@ pub struct NameNode {
     pub(crate) is_stopping: AtomicBool,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
+    /// Trash that directories may lack since safe mode has ended.
+    pub(crate) missing_trash: MissingTrash,
     /// Held while a rolling upgrade is prepared or finalized.
     pub(crate) upgrading: tokio::sync::Mutex<()>,
     /// What `restoreFailedStorage` was told last.

@@ -18,7 +18,7 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
         let low = tokio::task::spawn_blocking(move || lowest(&looked_at, reserved_len)).await;
         // An error means that the runtime is stopping.
         let Ok(low) = low else { return };
-        let is_change = node.cluster().set_low_resources(low.is_some());
+        let is_change = node.change_safe_mode(|cluster| cluster.set_low_resources(low.is_some()));
         match low {
             Some((dir, free_len)) if is_change => tracing::error!(
                 dir = %dir.display(),

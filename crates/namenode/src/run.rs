@@ -38,7 +38,7 @@ use crate::protocol::{self, Protocols};
 use crate::reencryption::{self, Reencryptor};
 use crate::resources;
 use crate::satisfier::{self, Satisfier};
-use crate::snapshots;
+use crate::snapshots::{self, MissingTrash};
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
 
@@ -219,6 +219,7 @@ impl NameNode {
                 garbage: Notify::new(),
                 ordered: Notify::new(),
                 is_stopping: AtomicBool::new(false),
+                missing_trash: MissingTrash::default(),
                 upgrading: tokio::sync::Mutex::default(),
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),
@@ -232,6 +233,10 @@ impl NameNode {
             node.cluster().start_safe_mode(complete, node.now());
             if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {
                 tracing::error!(refusal = %refusal.0, "leases were not renewed at the start");
+            }
+            if node.safe_mode_tip().is_none() {
+                node.trash_may_be_missing();
+                node.make_missing_trash().await;
             }
             Ok(RunningNameNode::serve(node, rpc, http, http_addr))
         })
@@ -491,7 +496,10 @@ async fn tick_cluster(node: Arc<NameNode>) {
                 if cluster.excuse_silence(last, now) {
                     tracing::warn!("this process stood still: DataNodes' silence is excused");
                 }
-                cluster.tick(lookup, now, &mut dice)
+                let was_on = cluster.safe_mode().is_on();
+                let tick = cluster.tick(lookup, now, &mut dice);
+                worker.note_safe_mode(cluster, was_on);
+                tick
             })
         });
         last = now;

@@ -2,17 +2,20 @@
 //! become the earliest, and directories get trash of their own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_namespace::command::Caller;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::ops::snapshot::CollectSnapshot;
 use cairn_namespace::snapshot::{self, listing};
 use cairn_namespace::{Entry, Outcome, query};
+use cairn_redundancy::Cluster;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::node::NameNode;
 use crate::protocol::refusal::Refusal;
-use crate::run::{TICK_MAX, TICK_MIN};
+use crate::run::TICK_MIN;
 
 /// Everybody throws things away there, and nobody what is another's.
 ///
@@ -41,29 +44,64 @@ pub(crate) async fn collect(node: Arc<NameNode>) {
     }
 }
 
-/// Makes what trash snapshottable directories lack, each time that the NameNode comes out of safe mode; never where they
-/// have none of their own.
-///
-/// Source: Hadoop 3.5.0 `FSNamesystem#checkAndProvisionSnapshotTrashRoots`.
+/// What is to be done when safe mode has ended.
+#[derive(Default)]
+pub(crate) struct MissingTrash {
+    /// Safe mode has ended, and nobody has looked since.
+    due: AtomicBool,
+    /// Wakes [`provision`].
+    ended: Notify,
+    /// Held while somebody looks.
+    alone: Mutex<()>,
+}
+
+/// Makes what trash snapshottable directories lack, each time that safe mode has ended and nobody who was told of it has.
 pub(crate) async fn provision(node: Arc<NameNode>) {
-    if !node.config.snapshot_trash_roots {
-        return std::future::pending().await;
-    }
-    let mut was_safe = true;
     loop {
-        let is_safe = node.safe_mode_tip().is_some();
-        if was_safe
-            && !is_safe
-            && let Err(refusal) = node.provision_trash().await
-        {
-            tracing::error!(refusal = %refusal.0, "cannot look for snapshottable directories");
-        }
-        was_safe = is_safe;
-        tokio::time::sleep(TICK_MAX).await;
+        node.missing_trash.ended.notified().await;
+        node.make_missing_trash().await;
     }
 }
 
 impl NameNode {
+    /// Does something that may begin or end safe mode. Before others are told that it is off they are to wait for
+    /// [`NameNode::make_missing_trash`].
+    pub(crate) fn change_safe_mode<R>(&self, change: impl FnOnce(&mut Cluster) -> R) -> R {
+        let mut cluster = self.cluster();
+        let was_on = cluster.safe_mode().is_on();
+        let done = change(&mut cluster);
+        self.note_safe_mode(&cluster, was_on);
+        done
+    }
+
+    /// Notes the end of safe mode, if it was on, while the cluster is locked.
+    pub(crate) fn note_safe_mode(&self, cluster: &Cluster, was_on: bool) {
+        if was_on && !cluster.safe_mode().is_on() {
+            self.trash_may_be_missing();
+        }
+    }
+
+    /// Has somebody look for trash that directories lack, if they are to have any.
+    pub(crate) fn trash_may_be_missing(&self) {
+        if self.config.snapshot_trash_roots {
+            self.missing_trash.due.store(true, Ordering::SeqCst);
+            self.missing_trash.ended.notify_one();
+        }
+    }
+
+    /// Makes what trash snapshottable directories lack, if safe mode has ended and nobody has looked since, or waits for
+    /// who does.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#checkAndProvisionSnapshotTrashRoots`, which holds the lock of the tree.
+    pub(crate) async fn make_missing_trash(&self) {
+        let _alone = self.missing_trash.alone.lock().await;
+        if self.missing_trash.due.swap(false, Ordering::SeqCst)
+            && let Err(refusal) = self.provision_trash().await
+        {
+            tracing::error!(refusal = %refusal.0, "cannot look for snapshottable directories");
+        }
+    }
+
     async fn collect_snapshots(&self) -> Result<(), Refusal> {
         self.check_safe_mode(|| "Cannot delete snapshots".to_string())?;
         while let Some((directory, found)) = self.ns.read(|store| snapshot::first_due(store))? {

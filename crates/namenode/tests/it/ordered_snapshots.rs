@@ -5,7 +5,7 @@ use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_wire::proto::hdfs as pb;
 use std::time::Duration;
 
-use crate::cluster::{CLIENT, Client, SUPERUSER, config};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -143,12 +143,8 @@ async fn snapshottable_directories_get_trash_that_is_emptied() {
     };
     let (node, client_of) = client(config).await;
     assert!(keeps_trash_apart(&client_of).await);
-    let made = async {
-        while client_of.file_info("/other/e/.Trash").await.is_none() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), made).await.unwrap();
+    // There is no block to wait for, so it is out of safe mode from the beginning.
+    assert!(client_of.file_info("/other/e/.Trash").await.is_some());
     let trash = client_of.file_info("/d/.Trash").await.unwrap();
     assert_eq!((trash.permission.perm, trash.owner.as_str()), (0o1777, SUPERUSER));
     // What is there stays as it is.
@@ -169,5 +165,37 @@ async fn snapshottable_directories_get_trash_that_is_emptied() {
     for root in ["/d/.Trash/ann", "/other/e/.Trash/bob"] {
         assert_eq!(client_of.list(root).await, [""; 0], "{root}");
     }
+    node.shutdown().await;
+}
+
+/// Whoever is told that safe mode is off finds the trash there.
+#[tokio::test(flavor = "multi_thread")]
+async fn trash_is_there_when_safe_mode_is_off() {
+    use pb::SafeModeActionProto::{SafemodeEnter, SafemodeGet, SafemodeLeave};
+    let dir = tempfile::tempdir().unwrap();
+    let waits = || NameNodeConfig {
+        snapshot_trash_roots: true,
+        safe_mode_min_datanodes: 1,
+        ..config(dir.path())
+    };
+    let (node, client_of) = client(NameNodeConfig { safe_mode_min_datanodes: 0, ..waits() }).await;
+    client_of.mkdirs("/d").await;
+    allow(&client_of, "/d").await;
+    assert_eq!(client_of.file_info("/d/.Trash").await, None);
+    node.shutdown().await;
+
+    let (node, client_of) = client(waits()).await;
+    assert!(client_of.safe_mode(SafemodeGet).await);
+    assert_eq!(client_of.file_info("/d/.Trash").await, None);
+    let _datanode = FakeDataNode::start(&node, 0, &[]).await;
+    let left = async { while client_of.safe_mode(SafemodeGet).await {} };
+    tokio::time::timeout(Duration::from_secs(30), left).await.unwrap();
+    assert!(client_of.file_info("/d/.Trash").await.is_some());
+
+    let request = pb::DeleteRequestProto { src: "/d/.Trash".to_string(), recursive: true };
+    let _: pb::DeleteResponseProto = client_of.call("delete", &request).await.unwrap();
+    assert!(client_of.safe_mode(SafemodeEnter).await);
+    assert!(!client_of.safe_mode(SafemodeLeave).await);
+    assert!(client_of.file_info("/d/.Trash").await.is_some());
     node.shutdown().await;
 }

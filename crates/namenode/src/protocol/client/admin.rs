@@ -169,15 +169,18 @@ pub async fn set_safe_mode(node: &NameNode, call: &Call) -> Answer {
         node.check_superuser_for(call, operation).await?;
         tracing::info!(?action, user = %call.user.effective, "safe mode");
     }
-    let mut cluster = node.cluster();
-    match action {
-        Action::SafemodeGet => {}
-        Action::SafemodeEnter => cluster.enter_safe_mode(),
-        Action::SafemodeLeave | Action::SafemodeForceExit => {
-            cluster.leave_safe_mode(action == Action::SafemodeForceExit);
+    let result = node.change_safe_mode(|cluster| {
+        match action {
+            Action::SafemodeGet => {}
+            Action::SafemodeEnter => cluster.enter_safe_mode(),
+            Action::SafemodeLeave | Action::SafemodeForceExit => {
+                cluster.leave_safe_mode(action == Action::SafemodeForceExit);
+            }
         }
-    }
-    answer(&pb::SetSafeModeResponseProto { result: cluster.safe_mode().is_on() })
+        cluster.safe_mode().is_on()
+    });
+    node.make_missing_trash().await;
+    answer(&pb::SetSafeModeResponseProto { result })
 }
 
 /// Reads the files of racks and of allowed DataNodes again.

@@ -71,10 +71,11 @@ async fn prepare(node: &NameNode) -> Result<pb::RollingUpgradeInfoProto, Refusal
         return Err(Refusal::io(NO_SAFE_MODE));
     }
     let point = node.ns.make_rollback_point(node.config.reserved_len).await?;
-    let mut cluster = node.cluster();
-    cluster.hold_deletions(true);
-    cluster.leave_safe_mode(false);
-    drop(cluster);
+    node.change_safe_mode(|cluster| {
+        cluster.hold_deletions(true);
+        cluster.leave_safe_mode(false);
+    });
+    node.make_missing_trash().await;
     tracing::info!(sequence = point.sequence, "a rolling upgrade is prepared");
     Ok(info(node, &point, 0))
 }
