@@ -23,6 +23,7 @@ final class CommandTests {
     List<File> calls = new ArrayList<>();
     List<File> features = new ArrayList<>();
     List<File> cached = new ArrayList<>();
+    List<File> ordered = new ArrayList<>();
     for (File file : files) {
       boolean wanted =
           new Transcript(file).cases.stream().anyMatch(c -> x.runner().wants(name(file, c)));
@@ -33,6 +34,7 @@ final class CommandTests {
           case "leaving" -> leaving.add(file);
           case "acl", "calls", "snapshot", "type" -> calls.add(file);
           case "cached" -> cached.add(file);
+          case "ordered" -> ordered.add(file);
           case "cache", "features" -> features.add(file);
           default -> large.add(file);
         }
@@ -48,6 +50,13 @@ final class CommandTests {
     more.put("hadoop.proxyuser.dave.hosts", "10.1.2.3");
     more.put("hadoop.proxyuser.dave.groups", "*");
     run(x, "commands-features", 15, 5, features, more);
+    Map<String, String> inOrder = x.keys();
+    inOrder.put("fs.trash.interval", "60");
+    inOrder.put("dfs.namenode.snapshot.deletion.ordered", "true");
+    // Nobody knows when: what is marked stays until it is deleted again.
+    inOrder.put("dfs.namenode.snapshot.deletion.ordered.gc.period.ms", "86400000");
+    inOrder.put("dfs.namenode.snapshot.trashroot.enabled", "true");
+    run(x, "commands-ordered", 9, 3, ordered, inOrder);
     Map<String, String> memory = x.keys();
     memory.put("dfs.namenode.path.based.cache.refresh.interval.ms", "200");
     if (!x.target().isHadoop()) {

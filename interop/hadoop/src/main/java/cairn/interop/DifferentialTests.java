@@ -34,6 +34,46 @@ final class DifferentialTests {
   /** Safe mode comes and goes. */
   private static final Set<String> SAFE_MODE = Set.of("safe-mode", "edges", "creates", "tree", "files", "snapshots");
 
+  /** Snapshots that are deleted in order, and trash of directories that have some. */
+  private static final Set<String> ORDERED =
+      Set.of("ordered", "tree", "files", "attributes", "acls", "ec", "quotas", "snapshots");
+
+  private static final Map<String, String> ORDERED_KEYS =
+      Map.of(
+          "dfs.namenode.snapshot.deletion.ordered", "true",
+          // Nobody knows when: what is marked stays until it is deleted again.
+          "dfs.namenode.snapshot.deletion.ordered.gc.period.ms", "86400000",
+          "dfs.namenode.snapshot.trashroot.enabled", "true",
+          "dfs.permissions.allow.owner.set.quota", "true");
+
+  /** Whatever has a limit that a key sets. */
+  private static final Set<String> LIMITS =
+      Set.of("edges", "creates", "tree", "files", "attributes", "acls", "ec", "quotas", "snapshots");
+
+  private static final Map<String, String> LIMITS_KEYS =
+      Map.ofEntries(
+          Map.entry("dfs.namenode.fs-limits.max-component-length", "20"),
+          Map.entry("dfs.namenode.fs-limits.max-directory-items", "6"),
+          Map.entry("dfs.namenode.fs-limits.max-blocks-per-file", "2"),
+          Map.entry("dfs.namenode.fs-limits.max-xattrs-per-inode", "2"),
+          Map.entry("dfs.namenode.fs-limits.max-xattr-size", "8"),
+          Map.entry("dfs.replication.max", "3"),
+          Map.entry("dfs.ls.limit", "2"),
+          Map.entry("dfs.batched.ls.limit", "2"),
+          Map.entry("dfs.namenode.list.openfiles.num.responses", "2"),
+          Map.entry("dfs.namenode.snapshot.max.limit", "2"),
+          Map.entry("dfs.namenode.snapshot.filesystem.limit", "3"),
+          Map.entry("dfs.namenode.snapshot.capture.openfiles", "true"),
+          Map.entry("dfs.namenode.snapshot.skip.capture.accesstime-only-change", "true"),
+          Map.entry("dfs.namenode.snapshotdiff.allow.snap-root-descendant", "false"),
+          Map.entry("dfs.namenode.snapshotdiff.listing.limit", "2"),
+          Map.entry("dfs.permissions.ContentSummary.subAccess", "true"),
+          Map.entry("dfs.namenode.posix.acl.inheritance.enabled", "false"));
+
+  /** How the names of the tests begin that have one pair of clusters together. */
+  private static final List<String> ON_ALL =
+      List.of("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "encryption", "paths", "safe-mode", "caching", "edges", "restarts");
+
   private DifferentialTests() {}
 
   static void run(Main.Context x) throws Exception {
@@ -46,7 +86,13 @@ final class DifferentialTests {
     keys.put("dfs.blocksize", "1048576");
     // Nobody fetches the requests.
     keys.put("dfs.storage.policy.satisfier.mode", "external");
-    runWithoutPermissions(x, keys);
+    // Where nobody is asked what modes allow, owners are asked for all the same.
+    runWith(x, "open", keys, Map.of("dfs.permissions.enabled", "false"), PATHS);
+    runWith(x, "ordered", keys, ORDERED_KEYS, ORDERED);
+    runWith(x, "limits", keys, LIMITS_KEYS, LIMITS);
+    if (ON_ALL.stream().noneMatch(name -> x.runner().wantsGroup("differential/" + name))) {
+      return;
+    }
     keys.put("dfs.namenode.list.encryption.zones.num.responses", "2");
     keys.put("dfs.namenode.list.reencryption.status.num.responses", "2");
     // Hadoop looks for what was left over only then.
@@ -57,19 +103,24 @@ final class DifferentialTests {
     }
   }
 
-  /** The same calls where nobody is asked what modes allow, and owners are asked for all the same. */
-  private static void runWithoutPermissions(Main.Context x, Map<String, String> keys) throws Exception {
-    Map<String, String> open = new HashMap<>(keys);
-    open.put("dfs.permissions.enabled", "false");
-    File there = new File(x.work(), "differential-open-hadoop");
-    File here = new File(x.work(), "differential-open");
-    try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(open, there));
-        ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(open, here));
+  /** The same calls on a pair of clusters with other keys. */
+  private static void runWith(
+      Main.Context x, String name, Map<String, String> keys, Map<String, String> others, Set<String> families)
+      throws Exception {
+    if (!x.runner().wantsGroup("differential/" + name)) {
+      return;
+    }
+    Map<String, String> all = new HashMap<>(keys);
+    all.putAll(others);
+    File there = new File(x.work(), "differential-" + name + "-hadoop");
+    File here = new File(x.work(), "differential-" + name);
+    try (ClusterProcess hadoop = new ClusterProcess(new Target(null), there, 5, 1, audited(all, there));
+        ClusterProcess target = new ClusterProcess(x.target(), here, 5, 1, audited(all, here));
         Differential both = connect(hadoop, audit(there), target, audit(here), null)) {
       int first = Integer.getInteger("interop.first", 0);
       for (int seed = first; seed < first + seeds(x) / 35; seed++) {
         int s = seed;
-        x.runner().test("differential/open-" + s, () -> both.run(s, calls(), PATHS));
+        x.runner().test("differential/" + name + "-" + s, () -> both.run(s, calls(), families));
       }
     }
   }

@@ -303,7 +303,7 @@ final class Transcript {
     {"BP-\\d+-[0-9.]+-(\\d+|MILLIS)", "POOL"},
     {"blk_-?\\d+(_\\d+)?", "BLK"},
     {"(localhost|127\\.0\\.0\\.1):\\d+", "HOST:PORT"},
-    {"\\b" + Pattern.quote(System.getProperty("user.name")) + "\\b(?! of )", "USER"},
+    {"(?<!snapshot )\\b" + Pattern.quote(System.getProperty("user.name")) + "\\b(?! of )", "USER"},
     {"\\.{3,}", "..."},
     {"\\.\\.\\.\\s*(WARNING: the waiting time[^\n]*\n)?[. ]*done", "... done"},
     {"DFSClient_[A-Za-z]+_-?\\d+_\\d+", "CLIENT"},

@@ -42,6 +42,7 @@ final class Generator {
     EncryptionCalls.addTo(this);
     SnapshotPathCalls.addTo(this);
     ModeCalls.addTo(this);
+    OrderedCalls.addTo(this);
     add("restarts", 2, "restart", t -> d -> Call.done(d.restart()));
     if (families.contains("encryption")) {
       first.addAll(EncryptionCalls.first());

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.URI;
 import java.security.PrivilegedExceptionAction;
+import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -214,7 +216,10 @@ final class Side implements AutoCloseable {
     for (SnapshottableDirectoryStatus d : all == null ? new SnapshottableDirectoryStatus[0] : all) {
       String path = d.getFullPath().toUri().getPath();
       if (path.startsWith(root)) {
-        for (SnapshotStatus s : superuser().getSnapshotListing(path)) {
+        SnapshotStatus[] snapshots = superuser().getSnapshotListing(path);
+        // Where they are deleted in order, others are only marked.
+        Arrays.sort(snapshots, Comparator.comparingInt(SnapshotStatus::getSnapshotID));
+        for (SnapshotStatus s : snapshots) {
           superuser().deleteSnapshot(path, DFSUtilClient.bytes2String(s.getDirStatus().getLocalNameInBytes()));
         }
         superuser().disallowSnapshot(path);
@@ -283,6 +288,8 @@ final class Side implements AutoCloseable {
         .replaceAll("blk_-?\\d+(_\\d+)?", "blk")
         .replaceAll("BP-\\d+-[0-9.]+-\\d+", "BP")
         .replaceAll("127\\.0\\.0\\.1(:\\d+)?", "HOST")
+        // The number of a snapshot that is marked as deleted.
+        .replaceAll("#\\d+", "#N")
         .replaceAll("\\.inodes/(\\d+|\\[[^\\]]*\\])", ".inodes/N")
         .replaceAll("inode \\d+", "inode N")
         .replaceAll("inodeId? ?=? ?\\d+", "inode N")
