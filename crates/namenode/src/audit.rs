@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::io;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_namespace::{Caller, query};
 use cairn_net::date::Moment;
@@ -27,10 +28,10 @@ mod file;
 /// A log that is being written.
 pub(crate) struct AuditLog {
     file: AuditFile,
-    /// Commands that are not told of.
-    silent: Vec<String>,
-    /// Characters of what clients say of themselves; `None` to leave it out.
-    context_max: Option<usize>,
+    /// What is told.
+    config: AuditConfig,
+    /// Whether what clients say of themselves is. It can change.
+    tells_context: AtomicBool,
 }
 
 /// What is to be told of a call that has begun.
@@ -48,15 +49,24 @@ impl AuditLog {
         let Some(path) = &config.file else { return Ok(None) };
         Ok(Some(AuditLog {
             file: AuditFile::open(path)?,
-            silent: config.silent_commands.clone(),
-            context_max: config.caller_context.then_some(config.caller_context_max),
+            config: config.clone(),
+            tells_context: AtomicBool::new(config.caller_context),
         }))
+    }
+
+    /// Tells what clients say of themselves from now on, or does not.
+    pub(crate) fn tell_context(&self, tells: bool) {
+        self.tells_context.store(tells, Ordering::Relaxed);
+    }
+
+    fn is_silent(&self, command: &str) -> bool {
+        self.config.silent_commands.iter().any(|silent| silent == command)
     }
 
     /// To be called before a call is handled.
     pub(crate) fn begin(&self, node: &NameNode, call: &Call) -> Begun {
         let mut events = calls::events(call);
-        events.retain(|event| !self.silent.contains(&event.command));
+        events.retain(|event| !self.is_silent(&event.command));
         if !node.config.storage_policies_superuser_only {
             // Then it is only by its path that a call can need a superuser.
             let sets = |event: &&mut Event| event.command.ends_with("etStoragePolicy");
@@ -71,7 +81,7 @@ impl AuditLog {
     pub(crate) fn end(&self, node: &NameNode, call: &Call, begun: Begun, answer: &Answer) {
         if let ("getBatchedListing", Ok(body)) = (call.method.as_str(), answer) {
             let listed = calls::listed(call, body);
-            let told = listed.iter().filter(|(event, _)| !self.silent.contains(&event.command));
+            let told = listed.iter().filter(|(event, _)| !self.is_silent(&event.command));
             told.for_each(|(event, allowed)| self.write(call, *allowed, event, None));
         }
         for mut event in begun.events {
@@ -98,7 +108,7 @@ impl AuditLog {
     /// Source: Hadoop 3.5.0 `FsckServlet`.
     pub(crate) fn fsck(&self, allowed: bool, user: &str, ip: IpAddr, src: &str) {
         const COMMAND: &str = "fsck";
-        if self.silent.iter().any(|command| command == COMMAND) {
+        if self.is_silent(COMMAND) {
             return;
         }
         let mut line = begun(allowed, user, None, ip);
@@ -119,13 +129,44 @@ impl AuditLog {
         line.push_str("\tperm=");
         escape(&mut line, permissions);
         line.push_str("\tproto=rpc");
-        if let (Some(max), Some(context)) = (self.context_max, &call.caller_context) {
-            line.push_str("\tcallerContext=");
-            let cut = context.chars().take(max).collect::<String>();
-            escape(&mut line, Some(&cut));
+        if self.tells_context.load(Ordering::Relaxed) {
+            self.write_context(&mut line, call);
         }
         line.push('\n');
         self.file.write(&line);
+    }
+
+    /// What the client says of itself, with its port if that is to be told.
+    ///
+    /// Source: Hadoop 3.5.0 `FSNamesystem#appendClientPortToCallerContextIfAbsent`, `FSNamesystemAuditLogger`.
+    fn write_context(&self, line: &mut String, call: &Call) {
+        let config = &self.config;
+        let told = call.caller_context.as_ref();
+        let mut context = told.map(|told| told.context.clone()).unwrap_or_default();
+        if config.tells_ports {
+            for (name, is_due) in [
+                ("clientPort", !context.contains("clientPort")),
+                ("proxyUserPort", context.contains("realUser")),
+            ] {
+                if is_due {
+                    let separator = if context.is_empty() { "" } else { config.separator.as_str() };
+                    let _ = write!(context, "{separator}{name}:{}", call.peer.port());
+                }
+            }
+        }
+        if context.is_empty() {
+            return;
+        }
+        line.push_str("\tcallerContext=");
+        let begin = line.len();
+        escape(line, Some(&context));
+        // What is escaped is ASCII.
+        line.truncate(begin.saturating_add(config.caller_context_max));
+        let signature = told.map(|told| &told.signature[..]).unwrap_or_default();
+        if (1..=config.signature_max).contains(&signature.len()) {
+            line.push(':');
+            escape(line, Some(&String::from_utf8_lossy(signature)));
+        }
     }
 }
 
@@ -263,39 +304,66 @@ fn escape(out: &mut String, text: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_net::rpc_server::UserInfo;
+    use cairn_net::rpc_server::{CallerContext, UserInfo};
+
+    /// The end of the line of a call, by a log that is opened so and then told whether to tell contexts.
+    fn end_of_line(config: AuditConfig, tells: bool, context: &str, signature: &[u8]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("audit");
+        let config = AuditConfig { file: Some(file.clone()), ..config };
+        let log = AuditLog::open(&config).unwrap().unwrap();
+        log.tell_context(tells);
+        let told = CallerContext { context: context.to_string(), signature: signature.to_vec() };
+        let call = Call {
+            protocol: "p".to_string().into(),
+            method: "rollEdits".to_string().into(),
+            version: 1,
+            user: UserInfo { effective: "ann".to_string(), real: None }.into(),
+            client_id: [0; 16],
+            call_id: 3,
+            retry_count: 0,
+            peer: "127.0.0.1:1".parse().unwrap(),
+            body: Default::default(),
+            connection_protocol: "p".into(),
+            caller_context: Some(told),
+        };
+        log.write(&call, true, &calls::events(&call)[0], None);
+        // Its thread has written all when it is dropped.
+        drop(log);
+        let text = std::fs::read_to_string(file).unwrap();
+        text.split_once("\tproto=rpc").unwrap().1.trim_end_matches('\n').to_string()
+    }
 
     #[test]
-    fn what_clients_say_of_themselves_is_cut_off() {
-        let dir = tempfile::tempdir().unwrap();
-        for (caller_context, want) in [(true, "proto=rpc\tcallerContext=spa"), (false, "proto=rpc")]
-        {
-            let file = dir.path().join(format!("{caller_context}"));
-            let config = AuditConfig {
-                file: Some(file.clone()),
-                caller_context,
-                caller_context_max: 3,
-                ..AuditConfig::default()
-            };
-            let log = AuditLog::open(&config).unwrap().unwrap();
-            let call = Call {
-                protocol: "p".to_string().into(),
-                method: "rollEdits".to_string().into(),
-                version: 1,
-                user: UserInfo { effective: "ann".to_string(), real: None }.into(),
-                client_id: [0; 16],
-                call_id: 3,
-                retry_count: 0,
-                peer: "127.0.0.1:1".parse().unwrap(),
-                body: Default::default(),
-                connection_protocol: "p".into(),
-                caller_context: Some("spark".into()),
-            };
-            log.write(&call, true, &calls::events(&call)[0], None);
-            // Its thread has written all when it is dropped.
-            drop(log);
-            let text = std::fs::read_to_string(file).unwrap();
-            assert!(text.ends_with(&format!("{want}\n")), "{text}");
+    fn what_clients_say_of_themselves_is_told_as_far_as_is_wanted() {
+        let cut =
+            || AuditConfig { caller_context_max: 3, signature_max: 2, ..AuditConfig::default() };
+        for (tells, context, signature, want) in [
+            (false, "spark", &b"s"[..], ""),
+            (true, "spark", b"", "\tcallerContext=spa"),
+            (true, "a\tb", b"s\n", "\tcallerContext=a\\t:s\\n"),
+            (true, "a", b"sss", "\tcallerContext=a"),
+            (true, "", b"s", ""),
+        ] {
+            assert_eq!(end_of_line(cut(), tells, context, signature), want, "{context}");
+        }
+    }
+
+    #[test]
+    fn ports_are_parts_of_what_clients_say() {
+        let config = || AuditConfig {
+            tells_ports: true,
+            separator: ";".to_string(),
+            ..AuditConfig::default()
+        };
+        for (context, want) in [
+            ("", "clientPort:1"),
+            ("spark", "spark;clientPort:1"),
+            ("clientPort:7", "clientPort:7"),
+            ("realUser:eve", "realUser:eve;clientPort:1;proxyUserPort:1"),
+        ] {
+            let want = format!("\tcallerContext={want}");
+            assert_eq!(end_of_line(config(), true, context, b""), want);
         }
     }
 

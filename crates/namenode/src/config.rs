@@ -64,6 +64,12 @@ pub struct AuditConfig {
     pub caller_context: bool,
     /// Characters of that, at most. Key `hadoop.caller.context.max.size`.
     pub caller_context_max: usize,
+    /// Bytes of its signature; longer ones are left out. Key `hadoop.caller.context.signature.max.size`.
+    pub signature_max: usize,
+    /// What is between its parts. Key `hadoop.caller.context.separator`.
+    pub separator: String,
+    /// Whether the client's port is added to it. Key `dfs.namenode.audit.log.with.remote.port`.
+    pub tells_ports: bool,
 }
 
 impl Default for AuditConfig {
@@ -73,6 +79,9 @@ impl Default for AuditConfig {
             silent_commands: Vec::new(),
             caller_context: false,
             caller_context_max: 128,
+            signature_max: 40,
+            separator: ",".to_string(),
+            tells_ports: false,
         }
     }
 }
@@ -163,6 +172,10 @@ pub struct NameNodeConfig {
     /// An idle RPC connection is closed after this. Key `ipc.client.connection.maxidletime` and
     /// its kin; Hadoop's server scans less often than its clients close.
     pub rpc_idle_timeout: Duration,
+    /// Whether the log names calls that take much longer than others. Key `ipc.server.log.slow.rpc`.
+    pub logs_slow_calls: bool,
+    /// What takes no longer is not named. Key `ipc.server.log.slow.rpc.threshold.ms`.
+    pub slow_call_threshold: Duration,
     /// When an answered mutation is durable. No Hadoop key (edits are always synced there).
     pub durability: Durability,
     /// Bytes of memory that the store's cache may take. No Hadoop key.
@@ -324,6 +337,11 @@ pub struct NameNodeConfig {
     pub max_streams_hard: u32,
     /// Deletions handed to one DataNode with one heartbeat. Key `dfs.block.invalidate.limit`.
     pub invalidate_limit: usize,
+    /// Blocks that a volume must have room for to be given one. Key
+    /// `dfs.namenode.block-placement.min-blocks-for.write`.
+    pub blocks_of_room: u64,
+    /// How long after its start the NameNode has nothing deleted. Key `dfs.namenode.startup.delay.block.deletion.sec`.
+    pub deletion_delay: Duration,
     /// Key `dfs.namenode.redundancy.considerLoad`.
     pub consider_load: bool,
     /// Key `dfs.namenode.redundancy.considerLoad.factor`.
@@ -430,6 +448,8 @@ impl Default for NameNodeConfig {
             http_addr: Some(SocketAddr::new(loopback, 9870)),
             rpc_max_request_len: (128 * MIB) as usize,
             rpc_idle_timeout: Duration::from_secs(120),
+            logs_slow_calls: false,
+            slow_call_threshold: Duration::ZERO,
             durability: Durability::Stable,
             store_cache_len: (256 * MIB) as usize,
             block_len: 128 * MIB,
@@ -500,6 +520,8 @@ impl Default for NameNodeConfig {
             max_streams: 2,
             max_streams_hard: 4,
             invalidate_limit: 1000,
+            blocks_of_room: 1,
+            deletion_delay: Duration::ZERO,
             scrub_period: Duration::from_secs(504 * 3600),
             scrub_bytes_per_second: 4 * MIB,
             consider_load: true,

@@ -53,10 +53,13 @@ struct View {
     nodes: Vec<(DataNode, usize)>,
     safe_mode: Option<String>,
     mono_ms: u64,
+    /// From when on DataNodes are told to delete, ms since the epoch.
+    deletions_begin_ms: u64,
 }
 
 fn view(node: &NameNode) -> View {
     let now = node.now();
+    let delay_ms = node.config.deletion_delay.as_millis() as u64;
     let totals = node.ns.read(|store| query::totals(store)).unwrap_or_default();
     let cluster = node.cluster();
     View {
@@ -69,6 +72,7 @@ fn view(node: &NameNode) -> View {
             .collect(),
         safe_mode: cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now)),
         mono_ms: now.mono_ms,
+        deletions_begin_ms: node.started_ms.saturating_add(delay_ms),
     }
 }
 
@@ -196,6 +200,7 @@ fn file_system_state(view: &View, encryption_zones: usize) -> Value {
         "UnderReplicatedBlocks": stats.replicated.low_redundancy + stats.groups.low_redundancy,
         "ScheduledReplicationBlocks": stats.scheduled_reconstruction,
         "PendingDeletionBlocks": stats.replicated.pending_deletion + stats.groups.pending_deletion,
+        "BlockDeletionStartTime": view.deletions_begin_ms,
         "FSState": if view.safe_mode.is_some() { "safeMode" } else { "Operational" },
         "NumLiveDataNodes": stats.live_nodes,
         "NumDeadDataNodes": stats.dead_nodes,

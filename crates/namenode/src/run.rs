@@ -188,6 +188,8 @@ impl NameNode {
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
             let rpc_addr = rpc.local_addr();
             let rpc_metrics = Arc::new(protocol::catalogue::metrics());
+            rpc_metrics.set_slow_threshold(config.slow_call_threshold);
+            rpc_metrics.log_slow_calls(config.logs_slow_calls);
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.static_groups, config.groups_cache)
                 .believing_failures_for(config.groups_negative_cache);
@@ -427,6 +429,8 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
         safe_mode_min_nodes: config.safe_mode_min_datanodes,
         safe_mode_extension: config.safe_mode_extension,
         invalidate_limit: config.invalidate_limit,
+        deletion_delay: config.deletion_delay,
+        blocks_of_room: config.blocks_of_room,
         max_streams: config.max_streams as usize,
         max_streams_hard: config.max_streams_hard as usize,
         work_multiplier: config.work_multiplier as usize,

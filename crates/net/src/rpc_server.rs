@@ -9,6 +9,7 @@ mod call;
 mod connection;
 pub mod metrics;
 mod respond;
+mod slow;
 
 use std::future::Future;
 use std::io;
@@ -25,7 +26,7 @@ use tracing::{debug, warn};
 
 use crate::descriptors;
 
-pub use call::{Call, Name, UserInfo, respond};
+pub use call::{Call, CallerContext, Name, UserInfo, respond};
 pub use metrics::RpcMetrics;
 
 /// Answers calls.

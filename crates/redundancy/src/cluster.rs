@@ -45,6 +45,8 @@ pub struct Cluster {
     pub(crate) safe_mode: SafeMode,
     /// No deletion is ordered.
     pub(crate) holds_deletions: bool,
+    /// When it started, on the monotonic clock.
+    pub(crate) started_ms: u64,
     pub(crate) leases: ReportLeases,
     pub(crate) queues: Queues,
     pub(crate) mending: Mending,
@@ -82,6 +84,7 @@ impl Cluster {
         Cluster {
             safe_mode: SafeMode::new(&config),
             holds_deletions: false,
+            started_ms: 0,
             config,
             nodes: Vec::new(),
             node_by_uuid: BTreeMap::new(),
@@ -124,6 +127,7 @@ impl Cluster {
     /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.
     pub fn start_safe_mode(&mut self, block_total: u64, now: Now) {
         let live = self.live_count();
+        self.started_ms = now.mono_ms;
         self.safe_mode.start(block_total, now, live);
         self.scan_if_new();
     }

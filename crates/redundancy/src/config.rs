@@ -57,6 +57,12 @@ pub struct Config {
     pub safe_mode_extension: Duration,
     /// Blocks that one heartbeat asks a node to delete: `dfs.block.invalidate.limit`.
     pub invalidate_limit: usize,
+    /// How long after a start nothing is deleted, so that a mistake can be noticed first:
+    /// `dfs.namenode.startup.delay.block.deletion.sec`.
+    pub deletion_delay: Duration,
+    /// Blocks that a storage must have room for to be given one:
+    /// `dfs.namenode.block-placement.min-blocks-for.write`.
+    pub blocks_of_room: u64,
     /// Copies that a node is the source of at a time: `dfs.namenode.replication.max-streams`.
     pub max_streams: usize,
     /// The same bound for work of the highest priority:
@@ -121,6 +127,8 @@ impl Default for Config {
             safe_mode_min_nodes: 0,
             safe_mode_extension: Duration::from_secs(30),
             invalidate_limit: 1000,
+            deletion_delay: Duration::ZERO,
+            blocks_of_room: 1,
             max_streams: 2,
             max_streams_hard: 4,
             work_multiplier: 2,

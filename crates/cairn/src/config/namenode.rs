@@ -8,7 +8,7 @@ use cairn_namenode::config::{
 };
 use cairn_stripe::StoragePolicy;
 use std::net::SocketAddr;
-use std::num::{NonZeroU16, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -116,6 +116,8 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let mut bytes = c.rpc_max_request_len as u64;
     conf.bytes("ipc.maximum.data.length", &mut bytes)?;
     c.rpc_max_request_len = usize::try_from(bytes)?;
+    conf.boolean("ipc.server.log.slow.rpc", &mut c.logs_slow_calls)?;
+    conf.millis("ipc.server.log.slow.rpc.threshold.ms", &mut c.slow_call_threshold)?;
     let mut cache = store_cache_len(memory::available());
     conf.bytes("cairn.namenode.store.cache", &mut cache)?;
     c.store_cache_len = usize::try_from(cache)?;
@@ -279,7 +281,15 @@ fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
     conf.read("cairn.namenode.audit-log", path, &mut c.file)?;
     c.silent_commands = conf.list("dfs.namenode.audit.log.debug.cmdlist");
     conf.boolean("hadoop.caller.context.enabled", &mut c.caller_context)?;
-    conf.number("hadoop.caller.context.max.size", &mut c.caller_context_max)
+    conf.number("hadoop.caller.context.max.size", &mut c.caller_context_max)?;
+    conf.number("hadoop.caller.context.signature.max.size", &mut c.signature_max)?;
+    let separator = |text: &str| match text {
+        // Source: Hadoop 3.5.0 `CallerContext.Builder#checkFieldSeparator`.
+        "\t" | "\n" | "=" => bail!("Illegal field separator: {text}"),
+        _ => Ok(text.to_string()),
+    };
+    conf.read("hadoop.caller.context.separator", separator, &mut c.separator)?;
+    conf.boolean("dfs.namenode.audit.log.with.remote.port", &mut c.tells_ports)
 }
 
 /// Source: Hadoop 3.5.0 `DatanodeManager#DatanodeManager`.
@@ -309,6 +319,10 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.number("dfs.namenode.replication.max-streams", &mut c.max_streams)?;
     conf.number("dfs.namenode.replication.max-streams-hard-limit", &mut c.max_streams_hard)?;
     conf.number("dfs.block.invalidate.limit", &mut c.invalidate_limit)?;
+    let room = |text: &str| Ok(text.parse::<NonZeroU64>()?.get());
+    let blocks = "dfs.namenode.block-placement.min-blocks-for.write";
+    conf.read(blocks, room, &mut c.blocks_of_room)?;
+    conf.seconds("dfs.namenode.startup.delay.block.deletion.sec", &mut c.deletion_delay)?;
     conf.boolean("dfs.namenode.redundancy.considerLoad", &mut c.consider_load)?;
     conf.number("dfs.namenode.redundancy.considerLoad.factor", &mut c.load_factor)?;
     let path = |text: &str| Ok(Some(PathBuf::from(text)));
@@ -439,13 +453,27 @@ mod tests {
             ("dfs.user.home.dir.prefix", "/home"),
             ("hadoop.security.groups.negative-cache.secs", "9"),
             ("hadoop.caller.context.max.size", "10"),
+            ("hadoop.caller.context.signature.max.size", "12"),
+            ("hadoop.caller.context.separator", "|"),
+            ("dfs.namenode.audit.log.with.remote.port", "true"),
+            ("dfs.namenode.startup.delay.block.deletion.sec", "11"),
+            ("dfs.namenode.block-placement.min-blocks-for.write", "13"),
+            ("ipc.server.log.slow.rpc", "true"),
+            ("ipc.server.log.slow.rpc.threshold.ms", "14"),
         ] {
             conf.set(key, value);
         }
         let c = read(&conf).unwrap();
         assert_eq!((c.max_objects, c.open_files_page, c.homes.as_str()), (7, 8, "/home"));
         assert_eq!(c.groups_negative_cache, std::time::Duration::from_secs(9));
-        assert_eq!(c.audit.caller_context_max, 10);
+        assert_eq!((c.audit.caller_context_max, c.audit.signature_max), (10, 12));
+        assert_eq!((c.audit.separator.as_str(), c.audit.tells_ports), ("|", true));
+        conf.set("hadoop.caller.context.separator", "=");
+        assert!(read(&conf).is_err(), "it is between a key and its value");
+        conf.set("hadoop.caller.context.separator", ",");
+        assert_eq!(c.deletion_delay, std::time::Duration::from_secs(11));
+        assert_eq!((c.blocks_of_room, c.logs_slow_calls), (13, true));
+        assert_eq!(c.slow_call_threshold, std::time::Duration::from_millis(14));
         for (key, value) in [
             ("dfs.namenode.avoid.read.stale.datanode", "false"),
             ("dfs.namenode.avoid.write.stale.datanode", "false"),

@@ -27,7 +27,11 @@ const PENDING: &str = "dfs.namenode.reconstruction.pending.timeout-sec";
 const INTERVAL: &str = "dfs.namenode.redundancy.interval.seconds";
 const PLACEMENT: &str = "dfs.block.replicator.classname";
 const DIRECTORY_ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+const ROOM: &str = "dfs.namenode.block-placement.min-blocks-for.write";
 const PROTECTED: &str = "fs.protected.directories";
+const CALLER_CONTEXT: &str = "hadoop.caller.context.enabled";
+const SLOW_CALLS: &str = "ipc.server.log.slow.rpc";
+const SLOW_CALL_THRESHOLD: &str = "ipc.server.log.slow.rpc.threshold.ms";
 const SATISFIER: &str = "dfs.storage.policy.satisfier.mode";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
@@ -44,7 +48,11 @@ pub const PROPERTIES: &[Property] = &[
     (INTERVAL, "3s"),
     (PLACEMENT, "org.apache.hadoop.hdfs.server.blockmanagement.BlockPlacementPolicyDefault"),
     (DIRECTORY_ITEMS, "1048576"),
+    (ROOM, "1"),
     (PROTECTED, ""),
+    (CALLER_CONTEXT, "false"),
+    (SLOW_CALLS, "false"),
+    (SLOW_CALL_THRESHOLD, "0"),
     (SATISFIER, "none"),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
@@ -72,17 +80,38 @@ fn configure(node: &NameNode, change: impl FnOnce(&mut Settings)) -> Result<(), 
 
 /// Called outside of the runtime's threads.
 fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
-    if name == DIRECTORY_ITEMS {
-        return configure(node, |settings| settings.directory_items_max = new.max_directory_items);
+    match name {
+        DIRECTORY_ITEMS => {
+            configure(node, |settings| settings.directory_items_max = new.max_directory_items)
+        }
+        PROTECTED => {
+            let directories = new.protected_directories.clone();
+            configure(node, |settings| settings.protected_directories = directories)
+        }
+        CALLER_CONTEXT => {
+            if let Some(audit) = &node.audit {
+                audit.tell_context(new.audit.caller_context);
+            }
+            Ok(())
+        }
+        SLOW_CALLS => {
+            node.rpc_metrics.log_slow_calls(new.logs_slow_calls);
+            Ok(())
+        }
+        SLOW_CALL_THRESHOLD => {
+            node.rpc_metrics.set_slow_threshold(new.slow_call_threshold);
+            Ok(())
+        }
+        SATISFIER => {
+            satisfier::change_mode(node, new.satisfier_mode);
+            Ok(())
+        }
+        _ => change_cluster(node, name, new),
     }
-    if name == PROTECTED {
-        let directories = new.protected_directories.clone();
-        return configure(node, |settings| settings.protected_directories = directories);
-    }
-    if name == SATISFIER {
-        satisfier::change_mode(node, new.satisfier_mode);
-        return Ok(());
-    }
+}
+
+/// Takes one of the cluster's settings to its new value.
+fn change_cluster(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
     let new = cluster_config(new);
     let mut cluster = node.cluster();
     let mut config = cluster.config().clone();
@@ -96,6 +125,7 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
         PENDING => config.pending_timeout = new.pending_timeout,
         INTERVAL => config.redundancy_interval = new.redundancy_interval,
         PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
+        ROOM => config.blocks_of_room = new.blocks_of_room,
         SCRUB_PERIOD => config.scrub_period = new.scrub_period,
         SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
         _ => return Err(format!("Property {name} is not reconfigurable")),
@@ -107,6 +137,8 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::AuditConfig;
+    use crate::protocol::CLIENT;
     use cairn_net::reconfiguration::{NAME, Reload};
     use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
     use cairn_wire::exception::class;
@@ -126,6 +158,12 @@ mod tests {
                 settings.max_streams = streams;
                 settings.max_directory_items = 3;
                 settings.upgrade_domain_factor = Some(2);
+                settings.blocks_of_room = 5;
+                settings.audit.caller_context = true;
+                values.extend(
+                    [(ROOM, "5"), (CALLER_CONTEXT, "true")]
+                        .map(|(name, value)| (name.to_string(), value.to_string())),
+                );
                 values.insert(DIRECTORY_ITEMS.to_string(), "3".to_string());
                 values.insert(PLACEMENT.to_string(), "WithUpgradeDomain".to_string());
                 settings.pending_timeout = Duration::from_secs(99);
@@ -133,7 +171,13 @@ mod tests {
             }
             Ok((settings, values))
         });
+        let audit_log = dir.path().join("audit");
         let config = NameNodeConfig {
+            audit: AuditConfig {
+                file: Some(audit_log.clone()),
+                tells_ports: true,
+                ..AuditConfig::default()
+            },
             name_dir: dir.path().join("name"),
             format_if_empty: true,
             rpc_addr: "127.0.0.1:0".parse().unwrap(),
@@ -157,6 +201,16 @@ mod tests {
             .unwrap();
         assert!(listed.name.iter().any(|name| name == STREAMS));
 
+        let rpc = RpcClient::new(running.rpc_addr, CLIENT, "hdfs", RpcClientOptions::default());
+        let look = || async {
+            let request = pb::GetFileInfoRequestProto { src: "/".to_string() };
+            let _: pb::GetFileInfoResponseProto = rpc.call("getFileInfo", &request).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            std::fs::read_to_string(&audit_log).unwrap()
+        };
+        while !look().await.contains("cmd=getfileinfo") {}
+        assert!(!look().await.contains("callerContext"));
+
         std::fs::write(dir.path().join("streams"), "17").unwrap();
         let _: pb::StartReconfigurationResponseProto =
             client.call("startReconfiguration", &start).await.unwrap();
@@ -166,12 +220,16 @@ mod tests {
             .unwrap();
         let changes: Vec<_> = status.changes.iter().map(|c| (&c.name[..], c.new_value())).collect();
         let domains = (PLACEMENT, "WithUpgradeDomain");
-        assert_eq!(changes, [(STREAMS, "17"), domains, (DIRECTORY_ITEMS, "3")]);
+        let audited = (CALLER_CONTEXT, "true");
+        let others = [(DIRECTORY_ITEMS, "3"), (ROOM, "5"), audited];
+        assert_eq!(changes, [&[(STREAMS, "17"), domains][..], &others].concat());
         assert!(status.changes.iter().all(|change| change.error_message.is_none()));
         let now = running.node().cluster().config().clone();
         assert_eq!((now.max_streams, now.upgrade_domain_factor), (17, Some(2)));
+        assert_eq!(now.blocks_of_room, 5);
         let limits = running.node().ns.read(|store| query::settings(store)).unwrap();
         assert_eq!(limits.directory_items_max, 3);
         assert_eq!(now.pending_timeout, Duration::from_secs(300), "its property is as before");
+        while !look().await.contains("callerContext=clientPort:") {}
     }
 }

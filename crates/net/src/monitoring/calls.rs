@@ -51,6 +51,7 @@ fn activity(metrics: &RpcMetrics, methods: &[MethodCalls], role: &str, port: u16
         // Each call is begun when it has been read.
         "CallQueueLength": 0,
         "NumDroppedConnections": metrics.dropped_connections(),
+        "RpcSlowCalls": metrics.slow_calls(),
         "TotalRequests": ended + metrics.running(),
     })
 }

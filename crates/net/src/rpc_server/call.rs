@@ -100,8 +100,17 @@ pub struct Call {
     pub body: Bytes,
     /// The protocol named when the connection was set up; empty when none was.
     pub connection_protocol: Arc<str>,
-    /// What the client says of itself (`hadoop.caller.context`), for audit logs.
-    pub caller_context: Option<String>,
+    /// What the client says of itself, for audit logs.
+    pub caller_context: Option<CallerContext>,
+}
+
+/// What a client says of itself (`hadoop.caller.context`). Nobody checks it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallerContext {
+    /// Text, such as the number of a job.
+    pub context: String,
+    /// What is to prove it to who reads the log; empty for nothing.
+    pub signature: Vec<u8>,
 }
 
 impl Call {

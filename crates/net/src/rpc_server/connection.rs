@@ -27,7 +27,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tracing::debug;
 
-use super::call::{Call, Name, UserInfo};
+use super::call::{Call, CallerContext, Name, UserInfo};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Caller, Identity, Outbox, Responder, ended, write_answers};
 use super::{RpcServerOptions, Service, Shared, State};
@@ -69,7 +69,8 @@ pub(super) async fn serve<S: Service>(
 ) -> Result<(), ConnectionError> {
     stream.set_nodelay(true)?;
     let (source, sink) = stream.into_split();
-    let outbox = Arc::new(Outbox::new(shared.options.max_in_flight, Arc::clone(&shared.metrics)));
+    let outbox =
+        Arc::new(Outbox::new(shared.options.max_in_flight, Arc::clone(&shared.metrics), peer));
     let write_timeout = shared.options.write_timeout;
     let mut connection = Connection {
         reader: FrameReader::new(source),
@@ -396,7 +397,11 @@ impl<S: Service> Connection<S> {
             }
         };
         let method = Method::of(method, &self.shared.metrics);
-        self.begin(to, method, body, header.caller_context.map(|context| context.context))
+        let caller_context = header.caller_context.map(|told| CallerContext {
+            context: told.context,
+            signature: told.signature.unwrap_or_default(),
+        });
+        self.begin(to, method, body, caller_context)
     }
 
     /// Begins a call, and answers it if that takes no wait.
@@ -405,7 +410,7 @@ impl<S: Service> Connection<S> {
         to: Caller,
         method: Method,
         body: Bytes,
-        caller_context: Option<String>,
+        caller_context: Option<CallerContext>,
     ) -> Result<(), RemoteException> {
         let Some(context) = &self.context else {
             return Err(invalid("Connection context not established"));
@@ -464,7 +469,7 @@ impl<S: Service> Connection<S> {
 
     /// Answers a call that has ended just now.
     fn answer(&mut self, to: &Caller, begun: Begun, result: Result<Vec<u8>, RemoteException>) {
-        self.watch.set(self.shared.metrics.end(begun, result.is_err()));
+        self.watch.set(self.outbox.note_end(to, begun, result.is_err()));
         self.outbox.answer(to, result);
     }
 

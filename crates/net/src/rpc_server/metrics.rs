@@ -7,10 +7,14 @@
 //! that are read together may be some calls apart. Tests: below, and `rpc_server/tests/metrics.rs`.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+
+use super::respond::Caller;
+use super::slow::SlowCalls;
 
 /// The longest times of the classes that calls are counted in; the class behind the last has all that take longer.
 pub const BOUNDS: [Duration; 6] = [
@@ -42,6 +46,7 @@ pub struct RpcMetrics {
     dropped_connections: AtomicU64,
     authorized: AtomicU64,
     unauthorized: AtomicU64,
+    slow: SlowCalls,
 }
 
 struct Method {
@@ -135,6 +140,14 @@ pub(super) struct Begun {
     queued: Duration,
 }
 
+/// A call that has ended.
+pub(super) struct Ended {
+    /// When.
+    pub(super) at: Instant,
+    /// How long it took, if that was so long that it is to be told.
+    pub(super) slow: Option<Duration>,
+}
+
 /// The calls of one method.
 #[derive(Clone, Debug)]
 pub struct MethodCalls {
@@ -208,7 +221,24 @@ impl RpcMetrics {
             dropped_connections: AtomicU64::new(0),
             authorized: AtomicU64::new(0),
             unauthorized: AtomicU64::new(0),
+            slow: SlowCalls::default(),
         }
+    }
+
+    /// Names calls in the log that take much longer than others, from now on, or does not
+    /// (`ipc.server.log.slow.rpc`).
+    pub fn log_slow_calls(&self, is_on: bool) {
+        self.slow.set_on(is_on);
+    }
+
+    /// Never those that take no longer than this (`ipc.server.log.slow.rpc.threshold.ms`).
+    pub fn set_slow_threshold(&self, threshold: Duration) {
+        self.slow.set_threshold(threshold);
+    }
+
+    /// Calls that were named so.
+    pub fn slow_calls(&self) -> u64 {
+        self.slow.found()
     }
 
     /// The shard of this thread.
@@ -233,11 +263,29 @@ impl RpcMetrics {
     }
 
     /// The answer of a call is there, now.
-    pub(super) fn end(&self, begun: Begun, is_error: bool) -> Instant {
+    pub(super) fn end(&self, begun: Begun, is_error: bool) -> Ended {
         let now = Instant::now();
         let took = now.saturating_duration_since(begun.at);
         self.count(begun.row, took, begun.queued, is_error);
-        now
+        let method = &self.methods[begun.row];
+        let is_slow = !method.is_held && self.slow.add(took);
+        Ended { at: now, slow: is_slow.then_some(took) }
+    }
+
+    /// Names a call in the log that was slow.
+    #[cold]
+    pub(super) fn tell_slow(&self, begun: Begun, took: Duration, peer: SocketAddr, to: &Caller) {
+        let Method { protocol, name, .. } = self.methods[begun.row];
+        tracing::warn!(
+            client = %peer,
+            call = to.call_id,
+            retry = to.retry_count,
+            protocol,
+            queued_us = begun.queued.as_micros() as u64,
+            threshold_ms = self.slow.threshold_ms(),
+            "Slow RPC : {name} took {} us to process",
+            took.as_micros()
+        );
     }
 
     fn count(&self, row: usize, took: Duration, queued: Duration, is_error: bool) {
@@ -458,11 +506,11 @@ mod tests {
         let (metrics, mut watch) = (none(), Watch::default());
         let first = watch.begin(0);
         assert_eq!(first.queued, Duration::ZERO);
-        let ended = metrics.end(first, false);
+        let ended = metrics.end(first, false).at;
         watch.set(ended);
         let second = watch.begin(0);
         assert_eq!((second.at, second.queued), (ended, ended - first.at));
-        watch.set(metrics.end(second, false));
+        watch.set(metrics.end(second, false).at);
         watch.waited();
         let third = watch.begin(0);
         assert!(third.at > ended);

@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
@@ -68,6 +69,8 @@ pub(super) struct Outbox {
     /// Calls that may run, or wait for their answers to be written.
     limit: usize,
     metrics: Arc<RpcMetrics>,
+    /// Whose answers they are.
+    peer: SocketAddr,
 }
 
 #[derive(Default)]
@@ -164,8 +167,17 @@ fn remember(place: &mut Option<Waker>, cx: &Context<'_>) {
 
 impl Outbox {
     /// For a connection that may have `limit` calls running or waiting for their answers to be written.
-    pub(super) fn new(limit: usize, metrics: Arc<RpcMetrics>) -> Outbox {
-        Outbox { waiting: Mutex::default(), limit: limit.max(1), metrics }
+    pub(super) fn new(limit: usize, metrics: Arc<RpcMetrics>, peer: SocketAddr) -> Outbox {
+        Outbox { waiting: Mutex::default(), limit: limit.max(1), metrics, peer }
+    }
+
+    /// Counts a call that has ended now, and tells of it if it was slow. Returns the time.
+    pub(super) fn note_end(&self, to: &Caller, begun: Begun, is_error: bool) -> Instant {
+        let ended = self.metrics.end(begun, is_error);
+        if let Some(took) = ended.slow {
+            self.metrics.tell_slow(begun, took, self.peer, to);
+        }
+        ended.at
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -282,7 +294,7 @@ impl Responder {
 
     fn queue(&mut self, result: Result<Vec<u8>, RemoteException>, wakes: bool) {
         self.answered = true;
-        self.outbox.metrics.end(self.begun, result.is_err());
+        self.outbox.note_end(&self.to, self.begun, result.is_err());
         if self.goes_on {
             self.outbox.metrics.note_not_running();
         }

@@ -665,7 +665,7 @@ async fn a_connection_whose_answers_are_not_read_is_not_read_further() {
 #[tokio::test]
 async fn one_answer_may_be_longer_than_what_may_wait() {
     let metrics = Arc::new(RpcMetrics::new([], &[]));
-    let outbox = respond::Outbox::new(128, metrics);
+    let outbox = respond::Outbox::new(128, metrics, "127.0.0.1:1".parse().unwrap());
     let is_full = async || timeout(Duration::ZERO, outbox.has_room()).await.is_err();
     let answer = |len| {
         let client_id = respond::Identity::Usual([7; 16]);

@@ -102,9 +102,9 @@ impl Cluster {
                 self.check_redundancy(lookup, id);
             }
         }
-        let invalid = match self.holds_deletions {
-            true => Vec::new(),
-            false => self.take_invalidations(handle, now),
+        let invalid = match self.may_delete(now) {
+            true => self.take_invalidations(handle, now),
+            false => Vec::new(),
         };
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
@@ -246,6 +246,12 @@ impl Cluster {
             true => !places.any(|place| place.unit == unit && self.is_live(&place)),
             false => tally.live < self.wanted_live(facts, &tally),
         }
+    }
+
+    /// Source: Hadoop 3.5.0 `InvalidateBlocks#getInvalidationDelay`.
+    fn may_delete(&self, now: Now) -> bool {
+        let delay_ms = crate::millis(self.config.deletion_delay);
+        !self.holds_deletions && now.mono_ms >= self.started_ms.saturating_add(delay_ms)
     }
 
     fn take_invalidations(&mut self, handle: NodeHandle, now: Now) -> Vec<BlockRef> {

@@ -224,6 +224,19 @@ fn a_bounded_number_is_deleted_with_one_heartbeat() {
     assert_eq!(counts, [1000, 1000, 500, 0]);
 }
 
+/// `dfs.namenode.startup.delay.block.deletion.sec`.
+#[test]
+fn nothing_is_deleted_for_a_while_after_a_start() {
+    let mut world = World::new(1, 1);
+    let deletion_delay = std::time::Duration::from_secs(60);
+    world.cluster.set_config(Config { deletion_delay, ..Config::default() });
+    world.cluster.start_safe_mode(0, world.now);
+    world.received(0, BlockRef { id: block(1), gs: GenerationStamp(1001), len: 1 });
+    assert_eq!(deletions(&world.run(57_000, &[])), []);
+    assert_eq!(world.cluster.stats(world.now).replicated.pending_deletion, 1);
+    assert_eq!(deletions(&world.run(3000, &[])).len(), 1);
+}
+
 #[test]
 fn a_bad_replica_is_deleted_when_the_block_is_whole_again() {
     let mut world = World::new(5, 2);

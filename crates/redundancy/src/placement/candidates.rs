@@ -233,13 +233,14 @@ impl<'a> Choice<'a> {
         self.taken.iter().any(|other| self.cluster.node(*other).upgrade_domain() == own)
     }
 
-    /// Room for the block and for those that were sent there since its last heartbeat.
+    /// Room for the block, or for as many as there must be, and for those that were sent there since its last heartbeat.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#isGoodDatanode`,
     /// `DatanodeDescriptor#chooseStorage4Block`.
     fn has_room(&self, storage: &Storage) -> bool {
         let block_len = self.request.block_len;
-        let needed = block_len.saturating_add(storage.promised.len(block_len));
+        let room = block_len.saturating_mul(self.cluster.config.blocks_of_room);
+        let needed = room.saturating_add(storage.promised.len(block_len));
         storage.state == StorageState::Normal && storage.usage.remaining >= needed
     }
 }

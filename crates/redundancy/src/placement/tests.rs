@@ -191,6 +191,17 @@ fn who_cannot_take_a_block_is_never_chosen() {
     }
 }
 
+/// `dfs.namenode.block-placement.min-blocks-for.write`.
+#[test]
+fn room_is_for_as_many_blocks_as_is_said() {
+    for (blocks_of_room, fits) in [(50, true), (51, false)] {
+        let mut world = World::new(3, 1);
+        world.cluster.set_config(Config { blocks_of_room, ..Config::default() });
+        let chosen = world.cluster.choose_replicated(&request(3), world.now, &mut dice(7));
+        assert_eq!(chosen.len(), if fits { 3 } else { 0 }, "{blocks_of_room} of 50 GiB");
+    }
+}
+
 /// As many small files as a cluster can take between two heartbeats, each with fewer units than targets.
 #[test]
 fn blocks_that_are_done_take_the_room_that_they_need() {

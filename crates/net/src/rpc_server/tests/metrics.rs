@@ -48,6 +48,30 @@ async fn every_call_is_counted_once_however_it_ends() {
 }
 
 #[tokio::test]
+async fn calls_that_take_much_longer_than_others_are_noted() {
+    let server = start(RpcServerOptions::default()).await;
+    let metrics = &*server.metrics;
+    metrics.log_slow_calls(true);
+    // So that no other is slow because of what else the machine does.
+    metrics.set_slow_threshold(Duration::from_millis(400));
+    let mut raw = Raw::hello(&server).await;
+    for call_id in 0..1100 {
+        raw.send(&call(call_id, "now", "/a")).await;
+        raw.answer().await;
+    }
+    let mut wait = async |pause| {
+        raw.send(&call(2000, "wait", "/a")).await;
+        tokio::time::sleep(pause).await;
+        server.service.release.notify_one();
+        raw.answer().await;
+        metrics.slow_calls()
+    };
+    assert_eq!(wait(Duration::from_millis(500)).await, 1);
+    metrics.set_slow_threshold(Duration::from_secs(3600));
+    assert_eq!(wait(Duration::from_millis(500)).await, 1, "not above the threshold");
+}
+
+#[tokio::test]
 async fn names_that_peers_make_up_share_one_row() {
     let server = start(RpcServerOptions::default()).await;
     let rows = server.metrics.methods().len();
