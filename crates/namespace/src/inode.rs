@@ -489,20 +489,35 @@ pub fn children(
     after: Option<&[u8]>,
     limit: usize,
 ) -> Result<Vec<InodeId>> {
+    Ok(children_and_more(store, parent, after, limit, 0)?.0)
+}
+
+/// As [`children`], and how many follow these, counted up to `most`.
+pub(crate) fn children_and_more(
+    store: &dyn StoreRead,
+    parent: InodeId,
+    after: Option<&[u8]>,
+    limit: usize,
+    most: usize,
+) -> Result<(Vec<InodeId>, usize)> {
     let prefix = parent.key();
     let mut from = prefix.to_vec();
     if let Some(name) = after {
         from.extend_from_slice(name);
         from.push(0);
     }
-    let mut found = Vec::new();
-    if limit > 0 {
+    let (mut found, mut more) = (Vec::new(), 0);
+    if limit > 0 || most > 0 {
         store.scan(Table::Child, &from, &prefix_end(&prefix), &mut |_, value| {
-            found.push(child_id(value));
-            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            match found.len() < limit {
+                true => found.push(child_id(value)),
+                false => more += 1,
+            }
+            let is_done = found.len() == limit && more == most;
+            if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
     }
-    found.into_iter().collect()
+    Ok((found.into_iter().collect::<Result<_>>()?, more))
 }
 
 /// At most `limit` children in byte order of their names: key of the entry, id, and whether it is known to be a file.

@@ -163,9 +163,30 @@ pub fn get_inode_info(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Stri
 pub struct Listing {
     /// The entries in byte order of their names.
     pub entries: Vec<FileStatus>,
-    /// How many entries are left after this page; an upper bound if the directory has changed
-    /// between pages.
+    /// How many entries are left after this page. Behind the first page it is exact where few are; else it is what the
+    /// directory has but for this page, for only who counts them all would know better.
     pub remaining: u64,
+}
+
+/// Entries behind a page that are counted, if it is not the first.
+const COUNTED: usize = 256;
+
+/// A page of the ids of children, and how many entries are left, see [`Listing::remaining`].
+fn children_page(
+    store: &dyn StoreRead,
+    directory: InodeId,
+    total: u64,
+    resumed: &[u8],
+    limit: usize,
+) -> Result<(Vec<InodeId>, u64)> {
+    let after = (!resumed.is_empty()).then_some(resumed);
+    let counted = if after.is_some() { COUNTED } else { 1 };
+    let (ids, more) = inode::children_and_more(store, directory, after, limit, counted)?;
+    let remaining = match more as u64 {
+        more if (more as usize) < counted => more,
+        more => total.saturating_sub(ids.len() as u64).max(more),
+    };
+    Ok((ids, remaining))
 }
 
 /// What a listing finds at a path.
@@ -230,13 +251,10 @@ pub fn get_listing(
     let store = &view;
     let Some(target) = at.target() else { return Ok(None) };
     let total = target.directory().map_or(0, |directory| directory.children);
-    let after = (!resumed.is_empty()).then_some(resumed.as_slice());
-    // One more than asked for tells whether this page is the last.
-    let ids = inode::children(store, target.id, after, limit.saturating_add(1))?;
-    let more = ids.len() > limit;
+    let (ids, remaining) = children_page(store, target.id, total, &resumed, limit)?;
     let zone = encryption::Below::read(store, &at.chain, at.raw)?;
-    let mut entries = Vec::with_capacity(ids.len().min(limit));
-    for id in ids.into_iter().take(limit) {
+    let mut entries = Vec::with_capacity(ids.len());
+    for id in ids {
         let child = inode::expect(store, id)?;
         // As [`FileStatus::of`], with nothing copied.
         at.names.push(String::new());
@@ -253,7 +271,6 @@ pub fn get_listing(
         };
         entries.push(FileStatus { inode, policy, storage_policy, snapshottable, encryption });
     }
-    let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Some(Listing { entries, remaining }))
 }
 

@@ -371,11 +371,7 @@ pub fn by_names(
     after: Option<&[u8]>,
     limit: usize,
 ) -> Result<Vec<Snapshot>> {
-    let mut from = root.key().to_vec();
-    if let Some(after) = after {
-        from.extend_from_slice(after);
-        from.push(0);
-    }
+    let from = names_from(root, after);
     let mut names = Vec::new();
     if limit > 0 {
         store.scan(Table::SnapshotName, &from, &prefix_end(&root.key()), &mut |key, _| {
@@ -388,6 +384,31 @@ pub fn by_names(
         found.extend(by_name(store, root, &name)?);
     }
     Ok(found)
+}
+
+/// How many snapshots of `root` have names that follow `after`.
+pub(crate) fn count_after(
+    store: &dyn StoreRead,
+    root: InodeId,
+    after: Option<&[u8]>,
+) -> Result<u64> {
+    let (from, end) = (names_from(root, after), prefix_end(&root.key()));
+    let mut count = 0;
+    store.scan(Table::SnapshotName, &from, &end, &mut |_, _| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok(count)
+}
+
+/// The first key of a name that follows `after`.
+fn names_from(root: InodeId, after: Option<&[u8]>) -> Vec<u8> {
+    let mut from = root.key().to_vec();
+    if let Some(after) = after {
+        from.extend_from_slice(after);
+        from.push(0);
+    }
+    from
 }
 
 fn seen_key(inode: InodeId, root: InodeId) -> Vec<u8> {

@@ -1,10 +1,10 @@
 //! A page of a directory read where it lies, without a copy of each record.
 
-use super::{Listed, Listing, open_listing};
+use super::{Listed, Listing, children_page, open_listing};
 use crate::command::Caller;
 use crate::encryption::{self, Encryption};
 use crate::error::Result;
-use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
+use crate::inode::{FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::ops::set_storage_policy;
 use crate::path::Resolved;
 use crate::store::{StoreError, StoreRead, Table};
@@ -107,11 +107,7 @@ impl OpenDirectory {
         visit: &mut dyn FnMut(&Entry<'_>),
     ) -> Result<(usize, u64)> {
         let view = self.at.view(store);
-        let after = (!self.resumed.is_empty()).then_some(self.resumed.as_slice());
-        // One more than asked for tells whether this page is the last.
-        let mut ids = inode::children(&view, self.id, after, limit.saturating_add(1))?;
-        let more = ids.len() > limit;
-        ids.truncate(limit);
+        let (ids, remaining) = children_page(&view, self.id, self.total, &self.resumed, limit)?;
         let mut reader = Reader::listing(&view, &self.at, visit)?;
         let mut wanted: Vec<(InodeId, usize)> = ids.iter().copied().zip(0..).collect();
         wanted.sort_unstable();
@@ -124,7 +120,6 @@ impl OpenDirectory {
                 run.iter().try_for_each(|(id, place)| reader.read_one(*id, *place))?;
             }
         }
-        let remaining = if more { self.total.saturating_sub(ids.len() as u64).max(1) } else { 0 };
         Ok((ids.len(), remaining))
     }
 }

@@ -125,9 +125,9 @@ pub(crate) fn list_names(
     limit: usize,
 ) -> Result<Listing> {
     let after = (!start_after.is_empty()).then_some(start_after);
-    let page = snapshot::by_names(store, root, after, limit.saturating_add(1))?;
-    let total = snapshot::root(store, root)?.map_or(0, |root| u64::from(root.count));
-    let more = page.len() > limit;
+    let page = snapshot::by_names(store, root, after, limit)?;
+    let last = page.last().map(|snapshot| snapshot.name.as_bytes()).or(after);
+    let remaining = snapshot::count_after(store, root, last)?;
     let now = inode::expect_shared(store, root)?;
     let children = now.directory().map_or(0, |now| now.children);
     // The list is the directory's of now: what a snapshot does not say for itself, such as an erasure coding policy, is
@@ -136,7 +136,7 @@ pub(crate) fn list_names(
     above.chain.truncate(above.names.len());
     above.chain.push(now);
     let mut entries = Vec::new();
-    for snapshot in page.iter().take(limit) {
+    for snapshot in &page {
         let mut was = as_snapshot(store, root, snapshot)?;
         if let Some(was) = was.directory_mut() {
             was.children = children;
@@ -152,7 +152,6 @@ pub(crate) fn list_names(
         });
         above.chain.pop();
     }
-    let remaining = if more { total.saturating_sub(entries.len() as u64).max(1) } else { 0 };
     Ok(Listing { entries, remaining })
 }
 

@@ -707,6 +707,12 @@ fn what_a_snapshot_does_not_say_its_directory_says_in_lists_and_sums() {
     assert_eq!(sum(&fs, "/d/.snapshot/none"), "replication");
     fs.set_policy("/d", "RS-6-3-1024k");
     assert_eq!(listed(&fs), [Some("RS-6-3-1024k".to_string()), Some(RS.to_string())]);
+    take(&mut fs, "/d", "s");
+    for (after, limit, left) in [("", 2, 1), ("", 3, 0), ("none", 1, 1), ("rs", 1, 0), ("s", 1, 0)]
+    {
+        let list = query::get_listing(&fs.store, &root(), "/d/.snapshot", after.as_bytes(), limit);
+        assert_eq!(list.unwrap().unwrap().remaining, left, "{limit} after {after}");
+    }
     assert_eq!(sum(&fs, "/d/.snapshot/none"), "RS-6-3-1024k");
     assert_eq!(sum(&fs, "/d/.snapshot/rs"), RS);
     // Who asks for one of them gets what was.

@@ -58,6 +58,7 @@ fn listings_are_paged_in_byte_order() {
         let page = page(&fs.store, "/d", &after, 2);
         assert!(page.entries.len() <= 2);
         seen.extend(page.entries.iter().map(|entry| entry.inode.name.clone()));
+        assert_eq!(page.remaining, 6 - seen.len() as u64);
         if page.remaining == 0 {
             break;
         }
