@@ -21,7 +21,8 @@ const VERSION: u8 = 1;
 ///   makes one
 /// - 3: a client tells no more bytes of a block than it may have
 /// - 4: owners alone change modes, owners and access control lists, also while permissions are off
-pub const RULES: u64 = 4;
+/// - 5: a file in the place of one that a snapshot has counts beside it
+pub const RULES: u64 = 5;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]

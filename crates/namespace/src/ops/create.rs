@@ -11,6 +11,8 @@ use crate::ops::{self, Context, counter, mkdirs, set_replication, set_storage_po
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
+use crate::snapshot::capture;
+use crate::usage::{self, Usage};
 use crate::{encryption, lease, policy_admin, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};
 use std::sync::Arc;
@@ -107,6 +109,10 @@ impl Create {
             Some(zone) => Some(key_for(cx, zone, key)?),
             None => None,
         };
+        let is_held = match at.target() {
+            Some(old) if cx.settings.rules >= 5 => capture::is_held_here(cx.store, old.id)?,
+            _ => false,
+        };
         let removed = self.replace_existing(cx, &mut at)?;
         ops::check_object_limit(cx.store, cx.settings)?;
         mkdirs::make_ancestors(cx, &mut at)?;
@@ -155,6 +161,10 @@ impl Create {
             Arc::make_mut(&mut at.chain[above]).storage_policy = StoragePolicy::LAZY_PERSIST.id;
         }
         let (above, file) = at.chain.split_at(above);
+        if is_held {
+            // The file that was there counts on.
+            usage::verify(cx.store, above, Usage { names: 2, ..Usage::default() })?;
+        }
         tree::add(cx.store, above, &file[0], cx.now_ms)?;
         if let Some(key) = key {
             encryption::put_file_key(cx.store, id, key)?;

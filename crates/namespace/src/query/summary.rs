@@ -6,12 +6,13 @@ use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
 use crate::ops::{set_storage_policy, xattr};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::settings::{self, Settings};
 use crate::snapshot::capture;
 use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
 use crate::tree;
 use crate::usage::{self, ByType};
-use crate::{policy_admin, settings, snapshot};
+use crate::{policy_admin, snapshot};
 use cairn_stripe::PolicyId;
 
 /// Sums below a path.
@@ -55,8 +56,8 @@ pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result
             at.path
         )));
     };
-    let (view, settings) = (at.view(store), settings::get(store)?);
-    perm::check_below(&view, &settings, caller, target, Access::READ_EXECUTE)?;
+    let settings = settings::get(store)?;
+    check_all(store, &settings, caller, &at, target)?;
     // What is limited is counted all the time.
     match target.directory().and_then(|directory| directory.quota.as_ref()) {
         Some(quota) if at.snapshot.is_none() => Ok(ContentSummary {
@@ -67,6 +68,27 @@ pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result
         }),
         _ => content_summary(store, caller, path),
     }
+}
+
+fn is_snapshot_root(at: &Resolved, target: &Inode) -> bool {
+    matches!(at.snapshot, Some(InSnapshot::Of(root, _)) if root == target.id)
+}
+
+/// All directories below a path must let the caller read them. Of what a snapshot has Hadoop names by the snapshot's path
+/// its own directory, and what a sticky bit keeps.
+fn check_all(
+    store: &dyn StoreRead,
+    settings: &Settings,
+    caller: &Caller,
+    at: &Resolved,
+    target: &Inode,
+) -> Result<()> {
+    const ACCESS: Access = Access::READ_EXECUTE;
+    if is_snapshot_root(at, target) {
+        perm::check_access(settings, caller, at, ACCESS)?;
+    }
+    let base = at.snapshot.is_some().then_some(at.path.as_str());
+    perm::check_below_as(&at.view(store), store, settings, caller, (base, target), ACCESS)
 }
 
 /// A summary that says which limits an inode has.
@@ -97,7 +119,7 @@ pub fn content_summary(
         return Err(NamespaceError::FileNotFound(format!("File does not exist: {}", at.path)));
     };
     if settings.summaries_check_first {
-        perm::check_below(&at.view(store), &settings, caller, &target, Access::READ_EXECUTE)?;
+        check_all(store, &settings, caller, &at, &target)?;
     }
     let mut sum = limits(&target);
     sum.policy = policy_name(store, &at, &target)?;
@@ -108,7 +130,7 @@ pub fn content_summary(
         (sum.len, sum.space, sum.types) = (held.len, held.space, held.types);
         sum.held = held;
     }
-    let view = at.view(store);
+    let (view, now) = (at.view(store), store);
     let store = &view;
     let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
     // Not asked for with every file.
@@ -124,7 +146,12 @@ pub fn content_summary(
             sum.space = sum.space.saturating_add_signed(all.space);
         } else {
             if !settings.summaries_check_first {
-                perm::check_inode(store, &settings, caller, inode, Access::READ_EXECUTE)?;
+                match inode.id == target.id && is_snapshot_root(&at, &target) {
+                    true => perm::check_access(&settings, caller, &at, Access::READ_EXECUTE)?,
+                    false => {
+                        perm::check_inode(now, &settings, caller, inode, Access::READ_EXECUTE)?;
+                    }
+                }
             }
             sum.directories += 1;
         }

@@ -111,6 +111,18 @@ pub(crate) fn is_held(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
     Ok(in_use(store)? && !Watchers::new(store).seeing(id)?.is_empty())
 }
 
+/// Whether a snapshot of the directory that an inode is in sees it, so that it would go on counting there.
+///
+/// Source: Hadoop 3.5.0 `INode#isInLatestSnapshot`.
+pub(crate) fn is_held_here(store: &dyn StoreRead, id: InodeId) -> Result<bool> {
+    if !in_use(store)? {
+        return Ok(false);
+    }
+    let root = snapshot::root_above(store, id)?;
+    let seeing = Watchers::new(store).seeing(id)?;
+    Ok(seeing.iter().any(|(watching, _)| Some(*watching) == root))
+}
+
 /// Which blocks of a file any snapshot sees, so that they would be kept.
 pub(crate) struct BlockHolders<'a> {
     /// How each snapshot that sees the file sees the store, and how many blocks the file has there.

@@ -4,6 +4,7 @@ use crate::support::{Fs, MIB, add_block, complete, create, root, said, user};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::LastBlocks;
@@ -399,4 +400,32 @@ fn a_client_tells_no_more_bytes_than_a_block_may_have() {
         fs.delete(path);
         assert_eq!(used(&fs), others);
     }
+}
+
+/// As in Hadoop, where what a snapshot has stays in the count when another file takes its place.
+#[test]
+fn a_file_in_the_place_of_one_in_a_snapshot_counts_beside_it() {
+    let mut fs = Fs::new();
+    fs.write("/q/f", &[5]);
+    fs.ok(SetQuota {
+        path: "/q".into(),
+        names_max: QuotaChange::Set { max: 2 },
+        space_max: QuotaChange::Keep,
+    });
+    let overwrite = || Create { overwrite: true, ..create("/q/f") };
+    fs.ok(overwrite());
+    fs.complete("/q/f", None);
+    fs.ok(AllowSnapshot { path: "/q".into() });
+    fs.ok(CreateSnapshot { path: "/q".into(), name: "s".into() });
+    let text = said(&fs.err(overwrite())).1;
+    assert!(text.ends_with("of directory /q is exceeded: quota=2 file count=3"), "{text}");
+    fs.ok(SetQuota {
+        path: "/q".into(),
+        names_max: QuotaChange::Set { max: 3 },
+        space_max: QuotaChange::Keep,
+    });
+    fs.ok(overwrite());
+    // It is in no snapshot itself.
+    fs.complete("/q/f", None);
+    fs.ok(overwrite());
 }

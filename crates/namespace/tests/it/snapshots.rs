@@ -793,6 +793,13 @@ fn a_diff_is_refused_where_a_sticky_bit_keeps_names() {
     let line = "Permission denied by sticky bit: user=bob, path=\"/d/.snapshot/tmp/f\":root:supergroup:-rw-r--r--, \
                  parent=\"/d/.snapshot/tmp\":";
     assert!(text.contains(line), "{text}");
+    let refused = |path: &str| {
+        let usage = query::quota_usage(&fs.store, &user("bob"), path).unwrap_err();
+        said(&usage).1
+    };
+    let line = "Permission denied by sticky bit: user=bob, path=\"/d/.snapshot/s/tmp/f\":root:supergroup:-rw-r--r--, \
+                 parent=\"/d/.snapshot/s/tmp\":";
+    assert!(refused("/d/.snapshot/s").contains(line), "{}", refused("/d/.snapshot/s"));
 }
 
 #[test]
