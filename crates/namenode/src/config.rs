@@ -4,6 +4,7 @@
 
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::reconfiguration::Reload;
+pub use cairn_redundancy::SlowConfig;
 use cairn_stripe::StoragePolicy;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -352,6 +353,8 @@ pub struct NameNodeConfig {
     /// What one DataNode reads for them in a second, at most; 0 for nothing.
     /// Key `cairn.namenode.scrub.bytes-per-second`.
     pub scrub_bytes_per_second: u64,
+    /// What is done with DataNodes and disks that DataNodes call slow.
+    pub slow: SlowConfig,
     /// Where racks are looked up.
     pub racks: RackSource,
     /// Whether a DataNode is refused when the program that is to tell its rack does not; it is in the default one
@@ -526,6 +529,7 @@ impl Default for NameNodeConfig {
             scrub_bytes_per_second: 4 * MIB,
             consider_load: true,
             load_factor: 2.0,
+            slow: SlowConfig::default(),
             racks: RackSource::Default,
             refuses_unknown_racks: false,
             name_check: Some(host_names::is_resolved),

@@ -22,6 +22,7 @@ use cairn_net::monitoring::{self, JSON, Metrics, calls, escape};
 
 mod activity;
 mod leaving;
+mod slow;
 
 /// Answers one request.
 pub fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
@@ -250,6 +251,7 @@ fn file_system(node: &NameNode, view: &View, encryption_zones: usize) -> Value {
 }
 
 fn name_node_status(node: &NameNode) -> Value {
+    let (slow_peers, slow_disks) = slow::attributes(node);
     json!({
         "name": "Hadoop:service=NameNode,name=NameNodeStatus",
         "modelerType": "cairn.NameNode",
@@ -258,6 +260,8 @@ fn name_node_status(node: &NameNode) -> Value {
         "SecurityEnabled": false,
         "State": "active",
         "LastHATransitionTime": 0,
+        "SlowPeersReport": slow_peers,
+        "SlowDisksReport": slow_disks,
     })
 }
 

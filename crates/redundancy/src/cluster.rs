@@ -18,6 +18,7 @@ use crate::report::LateCrc;
 use crate::report::full::Ongoing;
 use crate::safe_mode::SafeMode;
 use crate::scrub::Scrubs;
+use crate::slow::SlowReports;
 use crate::storage::{Storage, StorageHandle};
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -53,6 +54,7 @@ pub struct Cluster {
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
     pub(crate) caching: Caching,
+    pub(crate) slow: SlowReports,
     /// Lost storages whose blocks are not all forgotten yet.
     pub(crate) lost: BTreeSet<StorageHandle>,
     /// Full reports that are being taken.
@@ -103,6 +105,7 @@ impl Cluster {
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
             caching: Caching::default(),
+            slow: SlowReports::default(),
             lost: BTreeSet::new(),
             reports: BTreeMap::new(),
             report_number: 0,
@@ -118,6 +121,9 @@ impl Cluster {
 
     /// Changes the settings; they hold from the next decision on.
     pub fn set_config(&mut self, config: Config) {
+        if self.config.slow != config.slow {
+            self.slow.follow(&config.slow);
+        }
         self.config = config;
         self.domain_count = self.count_domains();
         self.leaving.judge_anew();
@@ -183,6 +189,7 @@ impl Cluster {
         let left_safe_mode = self.safe_mode.tick(now, live);
         self.scan_if_new();
         let admin = self.follow_leaving(lookup, now);
+        self.collect_slow(now);
         self.grant_walks();
         let more = self.go_on(lookup);
         self.mend(lookup, now, dice);

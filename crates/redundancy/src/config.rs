@@ -1,5 +1,6 @@
 //! What an operator can set of liveness, safe mode, placement and mending.
 
+use crate::slow::SlowConfig;
 use std::time::Duration;
 
 /// Settings of a [`Cluster`](crate::Cluster). `Default` has Hadoop's defaults, except where noted.
@@ -103,6 +104,8 @@ pub struct Config {
     /// Bytes per second that one DataNode reads for scrubs, at most; 0 for no scrubs:
     /// `cairn.namenode.scrub.bytes-per-second`.
     pub scrub_bytes_per_second: u64,
+    /// Nodes and disks that are called slow.
+    pub slow: SlowConfig,
 }
 
 impl Default for Config {
@@ -142,6 +145,7 @@ impl Default for Config {
             scrub_period: Duration::from_secs(504 * 3600),
             cache_retry: Duration::from_secs(30),
             scrub_bytes_per_second: 4 << 20,
+            slow: SlowConfig::default(),
         }
     }
 }

@@ -171,6 +171,21 @@ impl DataNode {
         self.upgrade_domain.clone().unwrap_or_else(|| self.address.to_string())
     }
 
+    /// `ip:ipcPort`, as reports on others and on disks name their sender.
+    pub fn ipc_name(&self) -> String {
+        format!("{}:{}", self.address.ip, self.address.ipc_port)
+    }
+
+    /// What other nodes call it that measure it: where its pages are, or its data transfer if it has none.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockReceiver`, which has it in `mirrorNameForMetrics`.
+    pub fn peer_name(&self) -> String {
+        let at = &self.address;
+        let ports = [at.info_secure_port, at.info_port, at.xfer_port];
+        let port = ports.into_iter().find(|port| *port != 0).unwrap_or(0);
+        format!("{}:{port}", at.ip)
+    }
+
     /// `host:xferPort` if it told a host name, `ip:xferPort` if not.
     pub fn name(&self) -> String {
         let host = if self.address.host.is_empty() { &self.address.ip } else { &self.address.host };

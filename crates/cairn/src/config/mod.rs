@@ -4,6 +4,7 @@ pub mod datanode;
 mod encryption;
 mod memory;
 pub mod namenode;
+mod slow;
 mod unsupported;
 
 pub use cairn_conf::nameservice::NameNodes;

@@ -1,6 +1,6 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, NameNodes, encryption, memory, unsupported, value};
+use super::{Configuration, NameNodes, encryption, memory, slow, unsupported, value};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{
@@ -334,6 +334,7 @@ fn redundancy(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let named = "dfs.namenode.datanode.registration.ip-hostname-check";
     conf.boolean(named, &mut checks_names)?;
     c.name_check = c.name_check.filter(|_| checks_names);
+    slow::of_namenode(conf, &mut c.slow)?;
     leaving(conf, c)?;
     conf.number("dfs.namenode.safemode.threshold-pct", &mut c.safe_mode_threshold)?;
     let positive = |text: &str| Ok(Some(text.parse::<NonZeroU16>()?.get()));

@@ -33,6 +33,10 @@ const CALLER_CONTEXT: &str = "hadoop.caller.context.enabled";
 const SLOW_CALLS: &str = "ipc.server.log.slow.rpc";
 const SLOW_CALL_THRESHOLD: &str = "ipc.server.log.slow.rpc.threshold.ms";
 const SATISFIER: &str = "dfs.storage.policy.satisfier.mode";
+const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
+const SLOW_SHOWN: &str = "dfs.datanode.max.nodes.to.report";
+const SLOW_AVOIDED: &str = "dfs.namenode.max.slowpeer.collect.nodes";
+const SLOW_COLLECT: &str = "dfs.namenode.slowpeer.collect.interval";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
@@ -54,6 +58,10 @@ pub const PROPERTIES: &[Property] = &[
     (SLOW_CALLS, "false"),
     (SLOW_CALL_THRESHOLD, "0"),
     (SATISFIER, "none"),
+    (PEER_STATS, "false"),
+    (SLOW_SHOWN, "5"),
+    (SLOW_AVOIDED, "5"),
+    (SLOW_COLLECT, "30m"),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
 ];
@@ -126,6 +134,10 @@ fn change_cluster(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(
         INTERVAL => config.redundancy_interval = new.redundancy_interval,
         PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
         ROOM => config.blocks_of_room = new.blocks_of_room,
+        PEER_STATS => config.slow.takes_peers = new.slow.takes_peers,
+        SLOW_SHOWN => config.slow.nodes_shown = new.slow.nodes_shown,
+        SLOW_AVOIDED => config.slow.nodes_avoided = new.slow.nodes_avoided,
+        SLOW_COLLECT => config.slow.collect_interval = new.slow.collect_interval,
         SCRUB_PERIOD => config.scrub_period = new.scrub_period,
         SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
         _ => return Err(format!("Property {name} is not reconfigurable")),

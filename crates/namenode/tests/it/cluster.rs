@@ -281,6 +281,17 @@ impl FakeDataNode {
         answer.scrubs
     }
 
+    /// A heartbeat of a DataNode that calls others and disks of its own slow.
+    pub async fn heartbeat_with_slow(
+        &self,
+        slow_peers: Vec<dn::SlowPeerReportProto>,
+        slow_disks: Vec<dn::SlowDiskReportProto>,
+    ) -> dn::HeartbeatResponseProto {
+        let request = self.heartbeat_request(0, Vec::new());
+        let request = dn::HeartbeatRequestProto { slow_peers, slow_disks, ..request };
+        self.rpc.call("sendHeartbeat", &request).await.unwrap()
+    }
+
     fn heartbeat_request(
         &self,
         xmits: u32,

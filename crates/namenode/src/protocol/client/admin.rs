@@ -143,12 +143,16 @@ pub async fn get_datanode_storage_report(node: &NameNode, call: &Call) -> Answer
     answer(&pb::GetDatanodeStorageReportResponseProto { datanode_storage_reports })
 }
 
-/// No DataNode is ever called slow: peers' figures are not collected, as by default in Hadoop.
+/// The DataNodes that others call slow, those first that most do.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#slowDataNodesReport`.
-pub async fn get_slow_datanode_report(_node: &NameNode, call: &Call) -> Answer {
+pub async fn get_slow_datanode_report(node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetSlowDatanodeReportRequestProto = call.decode()?;
-    answer(&pb::GetSlowDatanodeReportResponseProto { datanode_info_proto: Vec::new() })
+    let (now, cluster) = (node.now(), node.cluster());
+    let slow = cluster.slow_nodes(usize::MAX, now).into_iter().map(|slow| cluster.node(slow.node));
+    let info = |node: &DataNode| convert::datanode_info(node, cluster.block_count(node));
+    let datanode_info_proto = slow.map(info).collect();
+    answer(&pb::GetSlowDatanodeReportResponseProto { datanode_info_proto })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#setSafeMode`.

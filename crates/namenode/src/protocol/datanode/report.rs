@@ -3,8 +3,8 @@
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
-    NodeHandle, Now, RedundancyError, ReplicaEvent, ReplicaEventKind, ReportedReplica, Scrubbed,
-    ScrubbedPlace, StorageReport, StorageState, StorageUsage, VolumeFailures,
+    NodeHandle, Now, Outlier, RedundancyError, ReplicaEvent, ReplicaEventKind, ReportedReplica,
+    Scrubbed, ScrubbedPlace, SlowDisk, StorageReport, StorageState, StorageUsage, VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 use cairn_wire::exception::class;
@@ -36,21 +36,25 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     }
     let failed_work = std::mem::take(&mut request.failed_work);
     let scrubbed = std::mem::take(&mut request.scrubbed);
+    let slow_peers = std::mem::take(&mut request.slow_peers);
+    let slow_disks = std::mem::take(&mut request.slow_disks);
     let heartbeat = heartbeat(request);
     let now = node.now();
     let mut found = Changes::default();
-    let (cmds, scrubs, lease, orders) = node.with_cluster(|cluster, lookup| {
+    let (cmds, scrubs, lease, orders, is_slow) = node.with_cluster(|cluster, lookup| {
         if let Ok(reporter) = cluster.registered(&uuid) {
             take_failed_work(cluster, lookup, reporter, &failed_work, now);
             for result in scrubbed {
                 found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
             }
+            take_slow(cluster, reporter, &slow_peers, slow_disks, now);
         }
         let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
         let pool = &node.ns.identity().block_pool_id;
         let cmds = commands::encode(cluster, lookup, pool, answer.commands);
         let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
-        (cmds, scrubs, answer.report_lease, orders::told(node, cluster, &uuid))
+        let is_slow = cluster.node_by_uuid(&uuid).is_some_and(|node| cluster.is_slow(node.handle));
+        (cmds, scrubs, answer.report_lease, orders::told(node, cluster, &uuid), is_slow)
     });
     warn_of(&found);
     node.record_late(found.late_crcs);
@@ -63,7 +67,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         rolling_upgrade_status: None,
         rolling_upgrade_status_v2: None,
         full_block_report_lease_id: Some(lease.unwrap_or(0)),
-        is_slownode: Some(false),
+        is_slownode: Some(is_slow),
         scrubs,
         orders,
     })
@@ -92,6 +96,40 @@ fn take_failed_work(
             info!(block = %failed.block, target, suspect, reason, "a copy has failed, it is queued again");
         }
     }
+}
+
+/// Takes what a DataNode says of others and of its disks.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`, `PBHelper#convertSlowPeerInfo`.
+fn take_slow(
+    cluster: &mut Cluster,
+    reporter: NodeHandle,
+    peers: &[dn::SlowPeerReportProto],
+    disks: Vec<dn::SlowDiskReportProto>,
+    now: Now,
+) {
+    let peers = peers.iter().filter_map(|peer| {
+        let outlier = Outlier {
+            latency_ms: peer.aggregate_latency.unwrap_or_default(),
+            median_ms: peer.median.unwrap_or_default(),
+            mad_ms: peer.mad.unwrap_or_default(),
+            limit_ms: peer.upper_limit_latency.unwrap_or_default(),
+        };
+        Some((peer.data_node_id.as_deref()?, outlier))
+    });
+    for slow in cluster.slow_peers_reported(reporter, peers, now) {
+        let (slow, by) = (cluster.node(slow).name(), cluster.node(reporter).name());
+        warn!(%slow, %by, "a DataNode is slow, another tells");
+    }
+    let disks = disks.into_iter().filter_map(|disk| {
+        Some(SlowDisk {
+            path: disk.base_path?,
+            metadata_ms: disk.mean_metadata_op_latency,
+            read_ms: disk.mean_read_io_latency,
+            write_ms: disk.mean_write_io_latency,
+        })
+    });
+    cluster.slow_disks_reported(reporter, disks.collect(), now);
 }
 
 fn scrub_result(proto: dn::ScrubbedBlockProto) -> Scrubbed {

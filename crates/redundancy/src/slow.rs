@@ -1,0 +1,242 @@
+//! DataNodes and disks that DataNodes call slow: each tells from time to time which others take much longer than most
+//! for what it sends them, and which of its own disks do.
+//!
+//! A report holds for three intervals, so that one may be missed. Which nodes new blocks and readers keep off is
+//! found out at intervals of its own, from the reports that hold then.
+//!
+//! Source: Hadoop 3.5.0 `SlowPeerTracker`, `SlowDiskTracker`.
+
+use crate::cluster::Cluster;
+use crate::node::{DataNode, NodeHandle};
+use crate::{Now, millis};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Entries that are taken of one report: it comes from outside.
+const ENTRIES_MAX: usize = 1024;
+/// Bytes of a disk's path that are taken.
+const PATH_LEN_MAX: usize = 4096;
+
+/// What is done with these reports. `Default` has Hadoop's defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowConfig {
+    /// Whether reports on nodes are taken: `dfs.datanode.peer.stats.enabled`.
+    pub takes_peers: bool,
+    /// Whether reports on disks are taken: `dfs.datanode.fileio.profiling.sampling.percentage` above 0.
+    pub takes_disks: bool,
+    /// Time between the reports of a node: `dfs.datanode.outliers.report.interval`.
+    pub report_interval: Duration,
+    /// Nodes that monitors are shown: `dfs.datanode.max.nodes.to.report`.
+    pub nodes_shown: usize,
+    /// Disks that monitors are shown: `dfs.datanode.max.disks.to.report`.
+    pub disks_shown: usize,
+    /// Nodes that are kept off, at most: `dfs.namenode.max.slowpeer.collect.nodes`.
+    pub nodes_avoided: usize,
+    /// Time after which these are chosen anew: `dfs.namenode.slowpeer.collect.interval`.
+    pub collect_interval: Duration,
+}
+
+impl Default for SlowConfig {
+    fn default() -> SlowConfig {
+        SlowConfig {
+            takes_peers: false,
+            takes_disks: false,
+            report_interval: Duration::from_secs(30 * 60),
+            nodes_shown: 5,
+            disks_shown: 5,
+            nodes_avoided: 5,
+            collect_interval: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+/// How far off a node is from those that its reporter compares it with, in milliseconds.
+///
+/// Source: Hadoop 3.5.0 `OutlierMetrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outlier {
+    /// What it takes on average.
+    pub latency_ms: f64,
+    /// The median of all.
+    pub median_ms: f64,
+    /// Their median absolute deviation.
+    pub mad_ms: f64,
+    /// What is slow is above this.
+    pub limit_ms: f64,
+}
+
+/// A disk that its node calls slow: its mean latencies in milliseconds, of those kinds of work in which it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SlowDisk {
+    /// The volume's folder.
+    pub path: String,
+    /// Of work on names and attributes.
+    pub metadata_ms: Option<f64>,
+    /// Of reads.
+    pub read_ms: Option<f64>,
+    /// Of writes.
+    pub write_ms: Option<f64>,
+}
+
+impl SlowDisk {
+    /// The worst of its latencies, milliseconds.
+    pub fn max_ms(&self) -> f64 {
+        [self.metadata_ms, self.read_ms, self.write_ms].into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
+/// A node that others call slow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowNode {
+    /// The node.
+    pub node: NodeHandle,
+    /// Who says so, in the order of handles, and how slow it is to them.
+    pub reports: Vec<(NodeHandle, Outlier)>,
+}
+
+/// The reports of a cluster's nodes.
+#[derive(Debug, Default)]
+pub(crate) struct SlowReports {
+    /// By the node that is slow and the one that says so; with monotonic milliseconds.
+    peers: BTreeMap<NodeHandle, BTreeMap<NodeHandle, (u64, Outlier)>>,
+    /// What each node said of its disks last.
+    disks: BTreeMap<NodeHandle, (u64, Vec<SlowDisk>)>,
+    /// Nodes to keep off.
+    avoided: BTreeSet<NodeHandle>,
+    /// When these are chosen next, monotonic milliseconds.
+    next_collect_ms: u64,
+}
+
+fn holds(config: &SlowConfig, reported_ms: u64, now: Now) -> bool {
+    now.mono_ms.saturating_sub(reported_ms) < millis(config.report_interval).saturating_mul(3)
+}
+
+impl SlowReports {
+    fn forget_old(&mut self, config: &SlowConfig, now: Now) {
+        for reports in self.peers.values_mut() {
+            reports.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
+        }
+        self.peers.retain(|_, reports| !reports.is_empty());
+        self.disks.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
+    }
+
+    /// Settings have changed: what is not to be taken any more is forgotten.
+    pub(crate) fn follow(&mut self, config: &SlowConfig) {
+        if !config.takes_peers {
+            self.peers.clear();
+            self.avoided.clear();
+        }
+        if !config.takes_disks {
+            self.disks.clear();
+        }
+        self.next_collect_ms = 0;
+    }
+}
+
+impl Cluster {
+    /// Takes the report of a node on others, each named by an address and one of its ports, with how slow it is.
+    /// Those that nobody is called are passed over. Returns those that are taken.
+    pub fn slow_peers_reported<'a>(
+        &mut self,
+        reporter: NodeHandle,
+        peers: impl IntoIterator<Item = (&'a str, Outlier)>,
+        now: Now,
+    ) -> Vec<NodeHandle> {
+        let config = &self.config.slow;
+        if !config.takes_peers {
+            return Vec::new();
+        }
+        self.slow.forget_old(config, now);
+        let found = peers.into_iter().take(ENTRIES_MAX);
+        let found: Vec<_> =
+            found.filter_map(|(name, o)| Some((self.peer_named(name)?, o))).collect();
+        for (node, outlier) in &found {
+            let reports = self.slow.peers.entry(*node).or_default();
+            reports.insert(reporter, (now.mono_ms, *outlier));
+        }
+        found.into_iter().map(|(node, _)| node).collect()
+    }
+
+    /// Takes the report of a node on its disks, in the place of the one before.
+    pub fn slow_disks_reported(
+        &mut self,
+        reporter: NodeHandle,
+        mut disks: Vec<SlowDisk>,
+        now: Now,
+    ) {
+        if !self.config.slow.takes_disks || disks.is_empty() {
+            return;
+        }
+        disks.truncate(ENTRIES_MAX);
+        disks.retain(|disk| disk.path.len() <= PATH_LEN_MAX);
+        self.slow.disks.insert(reporter, (now.mono_ms, disks));
+    }
+
+    /// Who is meant by `address:port`, where the port is any of a node's. Hadoop's nodes name that of their pages, and
+    /// its NameNode looks at the address only: that will do where one node is there.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getDnDescriptorsFromIpAddr`.
+    fn peer_named(&self, name: &str) -> Option<NodeHandle> {
+        let (host, port) = name.rsplit_once(':')?;
+        let port: u16 = port.parse().ok()?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let has_port = |node: &&DataNode| {
+            let at = &node.address;
+            [at.info_secure_port, at.info_port, at.xfer_port, at.ipc_port].contains(&port)
+        };
+        let mut exact = self.nodes_on_host(host).filter(|_| port != 0).filter(has_port);
+        if let Some(node) = exact.next() {
+            return Some(node.handle);
+        }
+        let mut all = self.nodes_on_host(host);
+        all.next().filter(|_| all.next().is_none()).map(|node| node.handle)
+    }
+
+    /// The nodes that most others call slow, at most `max`.
+    pub fn slow_nodes(&self, max: usize, now: Now) -> Vec<SlowNode> {
+        let (config, mut slow) = (&self.config.slow, Vec::new());
+        for (node, reports) in &self.slow.peers {
+            let held = reports.iter().filter(|(_, (at_ms, _))| holds(config, *at_ms, now));
+            let reports: Vec<_> = held.map(|(from, (_, outlier))| (*from, *outlier)).collect();
+            if !reports.is_empty() && !self.node(*node).forgotten {
+                slow.push(SlowNode { node: *node, reports });
+            }
+        }
+        slow.sort_by_key(|slow| Reverse(slow.reports.len()));
+        slow.truncate(max);
+        slow
+    }
+
+    /// The disks that are called slow, the slowest first, at most `max`.
+    pub fn slow_disks(&self, max: usize, now: Now) -> Vec<(NodeHandle, &SlowDisk)> {
+        let config = &self.config.slow;
+        let held = self.slow.disks.iter().filter(|(_, (at_ms, _))| holds(config, *at_ms, now));
+        let mut disks: Vec<_> = held
+            .filter(|(node, _)| !self.node(**node).forgotten)
+            .flat_map(|(node, (_, disks))| disks.iter().map(|disk| (*node, disk)))
+            .collect();
+        disks.sort_by(|(_, a), (_, b)| b.max_ms().total_cmp(&a.max_ms()));
+        disks.truncate(max);
+        disks
+    }
+
+    /// Whether a node is one of those to keep off.
+    pub fn is_slow(&self, node: NodeHandle) -> bool {
+        self.slow.avoided.contains(&node)
+    }
+
+    /// Chooses the nodes to keep off, if it is time.
+    pub(crate) fn collect_slow(&mut self, now: Now) {
+        let config = &self.config.slow;
+        if !config.takes_peers || now.mono_ms < self.slow.next_collect_ms {
+            return;
+        }
+        self.slow.next_collect_ms = now.mono_ms.saturating_add(millis(config.collect_interval));
+        let slow = self.slow_nodes(config.nodes_avoided, now);
+        self.slow.avoided = slow.into_iter().map(|slow| slow.node).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use crate::fixture::*;
+use crate::*;
+use std::time::Duration;
+
+const MINUTE: u64 = 60_000;
+
+fn slow(latency_ms: f64) -> Outlier {
+    Outlier { latency_ms, median_ms: 1.0, mad_ms: 0.5, limit_ms: 5.0 }
+}
+
+/// Nodes `10.0.R.N`, on whose pages' ports reports may name them.
+fn world(nodes: usize, set: impl FnOnce(&mut SlowConfig)) -> World {
+    let mut world = World::new(nodes, 2);
+    let mut config = world.cluster.config().clone();
+    config.slow = SlowConfig { takes_peers: true, takes_disks: true, ..SlowConfig::default() };
+    set(&mut config.slow);
+    world.cluster.set_config(config);
+    world
+}
+
+fn report(world: &mut World, from: usize, on: usize) -> Vec<NodeHandle> {
+    let (reporter, now) = (world.handle(from), world.now);
+    let name = format!("10.0.{}.{on}:9864", on % 2);
+    world.cluster.slow_peers_reported(reporter, [(name.as_str(), slow(50.0))], now)
+}
+
+fn told(world: &World, max: usize) -> Vec<(usize, usize)> {
+    let number = |node: NodeHandle| world.number(world.cluster.node(node).storages[0]);
+    let slow = world.cluster.slow_nodes(max, world.now);
+    slow.iter().map(|slow| (number(slow.node), slow.reports.len())).collect()
+}
+
+#[test]
+fn those_that_most_call_slow_come_first_and_reports_end() {
+    let mut world = world(6, |_| ());
+    assert_eq!(report(&mut world, 0, 3), [world.handle(3)]);
+    report(&mut world, 0, 4);
+    report(&mut world, 1, 4);
+    report(&mut world, 1, 4);
+    assert_eq!(told(&world, 5), [(4, 2), (3, 1)]);
+    assert_eq!(told(&world, 1), [(4, 2)]);
+    world.now = at(world.now.mono_ms + 89 * MINUTE);
+    report(&mut world, 2, 3);
+    assert_eq!(told(&world, 5), [(3, 2), (4, 2)]);
+    world.now = at(world.now.mono_ms + MINUTE);
+    assert_eq!(told(&world, 5), [(3, 1)], "one and a half hours after most of them");
+}
+
+#[test]
+fn a_peer_is_named_by_any_port_or_by_an_address_that_is_its_own() {
+    let mut world = world(2, |_| ());
+    let second = Registration {
+        uuid: "uuid-2".to_string(),
+        address: NodeAddress {
+            ip: "10.0.0.0".to_string(),
+            xfer_port: 9867,
+            info_port: 80,
+            ..NodeAddress::default()
+        },
+        ..Registration::default()
+    };
+    world.cluster.register(&world.blocks, second, world.now);
+    let (reporter, now) = (world.handle(1), world.now);
+    let mut found = |name: &str| {
+        let found = world.cluster.slow_peers_reported(reporter, [(name, slow(9.0))], now);
+        found.first().map(|node| world.cluster.node(*node).uuid.clone())
+    };
+    assert_eq!(found("10.0.0.0:9866").as_deref(), Some("uuid-0"));
+    assert_eq!(found("10.0.0.0:80").as_deref(), Some("uuid-2"));
+    assert_eq!(found("10.0.0.0:1"), None, "either of two");
+    assert_eq!(found("10.0.0.0:0"), None, "both lack a secure port");
+    assert_eq!(found("10.0.1.1:1").as_deref(), Some("uuid-1"));
+    for name in ["10.0.9.9:9866", "10.0.1.1", "", ":", "10.0.1.1:x"] {
+        assert_eq!(found(name), None, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_what_is_not_wanted() {
+    let mut world = world(3, |slow| slow.takes_peers = false);
+    assert!(report(&mut world, 0, 1).is_empty() && told(&world, 5).is_empty());
+    let mut config = world.cluster.config().clone();
+    config.slow.takes_peers = true;
+    world.cluster.set_config(config.clone());
+    report(&mut world, 0, 1);
+    world.run(3000, &[]);
+    assert!(world.cluster.is_slow(world.handle(1)));
+    config.slow.takes_peers = false;
+    world.cluster.set_config(config);
+    assert!(told(&world, 5).is_empty() && !world.cluster.is_slow(world.handle(1)));
+}
+
+#[test]
+fn whom_to_keep_off_is_found_out_at_intervals() {
+    let mut world = world(6, |slow| {
+        slow.nodes_avoided = 1;
+        slow.collect_interval = Duration::from_secs(60);
+    });
+    let avoided = |world: &World| -> Vec<usize> {
+        (0..6).filter(|node| world.cluster.is_slow(world.handle(*node))).collect()
+    };
+    world.run(3000, &[]);
+    report(&mut world, 0, 2);
+    report(&mut world, 0, 3);
+    report(&mut world, 1, 3);
+    world.run(30_000, &[]);
+    assert!(avoided(&world).is_empty());
+    world.run(30_000, &[]);
+    assert_eq!(avoided(&world), [3]);
+    let mut config = world.cluster.config().clone();
+    config.slow.nodes_avoided = 2;
+    world.cluster.set_config(config);
+    world.run(3000, &[]);
+    assert_eq!(avoided(&world), [2, 3], "at once after a change");
+    world.now = at(world.now.mono_ms + 90 * MINUTE);
+    world.cluster.collect_slow(world.now);
+    assert!(avoided(&world).is_empty());
+}
+
+#[test]
+fn the_slowest_disks_come_first_and_the_last_report_counts() {
+    let mut world = world(2, |_| ());
+    let disk = |path: &str, read_ms: f64, write_ms: Option<f64>| SlowDisk {
+        path: path.to_string(),
+        read_ms: Some(read_ms),
+        write_ms,
+        ..SlowDisk::default()
+    };
+    let tell = |world: &mut World, node: usize, disks: Vec<SlowDisk>| {
+        let (reporter, now) = (world.handle(node), world.now);
+        world.cluster.slow_disks_reported(reporter, disks, now);
+    };
+    let paths = |world: &World, max: usize| -> Vec<String> {
+        let disks = world.cluster.slow_disks(max, world.now);
+        disks.iter().map(|(_, disk)| disk.path.clone()).collect()
+    };
+    tell(&mut world, 0, vec![disk("/a", 40.0, None), disk("/b", 30.0, Some(90.0))]);
+    tell(&mut world, 1, vec![disk("/c", 50.0, None)]);
+    assert_eq!(paths(&world, 5), ["/b", "/c", "/a"]);
+    assert_eq!(paths(&world, 2), ["/b", "/c"]);
+    tell(&mut world, 0, vec![disk("/a", 60.0, None)]);
+    tell(&mut world, 0, Vec::new());
+    assert_eq!(paths(&world, 5), ["/a", "/c"]);
+    tell(&mut world, 1, vec![disk(&"/".repeat(5000), 99.0, None)]);
+    assert_eq!(paths(&world, 5), ["/a"]);
+    world.now = at(world.now.mono_ms + 90 * MINUTE);
+    assert!(paths(&world, 5).is_empty());
+}
