@@ -44,8 +44,8 @@ impl Cluster {
         })
     }
 
-    /// Sorts places for a reader: nearest first, equally near ones shuffled; then stale nodes, then
-    /// nodes that are entering maintenance, then those that are decommissioned. Corrupt places stay
+    /// Sorts places for a reader: nearest first, equally near ones shuffled; then those that others call slow,
+    /// where these are to be avoided, then stale nodes, then nodes that are entering maintenance, then those that are decommissioned. Corrupt places stay
     /// in: it is the caller who leaves them out or marks them.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#sortLocatedBlock`.
@@ -68,10 +68,11 @@ impl Cluster {
         locations.sort_by_cached_key(|location| {
             let node = self.node(location.node);
             let last = match node.admin {
-                _ if !node.alive => 4,
-                Decommissioned => 3,
-                EnteringMaintenance | InMaintenance => 2,
-                _ if self.config().avoid_stale_for_read && self.is_stale(node, now) => 1,
+                _ if !node.alive => 5,
+                Decommissioned => 4,
+                EnteringMaintenance | InMaintenance => 3,
+                _ if self.config().avoid_stale_for_read && self.is_stale(node, now) => 2,
+                _ if self.config().slow.avoid_for_read && self.is_slow(node.handle) => 1,
                 _ => 0,
             };
             (last, distance(node), dice())

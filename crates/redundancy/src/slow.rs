@@ -35,6 +35,11 @@ pub struct SlowConfig {
     pub nodes_avoided: usize,
     /// Time after which these are chosen anew: `dfs.namenode.slowpeer.collect.interval`.
     pub collect_interval: Duration,
+    /// Put them after others in what readers get: `dfs.namenode.avoid.read.slow.datanode`.
+    pub avoid_for_read: bool,
+    /// Choose none of them for new blocks and copies while others will do:
+    /// `dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled`.
+    pub avoid_for_write: bool,
 }
 
 impl Default for SlowConfig {
@@ -47,6 +52,8 @@ impl Default for SlowConfig {
             disks_shown: 5,
             nodes_avoided: 5,
             collect_interval: Duration::from_secs(30 * 60),
+            avoid_for_read: false,
+            avoid_for_write: false,
         }
     }
 }

@@ -14,7 +14,10 @@ pub fn of_namenode(conf: &Configuration, c: &mut SlowConfig) -> Result<()> {
     conf.number("dfs.datanode.max.nodes.to.report", &mut c.nodes_shown)?;
     conf.number("dfs.datanode.max.disks.to.report", &mut c.disks_shown)?;
     conf.number("dfs.namenode.max.slowpeer.collect.nodes", &mut c.nodes_avoided)?;
-    conf.millis("dfs.namenode.slowpeer.collect.interval", &mut c.collect_interval)
+    conf.millis("dfs.namenode.slowpeer.collect.interval", &mut c.collect_interval)?;
+    conf.boolean("dfs.namenode.avoid.read.slow.datanode", &mut c.avoid_for_read)?;
+    let exclude = "dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled";
+    conf.boolean(exclude, &mut c.avoid_for_write)
 }
 
 #[cfg(test)]
@@ -36,11 +39,13 @@ mod tests {
             ("dfs.datanode.max.disks.to.report", "4"),
             ("dfs.namenode.max.slowpeer.collect.nodes", "6"),
             ("dfs.namenode.slowpeer.collect.interval", "7000"),
+            ("dfs.namenode.avoid.read.slow.datanode", "true"),
+            ("dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled", "true"),
         ] {
             conf.set(key, value);
         }
         of_namenode(&conf, &mut c).unwrap();
-        assert!(c.takes_peers && c.takes_disks);
+        assert!(c.takes_peers && c.takes_disks && c.avoid_for_read && c.avoid_for_write);
         assert_eq!((c.nodes_shown, c.disks_shown, c.nodes_avoided), (3, 4, 6));
         let times = (c.report_interval, c.collect_interval);
         assert_eq!(times, (Duration::from_secs(120), Duration::from_secs(7)));

@@ -37,6 +37,8 @@ const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
 const SLOW_SHOWN: &str = "dfs.datanode.max.nodes.to.report";
 const SLOW_AVOIDED: &str = "dfs.namenode.max.slowpeer.collect.nodes";
 const SLOW_COLLECT: &str = "dfs.namenode.slowpeer.collect.interval";
+const SLOW_READ: &str = "dfs.namenode.avoid.read.slow.datanode";
+const SLOW_WRITE: &str = "dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled";
 const SCRUB_PERIOD: &str = "cairn.namenode.scrub.period";
 const SCRUB_RATE: &str = "cairn.namenode.scrub.bytes-per-second";
 
@@ -62,6 +64,8 @@ pub const PROPERTIES: &[Property] = &[
     (SLOW_SHOWN, "5"),
     (SLOW_AVOIDED, "5"),
     (SLOW_COLLECT, "30m"),
+    (SLOW_READ, "false"),
+    (SLOW_WRITE, "false"),
     (SCRUB_PERIOD, "504h"),
     (SCRUB_RATE, "4m"),
 ];
@@ -138,6 +142,8 @@ fn change_cluster(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(
         SLOW_SHOWN => config.slow.nodes_shown = new.slow.nodes_shown,
         SLOW_AVOIDED => config.slow.nodes_avoided = new.slow.nodes_avoided,
         SLOW_COLLECT => config.slow.collect_interval = new.slow.collect_interval,
+        SLOW_READ => config.slow.avoid_for_read = new.slow.avoid_for_read,
+        SLOW_WRITE => config.slow.avoid_for_write = new.slow.avoid_for_write,
         SCRUB_PERIOD => config.scrub_period = new.scrub_period,
         SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
         _ => return Err(format!("Property {name} is not reconfigurable")),

@@ -16,14 +16,17 @@ pub(super) struct Strictness {
     pub fresh: bool,
     /// Not much busier than the average.
     pub idle: bool,
+    /// Not those that others call slow.
+    pub quick: bool,
 }
 
 impl Strictness {
     /// From all wishes to none.
-    pub const LEVELS: [Strictness; 3] = [
-        Strictness { fresh: true, idle: true },
-        Strictness { fresh: false, idle: true },
-        Strictness { fresh: false, idle: false },
+    pub const LEVELS: [Strictness; 4] = [
+        Strictness { fresh: true, idle: true, quick: true },
+        Strictness { fresh: true, idle: true, quick: false },
+        Strictness { fresh: false, idle: true, quick: false },
+        Strictness { fresh: false, idle: false, quick: false },
     ];
 }
 
@@ -90,9 +93,13 @@ impl<'a> Choice<'a> {
 
     fn try_all_types(&mut self, step: &mut impl FnMut(&mut Choice<'a>)) {
         let stale_matters = self.avoid_stale();
+        let slow_matters = self.cluster.config().slow.avoid_for_write;
         while !self.needed.is_empty() {
-            for level in Strictness::LEVELS {
-                if level.fresh && !stale_matters {
+            let mut tried = None;
+            for mut level in Strictness::LEVELS {
+                level.fresh &= stale_matters;
+                level.quick &= slow_matters;
+                if tried.replace(level) == Some(level) {
                     continue;
                 }
                 self.strictness = level;
@@ -212,12 +219,16 @@ impl<'a> Choice<'a> {
         found.next()
     }
 
+    /// Deviation: Hadoop chooses no slow node where they are to be kept off, though replicas or units be missing then.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#isGoodDatanode`.
     fn is_unwelcome(&self, node: &DataNode) -> bool {
         let stale = self.strictness.fresh && self.cluster.is_stale(node, self.now);
         let busy = self.strictness.idle
             && self.cluster.config().consider_load
             && f64::from(node.xceivers) > self.max_load;
-        stale || busy
+        let slow = self.strictness.quick && self.cluster.is_slow(node.handle);
+        stale || busy || slow
     }
 
     /// Whether a node adds no upgrade domain where it should. Deviation: Hadoop then places fewer

@@ -146,3 +146,49 @@ fn the_slowest_disks_come_first_and_the_last_report_counts() {
     world.now = at(world.now.mono_ms + 90 * MINUTE);
     assert!(paths(&world, 5).is_empty());
 }
+
+/// Six nodes in two racks, of which node 0 is called slow.
+fn world_with_a_slow_node(set: impl FnOnce(&mut SlowConfig)) -> World {
+    let mut world = world(6, set);
+    report(&mut world, 5, 0);
+    world.run(3000, &[]);
+    assert!(world.cluster.is_slow(world.handle(0)));
+    world
+}
+
+#[test]
+fn readers_get_slow_nodes_after_others_and_before_stale_ones() {
+    for avoid in [false, true] {
+        let mut world = world_with_a_slow_node(|slow| slow.avoid_for_read = avoid);
+        world.store(block(1), replicated(6, 10, BlockState::Complete), &[0, 1, 2, 3, 4, 5]);
+        world.run(33_000, &[3]);
+        let mut locations = world.cluster.locations(block(1));
+        let (reader, mut dice) = (Reader { host: "10.0.0.0", rack: None }, dice(1));
+        world.cluster.sort_for_reader(&mut locations, &reader, world.now, &mut dice);
+        let order: Vec<usize> = locations.iter().map(|l| world.number(l.storage)).collect();
+        let place = if avoid { 4 } else { 0 };
+        assert_eq!((order[place], order[5]), (0, 3), "{order:?}");
+    }
+}
+
+#[test]
+fn new_blocks_and_units_go_to_slow_nodes_only_where_nobody_else_is() {
+    for (avoid, count) in [(false, 3), (true, 3), (true, 5), (true, 6)] {
+        let world = world_with_a_slow_node(|slow| slow.avoid_for_write = avoid);
+        let request = PlacementRequest {
+            count,
+            writer: "10.0.0.0",
+            block_len: GIB,
+            ..PlacementRequest::default()
+        };
+        for seed in 0..50 {
+            let replicated = world.cluster.choose_replicated(&request, world.now, &mut dice(seed));
+            let units = world.cluster.choose_striped(&request, world.now, &mut dice(seed));
+            for chosen in [replicated, units] {
+                assert_eq!(chosen.len(), count);
+                let has_slow = chosen.iter().any(|storage| world.number(*storage) == 0);
+                assert_eq!(has_slow, !avoid || count == 6, "seed {seed}");
+            }
+        }
+    }
+}
