@@ -170,6 +170,8 @@ async fn take_turn(
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.take_results();
+    let slow_peers = node.peers.due_report();
+    let tells_peers = slow_peers.is_some();
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
         reports: storage_reports(node).await,
@@ -182,11 +184,17 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         failed_work,
         takes_scrubs: Some(true),
         scrubbed,
+        slow_peers: slow_peers.unwrap_or_default(),
         ..Default::default()
     };
     let answer = call(node, "sendHeartbeat", &request).await;
     match answer {
-        Ok(_) => node.note_heartbeat(),
+        Ok(_) => {
+            node.note_heartbeat();
+            if tells_peers {
+                node.peers.reported();
+            }
+        }
         Err(_) => {
             node.failed_work.put_back(request.failed_work);
             node.scrubs.put_back(request.scrubbed);

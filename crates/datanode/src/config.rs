@@ -171,6 +171,16 @@ pub struct DataNodeConfig {
     /// Time between comparisons of the folders with what is known, zero for none:
     /// `dfs.datanode.directoryscan.interval`.
     pub directory_scan_interval: Duration,
+    /// Whether it is measured how long other DataNodes take: `dfs.datanode.peer.stats.enabled`.
+    pub peer_stats: bool,
+    /// Those of whom something is known before one of them can be slow: `dfs.datanode.min.outlier.detection.nodes`.
+    pub outlier_min_nodes: u64,
+    /// More samples of one than this count as that: `dfs.datanode.peer.metrics.min.outlier.detection.samples`.
+    pub outlier_min_samples: u64,
+    /// Milliseconds that are never slow: `dfs.datanode.slowpeer.low.threshold.ms`.
+    pub slow_peer_low_ms: u64,
+    /// Time between reports of slow ones: `dfs.datanode.outliers.report.interval`.
+    pub outliers_report_interval: Duration,
     /// Reads the configuration files again, for settings that can change; `None` where there are none.
     pub reload: Option<Reload<DataNodeConfig>>,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
@@ -238,6 +248,11 @@ impl Default for DataNodeConfig {
             scan_cursor_save_interval: Duration::from_secs(600),
             scan_skip_recently_accessed: false,
             directory_scan_interval: Duration::from_secs(21_600),
+            peer_stats: false,
+            outlier_min_nodes: 10,
+            outlier_min_samples: 1000,
+            slow_peer_low_ms: 5,
+            outliers_report_interval: Duration::from_secs(30 * 60),
             reload: None,
             connect_via_hostname: false,
         }

@@ -11,6 +11,7 @@ use crate::ops::budget::Budget;
 use crate::ops::reconstruct::{Reconstructions, Scrubs};
 use crate::ops::send::Sending;
 use crate::ops::transfer::Copies;
+use crate::peers::Peers;
 use crate::protocol::reconfigure;
 use crate::scanner::Scanner;
 use crate::short_circuit::ShortCircuitRegistry;
@@ -91,6 +92,8 @@ pub(crate) struct Node {
     pub(crate) connections: AtomicUsize,
     /// Copies to other DataNodes that are running.
     pub(crate) transfers: AtomicU32,
+    /// How long other DataNodes take.
+    pub(crate) peers: Peers,
     /// Other settings that can change.
     pub(crate) tunables: Tunables,
     /// Who may act for whom.
@@ -172,6 +175,7 @@ impl Node {
             heard_ms: AtomicU64::new(0),
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
+            peers: Peers::new(&config),
             tunables: Tunables::new(&config),
             proxy_users,
             balance_budget: Budget::new(config.balance_bandwidth),

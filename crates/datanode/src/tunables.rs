@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 pub(crate) struct Interval(AtomicU64);
 
 impl Interval {
-    fn new(interval: Duration) -> Interval {
+    pub(crate) fn new(interval: Duration) -> Interval {
         let new = Interval(AtomicU64::new(0));
         new.set(interval);
         new

@@ -1,7 +1,7 @@
 //! A DataNode's settings from Hadoop's keys.
 
 use super::namenode::{address, folder};
-use super::{Configuration, NameNodes, unsupported, value};
+use super::{Configuration, NameNodes, slow, unsupported, value};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
@@ -67,6 +67,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     reconstruction(conf, &mut c)?;
     scanners(conf, &mut c)?;
     timing(conf, &mut c)?;
+    slow::of_datanode(conf, &mut c)?;
     Ok(c)
 }
 

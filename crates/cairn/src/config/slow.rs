@@ -1,8 +1,10 @@
-//! Keys about slow DataNodes and disks.
+//! Keys about slow DataNodes and disks, some of which both roles read.
 
 use super::Configuration;
 use anyhow::Result;
+use cairn_datanode::DataNodeConfig;
 use cairn_namenode::config::SlowConfig;
+use std::num::NonZeroU64;
 
 /// What a NameNode does with what DataNodes tell.
 pub fn of_namenode(conf: &Configuration, c: &mut SlowConfig) -> Result<()> {
@@ -18,6 +20,18 @@ pub fn of_namenode(conf: &Configuration, c: &mut SlowConfig) -> Result<()> {
     conf.boolean("dfs.namenode.avoid.read.slow.datanode", &mut c.avoid_for_read)?;
     let exclude = "dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled";
     conf.boolean(exclude, &mut c.avoid_for_write)
+}
+
+/// What a DataNode measures of others.
+pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
+    let positive = |text: &str| Ok(text.parse::<NonZeroU64>()?.get());
+    conf.boolean("dfs.datanode.peer.stats.enabled", &mut c.peer_stats)?;
+    let nodes = "dfs.datanode.min.outlier.detection.nodes";
+    conf.read(nodes, positive, &mut c.outlier_min_nodes)?;
+    let samples = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
+    conf.read(samples, positive, &mut c.outlier_min_samples)?;
+    conf.read("dfs.datanode.slowpeer.low.threshold.ms", positive, &mut c.slow_peer_low_ms)?;
+    conf.millis("dfs.datanode.outliers.report.interval", &mut c.outliers_report_interval)
 }
 
 #[cfg(test)]
@@ -49,5 +63,26 @@ mod tests {
         assert_eq!((c.nodes_shown, c.disks_shown, c.nodes_avoided), (3, 4, 6));
         let times = (c.report_interval, c.collect_interval);
         assert_eq!(times, (Duration::from_secs(120), Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn keys_of_datanodes_reach_their_settings() {
+        let mut conf = Configuration::default();
+        for (key, value) in [
+            ("dfs.datanode.peer.stats.enabled", "true"),
+            ("dfs.datanode.min.outlier.detection.nodes", "2"),
+            ("dfs.datanode.peer.metrics.min.outlier.detection.samples", "3"),
+            ("dfs.datanode.slowpeer.low.threshold.ms", "4"),
+            ("dfs.datanode.outliers.report.interval", "5s"),
+        ] {
+            conf.set(key, value);
+        }
+        let mut c = DataNodeConfig::default();
+        of_datanode(&conf, &mut c).unwrap();
+        let bounds = (c.outlier_min_nodes, c.outlier_min_samples, c.slow_peer_low_ms);
+        assert_eq!((c.peer_stats, bounds), (true, (2, 3, 4)));
+        assert_eq!(c.outliers_report_interval, Duration::from_secs(5));
+        conf.set("dfs.datanode.slowpeer.low.threshold.ms", "0");
+        assert!(of_datanode(&conf, &mut c).is_err(), "Hadoop refuses it with -reconfig");
     }
 }

@@ -17,5 +17,6 @@ mod mending;
 mod open_blocks;
 mod ops;
 mod roundtrip;
+mod slow;
 mod ways;
 mod write_failures;

@@ -17,6 +17,7 @@ use crate::cache;
 use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, transfer_error};
+use crate::peers::{Kind, Measured};
 use crate::protocol;
 use crate::server::answer_success;
 use acknowledge::Acknowledger;
@@ -74,6 +75,14 @@ impl Request {
 
     fn is_transfer(&self) -> bool {
         matches!(self.stage, Stage::TransferRbw | Stage::TransferFinalized)
+    }
+
+    /// The mirror, if it is to be measured: the last one of a pipeline, where nobody behind it makes it wait.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockReceiver#trackSendPacketToLastNodeInPipeline`.
+    fn measured<'a>(&self, node: &'a Node) -> Option<Measured<'a>> {
+        let [last] = &self.message.targets[..] else { return None };
+        node.peers.of(&last.id, Kind::Send)
     }
 
     /// The same request for the next DataNode.
@@ -290,6 +299,7 @@ async fn receive_from_client(
     };
     let flow = &node.metrics.written_by_clients;
     let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum, flow)
+        .measuring(request.measured(node))
         .may_lack_crcs(request.message.allow_lazy_persist());
     let received = receiver.receive_acknowledged(&handover, &node.write_budget);
     let both = handover.run(received, acknowledger.run());
@@ -310,7 +320,8 @@ async fn receive_copy(
     let stopped = writer.stopped();
     let mirror_out = mirror.map(|mirror| mirror.writer);
     let flow = &node.metrics.written_by_datanodes;
-    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum, flow);
+    let receiver = Receiver::new(writer, &mut stream.reader, mirror_out, request.checksum, flow)
+        .measuring(request.measured(node));
     let writer = tokio::select! {
         received = receiver.receive_all(Some(&node.write_budget)) => received?,
         () = stopped => return Err(DataNodeError::Stopped),

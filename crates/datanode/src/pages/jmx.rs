@@ -10,6 +10,7 @@ use cairn_net::http::{Request, Response};
 use cairn_net::monitoring;
 use cairn_wire::transfer::Op;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -146,12 +147,21 @@ fn info(node: &Node, volumes: &[VolumeView]) -> Value {
         "NamenodeAddresses": json!({ name_node_host: pool }).to_string(),
         "BPServiceActorInfo": json!([actor]).to_string(),
         "VolumeInfo": volume_info(volumes),
+        "SendPacketDownstreamAvgInfo": node.peers.send_means().map(send_means),
         "ClusterId": registration.map(|known| known.storage_info.cluster_id),
         "XceiverCount": node.connections.load(Ordering::Relaxed),
         "XmitsInProgress": node.transfers.load(Ordering::Relaxed),
         "DNStartedTimeInMillis": started.map_or(0, |time| time.as_millis() as u64),
         "SecurityEnabled": false,
     })
+}
+
+/// Mean times of packets to other DataNodes, as JSON text.
+///
+/// Source: Hadoop 3.5.0 `DataNodePeerMetrics#dumpSendPacketDownstreamAvgInfoAsJson`.
+fn send_means(means: BTreeMap<String, f64>) -> String {
+    let named = means.into_iter().map(|(name, ms)| (format!("[{name}]RollingAvgTime"), json!(ms)));
+    Value::Object(named.collect()).to_string()
 }
 
 /// The volumes in use, as JSON text.

@@ -29,6 +29,11 @@ const MOVES: &str = "dfs.datanode.balance.max.concurrent.moves";
 const CONNECTIONS: &str = "dfs.datanode.max.transfer.threads";
 const REPORT: &str = "dfs.blockreport.intervalMsec";
 const SPLIT: &str = "dfs.blockreport.split.threshold";
+const PEER_STATS: &str = "dfs.datanode.peer.stats.enabled";
+const MIN_NODES: &str = "dfs.datanode.min.outlier.detection.nodes";
+const MIN_SAMPLES: &str = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
+const LOW_PEER: &str = "dfs.datanode.slowpeer.low.threshold.ms";
+const OUTLIERS_REPORT: &str = "dfs.datanode.outliers.report.interval";
 const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 
 /// The properties that can change.
@@ -48,6 +53,11 @@ pub(crate) const PROPERTIES: &[Property] = &[
     (REPORT, "21600000"),
     (SPLIT, "1000000"),
     (CACHE_REPORT, "10000"),
+    (PEER_STATS, "false"),
+    (MIN_NODES, "10"),
+    (LOW_PEER, "5"),
+    (MIN_SAMPLES, "1000"),
+    (OUTLIERS_REPORT, "30m"),
 ];
 
 /// Answers a call of a superuser.
@@ -85,6 +95,14 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
             tunables.block_report_split_threshold.store(threshold, Ordering::Relaxed);
         }
         CACHE_REPORT => tunables.cache_report_interval.set(new.cache_report_interval),
+        PEER_STATS => node.peers.turn(new.peer_stats),
+        MIN_NODES => node.peers.min_nodes.store(new.outlier_min_nodes, Ordering::Relaxed),
+        LOW_PEER => node.peers.low_ms.store(new.slow_peer_low_ms, Ordering::Relaxed),
+        MIN_SAMPLES => node.peers.min_samples.store(new.outlier_min_samples, Ordering::Relaxed),
+        OUTLIERS_REPORT => {
+            node.peers.report_interval.set(new.outliers_report_interval);
+            node.heartbeat_now.notify_one();
+        }
         _ => return Err(format!("Property {name} is not reconfigurable")),
     }
     Ok(())

@@ -39,6 +39,8 @@ pub struct Record {
     pub refused: usize,
     /// What each DataNode's last heartbeat told of its first storage.
     pub storage: HashMap<String, StorageReportProto>,
+    /// Who was called slow, and by whom; the last report of each counts.
+    pub slow_peers: Vec<(String, SlowPeerReportProto)>,
     /// The most that any heartbeat told of.
     pub most_transfers: u32,
     /// What block scanners have summed: id, CRC32C.
@@ -94,6 +96,13 @@ impl Service for FakeNameNode {
                 }
                 let uuid = request.registration.datanode_id.datanode_uuid;
                 record.heartbeats += 1;
+                for slow in request.slow_peers {
+                    let is_other = |(from, known): &(String, SlowPeerReportProto)| {
+                        *from != uuid || known.data_node_id != slow.data_node_id
+                    };
+                    record.slow_peers.retain(is_other);
+                    record.slow_peers.push((uuid.clone(), slow));
+                }
                 if let Some(first) = request.reports.into_iter().next() {
                     record.storage.insert(uuid.clone(), first);
                 }

@@ -19,5 +19,6 @@ mod refusal;
 mod restart;
 mod scanner;
 mod short_circuit;
+mod slow;
 mod space;
 mod wire;

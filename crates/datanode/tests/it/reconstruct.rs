@@ -348,7 +348,12 @@ async fn a_unit_that_is_there_already_stays() {
 }
 
 /// Passes connections on to a DataNode; after the first `prompt` bytes of each, the answers come late.
-async fn late(cluster: &Cluster, node: usize, prompt: usize, delay: Duration) -> DatanodeInfoProto {
+pub async fn late(
+    cluster: &Cluster,
+    node: usize,
+    prompt: usize,
+    delay: Duration,
+) -> DatanodeInfoProto {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut info = cluster.info(node);
     let real = cluster.node(node).xfer_addr();

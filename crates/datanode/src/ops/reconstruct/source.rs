@@ -10,6 +10,7 @@ use crate::dataset::{Block, Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, transfer_error};
 use crate::ops::send::Range as ChunkRange;
+use crate::peers::{Kind, Measured};
 use crate::protocol;
 use bytes::{Buf, Bytes};
 use cairn_codec::crc;
@@ -134,7 +135,14 @@ impl UnitReader {
             };
             let asked = Instant::now();
             let place = Place { block: &self.block, start: range.start, data: &mut data };
-            match source.read(&self.node, &holder, place, &mut self.sum).await {
+            let is_own = holder.id.datanode_uuid == self.node.dataset.uuid();
+            let measured = self.node.peers.of(&holder.id, Kind::Read).filter(|_| !is_own);
+            let measurement = measured.as_ref().map(Measured::start);
+            let read = source.read(&self.node, &holder, place, &mut self.sum).await;
+            if let Some(measurement) = measurement.filter(|_| read.is_err()) {
+                measurement.discard();
+            }
+            match read {
                 Ok(checksum) => {
                     self.node.reconstructions.paces.answered(asked.elapsed());
                     self.open = Some((holder, source));

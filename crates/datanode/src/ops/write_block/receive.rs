@@ -6,6 +6,7 @@ use crate::dataset::{Checksum, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
 use crate::metrics::{Batch, Flow};
 use crate::ops::budget::Budget;
+use crate::peers::Measured;
 use cairn_codec::crc;
 use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
 use cairn_wire::proto::hdfs::Status;
@@ -22,6 +23,7 @@ pub(crate) struct Receiver<'a> {
     upstream: &'a mut TransferReader,
     mirror: Option<TransferWriter>,
     mirror_failed: bool,
+    measured: Option<Measured<'a>>,
     sent: Checksum,
     may_lack_crcs: bool,
     written: Batch<'a>,
@@ -42,10 +44,16 @@ impl<'a> Receiver<'a> {
             upstream,
             mirror,
             mirror_failed: false,
+            measured: None,
             sent,
             may_lack_crcs: false,
             written: flow.batch(),
         }
+    }
+
+    /// Has it measured how long the mirror takes.
+    pub(super) fn measuring(self, measured: Option<Measured<'a>>) -> Receiver<'a> {
+        Receiver { measured, ..self }
     }
 
     /// Makes the CRCs of packets that come without any, if `may` says so. Hadoop's client sends none of a
@@ -127,7 +135,14 @@ impl<'a> Receiver<'a> {
             self.verify(packet)?;
         }
         let passed_on = match &mut self.mirror {
-            Some(mirror) => mirror.send(&packet.raw).await,
+            Some(mirror) => {
+                let measurement = self.measured.as_ref().map(Measured::start);
+                let passed_on = mirror.send(&packet.raw).await;
+                if let Some(measurement) = measurement.filter(|_| passed_on.is_err()) {
+                    measurement.discard();
+                }
+                passed_on
+            }
             None => Ok(()),
         };
         if let Err(error) = passed_on {

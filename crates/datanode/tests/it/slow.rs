@@ -1,0 +1,64 @@
+//! DataNodes that take longer than others are told to the NameNode.
+
+use crate::cluster::*;
+use crate::reconstruct::{Group, late, order};
+use cairn_datanode::DataNodeConfig;
+use cairn_net::reconfiguration::Reload;
+use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_wire::proto::hdfs::{
+    StartReconfigurationRequestProto, StartReconfigurationResponseProto,
+};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const CELL: u64 = crate::reconstruct::CELL;
+
+/// Measures nothing until a file is there.
+fn measures_later(config: &mut DataNodeConfig) {
+    (config.outlier_min_nodes, config.outlier_min_samples) = (3, 0);
+    config.slow_peer_low_ms = 30;
+    config.outliers_report_interval = Duration::from_millis(50);
+    config.reconstruction_read_timeout = Duration::from_secs(20);
+    let file = config.data_dirs[0].path.join("measure");
+    config.reload = Some(Reload::new(move || {
+        let peer_stats = file.exists();
+        let values = [("dfs.datanode.peer.stats.enabled".to_string(), peer_stats.to_string())];
+        Ok((DataNodeConfig { peer_stats, ..DataNodeConfig::default() }, BTreeMap::from(values)))
+    }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_source_that_is_late_is_told_once_sources_are_measured() {
+    let cluster = Cluster::start_tuned(7, measures_later).await;
+    let source = late(&cluster, 1, 1, Duration::from_millis(400)).await;
+    let lost = [0, 4];
+    let rebuild = async |number| {
+        let group = Group::new(number, (3, 2), 3 * CELL);
+        group.write(&cluster, &lost).await;
+        let mut info = group.exact_command(&cluster, &lost, &[5, 6]);
+        assert_eq!(info.live_block_indices[0], 1);
+        info.source_dn_infos.datanodes[0] = source.clone();
+        cluster.send_command(5, order(info));
+        group.check(&cluster, &lost, &[5, 6]).await;
+        let before = cluster.name_node.record.lock().unwrap().heartbeats;
+        cluster.wait("reports of all", |record| record.heartbeats > before + 20).await;
+    };
+    rebuild(1).await;
+    assert!(cluster.name_node.record.lock().unwrap().slow_peers.is_empty());
+
+    std::fs::write(cluster.dir(5).join("measure"), "").unwrap();
+    let protocol = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
+    let (addr, options) = (cluster.node(5).ipc_addr(), RpcClientOptions::default());
+    let _: StartReconfigurationResponseProto = RpcClient::new(addr, protocol, "hdfs", options)
+        .call("startReconfiguration", &StartReconfigurationRequestProto {})
+        .await
+        .unwrap();
+    rebuild(2).await;
+    let record = cluster.name_node.record.lock().unwrap();
+    let [(from, slow)] = &record.slow_peers[..] else { panic!("{:?}", record.slow_peers) };
+    assert_eq!(*from, cluster.uuid(5));
+    let name = format!("127.0.0.1:{}", source.id.xfer_port);
+    assert_eq!(slow.data_node_id.as_ref(), Some(&name));
+    let (latency, limit) = (slow.aggregate_latency(), slow.upper_limit_latency());
+    assert!(latency >= 100.0 && (30.0..latency).contains(&limit), "{slow:?}");
+}
