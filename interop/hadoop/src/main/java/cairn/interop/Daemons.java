@@ -25,6 +25,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
+import org.apache.hadoop.hdfs.server.protocol.OutlierMetrics;
 import org.apache.hadoop.io.nativeio.NativeIO;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 import org.apache.hadoop.net.DNSToSwitchMapping;
@@ -324,8 +325,8 @@ public final class Daemons {
   }
 
   /**
-   * Obeys {@code kill-datanode I}, {@code start-datanode I}, {@code reconstructions} and {@code stop}; the end of
-   * input changes nothing.
+   * Obeys {@code kill-datanode I}, {@code start-datanode I}, {@code reconstructions}, {@code call-slow I NAME} and {@code
+   * stop}; the end of input changes nothing.
    */
   private void control() throws Exception {
     BufferedReader in =
@@ -335,6 +336,11 @@ public final class Daemons {
       switch (words[0]) {
         case "kill-datanode" -> nodes[Integer.parseInt(words[1])].shutdown();
         case "start-datanode" -> start(Integer.parseInt(words[1]));
+        // Its means are told five minutes later at the soonest: what follows from them is put in their place.
+        case "call-slow" ->
+            nodes[Integer.parseInt(words[1])]
+                .getPeerMetrics()
+                .setTestOutliers(Map.of(words[2], new OutlierMetrics(1.5, 0.25, 5.0, 50.0)));
         case "reconstructions" -> {
           System.out.println("{\"ok\":true,\"count\":" + reconstructions() + "}");
           continue;

@@ -7,6 +7,7 @@ import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -178,6 +179,17 @@ final class Mixed implements AutoCloseable {
       throw new IOException(words + ": " + answer);
     }
     return answer;
+  }
+
+  /** Has a DataNode of Hadoop call another one slow, which it names by the address of its pages. */
+  void callSlow(Node node, String infoAddress) throws Exception {
+    command(node, "call-slow " + node.index + " " + infoAddress);
+  }
+
+  /** The bean of that name of the NameNode. */
+  JsonNode bean(String name) throws IOException {
+    String query = "/jmx?qry=Hadoop:service=NameNode,name=" + name;
+    return JSON.readTree(new URL("http://127.0.0.1:" + httpPort + query)).path("beans").path(0);
   }
 
   /** Ends a DataNode without a word to the NameNode. */

@@ -65,8 +65,11 @@ final class MixedTests {
       // Wide enough for the widest group and one node more, where a lost unit has to go.
       int ofEach = x.full() ? 5 : 3;
       File folder = new File(x.work(), byCairn ? "mixed-c" : "mixed-h");
+      Map<String, String> keys = Mixed.hasty(x.keys());
+      keys.put("dfs.datanode.peer.stats.enabled", "true");
+      keys.put("dfs.datanode.outliers.report.interval", "1s");
       try (Mixed mixed =
-          new Mixed(byCairn, x.cairn(), folder, ofEach, Mixed.hasty(x.keys()))) {
+          new Mixed(byCairn, x.cairn(), folder, ofEach, keys)) {
         MixedTests t = new MixedTests(x, mixed, group, byCairn);
         t.rebuild();
         t.disks(false);
@@ -74,6 +77,7 @@ final class MixedTests {
         if (byCairn) {
           t.scrub();
           t.scannerPage();
+          t.slow();
         }
       }
     }
@@ -308,6 +312,50 @@ final class MixedTests {
           }
           equal(pages.get(false), pages.get(true), "Cairn's page beside Hadoop's");
         });
+  }
+
+  /** What Hadoop's DataNodes report of a slow one, on ports of one address. */
+  private void slow() {
+    runner.test(
+        group + "who is slow to Hadoop's DataNodes is listed by dfsadmin",
+        () -> {
+          check(slowNames().isEmpty(), "slow before: " + slowNames());
+          List<Node> reporters = mixed.running().stream().filter(n -> !n.byCairn).toList();
+          Node victim = mixed.running().stream().filter(n -> n.byCairn).findFirst().get();
+          DatanodeInfo slow = null;
+          for (DatanodeInfo info : mixed.fs().getDataNodeStats(DatanodeReportType.LIVE)) {
+            slow = mixed.nodeOf(info) == victim ? info : slow;
+          }
+          String name = slow.getInfoAddr();
+          for (Node reporter : reporters) {
+            mixed.callSlow(reporter, name);
+          }
+          String bean = "NameNodeStatus";
+          Runner.await(
+              30,
+              () -> "all report " + name + ": " + mixed.bean(bean),
+              () ->
+                  mixed.bean(bean).path("SlowPeersReport").asText().split("ReportingNode\":", -1).length
+                      == reporters.size() + 1);
+          equal(List.of(slow.getXferAddr()), slowNames(), "DataNodes that dfsadmin lists");
+          String report = mixed.bean(bean).path("SlowPeersReport").asText();
+          check(report.contains("\"SlowNode\":\"" + name + "\""), report);
+          check(report.contains("\"ReportedLatency\":50.0"), report);
+        });
+  }
+
+  /** The addresses of {@code dfsadmin -report -slownodes}. */
+  private List<String> slowNames() throws Exception {
+    String[] words = {"-report", "-slownodes"};
+    Shell.Result result = Shell.run(mixed.conf(), null, "admin", words, new byte[0]);
+    equal(0, result.code(), "status of dfsadmin -report -slownodes: " + result.err());
+    List<String> names = new ArrayList<>();
+    for (String line : result.text().split("\n")) {
+      if (line.startsWith("Name: ")) {
+        names.add(line.split(" ")[1]);
+      }
+    }
+    return names;
   }
 
   /** Wrong bytes on a disk of Hadoop's, with CRCs that fit: nobody there can know. */
