@@ -171,7 +171,9 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.take_results();
     let slow_peers = node.peers.due_report();
-    let tells_peers = slow_peers.is_some();
+    let tells_slow = slow_peers.is_some();
+    let tells_disks = tells_slow && node.dataset.sampling().is_on();
+    let slow_disks = tells_disks.then(|| node.disks.report(&node.dataset.volumes()));
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
         reports: storage_reports(node).await,
@@ -185,13 +187,14 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         takes_scrubs: Some(true),
         scrubbed,
         slow_peers: slow_peers.unwrap_or_default(),
+        slow_disks: slow_disks.unwrap_or_default(),
         ..Default::default()
     };
     let answer = call(node, "sendHeartbeat", &request).await;
     match answer {
         Ok(_) => {
             node.note_heartbeat();
-            if tells_peers {
+            if tells_slow {
                 node.peers.reported();
             }
         }

@@ -181,6 +181,15 @@ pub struct DataNodeConfig {
     pub slow_peer_low_ms: u64,
     /// Time between reports of slow ones: `dfs.datanode.outliers.report.interval`.
     pub outliers_report_interval: Duration,
+    /// Part of the work on disks that is measured, in hundredths; 0 for none:
+    /// `dfs.datanode.fileio.profiling.sampling.percentage`.
+    pub disk_sampling_percentage: u32,
+    /// Disks of which something is known before one of them can be slow: `dfs.datanode.min.outlier.detection.disks`.
+    pub outlier_min_disks: u64,
+    /// Milliseconds that are never slow for a disk: `dfs.datanode.slowdisk.low.threshold.ms`.
+    pub slow_disk_low_ms: u64,
+    /// Slow disks that get no new replicas, at most: `dfs.datanode.max.slowdisks.to.exclude`.
+    pub max_slow_disks_avoided: usize,
     /// Reads the configuration files again, for settings that can change; `None` where there are none.
     pub reload: Option<Reload<DataNodeConfig>>,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
@@ -253,6 +262,10 @@ impl Default for DataNodeConfig {
             outlier_min_samples: 1000,
             slow_peer_low_ms: 5,
             outliers_report_interval: Duration::from_secs(30 * 60),
+            disk_sampling_percentage: 0,
+            outlier_min_disks: 5,
+            slow_disk_low_ms: 20,
+            max_slow_disks_avoided: 0,
             reload: None,
             connect_via_hostname: false,
         }

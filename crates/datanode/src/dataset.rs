@@ -34,6 +34,7 @@ use crate::config::{DataNodeConfig, Durability};
 use crate::error::{DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::page_cache::PageCache;
+use crate::volume::latency::Sampling;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan, sys};
 use cairn_codec::crc::ChecksumKind;
@@ -145,6 +146,8 @@ impl Placed {
 #[derive(Debug)]
 pub(crate) struct Dataset {
     volumes: Volumes,
+    /// Which work on disks is measured.
+    sampling: Arc<Sampling>,
     uuid: String,
     durability: Durability,
     block_len_estimate: u64,
@@ -182,13 +185,14 @@ impl Dataset {
                  may fail (-1: all but one)"
             )));
         }
+        let sampling = Arc::new(Sampling::new(config.disk_sampling_percentage));
         let (mut volumes, mut known) = (Vec::new(), Vec::new());
         let (mut failures, mut unusable) = (Vec::new(), HashSet::new());
         for dir in &config.data_dirs {
             match Volume::open(dir, config.reserved_bytes, config.data_dir_mode) {
                 Ok((volume, version)) => {
                     known.extend(version);
-                    volumes.push(Arc::new(volume));
+                    volumes.push(Arc::new(volume.sampled_by(&sampling)));
                 }
                 Err(error) => {
                     tracing::error!(dir = %dir.path.display(), %error, "volume is not usable");
@@ -209,6 +213,7 @@ impl Dataset {
         };
         let dataset = Dataset {
             volumes: Volumes::new(volumes, unusable),
+            sampling,
             uuid,
             durability: config.durability,
             block_len_estimate: config.block_len_estimate,

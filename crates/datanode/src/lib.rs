@@ -8,6 +8,7 @@ mod actor;
 mod cache;
 mod config;
 mod dataset;
+mod disks;
 mod domain_socket;
 mod error;
 mod lazy_writer;

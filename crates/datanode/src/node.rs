@@ -4,6 +4,7 @@ use crate::actor::{BadBlocks, FailedWork, IncrementalReports, Orders};
 use crate::cache::BlockCache;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
+use crate::disks::Disks;
 use crate::error::{Context, DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::metrics::{Flow, Metrics};
@@ -94,6 +95,8 @@ pub(crate) struct Node {
     pub(crate) transfers: AtomicU32,
     /// How long other DataNodes take.
     pub(crate) peers: Peers,
+    /// Which disks are slow.
+    pub(crate) disks: Disks,
     /// Other settings that can change.
     pub(crate) tunables: Tunables,
     /// Who may act for whom.
@@ -176,6 +179,7 @@ impl Node {
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
             peers: Peers::new(&config),
+            disks: Disks::new(&config),
             tunables: Tunables::new(&config),
             proxy_users,
             balance_budget: Budget::new(config.balance_bandwidth),

@@ -62,11 +62,12 @@ pub(crate) fn outliers(
     .collect()
 }
 
-/// Mean latencies by name over the last windows.
-#[derive(Default)]
-pub(crate) struct RollingAverages(BTreeMap<String, VecDeque<Window>>);
+/// A mean latency over the last windows.
+#[derive(Debug, Default)]
+pub(crate) struct Windows(VecDeque<Window>);
 
 /// What was measured in one window.
+#[derive(Debug)]
 struct Window {
     number: u64,
     sum_ms: f64,
@@ -77,46 +78,59 @@ fn number(now: Duration) -> u64 {
     now.as_secs() / WINDOW.as_secs()
 }
 
-impl RollingAverages {
+impl Windows {
     /// Adds what one piece of work took; `now` is the time since any beginning.
-    pub(crate) fn add(&mut self, name: &str, took: Duration, now: Duration) {
-        let took_ms = took.as_secs_f64() * 1000.0;
-        if !self.0.contains_key(name) {
-            if self.0.len() >= NAMES_MAX {
-                return;
-            }
-            self.0.insert(name.to_string(), VecDeque::new());
-        }
-        let Some(windows) = self.0.get_mut(name) else { return };
-        let number = number(now);
-        match windows.back_mut().filter(|last| last.number == number) {
+    pub(crate) fn add(&mut self, took: Duration, now: Duration) {
+        let (took_ms, number) = (took.as_secs_f64() * 1000.0, number(now));
+        match self.0.back_mut().filter(|last| last.number == number) {
             Some(last) => {
                 last.sum_ms += took_ms;
                 last.count += 1;
             }
-            None => windows.push_back(Window { number, sum_ms: took_ms, count: 1 }),
+            None => self.0.push_back(Window { number, sum_ms: took_ms, count: 1 }),
         }
-        while windows.len() as u64 > WINDOWS {
-            windows.pop_front();
+        self.forget_old(now);
+    }
+
+    fn forget_old(&mut self, now: Duration) {
+        let first = (number(now) + 1).saturating_sub(WINDOWS);
+        self.0.retain(|window| window.number >= first);
+    }
+
+    /// The mean in milliseconds, if there are more than `min` samples.
+    pub(crate) fn mean(&mut self, min: u64, now: Duration) -> Option<f64> {
+        self.forget_old(now);
+        let count: u64 = self.0.iter().map(|window| window.count).sum();
+        let sum_ms: f64 = self.0.iter().map(|window| window.sum_ms).sum();
+        (count > min).then(|| sum_ms / count as f64)
+    }
+}
+
+/// Mean latencies by name over the last windows.
+#[derive(Default)]
+pub(crate) struct RollingAverages(BTreeMap<String, Windows>);
+
+impl RollingAverages {
+    /// Adds what one piece of work took; `now` is the time since any beginning.
+    pub(crate) fn add(&mut self, name: &str, took: Duration, now: Duration) {
+        if !self.0.contains_key(name) {
+            if self.0.len() >= NAMES_MAX {
+                return;
+            }
+            self.0.insert(name.to_string(), Windows::default());
+        }
+        if let Some(windows) = self.0.get_mut(name) {
+            windows.add(took, now);
         }
     }
 
     /// The means, in milliseconds, of those of whom there are more than `min` samples.
     pub(crate) fn means(&mut self, min: u64, now: Duration) -> BTreeMap<String, f64> {
-        let first = number(now).saturating_sub(WINDOWS - 1);
-        self.0.retain(|_, windows| {
-            windows.retain(|window| window.number >= first);
-            !windows.is_empty()
-        });
-        let mut means = BTreeMap::new();
-        for (name, windows) in &self.0 {
-            let count: u64 = windows.iter().map(|window| window.count).sum();
-            let sum_ms: f64 = windows.iter().map(|window| window.sum_ms).sum();
-            if count > min {
-                means.insert(name.clone(), sum_ms / count as f64);
-            }
-        }
-        means
+        self.0.retain(|_, windows| windows.mean(0, now).is_some());
+        let mean = |(name, windows): (&String, &mut Windows)| {
+            Some((name.clone(), windows.mean(min, now)?))
+        };
+        self.0.iter_mut().filter_map(mean).collect()
     }
 
     /// Forgets all.
@@ -184,7 +198,7 @@ mod tests {
         for window in 0..100 {
             rolling.add("a", ms(window), minutes(5 * window));
         }
-        assert_eq!(rolling.0["a"].len(), 36);
+        assert_eq!(rolling.0["a"].0.len(), 36);
         for name in 0..NAMES_MAX + 5 {
             rolling.add(&name.to_string(), ms(1), minutes(500));
         }

@@ -3,6 +3,7 @@
 //! Knows files and bytes, not what a replica may do. Space counts here are estimates that only steer
 //! placement and reports. Layout: `docs/on-disk.md`. Tested in `volume/tests.rs`.
 
+pub(crate) mod latency;
 pub(crate) mod layout;
 pub(crate) mod scan;
 pub(crate) mod sys;
@@ -16,6 +17,7 @@ use cairn_net::{disk_work, storage_dir};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use cairn_wire::meta_file::{self, MetaHeader};
+use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use rustix::fs::Advice;
 use std::fs::{self, File};
@@ -129,6 +131,9 @@ pub(crate) struct Volume {
     /// What the disk has last said of its room.
     space: Mutex<Option<DiskSpace>>,
     quick: QuickWork,
+    latencies: Latencies,
+    /// The disk is slow, and new replicas keep off it.
+    avoided: AtomicBool,
 }
 
 /// How quick work on a disk gets on.
@@ -192,8 +197,35 @@ impl Volume {
             is_being_checked: AtomicBool::new(false),
             space: Mutex::default(),
             quick: QuickWork::default(),
+            latencies: Latencies::default(),
+            avoided: AtomicBool::new(false),
         };
         Ok((volume, version))
+    }
+
+    /// Has work on the disk measured as `sampling` says.
+    pub(crate) fn sampled_by(mut self, sampling: &Arc<Sampling>) -> Volume {
+        self.latencies.sampling = sampling.clone();
+        self
+    }
+
+    /// Does work on the disk, which may be measured.
+    pub(crate) fn timed<T>(&self, kind: DiskWork, work: impl FnOnce() -> T) -> T {
+        self.latencies.time(kind, work)
+    }
+
+    /// Milliseconds that work of a kind takes on average, if anything was measured lately.
+    pub(crate) fn mean_latency(&self, kind: DiskWork) -> Option<f64> {
+        self.latencies.mean(kind)
+    }
+
+    /// Keeps new replicas off it, or does not any more.
+    pub(crate) fn avoid(&self, avoid: bool) {
+        self.avoided.store(avoid, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_avoided(&self) -> bool {
+        self.avoided.load(Ordering::Relaxed)
     }
 
     /// The folder.

@@ -6,11 +6,13 @@ use cairn_datanode::DataNodeConfig;
 use cairn_namenode::config::SlowConfig;
 use std::num::NonZeroU64;
 
+const SAMPLING: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
+
 /// What a NameNode does with what DataNodes tell.
 pub fn of_namenode(conf: &Configuration, c: &mut SlowConfig) -> Result<()> {
     conf.boolean("dfs.datanode.peer.stats.enabled", &mut c.takes_peers)?;
     let mut percentage = 0_i32;
-    conf.number("dfs.datanode.fileio.profiling.sampling.percentage", &mut percentage)?;
+    conf.number(SAMPLING, &mut percentage)?;
     c.takes_disks = percentage > 0;
     conf.millis("dfs.datanode.outliers.report.interval", &mut c.report_interval)?;
     conf.number("dfs.datanode.max.nodes.to.report", &mut c.nodes_shown)?;
@@ -22,7 +24,7 @@ pub fn of_namenode(conf: &Configuration, c: &mut SlowConfig) -> Result<()> {
     conf.boolean(exclude, &mut c.avoid_for_write)
 }
 
-/// What a DataNode measures of others.
+/// What a DataNode measures of others and of its disks.
 pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     let positive = |text: &str| Ok(text.parse::<NonZeroU64>()?.get());
     conf.boolean("dfs.datanode.peer.stats.enabled", &mut c.peer_stats)?;
@@ -31,7 +33,13 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     let samples = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
     conf.read(samples, positive, &mut c.outlier_min_samples)?;
     conf.read("dfs.datanode.slowpeer.low.threshold.ms", positive, &mut c.slow_peer_low_ms)?;
-    conf.millis("dfs.datanode.outliers.report.interval", &mut c.outliers_report_interval)
+    conf.millis("dfs.datanode.outliers.report.interval", &mut c.outliers_report_interval)?;
+    let percentage = |text: &str| Ok(text.parse::<i32>()?.clamp(0, 100).unsigned_abs());
+    conf.read(SAMPLING, percentage, &mut c.disk_sampling_percentage)?;
+    let disks = "dfs.datanode.min.outlier.detection.disks";
+    conf.read(disks, positive, &mut c.outlier_min_disks)?;
+    conf.read("dfs.datanode.slowdisk.low.threshold.ms", positive, &mut c.slow_disk_low_ms)?;
+    conf.number("dfs.datanode.max.slowdisks.to.exclude", &mut c.max_slow_disks_avoided)
 }
 
 #[cfg(test)]
@@ -74,6 +82,10 @@ mod tests {
             ("dfs.datanode.peer.metrics.min.outlier.detection.samples", "3"),
             ("dfs.datanode.slowpeer.low.threshold.ms", "4"),
             ("dfs.datanode.outliers.report.interval", "5s"),
+            ("dfs.datanode.fileio.profiling.sampling.percentage", "6"),
+            ("dfs.datanode.min.outlier.detection.disks", "7"),
+            ("dfs.datanode.slowdisk.low.threshold.ms", "8"),
+            ("dfs.datanode.max.slowdisks.to.exclude", "9"),
         ] {
             conf.set(key, value);
         }
@@ -82,6 +94,8 @@ mod tests {
         let bounds = (c.outlier_min_nodes, c.outlier_min_samples, c.slow_peer_low_ms);
         assert_eq!((c.peer_stats, bounds), (true, (2, 3, 4)));
         assert_eq!(c.outliers_report_interval, Duration::from_secs(5));
+        let disks = (c.outlier_min_disks, c.slow_disk_low_ms, c.max_slow_disks_avoided);
+        assert_eq!((c.disk_sampling_percentage, disks), (6, (7, 8, 9)));
         conf.set("dfs.datanode.slowpeer.low.threshold.ms", "0");
         assert!(of_datanode(&conf, &mut c).is_err(), "Hadoop refuses it with -reconfig");
     }

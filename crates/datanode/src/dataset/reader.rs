@@ -2,6 +2,7 @@
 
 use super::{Block, Checksum, Dataset, not_found};
 use crate::error::{Context, DataNodeError, Result};
+use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
@@ -85,8 +86,8 @@ impl Dataset {
             (files, gs, end, visible, entry.last_crc, is_finalized, volume)
         };
         let (data, meta, checksum) = volume.quick(|| -> Result<_> {
-            let data = Arc::new(File::open(&files.data).at(&files.data)?);
-            let meta = File::open(&files.meta).at(&files.meta)?;
+            let open = |path: &Path| volume.timed(DiskWork::Metadata, || File::open(path).at(path));
+            let (data, meta) = (Arc::new(open(&files.data)?), open(&files.meta)?);
             let checksum = read_header(&meta, &files)?;
             Ok((data, meta, checksum))
         })?;
@@ -148,7 +149,8 @@ impl ReadView {
             return Ok(());
         }
         let at = meta_file::HEADER_LEN as u64 + from / chunk * kind.len() as u64;
-        file_read::read_exact_at(&self.meta, out, at).at(&self.files.meta)?;
+        let read = || file_read::read_exact_at(&self.meta, out, at);
+        self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
         if let (Some(crc), true) = (self.last_crc, to == self.end && !to.is_multiple_of(chunk)) {
             let start = out.len() - kind.len();
             out[start..].copy_from_slice(&crc.to_be_bytes());
@@ -173,7 +175,8 @@ impl ReadView {
 
     /// Reads data bytes at `offset`.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.data.read_exact_at(out, offset).at(&self.files.data)
+        let read = || self.data.read_exact_at(out, offset);
+        self.volume.timed(DiskWork::Read, read).at(&self.files.data)
     }
 
     /// Fails if the files of a finalized replica have other lengths than its bytes and CRCs take.

@@ -3,6 +3,7 @@
 use super::{Dataset, StorageWish};
 use crate::config::{DataDir, DataNodeConfig};
 use crate::error::{DataNodeError, Result};
+use crate::volume::latency::Sampling;
 use crate::volume::layout::{NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -65,6 +66,11 @@ impl Dataset {
         self.volumes.get()
     }
 
+    /// Which work on disks is measured.
+    pub(crate) fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
     /// Folders that could not be opened.
     pub(crate) fn unusable_dirs(&self) -> HashSet<PathBuf> {
         self.volumes.unusable().clone()
@@ -100,7 +106,8 @@ impl Dataset {
         if let Some(failed) = self.volumes().iter().find(|volume| volume.root() == dir.path) {
             failed.unlock();
         }
-        let volume = Arc::new(Volume::open(dir, config.reserved_bytes, config.data_dir_mode)?.0);
+        let (volume, _) = Volume::open(dir, config.reserved_bytes, config.data_dir_mode)?;
+        let volume = Arc::new(volume.sampled_by(&self.sampling));
         let replicas = match self.identity()? {
             Some((node, pool)) => {
                 volume.open_pool(&node, &pool)?;
@@ -201,21 +208,62 @@ impl Dataset {
             volumes.iter().filter(|v| !v.is_failed() && !v.is_ram()).collect();
         let of_type: Vec<&Arc<Volume>> =
             healthy.iter().copied().filter(|v| v.storage_type() == wish.storage_type).collect();
-        if let Some(volume) =
-            of_type.iter().find(|v| v.storage_id() == wish.storage_id).filter(|v| fits(v))
+        if let Some(volume) = of_type
+            .iter()
+            .find(|v| v.storage_id() == wish.storage_id && !v.is_avoided())
+            .filter(|v| fits(v))
         {
             return Ok(Arc::clone(volume));
         }
-        let candidates = match of_type.is_empty() && !wish.is_type_needed {
+        let mut candidates = match of_type.is_empty() && !wish.is_type_needed {
             true => healthy,
             false => of_type,
         };
+        // Slow ones where nobody else has room. Deviation: Hadoop takes none of them.
+        let avoided = candidates.extract_if(.., |volume| volume.is_avoided());
+        let avoided: Vec<&Arc<Volume>> = avoided.collect();
         for _ in 0..candidates.len() {
             let turn = self.volumes.next.fetch_add(1, Ordering::Relaxed) % candidates.len();
             if fits(candidates[turn]) {
                 return Ok(Arc::clone(candidates[turn]));
             }
         }
+        if let Some(volume) = avoided.into_iter().find(|volume| fits(volume)) {
+            return Ok(Arc::clone(volume));
+        }
         Err(DataNodeError::NoSpace { most, needed: len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_stripe::StorageType;
+
+    #[test]
+    fn slow_volumes_get_replicas_only_where_no_other_can_take_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dirs = ["a", "b"].map(|name| dir.path().join(name).into()).to_vec();
+        let config = DataNodeConfig {
+            data_dirs,
+            failed_volumes_tolerated: None,
+            ..DataNodeConfig::default()
+        };
+        let dataset = Dataset::open(&config).unwrap();
+        let volumes = dataset.volumes();
+        let wish = StorageWish {
+            storage_type: StorageType::Disk,
+            storage_id: volumes[0].storage_id().to_string(),
+            in_memory: false,
+            is_type_needed: false,
+        };
+        let chosen = || dataset.choose_volume(&wish, 1).unwrap().root().to_path_buf();
+        assert_eq!(chosen(), volumes[0].root());
+        volumes[0].avoid(true);
+        for _ in 0..3 {
+            assert_eq!(chosen(), volumes[1].root());
+        }
+        volumes[1].fail();
+        assert_eq!(chosen(), volumes[0].root());
     }
 }

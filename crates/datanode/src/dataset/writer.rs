@@ -5,6 +5,7 @@ use super::write::{move_files, taken_away, written_by};
 use super::{Checksum, Dataset, Entry};
 use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
+use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaState};
@@ -91,7 +92,9 @@ impl ReplicaWriter {
         checksum: Checksum,
     ) -> Result<ReplicaWriter> {
         let make = |path: &Path| {
-            File::options().read(true).write(true).create(true).truncate(true).open(path).at(path)
+            let mut how = File::options();
+            how.read(true).write(true).create(true).truncate(true);
+            opening.volume.timed(DiskWork::Metadata, || how.open(path).at(path))
         };
         let files = opening.volume.quick(|| {
             make(&opening.files.data).and_then(|data| Ok((data, make(&opening.files.meta)?)))
@@ -241,8 +244,12 @@ impl ReplicaWriter {
         let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
         let files = &self.opening.files;
         let written = self.opening.volume.quick(|| {
-            self.data.write_all_at(fresh, self.tail.len()).at(&files.data)?;
-            self.meta.write_all_at(crcs, at).at(&files.meta)
+            let write = |file: &File, bytes: &[u8], at: u64, path: &Path| {
+                let write = || file.write_all_at(bytes, at).at(path);
+                self.opening.volume.timed(DiskWork::Write, write)
+            };
+            write(&self.data, fresh, self.tail.len(), &files.data)?;
+            write(&self.meta, crcs, at, &files.meta)
         });
         if let Err(error) = written {
             // What a full disk took of it is there until the replica is cut or deleted.

@@ -148,6 +148,7 @@ fn info(node: &Node, volumes: &[VolumeView]) -> Value {
         "BPServiceActorInfo": json!([actor]).to_string(),
         "VolumeInfo": volume_info(volumes),
         "SendPacketDownstreamAvgInfo": node.peers.send_means().map(send_means),
+        "SlowDisks": node.dataset.sampling().is_on().then(|| json!(node.disks.slow()).to_string()),
         "ClusterId": registration.map(|known| known.storage_info.cluster_id),
         "XceiverCount": node.connections.load(Ordering::Relaxed),
         "XmitsInProgress": node.transfers.load(Ordering::Relaxed),

@@ -34,6 +34,10 @@ const MIN_NODES: &str = "dfs.datanode.min.outlier.detection.nodes";
 const MIN_SAMPLES: &str = "dfs.datanode.peer.metrics.min.outlier.detection.samples";
 const LOW_PEER: &str = "dfs.datanode.slowpeer.low.threshold.ms";
 const OUTLIERS_REPORT: &str = "dfs.datanode.outliers.report.interval";
+const DISK_SAMPLING: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
+const MIN_DISKS: &str = "dfs.datanode.min.outlier.detection.disks";
+const LOW_DISK: &str = "dfs.datanode.slowdisk.low.threshold.ms";
+const DISKS_AVOIDED: &str = "dfs.datanode.max.slowdisks.to.exclude";
 const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 
 /// The properties that can change.
@@ -57,7 +61,11 @@ pub(crate) const PROPERTIES: &[Property] = &[
     (MIN_NODES, "10"),
     (LOW_PEER, "5"),
     (MIN_SAMPLES, "1000"),
+    (DISK_SAMPLING, "0"),
     (OUTLIERS_REPORT, "30m"),
+    (MIN_DISKS, "5"),
+    (LOW_DISK, "20"),
+    (DISKS_AVOIDED, "0"),
 ];
 
 /// Answers a call of a superuser.
@@ -99,6 +107,12 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         MIN_NODES => node.peers.min_nodes.store(new.outlier_min_nodes, Ordering::Relaxed),
         LOW_PEER => node.peers.low_ms.store(new.slow_peer_low_ms, Ordering::Relaxed),
         MIN_SAMPLES => node.peers.min_samples.store(new.outlier_min_samples, Ordering::Relaxed),
+        DISK_SAMPLING => node.dataset.sampling().set(new.disk_sampling_percentage),
+        MIN_DISKS => node.disks.min_disks.store(new.outlier_min_disks, Ordering::Relaxed),
+        LOW_DISK => node.disks.low_ms.store(new.slow_disk_low_ms, Ordering::Relaxed),
+        DISKS_AVOIDED => {
+            node.disks.max_avoided.store(new.max_slow_disks_avoided, Ordering::Relaxed);
+        }
         OUTLIERS_REPORT => {
             node.peers.report_interval.set(new.outliers_report_interval);
             node.heartbeat_now.notify_one();

@@ -1,0 +1,115 @@
+//! How long work on a volume's disk takes: means of samples.
+//!
+//! Source: Hadoop 3.5.0 `ProfilingFileIoEvents`, `DataNodeVolumeMetrics`.
+
+use crate::outliers::Windows;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Kinds of work; their latencies are not compared with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiskWork {
+    /// On names and attributes of files.
+    Metadata,
+    Read,
+    Write,
+}
+
+impl DiskWork {
+    pub(crate) const ALL: [DiskWork; 3] = [DiskWork::Metadata, DiskWork::Read, DiskWork::Write];
+}
+
+/// Which work is measured, of all volumes.
+#[derive(Debug, Default)]
+pub(crate) struct Sampling {
+    percentage: AtomicU32,
+    turn: AtomicU32,
+}
+
+impl Sampling {
+    pub(crate) fn new(percentage: u32) -> Sampling {
+        Sampling { percentage: AtomicU32::new(percentage), turn: AtomicU32::new(0) }
+    }
+
+    /// Measures that part of all work from now on; 0 for none.
+    pub(crate) fn set(&self, percentage: u32) {
+        self.percentage.store(percentage, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.percentage.load(Ordering::Relaxed) > 0
+    }
+
+    fn takes_next(&self) -> bool {
+        // Not those that follow each other, which may be of one kind.
+        const STEP: u32 = 61;
+        let percentage = self.percentage.load(Ordering::Relaxed);
+        percentage > 0
+            && self.turn.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP) % 100 < percentage
+    }
+}
+
+/// What was measured on one volume.
+#[derive(Debug)]
+pub(super) struct Latencies {
+    pub(super) sampling: Arc<Sampling>,
+    measured: Mutex<[Windows; DiskWork::ALL.len()]>,
+    start: Instant,
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies { sampling: Arc::default(), measured: Mutex::default(), start: Instant::now() }
+    }
+}
+
+impl Latencies {
+    /// Does work, and measures it if it is its turn.
+    pub(super) fn time<T>(&self, kind: DiskWork, work: impl FnOnce() -> T) -> T {
+        if !self.sampling.takes_next() {
+            return work();
+        }
+        let begun = Instant::now();
+        let done = work();
+        let (took, now) = (begun.elapsed(), self.start.elapsed());
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured[kind as usize].add(took, now);
+        done
+    }
+
+    /// The mean of one kind in milliseconds, if anything was measured lately.
+    pub(super) fn mean(&self, kind: DiskWork) -> Option<f64> {
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured[kind as usize].mean(0, self.start.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn so_many_of_a_hundred_are_measured() {
+        for percentage in [0, 1, 37, 100, 150] {
+            let sampling = Sampling::new(percentage);
+            let taken = (0..100).filter(|_| sampling.takes_next()).count();
+            assert_eq!(taken, percentage.min(100) as usize);
+        }
+        let half = Sampling::new(50);
+        let in_turn = [(); 10].map(|()| half.takes_next());
+        assert!(in_turn.contains(&true) && in_turn.contains(&false), "{in_turn:?}");
+    }
+
+    #[test]
+    fn kinds_have_means_of_their_own() {
+        let latencies = Latencies::default();
+        assert_eq!(latencies.time(DiskWork::Read, || 7), 7);
+        assert_eq!(latencies.mean(DiskWork::Read), None, "it is off");
+        latencies.sampling.set(100);
+        latencies.time(DiskWork::Read, || std::thread::sleep(Duration::from_millis(20)));
+        assert!(latencies.mean(DiskWork::Read).unwrap() >= 20.0);
+        assert_eq!(latencies.mean(DiskWork::Write), None);
+    }
+}
