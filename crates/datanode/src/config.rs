@@ -78,6 +78,8 @@ pub struct DataNodeConfig {
     /// Volumes that may fail before the DataNode gives up, fewer than there are; `None`: all but one.
     /// `dfs.datanode.failed.volumes.tolerated`.
     pub failed_volumes_tolerated: Option<usize>,
+    /// How long nothing may get on on a disk before its volume has failed: `dfs.datanode.disk.check.timeout`.
+    pub disk_check_timeout: Duration,
     /// Time between heartbeats: `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
     /// Time between full block reports: `dfs.blockreport.intervalMsec`.
@@ -219,6 +221,7 @@ impl Default for DataNodeConfig {
             durability: Durability::Stable,
             reserved_bytes: 0,
             failed_volumes_tolerated: Some(0),
+            disk_check_timeout: Duration::from_secs(10 * 60),
             heartbeat_interval: Duration::from_secs(3),
             block_report_interval: Duration::from_secs(6 * 3600),
             block_report_split_threshold: 1_000_000,

@@ -310,6 +310,17 @@ impl Node {
         }
     }
 
+    /// Takes a volume out of use whose disk has not answered for too long: what it has is copied or rebuilt elsewhere.
+    ///
+    /// Source: Hadoop 3.5.0 `DatasetVolumeChecker`, whose checks time out.
+    pub(crate) fn give_up_silent(&self, volume: &Volume) {
+        if let Err(error) = volume.check_not_silent_for(self.config.disk_check_timeout)
+            && !volume.is_failed()
+        {
+            self.dataset.fail_volume(volume, &error);
+        }
+    }
+
     /// An error at a file takes its volume out of use when that does not take writes any more. Does not wait: a disk
     /// that is dying can take long. Other errors say nothing about a volume.
     pub(crate) fn check_volume(&self, error: &DataNodeError) {

@@ -348,7 +348,12 @@ impl Volume {
 
     /// Fails while the disk does not answer.
     fn check_not_silent(&self) -> Result<()> {
-        match self.quick.stands_still_for() > SILENT {
+        self.check_not_silent_for(SILENT)
+    }
+
+    /// Fails if nothing has got on on the disk for longer than `most`, although somebody wants something of it.
+    pub(crate) fn check_not_silent_for(&self, most: Duration) -> Result<()> {
+        match self.quick.stands_still_for() > most {
             true => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)).at(&self.root),
             false => Ok(()),
         }

@@ -52,6 +52,12 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
         text => Ok(Some(text.parse().context("it takes a number of volumes, or -1")?)),
     };
     conf.read("dfs.datanode.failed.volumes.tolerated", tolerated, &mut c.failed_volumes_tolerated)?;
+    let above_zero = |text: &str| match value::duration(text, Duration::from_millis(1))? {
+        // Source: Hadoop 3.5.0 `DatasetVolumeChecker`.
+        Duration::ZERO => bail!("it takes a time above 0"),
+        time => Ok(time),
+    };
+    conf.read("dfs.datanode.disk.check.timeout", above_zero, &mut c.disk_check_timeout)?;
     conf.bytes("dfs.blocksize", &mut c.block_len_estimate)?;
     conf.number("dfs.datanode.max.transfer.threads", &mut c.max_connections)?;
     conf.number("dfs.datanode.balance.max.concurrent.moves", &mut c.max_moves)?;
@@ -179,6 +185,7 @@ mod tests {
         conf.set("dfs.datanode.ec.reconstruction.stripedread.timeout.millis", "7000");
         conf.set("dfs.datanode.ec.reconstruct.write.bandwidthPerSec", "10m");
         conf.set("dfs.datanode.scan.period.hours", "-1");
+        conf.set("dfs.datanode.disk.check.timeout", "2m");
         conf.set("dfs.block.scanner.volume.bytes.per.second", "2m");
         conf.set("dfs.datanode.directoryscan.interval", "1h");
         conf.set("dfs.datanode.max.locked.memory", "64m");
@@ -202,6 +209,7 @@ mod tests {
         let for_ever = cairn_conf::FOR_EVER;
         assert_eq!((c.read_timeout, c.write_timeout), (for_ever, for_ever), "as Hadoop takes 0");
         assert!(c.scan_period.is_zero());
+        assert_eq!(c.disk_check_timeout, Duration::from_secs(120));
         assert_eq!((c.scan_bytes_per_second, c.directory_scan_interval.as_secs()), (2 << 20, 3600));
         assert_eq!(c.reconstruction_read_timeout.as_secs(), 7);
         assert_eq!(c.reconstruction_write_bandwidth, 10 << 20);
@@ -219,5 +227,7 @@ mod tests {
         assert_eq!(c.heartbeat_interval.as_secs(), 1);
         conf.set("dfs.datanode.data.dir", "[TAPE]/d/1");
         assert!(read(&conf).is_err());
+        conf.set("dfs.datanode.disk.check.timeout", "0");
+        assert!(read(&conf).is_err(), "every disk would fail");
     }
 }

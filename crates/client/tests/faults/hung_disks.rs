@@ -122,3 +122,40 @@ async fn a_disk_that_hangs_holds_up_nothing_else_of_its_datanode() {
         }
     }
 }
+
+/// `dfs.datanode.disk.check.timeout`: a disk that never answers again is a failed one, and all it had is copied.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_disk_that_hangs_for_too_long_has_failed() {
+    if !may_mount() {
+        return;
+    }
+    let (code, mut dice) = (Code::Replicated(2), Dice::new(8));
+    let mut cluster = Cluster::start_with_volumes(0, 1, 2).await;
+    let folder = cluster.folders(0).remove(1);
+    let disk = BadDisk::mount(&folder);
+    let configure = |config: &mut cairn_datanode::DataNodeConfig| {
+        config.disk_check_timeout = Duration::from_secs(1);
+    };
+    cluster.add_with(configure).await;
+    cluster.add_with(configure).await;
+    let (mut files, mut on_it) = (Vec::new(), 0);
+    while files.len() < 12 || on_it < 3 {
+        let path = format!("/f{}", files.len());
+        let file = cluster.write(&code, &path, dice.bytes(BLOCK as usize)).await;
+        on_it += usize::from(is_on(&cluster, &file, &folder).await);
+        files.push(file);
+    }
+
+    disk.breaks(Broken::Hangs);
+    let failed = || cluster.stats().failed_volumes;
+    cluster.wait(|| failed() == 1, || format!("{} have failed", failed())).await;
+    cluster.wait_quiet().await;
+    // What is left has all of it.
+    cluster.kill(1);
+    for file in &files {
+        timeout(PATIENCE, read(cluster.another_client().await, file.clone()))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+}
