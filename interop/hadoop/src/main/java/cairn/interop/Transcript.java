@@ -308,6 +308,8 @@ final class Transcript {
     {"\\.\\.\\.\\s*(WARNING: the waiting time[^\n]*\n)?[. ]*done", "... done"},
     {"DFSClient_[A-Za-z]+_-?\\d+_\\d+", "CLIENT"},
     {"\\[id=\\d+, path=", "[id=N, path="},
+    // A method that was called often is called by way of other frames.
+    {"(?m)^\t\\.\\.\\. \\d+ more$", "\t... N more"},
     {"\\b(edek|iv): [0-9a-f]{32}\\b", "$1: BYTES"},
     {"(raw\\.hdfs\\.crypto\\.file\\.encryption\\.info)=0x[0-9a-f]{70,}", "$1=BYTES"},
   };
