@@ -210,7 +210,7 @@ async fn storage_reports(node: &Node) -> Vec<StorageReportProto> {
     let patience = SPACE_PATIENCE.min(node.config.heartbeat_interval);
     let mut reports = Vec::new();
     for volume in node.dataset.volumes().iter() {
-        node.give_up_silent(volume);
+        node.watch_volume(volume);
         let usage = match volume.is_failed() {
             true => Usage::default(),
             // One bad disk must not keep the others from being reported.

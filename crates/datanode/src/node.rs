@@ -40,6 +40,9 @@ use tokio::task::JoinSet;
 /// in the processor's cache.
 pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 
+/// How often a volume is checked of which nobody has said that it does not work.
+const CHECK_PERIOD: Duration = Duration::from_secs(60);
+
 /// How long groups are believed: the default of `hadoop.security.groups.cache.secs`.
 const GROUPS_BELIEVED_FOR: Duration = Duration::from_secs(300);
 
@@ -311,13 +314,18 @@ impl Node {
     }
 
     /// Takes a volume out of use whose disk has not answered for too long: what it has is copied or rebuilt elsewhere.
+    /// Has it checked from time to time, as much of what is asked of a disk that hangs may be answered from memory.
     ///
-    /// Source: Hadoop 3.5.0 `DatasetVolumeChecker`, whose checks time out.
-    pub(crate) fn give_up_silent(&self, volume: &Volume) {
-        if let Err(error) = volume.check_not_silent_for(self.config.disk_check_timeout)
-            && !volume.is_failed()
-        {
-            self.dataset.fail_volume(volume, &error);
+    /// Source: Hadoop 3.5.0 `DatasetVolumeChecker`, whose checks time out. Deviation: it checks after errors only.
+    pub(crate) fn watch_volume(&self, volume: &Arc<Volume>) {
+        let timeout = self.config.disk_check_timeout;
+        if volume.is_failed() {
+            return;
+        }
+        match volume.check_answered_in(timeout) {
+            Err(error) => self.dataset.fail_volume(volume, &error),
+            Ok(()) if volume.is_check_due(timeout.min(CHECK_PERIOD)) => self.start_check(volume),
+            Ok(()) => {}
         }
     }
 
@@ -328,9 +336,12 @@ impl Node {
         let holds_it = |volume: &&Arc<Volume>| path.starts_with(volume.root());
         let volumes = self.dataset.volumes();
         let Some(volume) = volumes.iter().find(holds_it) else { return };
-        if volume.is_failed() {
-            return;
+        if !volume.is_failed() {
+            self.start_check(volume);
         }
+    }
+
+    fn start_check(&self, volume: &Arc<Volume>) {
         let (dataset, volume) = (self.dataset.clone(), volume.clone());
         // Nobody waits for it; it ends with the disk's answer.
         drop(tokio::task::spawn_blocking(move || {

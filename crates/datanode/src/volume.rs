@@ -3,6 +3,7 @@
 //! Knows files and bytes, not what a replica may do. Space counts here are estimates that only steer
 //! placement and reports. Layout: `docs/on-disk.md`. Tested in `volume/tests.rs`.
 
+mod health;
 pub(crate) mod latency;
 pub(crate) mod layout;
 pub(crate) mod scan;
@@ -13,27 +14,20 @@ mod tests;
 use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::{disk_work, storage_dir};
+use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use cairn_wire::meta_file::{self, MetaHeader};
+use health::Health;
 use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
-use rustix::fs::Advice;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use sys::DiskSpace;
-
-/// After how long a disk on which nothing gets on counts as one that does not answer.
-const SILENT: Duration = Duration::from_secs(3);
-
-/// What a check writes.
-const PROBE: &[u8; 8] = b"cairn ok";
 
 /// The paths of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,38 +121,12 @@ pub(crate) struct Volume {
     /// Replicas here that are known, also those being written.
     replicas: AtomicU64,
     failed: AtomicBool,
-    is_being_checked: AtomicBool,
     /// What the disk has last said of its room.
     space: Mutex<Option<DiskSpace>>,
-    quick: QuickWork,
+    health: Health,
     latencies: Latencies,
     /// The disk is slow, and new replicas keep off it.
     avoided: AtomicBool,
-}
-
-/// How quick work on a disk gets on.
-#[derive(Debug, Default)]
-struct QuickWork {
-    begun: AtomicU64,
-    ended: AtomicU64,
-    /// How much had ended when that was last seen to grow, or there was nothing to do.
-    seen: Mutex<Option<(u64, Instant)>>,
-}
-
-impl QuickWork {
-    /// For how long some has been under way without any having ended, as far as that has been looked at.
-    fn stands_still_for(&self) -> Duration {
-        let ended = self.ended.load(Ordering::Acquire);
-        let is_idle = self.begun.load(Ordering::Acquire) == ended;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match *seen {
-            Some((then, since)) if then == ended && !is_idle => since.elapsed(),
-            _ => {
-                *seen = Some((ended, Instant::now()));
-                Duration::ZERO
-            }
-        }
-    }
 }
 
 impl Volume {
@@ -194,9 +162,8 @@ impl Volume {
             promised: AtomicU64::new(0),
             replicas: AtomicU64::new(0),
             failed: AtomicBool::new(false),
-            is_being_checked: AtomicBool::new(false),
             space: Mutex::default(),
-            quick: QuickWork::default(),
+            health: Health::default(),
             latencies: Latencies::default(),
             avoided: AtomicBool::new(false),
         };
@@ -333,36 +300,10 @@ impl Volume {
         })
     }
 
-    /// Runs work on the disk that is soon done as a rule, see [`disk_work::quick`].
-    pub(crate) fn quick<T>(&self, work: impl FnOnce() -> T) -> T {
-        struct Ended<'a>(&'a AtomicU64);
-        impl Drop for Ended<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_add(1, Ordering::Release);
-            }
-        }
-        self.quick.begun.fetch_add(1, Ordering::Relaxed);
-        let _ended = Ended(&self.quick.ended);
-        disk_work::quick(work)
-    }
-
-    /// Fails while the disk does not answer.
-    fn check_not_silent(&self) -> Result<()> {
-        self.check_not_silent_for(SILENT)
-    }
-
-    /// Fails if nothing has got on on the disk for longer than `most`, although somebody wants something of it.
-    pub(crate) fn check_not_silent_for(&self, most: Duration) -> Result<()> {
-        match self.quick.stands_still_for() > most {
-            true => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)).at(&self.root),
-            false => Ok(()),
-        }
-    }
-
     /// Bytes in use and left, asked of the file system now. Fails at once for a disk that does not answer.
     pub(crate) fn usage(&self) -> Result<Usage> {
         self.check_not_silent()?;
-        let disk = self.quick(|| sys::disk_space(&self.root))?;
+        let disk = self.health.ask(|| sys::disk_space(&self.root))?;
         *self.space() = Some(disk);
         Ok(self.usage_of(disk))
     }
@@ -427,49 +368,6 @@ impl Volume {
     /// How many replicas are here, also those being written.
     pub(crate) fn replicas(&self) -> u64 {
         self.replicas.load(Ordering::Relaxed)
-    }
-
-    /// Whether the volume still takes writes; a full one is not broken. Waits for the disk. At most one check runs
-    /// at a time; what comes meanwhile is answered with `Ok`.
-    ///
-    /// Source: Hadoop 3.5.0 `FsVolumeImpl#check`.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.is_being_checked.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let checked = match self.probe() {
-            Err(DataNodeError::Disk { source, .. })
-                if sys::is_full(&source) || sys::is_out_of_descriptors(&source) =>
-            {
-                Ok(())
-            }
-            checked => checked,
-        };
-        self.is_being_checked.store(false, Ordering::Release);
-        checked
-    }
-
-    /// Does all that a replica needs: makes a file, writes, syncs, renames and reads it back from the disk.
-    ///
-    /// Deviation: Hadoop 3.5.0 `DiskChecker#diskIoCheckWithoutNativeIo` does not rename or read.
-    fn probe(&self) -> Result<()> {
-        let dir = self.root.join(layout::CURRENT);
-        let (probe, renamed) = (dir.join(".probe"), dir.join(".probe.renamed"));
-        let written = File::create(&probe).and_then(|mut file| {
-            file.write_all(PROBE)?;
-            file.sync_all()
-        });
-        written.and_then(|()| fs::rename(&probe, &renamed)).at(&probe)?;
-        let mut found = [0; PROBE.len()];
-        let read = File::open(&renamed).and_then(|file| {
-            sys::advise(&file, 0, 0, Advice::DontNeed);
-            file.read_exact_at(&mut found, 0)
-        });
-        read.and_then(|()| fs::remove_file(&renamed)).at(&renamed)?;
-        match found == *PROBE {
-            true => Ok(()),
-            false => Err(self.wrong("what was written reads back otherwise".into())),
-        }
     }
 
     /// Whether an error has taken the volume out of use.

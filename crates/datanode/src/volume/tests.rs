@@ -1,3 +1,4 @@
+use super::health::SILENT;
 use super::*;
 use cairn_replica::Replica;
 use layout::{FileName, parse_name};
@@ -215,19 +216,54 @@ fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
             })
         });
         has_begun.recv().unwrap();
-        // Its first answers show that it does something.
-        assert!(volume.usage().is_ok());
         let start = Instant::now();
         let error = loop {
             match volume.check_not_silent() {
                 Err(error) => break error,
                 Ok(()) => assert!(start.elapsed() < 20 * SILENT),
             }
+            // What is answered from memory says nothing about the disk.
+            let _ = volume.usage();
             std::thread::sleep(SILENT / 30);
         };
         assert!(start.elapsed() >= SILENT && error.failed_path().is_some(), "{error}");
         assert!(volume.usage().is_err());
+        assert!(volume.check_answered_in(2 * SILENT).is_ok());
+        assert!(volume.check_answered_in(SILENT / 2).is_err());
         drop(release);
     });
     assert!(volume.usage().is_ok());
+    assert!(volume.check_answered_in(Duration::ZERO).is_ok(), "nobody waits for it");
+}
+
+#[test]
+fn a_check_that_does_not_end_is_no_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    let short = Duration::from_millis(1);
+    assert!(!volume.is_check_due(Duration::from_secs(60)), "it has just been opened");
+    std::thread::sleep(2 * short);
+    assert!(volume.is_check_due(short));
+    assert!(volume.check_answered_in(Duration::ZERO).is_ok(), "nobody has asked");
+    // Opening a pipe to write waits for who reads it.
+    let probe = dir.path().join("current/.probe");
+    std::fs::create_dir_all(probe.parent().unwrap()).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&probe).status().unwrap();
+    assert!(made.success());
+    std::thread::scope(|scope| {
+        let checking = scope.spawn(|| volume.check());
+        let start = Instant::now();
+        while volume.check_answered_in(10 * short).is_ok() {
+            assert!(start.elapsed() < 20 * SILENT);
+            std::thread::sleep(short);
+        }
+        assert!(!volume.is_check_due(short) && volume.check().is_ok(), "one runs");
+        // Whoever opens both ends lets it go on; a pipe cannot be synced.
+        let reader = File::options().read(true).write(true).open(&probe).unwrap();
+        assert!(checking.join().unwrap().is_err());
+        drop(reader);
+    });
+    assert!(volume.check_answered_in(Duration::ZERO).is_ok());
+    std::fs::remove_file(&probe).unwrap();
+    assert!(volume.check().is_ok());
 }
