@@ -20,7 +20,7 @@ class Client:
     so `process` may be that of another one of its kind."""
 
     def __init__(self, kind, system, benchclient, log, process=None):
-        self.kind, self.system, self.p = kind, system, process
+        self.kind, self.system, self.p, self.is_shared = kind, system, process, process is not None
         if process:
             return
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log, "text": True}
