@@ -172,8 +172,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let scrubbed = node.scrubs.take_results();
     let slow_peers = node.peers.due_report();
     let tells_slow = slow_peers.is_some();
-    let tells_disks = tells_slow && node.dataset.sampling().is_on();
-    let slow_disks = tells_disks.then(|| node.disks.report(&node.dataset.volumes()));
+    let slow_disks = tells_slow.then(|| node.compare_disks());
     let request = HeartbeatRequestProto {
         registration: node.registration()?,
         reports: storage_reports(node).await,

@@ -6,7 +6,7 @@
 use crate::config::DataNodeConfig;
 use crate::outliers::outliers;
 use crate::volume::Volume;
-use crate::volume::latency::DiskWork;
+use crate::volume::latency::{DiskWork, Sampling};
 use cairn_wire::proto::datanode::SlowDiskReportProto;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -33,8 +33,19 @@ impl Disks {
         }
     }
 
-    /// Compares the volumes anew, and has new replicas keep off the slowest.
-    pub(crate) fn report(&self, volumes: &[Arc<Volume>]) -> Vec<SlowDiskReportProto> {
+    /// Compares the volumes anew, and has new replicas keep off the slowest; off none if nothing is measured.
+    pub(crate) fn report(
+        &self,
+        volumes: &[Arc<Volume>],
+        sampling: &Sampling,
+    ) -> Vec<SlowDiskReportProto> {
+        // Held to the end: a comparison that began before sampling was turned off must not have the last word.
+        let mut found = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sampling.is_on() {
+            volumes.iter().for_each(|volume| volume.avoid(false));
+            found.clear();
+            return Vec::new();
+        }
         let in_use: Vec<&Arc<Volume>> = volumes.iter().filter(|v| !v.is_failed()).collect();
         let mut slow: BTreeMap<String, [Option<f64>; 3]> = BTreeMap::new();
         let min_disks = usize::try_from(self.min_disks.load(Ordering::Relaxed));
@@ -56,7 +67,7 @@ impl Disks {
             let name = name(volume);
             volume.avoid(worst.iter().any(|(slow, _)| **slow == name));
         }
-        *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = slow.keys().cloned().collect();
+        *found = slow.keys().cloned().collect();
         let report = slow.into_iter().map(|(name, [metadata, read, write])| SlowDiskReportProto {
             base_path: Some(name),
             mean_metadata_op_latency: metadata,
@@ -79,7 +90,6 @@ fn name(volume: &Volume) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::volume::latency::Sampling;
     use std::time::Duration;
 
     #[test]
@@ -98,7 +108,7 @@ mod tests {
             volume.timed(DiskWork::Read, || std::thread::sleep(Duration::from_millis(ms)));
             volume.timed(DiskWork::Write, || ());
         }
-        let report = disks.report(&volumes);
+        let report = disks.report(&volumes, &sampling);
         let [slow] = &report[..] else { panic!("{report:?}") };
         let c = dir.path().join("c").display().to_string();
         assert_eq!(slow.base_path.as_ref(), Some(&c));
@@ -106,12 +116,21 @@ mod tests {
         assert_eq!(disks.slow(), [c]);
         assert!(!volumes[2].is_avoided(), "by default it is only told");
         disks.max_avoided.store(1, Ordering::Relaxed);
-        disks.report(&volumes);
+        disks.report(&volumes, &sampling);
         assert_eq!(volumes.each_ref().map(|v| v.is_avoided()), [false, false, true, false]);
         disks.low_ms.store(10_000, Ordering::Relaxed);
-        assert!(disks.report(&volumes).is_empty() && !volumes[2].is_avoided());
+        assert!(disks.report(&volumes, &sampling).is_empty() && !volumes[2].is_avoided());
         disks.low_ms.store(20, Ordering::Relaxed);
         disks.min_disks.store(5, Ordering::Relaxed);
-        assert!(disks.report(&volumes).is_empty() && disks.slow().is_empty());
+        assert!(disks.report(&volumes, &sampling).is_empty() && disks.slow().is_empty());
+
+        disks.min_disks.store(4, Ordering::Relaxed);
+        assert_eq!(disks.report(&volumes, &sampling).len(), 1);
+        assert!(volumes[2].is_avoided());
+        sampling.set(0);
+        assert!(disks.report(&volumes, &sampling).is_empty() && disks.slow().is_empty());
+        assert!(!volumes[2].is_avoided(), "nobody would ever find it quick again");
+        sampling.set(100);
+        assert!(disks.report(&volumes, &sampling).is_empty(), "it begins anew");
     }
 }

@@ -25,7 +25,7 @@ use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::proto::datanode::DatanodeRegistrationProto;
+use cairn_wire::proto::datanode::{DatanodeRegistrationProto, SlowDiskReportProto};
 use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto};
 use std::future::Future;
 use std::io;
@@ -205,6 +205,11 @@ impl Node {
 
     pub(crate) fn set_registration(&self, registration: DatanodeRegistrationProto) {
         *self.registration.write().unwrap_or_else(PoisonError::into_inner) = Some(registration);
+    }
+
+    /// Compares disks anew; returns those that are slow.
+    pub(crate) fn compare_disks(&self) -> Vec<SlowDiskReportProto> {
+        self.disks.report(&self.dataset.volumes(), self.dataset.sampling())
     }
 
     /// The NameNode has answered a heartbeat.

@@ -107,11 +107,15 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
         MIN_NODES => node.peers.min_nodes.store(new.outlier_min_nodes, Ordering::Relaxed),
         LOW_PEER => node.peers.low_ms.store(new.slow_peer_low_ms, Ordering::Relaxed),
         MIN_SAMPLES => node.peers.min_samples.store(new.outlier_min_samples, Ordering::Relaxed),
-        DISK_SAMPLING => node.dataset.sampling().set(new.disk_sampling_percentage),
+        DISK_SAMPLING => {
+            node.dataset.sampling().set(new.disk_sampling_percentage);
+            node.compare_disks();
+        }
         MIN_DISKS => node.disks.min_disks.store(new.outlier_min_disks, Ordering::Relaxed),
         LOW_DISK => node.disks.low_ms.store(new.slow_disk_low_ms, Ordering::Relaxed),
         DISKS_AVOIDED => {
             node.disks.max_avoided.store(new.max_slow_disks_avoided, Ordering::Relaxed);
+            node.compare_disks();
         }
         OUTLIERS_REPORT => {
             node.peers.report_interval.set(new.outliers_report_interval);
@@ -170,3 +174,6 @@ fn change_volumes(node: &Arc<Node>, wanted: &[DataDir]) -> Result<(), String> {
     node.report_now.notify_one();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use crate::outliers::Windows;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Kinds of work; their latencies are not compared with each other.
@@ -25,16 +25,21 @@ impl DiskWork {
 pub(crate) struct Sampling {
     percentage: AtomicU32,
     turn: AtomicU32,
+    /// How often it was turned off: what was measured before does not count.
+    era: AtomicU32,
 }
 
 impl Sampling {
     pub(crate) fn new(percentage: u32) -> Sampling {
-        Sampling { percentage: AtomicU32::new(percentage), turn: AtomicU32::new(0) }
+        Sampling { percentage: AtomicU32::new(percentage), ..Sampling::default() }
     }
 
-    /// Measures that part of all work from now on; 0 for none.
+    /// Measures that part of all work from now on; 0 for none, and then what was measured is forgotten.
     pub(crate) fn set(&self, percentage: u32) {
         self.percentage.store(percentage, Ordering::Relaxed);
+        if percentage == 0 {
+            self.era.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -54,8 +59,15 @@ impl Sampling {
 #[derive(Debug)]
 pub(super) struct Latencies {
     pub(super) sampling: Arc<Sampling>,
-    measured: Mutex<[Windows; DiskWork::ALL.len()]>,
+    measured: Mutex<Kept>,
     start: Instant,
+}
+
+/// What was measured of each kind since sampling was turned off so many times.
+#[derive(Debug, Default)]
+struct Kept {
+    era: u32,
+    windows: [Windows; DiskWork::ALL.len()],
 }
 
 impl Default for Latencies {
@@ -70,18 +82,28 @@ impl Latencies {
         if !self.sampling.takes_next() {
             return work();
         }
-        let begun = Instant::now();
+        let (era, begun) = (self.sampling.era.load(Ordering::Relaxed), Instant::now());
         let done = work();
         let (took, now) = (begun.elapsed(), self.start.elapsed());
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured[kind as usize].add(took, now);
+        let mut kept = self.kept();
+        if kept.era == era {
+            kept.windows[kind as usize].add(took, now);
+        }
         done
     }
 
     /// The mean of one kind in milliseconds, if anything was measured lately.
     pub(super) fn mean(&self, kind: DiskWork) -> Option<f64> {
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured[kind as usize].mean(0, self.start.elapsed())
+        self.kept().windows[kind as usize].mean(0, self.start.elapsed())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        let mut kept = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let era = self.sampling.era.load(Ordering::Relaxed);
+        if kept.era != era {
+            *kept = Kept { era, windows: Default::default() };
+        }
+        kept
     }
 }
 
