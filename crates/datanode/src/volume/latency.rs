@@ -47,12 +47,18 @@ impl Sampling {
     }
 
     fn takes_next(&self) -> bool {
-        // Not those that follow each other, which may be of one kind.
-        const STEP: u32 = 61;
         let percentage = self.percentage.load(Ordering::Relaxed);
-        percentage > 0
-            && self.turn.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP) % 100 < percentage
+        percentage > 0 && hundredth(self.turn.fetch_add(1, Ordering::Relaxed)) < percentage
     }
+}
+
+/// One of a hundred shares for each turn, with no step of its own: work comes in a pattern, as of a block an opening and
+/// so many writes, and of a pattern in step with the shares some places would never be measured.
+fn hundredth(turn: u32) -> u32 {
+    let mut hash = turn.wrapping_mul(0x9E37_79B1);
+    hash = (hash ^ (hash >> 15)).wrapping_mul(0x85EB_CA77);
+    hash ^= hash >> 13;
+    ((u64::from(hash) * 100) >> 32) as u32
 }
 
 /// What was measured on one volume.
@@ -113,15 +119,23 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn so_many_of_a_hundred_are_measured() {
-        for percentage in [0, 1, 37, 100, 150] {
-            let sampling = Sampling::new(percentage);
-            let taken = (0..100).filter(|_| sampling.takes_next()).count();
-            assert_eq!(taken, percentage.min(100) as usize);
+    fn about_so_many_of_a_hundred_are_measured_of_any_pattern() {
+        const ROUNDS: u32 = 10_000;
+        for percentage in [0, 1, 10, 37, 50, 99, 100, 150] {
+            for period in [1, 2, 3, 4, 5, 10, 20, 25, 64, 100] {
+                let sampling = Sampling::new(percentage);
+                let mut taken = vec![0_u32; period];
+                for _ in 0..ROUNDS {
+                    taken.iter_mut().for_each(|place| *place += u32::from(sampling.takes_next()));
+                }
+                let share = f64::from(percentage.min(100)) / 100.0;
+                let mean = f64::from(ROUNDS) * share;
+                // Five standard deviations of what chance would take.
+                let off = 5.0 * (mean * (1.0 - share)).sqrt();
+                let is_fair = |taken: &u32| (f64::from(*taken) - mean).abs() <= off;
+                assert!(taken.iter().all(is_fair), "{percentage} %, {period}: {taken:?}");
+            }
         }
-        let half = Sampling::new(50);
-        let in_turn = [(); 10].map(|()| half.takes_next());
-        assert!(in_turn.contains(&true) && in_turn.contains(&false), "{in_turn:?}");
     }
 
     #[test]
