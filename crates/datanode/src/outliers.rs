@@ -133,6 +133,11 @@ impl RollingAverages {
         self.0.iter_mut().filter_map(mean).collect()
     }
 
+    /// The mean of one, in milliseconds, if there is any sample.
+    pub(crate) fn mean(&mut self, name: &str, now: Duration) -> Option<f64> {
+        self.0.get_mut(name)?.mean(0, now)
+    }
+
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
         self.0.clear();

@@ -74,6 +74,16 @@ impl Peers {
         lock(&self.measured)[kind as usize].add(name, took, self.start.elapsed());
     }
 
+    /// Counts a wait without an answer if it is longer than those with one: the answer would have come later still.
+    fn add_if_longer(&self, name: &str, kind: Kind, waited: Duration) {
+        let now = self.start.elapsed();
+        let averages = &mut lock(&self.measured)[kind as usize];
+        let mean_ms = averages.mean(name, now).unwrap_or_default();
+        if waited.as_secs_f64() * 1000.0 > mean_ms {
+            averages.add(name, waited, now);
+        }
+    }
+
     /// Means of what was sent, in milliseconds by peer; `None` if it is off.
     pub(crate) fn send_means(&self) -> Option<BTreeMap<String, f64>> {
         let is_on = self.is_on.load(Ordering::Relaxed);
@@ -143,23 +153,26 @@ impl Measured<'_> {
     }
 }
 
-/// Counts the time from its start to its end. Whoever has waited long enough ends it by giving up: that counts too.
+/// Counts the time until the peer has done what it was asked. Dropped before, it counts what was waited if that is more
+/// than the peer takes otherwise: who waited long enough gives up, but waits also end because others were quicker.
 pub(crate) struct Measurement<'a> {
     of: &'a Measured<'a>,
     start: Option<Instant>,
 }
 
 impl Measurement<'_> {
-    /// The peer has failed: how soon says nothing.
-    pub(crate) fn discard(mut self) {
-        self.start = None;
+    /// The peer has done it, or has failed: how soon it fails says nothing.
+    pub(crate) fn end(mut self, is_done: bool) {
+        if let Some(start) = self.start.take().filter(|_| is_done) {
+            self.of.peers.add(&self.of.name, self.of.kind, start.elapsed());
+        }
     }
 }
 
 impl Drop for Measurement<'_> {
     fn drop(&mut self) {
         if let Some(start) = self.start {
-            self.of.peers.add(&self.of.name, self.of.kind, start.elapsed());
+            self.of.peers.add_if_longer(&self.of.name, self.of.kind, start.elapsed());
         }
     }
 }
@@ -232,13 +245,29 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_given_up_counts_and_a_failure_does_not() {
+    fn a_wait_that_is_given_up_counts_if_it_is_long_and_a_failure_does_not() {
         let peers = peers(0);
         let unpaged = DatanodeIDProto { info_port: 0, ..peer(0) };
         let measured = peers.of(&unpaged, Kind::Send).unwrap();
-        measured.start().discard();
-        assert!(peers.send_means().unwrap().is_empty());
-        drop(measured.start());
-        assert!(peers.send_means().unwrap().contains_key("10.0.0.1:9866"));
+        let mean = || peers.send_means().unwrap().get("10.0.0.1:9866").copied();
+        measured.start().end(false);
+        assert_eq!(mean(), None);
+        measured.start().end(true);
+        assert!(mean().unwrap() < 1000.0);
+        peers.add("10.0.0.1:9866", Kind::Send, Duration::from_secs(7200));
+        let before = mean().unwrap();
+        assert!(before >= 3_600_000.0);
+        for _ in 0..10 {
+            drop(measured.start());
+        }
+        assert_eq!(mean(), Some(before), "others were quicker, it was not");
+        let other = peers.of(&peer(1), Kind::Send).unwrap();
+        let wait = other.start();
+        std::thread::sleep(Duration::from_millis(30));
+        drop(wait);
+        assert!(peers.send_means().unwrap()["10.0.0.1:1"] >= 30.0, "it has never answered");
+        let start = Instant::now().checked_sub(Duration::from_secs(86_400));
+        drop(Measurement { of: &measured, start });
+        assert!(start.is_none() || mean().unwrap() > before);
     }
 }

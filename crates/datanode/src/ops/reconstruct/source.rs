@@ -139,8 +139,8 @@ impl UnitReader {
             let measured = self.node.peers.of(&holder.id, Kind::Read).filter(|_| !is_own);
             let measurement = measured.as_ref().map(Measured::start);
             let read = source.read(&self.node, &holder, place, &mut self.sum).await;
-            if let Some(measurement) = measurement.filter(|_| read.is_err()) {
-                measurement.discard();
+            if let Some(measurement) = measurement {
+                measurement.end(read.is_ok());
             }
             match read {
                 Ok(checksum) => {

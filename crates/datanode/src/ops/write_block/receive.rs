@@ -138,8 +138,8 @@ impl<'a> Receiver<'a> {
             Some(mirror) => {
                 let measurement = self.measured.as_ref().map(Measured::start);
                 let passed_on = mirror.send(&packet.raw).await;
-                if let Some(measurement) = measurement.filter(|_| passed_on.is_err()) {
-                    measurement.discard();
+                if let Some(measurement) = measurement {
+                    measurement.end(passed_on.is_ok());
                 }
                 passed_on
             }
