@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Entries that are taken of one report: it comes from outside.
-const ENTRIES_MAX: usize = 1024;
+const ENTRIES_MAX: usize = 64;
 /// Bytes of a disk's path that are taken.
 const PATH_LEN_MAX: usize = 4096;
 
@@ -143,26 +143,26 @@ impl SlowReports {
 
 impl Cluster {
     /// Takes the report of a node on others, each named by an address and one of its ports, with how slow it is.
-    /// Those that nobody is called are passed over. Returns those that are taken.
+    /// Those that nobody is called are passed over. Returns those that this node has not called slow lately, each once.
     pub fn slow_peers_reported<'a>(
         &mut self,
         reporter: NodeHandle,
         peers: impl IntoIterator<Item = (&'a str, Outlier)>,
         now: Now,
     ) -> Vec<NodeHandle> {
-        let config = &self.config.slow;
-        if !config.takes_peers {
-            return Vec::new();
+        let mut new = Vec::new();
+        if !self.config.slow.takes_peers {
+            return new;
         }
-        self.slow.forget_old(config, now);
-        let found = peers.into_iter().take(ENTRIES_MAX);
-        let found: Vec<_> =
-            found.filter_map(|(name, o)| Some((self.peer_named(name)?, o))).collect();
-        for (node, outlier) in &found {
-            let reports = self.slow.peers.entry(*node).or_default();
-            reports.insert(reporter, (now.mono_ms, *outlier));
+        for (name, outlier) in peers.into_iter().take(ENTRIES_MAX) {
+            let Some(node) = self.peer_named(name) else { continue };
+            let reports = self.slow.peers.entry(node).or_default();
+            let before = reports.insert(reporter, (now.mono_ms, outlier));
+            if before.is_none_or(|(at_ms, _)| !holds(&self.config.slow, at_ms, now)) {
+                new.push(node);
+            }
         }
-        found.into_iter().map(|(node, _)| node).collect()
+        new
     }
 
     /// Takes the report of a node on its disks, in the place of the one before.
@@ -233,13 +233,18 @@ impl Cluster {
         self.slow.avoided.contains(&node)
     }
 
-    /// Chooses the nodes to keep off, if it is time.
+    /// Chooses the nodes to keep off, if it is time, and forgets what holds no more.
     pub(crate) fn collect_slow(&mut self, now: Now) {
         let config = &self.config.slow;
-        if !config.takes_peers || now.mono_ms < self.slow.next_collect_ms {
+        let takes_any = config.takes_peers || config.takes_disks;
+        if !takes_any || now.mono_ms < self.slow.next_collect_ms {
             return;
         }
         self.slow.next_collect_ms = now.mono_ms.saturating_add(millis(config.collect_interval));
+        self.slow.forget_old(config, now);
+        if !config.takes_peers {
+            return;
+        }
         let slow = self.slow_nodes(config.nodes_avoided, now);
         self.slow.avoided = slow.into_iter().map(|slow| slow.node).collect();
     }

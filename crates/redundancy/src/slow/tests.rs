@@ -34,6 +34,7 @@ fn told(world: &World, max: usize) -> Vec<(usize, usize)> {
 fn those_that_most_call_slow_come_first_and_reports_end() {
     let mut world = world(6, |_| ());
     assert_eq!(report(&mut world, 0, 3), [world.handle(3)]);
+    assert_eq!(report(&mut world, 0, 3), [], "that is known");
     report(&mut world, 0, 4);
     report(&mut world, 1, 4);
     report(&mut world, 1, 4);
@@ -44,6 +45,36 @@ fn those_that_most_call_slow_come_first_and_reports_end() {
     assert_eq!(told(&world, 5), [(3, 2), (4, 2)]);
     world.now = at(world.now.mono_ms + MINUTE);
     assert_eq!(told(&world, 5), [(3, 1)], "one and a half hours after most of them");
+    assert_eq!(report(&mut world, 0, 3), [world.handle(3)], "it is so again");
+}
+
+#[test]
+fn of_a_report_so_many_entries_are_taken_and_each_node_is_told_once() {
+    let mut world = world(2, |_| ());
+    let (reporter, now) = (world.handle(0), world.now);
+    let mut told = |names: Vec<&str>| {
+        let peers = names.into_iter().map(|name| (name, slow(9.0)));
+        world.cluster.slow_peers_reported(reporter, peers, now).len()
+    };
+    let others = |count: usize| vec!["10.9.9.9:9864"; count];
+    assert_eq!(told([others(64), vec!["10.0.1.1:9864"]].concat()), 0);
+    assert_eq!(told([others(60), vec!["10.0.1.1:9864"; 3]].concat()), 1);
+}
+
+#[test]
+fn what_holds_no_more_is_forgotten() {
+    for takes_peers in [true, false] {
+        let mut world = world(2, |slow| slow.takes_peers = takes_peers);
+        report(&mut world, 0, 1);
+        let (reporter, now) = (world.handle(0), world.now);
+        let disk = SlowDisk { path: "/a".to_string(), ..SlowDisk::default() };
+        world.cluster.slow_disks_reported(reporter, vec![disk], now);
+        assert_eq!(world.cluster.slow.peers.len(), usize::from(takes_peers));
+        assert_eq!(world.cluster.slow.disks.len(), 1);
+        world.now = at(world.now.mono_ms + 90 * MINUTE);
+        world.cluster.collect_slow(world.now);
+        assert!(world.cluster.slow.peers.is_empty() && world.cluster.slow.disks.is_empty());
+    }
 }
 
 #[test]
@@ -62,6 +93,7 @@ fn a_peer_is_named_by_any_port_or_by_an_address_that_is_its_own() {
     world.cluster.register(&world.blocks, second, world.now);
     let (reporter, now) = (world.handle(1), world.now);
     let mut found = |name: &str| {
+        world.cluster.slow.peers.clear();
         let found = world.cluster.slow_peers_reported(reporter, [(name, slow(9.0))], now);
         found.first().map(|node| world.cluster.node(*node).uuid.clone())
     };
