@@ -41,21 +41,28 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     let heartbeat = heartbeat(request);
     let now = node.now();
     let mut found = Changes::default();
-    let (cmds, scrubs, lease, orders, is_slow) = node.with_cluster(|cluster, lookup| {
-        if let Ok(reporter) = cluster.registered(&uuid) {
-            take_failed_work(cluster, lookup, reporter, &failed_work, now);
-            for result in scrubbed {
-                found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
+    let (cmds, scrubs, lease, orders, is_slow, newly_slow) =
+        node.with_cluster(|cluster, lookup| {
+            let mut newly_slow = Vec::new();
+            if let Ok(reporter) = cluster.registered(&uuid) {
+                take_failed_work(cluster, lookup, reporter, &failed_work, now);
+                for result in scrubbed {
+                    found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
+                }
+                newly_slow = take_slow(cluster, reporter, &slow_peers, slow_disks, now);
             }
-            take_slow(cluster, reporter, &slow_peers, slow_disks, now);
-        }
-        let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
-        let pool = &node.ns.identity().block_pool_id;
-        let cmds = commands::encode(cluster, lookup, pool, answer.commands);
-        let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
-        let is_slow = cluster.node_by_uuid(&uuid).is_some_and(|node| cluster.is_slow(node.handle));
-        (cmds, scrubs, answer.report_lease, orders::told(node, cluster, &uuid), is_slow)
-    });
+            let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
+            let pool = &node.ns.identity().block_pool_id;
+            let cmds = commands::encode(cluster, lookup, pool, answer.commands);
+            let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
+            let is_slow =
+                cluster.node_by_uuid(&uuid).is_some_and(|node| cluster.is_slow(node.handle));
+            let orders = orders::told(node, cluster, &uuid);
+            (cmds, scrubs, answer.report_lease, orders, is_slow, newly_slow)
+        });
+    for (slow, by) in newly_slow {
+        warn!(%slow, %by, "a DataNode is slow, another tells");
+    }
     warn_of(&found);
     node.record_late(found.late_crcs);
     answer(&dn::HeartbeatResponseProto {
@@ -98,7 +105,7 @@ fn take_failed_work(
     }
 }
 
-/// Takes what a DataNode says of others and of its disks.
+/// Takes what a DataNode says of others and of its disks. Returns who is slow to whom of a sudden, by names.
 ///
 /// Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`, `PBHelper#convertSlowPeerInfo`.
 fn take_slow(
@@ -107,7 +114,7 @@ fn take_slow(
     peers: &[dn::SlowPeerReportProto],
     disks: Vec<dn::SlowDiskReportProto>,
     now: Now,
-) {
+) -> Vec<(String, String)> {
     let peers = peers.iter().filter_map(|peer| {
         let outlier = Outlier {
             latency_ms: peer.aggregate_latency.unwrap_or_default(),
@@ -117,10 +124,9 @@ fn take_slow(
         };
         Some((peer.data_node_id.as_deref()?, outlier))
     });
-    for slow in cluster.slow_peers_reported(reporter, peers, now) {
-        let (slow, by) = (cluster.node(slow).name(), cluster.node(reporter).name());
-        warn!(%slow, %by, "a DataNode is slow, another tells");
-    }
+    let newly_slow = cluster.slow_peers_reported(reporter, peers, now);
+    let name = |node: NodeHandle| cluster.node(node).name();
+    let newly_slow = newly_slow.into_iter().map(|slow| (name(slow), name(reporter))).collect();
     let disks = disks.into_iter().filter_map(|disk| {
         Some(SlowDisk {
             path: disk.base_path?,
@@ -130,6 +136,7 @@ fn take_slow(
         })
     });
     cluster.slow_disks_reported(reporter, disks.collect(), now);
+    newly_slow
 }
 
 fn scrub_result(proto: dn::ScrubbedBlockProto) -> Scrubbed {
