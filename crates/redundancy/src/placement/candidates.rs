@@ -16,7 +16,8 @@ pub(super) struct Strictness {
     pub fresh: bool,
     /// Not much busier than the average.
     pub idle: bool,
-    /// Not those that others call slow.
+    /// Not those that others call slow. More than its share goes to no rack for that: a slow node in another one is
+    /// better.
     pub quick: bool,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Choice<'a> {
     cluster: &'a Cluster,
     request: &'a PlacementRequest<'a>,
     now: Now,
-    strictness: Strictness,
+    pub strictness: Strictness,
     max_load: f64,
     pub chosen: Vec<StorageHandle>,
     /// Nodes that hold the block or are chosen, in each rack.
@@ -179,21 +180,28 @@ impl<'a> Choice<'a> {
         let mut offers: Vec<(usize, &DataNode)> = nodes.filter_map(offer).collect();
         let best = offers.iter().map(|(rank, _)| *rank).min();
         offers.retain(|(rank, _)| Some(*rank) == best);
-        self.prefer_idle(&mut offers, |(_, node)| node.handle);
+        self.prefer(&mut offers, |(_, node)| node.handle);
         let (_, node) = *pick(&offers, dice)?;
         self.take(node).then_some(node)
     }
 
-    /// Keeps only the nodes that are not named as busy, if there are any.
-    pub fn prefer_idle<T>(&self, nodes: &mut Vec<T>, handle: impl Fn(&T) -> NodeHandle) {
-        let busy = self.request.busy;
-        if nodes.iter().any(|node| !busy.contains(&handle(node))) {
-            nodes.retain(|node| !busy.contains(&handle(node)));
+    /// Keeps only the nodes that are not slow, if there are any and that matters, and of these only those that are not
+    /// named as busy, if there are any.
+    pub fn prefer<T>(&self, nodes: &mut Vec<T>, handle: impl Fn(&T) -> NodeHandle) {
+        let mut keep = |wanted: &dyn Fn(NodeHandle) -> bool| {
+            if nodes.iter().any(|node| wanted(handle(node))) {
+                nodes.retain(|node| wanted(handle(node)));
+            }
+        };
+        if self.cluster.config().slow.avoid_for_write {
+            keep(&|node| !self.cluster.is_slow(node));
         }
+        keep(&|node| !self.request.busy.contains(&node));
     }
 
     /// The storage that a node would give, if it can be chosen at all: of the first type needed that it
-    /// has room on, the one that is to take least already, and of such ones that with most room; with the place of that type among those needed.
+    /// has room on, the one that is to take least already, and of such ones that with most room; with the place of that
+    /// type among those needed.
     fn storage_on(&self, node: &DataNode) -> Option<(usize, StorageHandle)> {
         let usable = node.alive
             && node.heartbeat_seen

@@ -65,8 +65,9 @@ fn fill<'a>(
             _ => false,
         };
         if !taken && choice.take_random(free, dice).is_none() {
-            // Fewer racks have room than the limit counts on: any node is better than none.
-            if !choice.is_done() && choice.take_random(|_| true, dice).is_none() {
+            // Fewer racks have room than the limit counts on: any node is better than none, but slow ones elsewhere
+            // come first.
+            if choice.strictness.quick || choice.take_random(|_| true, dice).is_none() {
                 return;
             }
         }

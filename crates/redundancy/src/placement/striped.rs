@@ -11,19 +11,25 @@ use crate::{Dice, Now};
 /// and their free nodes allow, whatever their sizes.
 ///
 /// Deviation: Hadoop's `BlockPlacementPolicyRackFaultTolerant` tries random nodes under a limit per
-/// rack and raises the limit when it finds none; the outcome it aims at is the same.
+/// per rack and raises the limit when it finds none; the outcome it aims at is the same. To keep off slow nodes no rack
+/// gets more than an even share.
 pub(super) fn choose(
     cluster: &Cluster,
     request: &PlacementRequest<'_>,
     now: Now,
     dice: Dice<'_>,
 ) -> Chosen {
+    let racks = cluster.racks().len().max(1);
+    let share = (request.existing.len() + request.count).div_ceil(racks);
     Choice::new(cluster, request, now).relax(|choice| {
         let favored = request.favored;
         take_local(choice, cluster, request);
         while !choice.is_done() {
-            let open = choice.open_nodes();
+            let mut open = choice.open_nodes();
             let count = |node: &DataNode| choice.per_rack.get(node.rack.as_str()).copied();
+            if choice.strictness.quick {
+                open.retain(|node| count(node).unwrap_or(0) < share);
+            }
             let least = open.iter().map(|node| count(node).unwrap_or(0)).min();
             let mut best: Vec<&DataNode> = open
                 .into_iter()
@@ -32,7 +38,7 @@ pub(super) fn choose(
             if best.iter().any(|node| favored.contains(&node.handle)) {
                 best.retain(|node| favored.contains(&node.handle));
             }
-            choice.prefer_idle(&mut best, |node| node.handle);
+            choice.prefer(&mut best, |node| node.handle);
             let Some(node) = pick(&best, dice).copied() else { return };
             if !choice.take(node) {
                 return;

@@ -179,6 +179,81 @@ fn the_slowest_disks_come_first_and_the_last_report_counts() {
     assert!(paths(&world, 5).is_empty());
 }
 
+/// A world of those racks' nodes, of which some are called slow and kept off by writers.
+fn world_avoiding(racks: &[usize], avoided: &[usize]) -> World {
+    let mut world = World::with_racks(racks);
+    let mut config = world.cluster.config().clone();
+    config.slow = SlowConfig {
+        takes_peers: true,
+        avoid_for_write: true,
+        nodes_avoided: 10,
+        ..SlowConfig::default()
+    };
+    world.cluster.set_config(config);
+    let (reporter, now) = (world.handle(0), world.now);
+    for node in avoided {
+        let name = format!("10.0.{}.{node}:9864", racks[*node]);
+        world.cluster.slow_peers_reported(reporter, [(name.as_str(), slow(50.0))], now);
+    }
+    world.run(3000, &[]);
+    let is_slow = |node: &usize| world.cluster.is_slow(world.handle(*node));
+    assert!(avoided.iter().all(is_slow));
+    world
+}
+
+fn racks_of(world: &World, chosen: &[StorageHandle]) -> Vec<usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    for storage in chosen {
+        *counts.entry(world.rack(*storage)).or_insert(0) += 1;
+    }
+    counts.into_values().collect()
+}
+
+#[test]
+fn a_slow_node_in_a_second_rack_comes_before_a_quick_one_too_many_in_the_first() {
+    let world = world_avoiding(&[0, 0, 0, 0, 1, 1, 1], &[4, 5, 6]);
+    for (count, most) in [(2, 1), (3, 2)] {
+        for (seed, writer) in (0..50).zip(["", "10.0.0.0"].into_iter().cycle()) {
+            let request =
+                PlacementRequest { count, writer, block_len: GIB, ..PlacementRequest::default() };
+            let chosen = world.cluster.choose_replicated(&request, world.now, &mut dice(seed));
+            assert_eq!(racks_of(&world, &chosen), [most, 1], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn units_go_to_slow_nodes_before_a_rack_has_more_than_its_share() {
+    let racks: Vec<usize> = (0..15).map(|node| node / 5).collect();
+    let world = world_avoiding(&racks, &[10, 11, 12, 13, 14]);
+    let request = PlacementRequest { count: 9, block_len: GIB, ..PlacementRequest::default() };
+    for seed in 0..50 {
+        let chosen = world.cluster.choose_striped(&request, world.now, &mut dice(seed));
+        assert_eq!(racks_of(&world, &chosen), [3, 3, 3], "seed {seed}");
+    }
+}
+
+#[test]
+fn where_racks_lack_room_quick_nodes_come_first_still() {
+    let racks = [0, 0, 0, 0, 0, 0, 1];
+    let world = world_avoiding(&racks, &[3, 6]);
+    let excluded = [world.handle(6)];
+    let request = PlacementRequest {
+        count: 5,
+        excluded: &excluded,
+        block_len: GIB,
+        ..PlacementRequest::default()
+    };
+    for seed in 0..50 {
+        let replicated = world.cluster.choose_replicated(&request, world.now, &mut dice(seed));
+        let units = world.cluster.choose_striped(&request, world.now, &mut dice(seed));
+        for chosen in [replicated, units] {
+            assert_eq!(chosen.len(), 5);
+            assert!(chosen.iter().all(|storage| world.number(*storage) != 3), "seed {seed}");
+        }
+    }
+}
+
 /// Six nodes in two racks, of which node 0 is called slow.
 fn world_with_a_slow_node(set: impl FnOnce(&mut SlowConfig)) -> World {
     let mut world = world(6, set);
