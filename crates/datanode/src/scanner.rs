@@ -136,12 +136,12 @@ impl Scanner {
     }
 
     /// Bytes that are read of each volume in a second, 0 for none.
-    fn rate(&self) -> u64 {
+    pub(crate) fn rate(&self) -> u64 {
         self.bytes_per_second.load(Ordering::Relaxed)
     }
 
     /// Time in which every replica is looked at once.
-    fn period(&self) -> Duration {
+    pub(crate) fn period(&self) -> Duration {
         Duration::from_millis(self.period_ms.load(Ordering::Relaxed))
     }
 

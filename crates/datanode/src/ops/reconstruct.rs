@@ -66,7 +66,7 @@ impl Budgets {
 pub(crate) struct Reconstructions {
     permits: [Semaphore; 2],
     /// How many permits each of them has, or will have.
-    threads: AtomicUsize,
+    pub(crate) threads: AtomicUsize,
     budgets: [Budgets; 2],
     /// Units being rebuilt or waiting for their turn.
     units: Mutex<HashSet<BlockId>>,

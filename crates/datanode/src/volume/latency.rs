@@ -42,12 +42,16 @@ impl Sampling {
         }
     }
 
+    pub(crate) fn percentage(&self) -> u32 {
+        self.percentage.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_on(&self) -> bool {
-        self.percentage.load(Ordering::Relaxed) > 0
+        self.percentage() > 0
     }
 
     fn takes_next(&self) -> bool {
-        let percentage = self.percentage.load(Ordering::Relaxed);
+        let percentage = self.percentage();
         percentage > 0 && hundredth(self.turn.fetch_add(1, Ordering::Relaxed)) < percentage
     }
 }

@@ -1,7 +1,9 @@
 use super::*;
 use crate::dataset::Dataset;
+use crate::peers::Kind;
 use crate::volume::latency::DiskWork;
 use cairn_net::proxy_users::ProxyUsers;
+use cairn_wire::proto::hdfs::DatanodeIDProto;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,6 +12,95 @@ fn node(config: &DataNodeConfig) -> Arc<Node> {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let users = ProxyUsers::read(&config.proxy_users);
     Arc::new(Node::new(config.clone(), dataset, users, (any, any, None)))
+}
+
+/// What holds, as text.
+fn held(node: &Node, name: &str) -> String {
+    let budgets = [false, true].map(|is_urgent| node.reconstructions.budgets(is_urgent));
+    let (tunables, peers, disks) = (&node.tunables, &node.peers, &node.disks);
+    let number = match name {
+        DATA_DIRS => {
+            let volumes = node.dataset.volumes();
+            let dirs = volumes.iter().filter_map(|volume| volume.root().file_name());
+            return format!("{:?}", dirs.collect::<Vec<_>>());
+        }
+        READ => return format!("{:?}", budgets.map(|budget| budget.read.get())),
+        WRITE => return format!("{:?}", budgets.map(|budget| budget.write.get())),
+        SCAN_PERIOD => return format!("{:?}", node.scanner.period()),
+        REPORT => return format!("{:?}", tunables.block_report_interval.get()),
+        CACHE_REPORT => return format!("{:?}", tunables.cache_report_interval.get()),
+        OUTLIERS_REPORT => return format!("{:?}", peers.report_interval.get()),
+        TRANSFER => node.transfer_budget.get(),
+        DATA_READ => node.read_budget.get(),
+        DATA_WRITE => node.write_budget.get(),
+        BALANCE => node.balance_budget.get(),
+        THREADS => node.reconstructions.threads.load(Ordering::Relaxed) as u64,
+        SCAN_RATE => node.scanner.rate(),
+        MOVES => tunables.moves.max() as u64,
+        CONNECTIONS => tunables.max_connections.load(Ordering::Relaxed) as u64,
+        SPLIT => tunables.block_report_split_threshold.load(Ordering::Relaxed) as u64,
+        PEER_STATS => u64::from(peers.of(&DatanodeIDProto::default(), Kind::Send).is_some()),
+        MIN_NODES => peers.min_nodes.load(Ordering::Relaxed),
+        MIN_SAMPLES => peers.min_samples.load(Ordering::Relaxed),
+        LOW_PEER => peers.low_ms.load(Ordering::Relaxed),
+        DISK_SAMPLING => u64::from(node.dataset.sampling().percentage()),
+        MIN_DISKS => disks.min_disks.load(Ordering::Relaxed),
+        LOW_DISK => disks.low_ms.load(Ordering::Relaxed),
+        DISKS_AVOIDED => disks.max_avoided.load(Ordering::Relaxed) as u64,
+        _ => panic!("what is {name}?"),
+    };
+    number.to_string()
+}
+
+/// Settings that all differ from the defaults and from each other, with volumes in `dir`.
+fn changed(dir: &Path) -> DataNodeConfig {
+    DataNodeConfig {
+        data_dirs: ["a", "b"].map(|name| dir.join(name).into()).to_vec(),
+        transfer_bandwidth: 9001,
+        read_bandwidth: 9002,
+        write_bandwidth: 9003,
+        balance_bandwidth: 9004,
+        reconstruction_read_bandwidth: 9005,
+        reconstruction_write_bandwidth: 9006,
+        reconstruction_threads: 31,
+        scan_bytes_per_second: 9008,
+        scan_period: Duration::from_secs(9009),
+        max_moves: 32,
+        max_connections: 33,
+        block_report_interval: Duration::from_secs(9012),
+        block_report_split_threshold: 9013,
+        cache_report_interval: Duration::from_secs(9014),
+        peer_stats: true,
+        outlier_min_nodes: 34,
+        outlier_min_samples: 35,
+        slow_peer_low_ms: 36,
+        outliers_report_interval: Duration::from_secs(9015),
+        disk_sampling_percentage: 37,
+        outlier_min_disks: 38,
+        slow_disk_low_ms: 39,
+        max_slow_disks_avoided: 40,
+        ..DataNodeConfig::default()
+    }
+}
+
+#[tokio::test]
+async fn each_property_changes_what_it_would_at_a_start_and_nothing_else() {
+    let [running, anew] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let before = DataNodeConfig {
+        data_dirs: vec![running.path().join("a").into()],
+        ..DataNodeConfig::default()
+    };
+    let (node, anew) = (node(&before), node(&changed(anew.path())));
+    let all = |node: &Node| PROPERTIES.iter().map(|(name, _)| held(node, name)).collect();
+    let mut expected: Vec<String> = all(&node);
+    for ((name, _), expected_at) in PROPERTIES.iter().zip(0..) {
+        let at_start = held(&anew, name);
+        assert_ne!(expected[expected_at], at_start, "{name} is not changed by this test");
+        apply(&node, name, &changed(running.path())).unwrap();
+        expected[expected_at] = at_start;
+        assert_eq!(all(&node), expected, "{name}");
+    }
+    assert!(apply(&node, "dfs.datanode.address", &before).is_err());
 }
 
 #[tokio::test]
