@@ -1,5 +1,5 @@
-//! How long other DataNodes take: for a packet that the last one of a pipeline is sent, and for a piece of a unit that a
-//! group is rebuilt or checked from. Those that take much longer than most are told to the NameNode.
+//! How long other DataNodes take: for a packet that the last one of a pipeline is sent, and for a piece of a unit that
+//! a group is rebuilt or checked from. Those that take much longer than most are told to the NameNode.
 //!
 //! Source: Hadoop 3.5.0 `DataNodePeerMetrics`. Deviation: it measures pipelines only, which erasure coded files have
 //! none of.

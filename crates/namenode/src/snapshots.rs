@@ -55,7 +55,8 @@ pub(crate) struct MissingTrash {
     alone: Mutex<()>,
 }
 
-/// Makes what trash snapshottable directories lack, each time that safe mode has ended and nobody who was told of it has.
+/// Makes what trash snapshottable directories lack, each time that safe mode has ended and nobody who was told of it
+/// has.
 pub(crate) async fn provision(node: Arc<NameNode>) {
     loop {
         node.missing_trash.ended.notified().await;

@@ -44,9 +44,9 @@ impl Cluster {
         })
     }
 
-    /// Sorts places for a reader: nearest first, equally near ones shuffled; then those that others call slow,
-    /// where these are to be avoided, then stale nodes, then nodes that are entering maintenance, then those that are decommissioned. Corrupt places stay
-    /// in: it is the caller who leaves them out or marks them.
+    /// Sorts places for a reader: nearest first, equally near ones shuffled; then those that others call slow, where
+    /// these are to be avoided, then stale nodes, then nodes that are entering maintenance, then those that are
+    /// decommissioned. Corrupt places stay in: it is the caller who leaves them out or marks them.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#sortLocatedBlock`.
     pub fn sort_for_reader(

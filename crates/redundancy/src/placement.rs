@@ -1,8 +1,8 @@
 //! Which storages get the replicas or units of a block.
 //!
 //! Every choice is of distinct nodes that are live, in service, not stale, not too busy, not called slow, with room for
-//! a block on a storage of the wanted type. What is asked for and cannot be had is missing at the end
-//! of the answer: the caller decides whether that is enough.
+//! a block on a storage of the wanted type. What is asked for and cannot be had is missing at the end of the answer:
+//! the caller decides whether that is enough.
 //!
 //! Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault`, `BlockPlacementPolicyRackFaultTolerant`.
 

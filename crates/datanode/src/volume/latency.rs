@@ -56,8 +56,8 @@ impl Sampling {
     }
 }
 
-/// One of a hundred shares for each turn, with no step of its own: work comes in a pattern, as of a block an opening and
-/// so many writes, and of a pattern in step with the shares some places would never be measured.
+/// One of a hundred shares for each turn, with no step of its own: work comes in a pattern, as of a block an opening
+/// and so many writes, and of a pattern in step with the shares some places would never be measured.
 fn hundredth(turn: u32) -> u32 {
     let mut hash = turn.wrapping_mul(0x9E37_79B1);
     hash = (hash ^ (hash >> 15)).wrapping_mul(0x85EB_CA77);

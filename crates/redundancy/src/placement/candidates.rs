@@ -227,7 +227,8 @@ impl<'a> Choice<'a> {
         found.next()
     }
 
-    /// Deviation: Hadoop chooses no slow node where they are to be kept off, though replicas or units be missing then.
+    /// Deviation: Hadoop chooses no slow node where they are to be kept off, though replicas or units be missing
+    /// then.
     ///
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#isGoodDatanode`.
     fn is_unwelcome(&self, node: &DataNode) -> bool {
