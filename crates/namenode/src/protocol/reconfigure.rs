@@ -250,4 +250,103 @@ mod tests {
         assert_eq!(now.pending_timeout, Duration::from_secs(300), "its property is as before");
         while !look().await.contains("callerContext=clientPort:") {}
     }
+
+    /// What holds, as text; `None` of what only the log shows, which has tests of its own.
+    fn held(node: &NameNode, name: &str) -> Option<String> {
+        let config = node.cluster().config().clone();
+        let limits = node.ns.read(|store| query::settings(store)).unwrap();
+        let slow = &config.slow;
+        let text = match name {
+            CALLER_CONTEXT | SLOW_CALLS | SLOW_CALL_THRESHOLD => return None,
+            HEARTBEAT => format!("{:?}", config.heartbeat_interval),
+            RECHECK => format!("{:?}", config.recheck_interval),
+            STREAMS => config.max_streams.to_string(),
+            STREAMS_HARD => config.max_streams_hard.to_string(),
+            MULTIPLIER => config.work_multiplier.to_string(),
+            INVALIDATE => config.invalidate_limit.to_string(),
+            PENDING => format!("{:?}", config.pending_timeout),
+            INTERVAL => format!("{:?}", config.redundancy_interval),
+            PLACEMENT => format!("{:?}", config.upgrade_domain_factor),
+            ROOM => config.blocks_of_room.to_string(),
+            DIRECTORY_ITEMS => limits.directory_items_max.to_string(),
+            PROTECTED => format!("{:?}", limits.protected_directories),
+            SATISFIER => node.satisfier.is_enabled().to_string(),
+            PEER_STATS => slow.takes_peers.to_string(),
+            SLOW_SHOWN => slow.nodes_shown.to_string(),
+            SLOW_AVOIDED => slow.nodes_avoided.to_string(),
+            SLOW_COLLECT => format!("{:?}", slow.collect_interval),
+            SLOW_READ => slow.avoid_for_read.to_string(),
+            SLOW_WRITE => slow.avoid_for_write.to_string(),
+            SCRUB_PERIOD => format!("{:?}", config.scrub_period),
+            SCRUB_RATE => config.scrub_bytes_per_second.to_string(),
+            _ => panic!("what is {name}?"),
+        };
+        Some(text)
+    }
+
+    /// Settings that all differ from the defaults and from each other.
+    fn changed() -> NameNodeConfig {
+        let slow = cairn_redundancy::SlowConfig {
+            takes_peers: true,
+            nodes_shown: 31,
+            nodes_avoided: 32,
+            collect_interval: Duration::from_secs(33),
+            avoid_for_read: true,
+            avoid_for_write: true,
+            ..Default::default()
+        };
+        NameNodeConfig {
+            heartbeat_interval: Duration::from_secs(34),
+            heartbeat_recheck_interval: Duration::from_secs(35),
+            max_streams: 36,
+            max_streams_hard: 37,
+            work_multiplier: 38,
+            invalidate_limit: 39,
+            pending_timeout: Duration::from_secs(40),
+            redundancy_interval: Duration::from_secs(41),
+            upgrade_domain_factor: Some(42),
+            max_directory_items: 43,
+            blocks_of_room: 44,
+            protected_directories: vec!["/45".to_string()],
+            satisfier_mode: crate::config::SatisfierMode::External,
+            slow,
+            scrub_period: Duration::from_secs(46),
+            scrub_bytes_per_second: 47,
+            ..NameNodeConfig::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn each_property_changes_what_it_would_at_a_start_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let start = async |name: &str, settings: NameNodeConfig| {
+            let config = NameNodeConfig {
+                name_dir: dir.path().join(name),
+                format_if_empty: true,
+                rpc_addr: "127.0.0.1:0".parse().unwrap(),
+                http_addr: None,
+                ..settings
+            };
+            NameNode::start(config).await.unwrap()
+        };
+        let running = start("running", NameNodeConfig::default()).await;
+        let anew = start("anew", changed()).await;
+        let (node, anew) = (running.node().clone(), anew.node().clone());
+        let checked = tokio::task::spawn_blocking(move || {
+            let all = |node: &NameNode| -> Vec<Option<String>> {
+                PROPERTIES.iter().map(|(name, _)| held(node, name)).collect()
+            };
+            let mut expected = all(&node);
+            for (at, (name, _)) in PROPERTIES.iter().enumerate() {
+                let at_start = held(&anew, name);
+                let is_shown = at_start.is_some();
+                assert!(!is_shown || expected[at] != at_start, "{name} is not changed here");
+                apply(&node, name, &changed()).unwrap();
+                expected[at] = at_start;
+                assert_eq!(all(&node), expected, "{name}");
+            }
+            assert!(apply(&node, "dfs.namenode.rpc-address", &changed()).is_err());
+        });
+        checked.await.unwrap();
+    }
 }
