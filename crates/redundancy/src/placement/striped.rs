@@ -11,7 +11,7 @@ use crate::{Dice, Now};
 /// and their free nodes allow, whatever their sizes.
 ///
 /// Deviation: Hadoop's `BlockPlacementPolicyRackFaultTolerant` tries random nodes under a limit per
-/// per rack and raises the limit when it finds none; the outcome it aims at is the same. To keep off slow nodes no rack
+/// rack and raises the limit when it finds none; the outcome it aims at is the same. To keep off slow nodes no rack
 /// gets more than an even share.
 pub(super) fn choose(
     cluster: &Cluster,
