@@ -2,6 +2,7 @@ use super::health::SILENT;
 use super::*;
 use cairn_replica::Replica;
 use layout::{FileName, parse_name};
+use std::time::Instant;
 
 fn node() -> NodeVersion {
     NodeVersion { storage_id: String::new(), cluster_id: "CID-1".into(), datanode_uuid: "u".into() }
