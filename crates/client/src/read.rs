@@ -488,7 +488,9 @@ impl OpenedFile {
     /// Reads a range in order, ahead of the caller.
     fn stream_range(self: &Arc<Self>, start: u64, end: u64) -> Stream {
         let (chunks_ahead, ahead) = match &self.policy {
-            Some(policy) => (1, read_striped::ahead_len(self, policy)),
+            Some(policy) => {
+                (read_striped::chunks_ahead(policy), read_striped::ahead_len(self, policy))
+            }
             None => (AHEAD, AHEAD as u64 * PACKET_LEN),
         };
         let (sink, chunks) = mpsc::channel(chunks_ahead);

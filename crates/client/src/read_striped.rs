@@ -9,7 +9,7 @@ mod positional;
 mod sequential;
 
 pub(crate) use positional::read_at;
-pub(crate) use sequential::{ahead_len, stream};
+pub(crate) use sequential::{ahead_len, chunks_ahead, stream};
 
 use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::read_range::ReadRange;

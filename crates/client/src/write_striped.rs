@@ -1,8 +1,9 @@
 //! Writing an erasure coded file: bytes to cells, cells to parity, `k + m` units at once.
 //!
 //! A packet is filled, checked and handed to its unit while it is hot; its bytes stay until the
-//! stripe's parity is computed, packet by packet across the units. Up to `m` units may fail: what to
-//! do then is decided by `cairn_stripe::write`, and done here. Memory: the packet pool.
+//! parity is computed, packet by packet across the units. Cells shorter than a packet go several to a
+//! packet, so many stripes at a time: a band. Up to `m` units may fail: what to do then is decided by
+//! `cairn_stripe::write`, and done here. Memory: the packet pool.
 //! Source: Hadoop 3.5.0 `DFSStripedOutputStream`.
 
 use crate::datanode::write_block::{Target, targets};
@@ -28,8 +29,8 @@ use std::time::Instant;
 /// Commands of a unit that are no packets.
 const COMMANDS: usize = 8;
 
-/// Stripes that a stream can hold at least, so that one is sent while the next is filled.
-const MIN_STRIPES: usize = 2;
+/// Bands that a stream can hold at least, so that one is sent while the next is filled.
+const MIN_BANDS: usize = 2;
 
 /// The writer of one erasure coded file.
 pub(crate) struct StripedWriter {
@@ -37,18 +38,20 @@ pub(crate) struct StripedWriter {
     geometry: Geometry,
     codec: Arc<Codec>,
     pool: Arc<PacketPool>,
+    /// A part of a cell, or whole cells.
     packet_len: usize,
     /// Packets of the pool.
     packets: usize,
     group: Option<Group>,
     /// The last group that was written whole.
     previous: Option<Block>,
-    /// The packets of the stripe at hand, of each data unit.
-    stripe: Vec<VecDeque<Bytes>>,
-    filling: Option<Filling>,
+    /// The packets of the band at hand, of each data unit.
+    band: Vec<VecDeque<Bytes>>,
+    /// Of each data unit, the packet that takes its next bytes.
+    filling: Vec<Option<Filling>>,
     /// Data unit whose cell is being filled.
     unit: usize,
-    /// Bytes of that cell in finished packets.
+    /// Bytes of that cell so far.
     in_cell: u64,
     position: u64,
     broken: Option<String>,
@@ -64,6 +67,8 @@ struct Group {
     units: Vec<Option<UnitWriter>>,
     /// Data bytes handed to the units.
     len: u64,
+    /// Those of them that have their parity.
+    in_bands: u64,
     stalls: Stalls,
     /// Failures that the group is to survive at its end.
     margin: usize,
@@ -88,11 +93,13 @@ impl StripedWriter {
             let block_size = file.status.block_size;
             return argument(format!("blocks of {block_size} bytes hold no cell of {cell_len}"));
         }
-        let packet_len = file.packet_len.min(cell_len);
-        let per_stripe = geometry.units() * cell_len.div_ceil(packet_len);
-        let wanted = file.fs.config().stream_buffer_len / packet_len;
-        let packets = wanted.max(MIN_STRIPES * per_stripe);
-        // The data of a stripe wait for its parity, and each unit has a packet on its way.
+        let buffer_len = file.fs.config().stream_buffer_len;
+        let most = buffer_len / (MIN_BANDS * geometry.units());
+        let packet_len = packet_len(file.packet_len, cell_len, most);
+        let per_band = geometry.units() * cell_len.div_ceil(packet_len);
+        let wanted = buffer_len / packet_len;
+        let packets = wanted.max(MIN_BANDS * per_band);
+        // The data of a band wait for its parity, and each unit has a packet on its way.
         let keep = geometry.k() * cell_len.div_ceil(packet_len) + geometry.units();
         let pool = PacketPool::new(packet_len, packets, keep, file.checksums);
         let codec = file.fs.codec(&policy)?;
@@ -105,8 +112,8 @@ impl StripedWriter {
             packets,
             group: None,
             previous: None,
-            stripe: vec![VecDeque::new(); geometry.k()],
-            filling: None,
+            band: vec![VecDeque::new(); geometry.k()],
+            filling: (0..geometry.k()).map(|_| None).collect(),
             unit: 0,
             in_cell: 0,
             position: 0,
@@ -147,25 +154,49 @@ impl StripedWriter {
 
     async fn fill(&mut self, mut data: &[u8]) -> Result<()> {
         while !data.is_empty() {
-            let mut filling = match self.filling.take() {
+            let unit = self.unit;
+            let mut filling = match self.filling[unit].take() {
                 Some(filling) => filling,
-                None => {
-                    let left = self.geometry.cell_len() - self.in_cell;
-                    self.take_packet(left.min(self.packet_len as u64) as usize).await
-                }
+                None => self.take_packet(self.room()).await,
             };
-            let taken = filling.put(data);
+            let left = (self.geometry.cell_len() - self.in_cell).min(data.len() as u64);
+            let taken = filling.put(&data[..left as usize]);
             if let Some(cipher) = &self.cipher {
                 cipher.apply(self.position, filling.last_mut(taken));
             }
             data = &data[taken..];
             self.position += taken as u64;
-            match filling.is_full() {
-                true => self.send_data(filling).await?,
-                false => self.filling = Some(filling),
+            self.in_cell += taken as u64;
+            let is_full = filling.is_full();
+            match is_full {
+                true => self.send_data(unit, filling).await?,
+                false => self.filling[unit] = Some(filling),
+            }
+            if self.in_cell < self.geometry.cell_len() {
+                continue;
+            }
+            self.in_cell = 0;
+            self.unit = (unit + 1) % self.geometry.k();
+            if self.unit == 0 && is_full {
+                self.end_band().await?;
             }
         }
         Ok(())
+    }
+
+    /// Bytes that the next packet of the unit at hand may have: those of its cell, or of cells that the group has
+    /// room for.
+    fn room(&self) -> usize {
+        let cell_len = self.geometry.cell_len();
+        let left = match self.packet_len as u64 >= cell_len {
+            true => {
+                let group_len = self.geometry.full_group_len(self.file.status.block_size);
+                let in_bands = self.group.as_ref().map_or(0, |group| group.in_bands);
+                (group_len - in_bands) / self.geometry.k() as u64
+            }
+            false => cell_len - self.in_cell,
+        };
+        left.min(self.packet_len as u64) as usize
     }
 
     /// An empty packet. While none is free, units that hang are looked for: they hold most of them.
@@ -181,27 +212,24 @@ impl StripedWriter {
         }
     }
 
-    /// Hands a packet of data to its unit, and ends cell, stripe and group with it.
-    fn send_data(&mut self, filling: Filling) -> Boxed<'_, Result<()>> {
+    /// Hands a packet of data to its unit.
+    fn send_data(&mut self, unit: usize, filling: Filling) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             if self.group.is_none() {
                 self.group = Some(self.allocate().await?);
             }
             let packet = filling.seal();
-            let len = packet.data.len() as u64;
-            self.in_cell += len;
-            self.stripe[self.unit].push_back(packet.data.clone());
+            self.band[unit].push_back(packet.data.clone());
             let Some(group) = &mut self.group else { return Ok(()) };
-            group.len += len;
-            group.send(self.unit, packet).await;
-            if self.in_cell < self.geometry.cell_len() {
-                return Ok(());
-            }
-            self.in_cell = 0;
-            self.unit += 1;
-            if self.unit < self.geometry.k() {
-                return Ok(());
-            }
+            group.len += packet.data.len() as u64;
+            group.send(unit, packet).await;
+            Ok(())
+        })
+    }
+
+    /// Gives a whole band its parity, and ends the group if it is full or should go no further.
+    fn end_band(&mut self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
             self.send_parity().await?;
             let Some(group) = &mut self.group else { return Ok(()) };
             if group.len == self.geometry.full_group_len(self.file.status.block_size) {
@@ -216,19 +244,19 @@ impl StripedWriter {
         })
     }
 
-    /// Computes and sends the parity of the stripe at hand, which may be short.
+    /// Computes and sends the parity of the band at hand, which may be short.
     async fn send_parity(&mut self) -> Result<()> {
-        self.unit = 0;
         let Some(group) = &mut self.group else { return Ok(()) };
+        group.in_bands = group.len;
         if !group.plan.needs_parity() {
-            self.stripe.iter_mut().for_each(VecDeque::clear);
+            self.band.iter_mut().for_each(VecDeque::clear);
             return Ok(());
         }
-        // The cell of unit 0 is the longest of the stripe, and as long as parity.
-        while let Some(first) = self.stripe[0].pop_front() {
+        // Unit 0 has the longest part of the band, as long as parity.
+        while let Some(first) = self.band[0].pop_front() {
             let len = first.len();
             let mut data = vec![first];
-            for unit in &mut self.stripe[1..] {
+            for unit in &mut self.band[1..] {
                 data.push(padded(unit.pop_front().unwrap_or_default(), len));
             }
             let mut parity = Vec::with_capacity(self.geometry.m());
@@ -248,7 +276,7 @@ impl StripedWriter {
 
     /// Has the NameNode choose DataNodes other than those that failed a while ago. Where the others are not
     /// enough, all may be chosen: some may be back. A group cannot be given back; one that was placed on
-    /// too few is a makeshift, which ends with its first stripe.
+    /// too few is a makeshift, which ends with its first band.
     async fn place(&mut self) -> Result<(Located, bool)> {
         let previous = self.previous.as_ref();
         let wanted = self.geometry.k() + self.file.fs.config().write_margin.min(self.geometry.m());
@@ -300,8 +328,8 @@ impl StripedWriter {
             }
             let stalls = Stalls::new(units.len(), config.hanging_unit_timeout, Instant::now());
             let margin = config.write_margin;
-            let (len, is_small) = (0, false);
-            Ok(Group { block, plan, units, len, stalls, margin, is_makeshift, is_small })
+            let (len, in_bands, is_small) = (0, 0, false);
+            Ok(Group { block, plan, units, len, in_bands, stalls, margin, is_makeshift, is_small })
         })
     }
 
@@ -327,16 +355,21 @@ impl StripedWriter {
         if let Some(reason) = self.broken {
             return Err(ClientError::Broken { path: self.file.path, reason });
         }
-        if let Some(filling) = self.filling.take()
-            && !filling.data().is_empty()
-        {
-            // Nothing was sent of the group, and nothing follows.
-            if self.group.is_none() {
-                self.group = Some(Group { is_small: true, ..self.allocate().await? });
-            }
-            self.send_data(filling).await?;
+        let last: Vec<(usize, Filling)> = self
+            .filling
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(unit, filling)| Some((unit, filling.take()?)))
+            .filter(|(_, filling)| !filling.data().is_empty())
+            .collect();
+        // Nothing was sent of the group, and nothing follows.
+        if self.group.is_none() && !last.is_empty() {
+            self.group = Some(Group { is_small: true, ..self.allocate().await? });
         }
-        if self.stripe.iter().any(|unit| !unit.is_empty()) {
+        for (unit, filling) in last {
+            self.send_data(unit, filling).await?;
+        }
+        if self.band.iter().any(|unit| !unit.is_empty()) {
             self.send_parity().await?;
         }
         self.end_group().await?;
@@ -356,7 +389,7 @@ impl Group {
             false => writer.send(packet).await,
         };
         if !sent {
-            // Noted with its reason at the end of the stripe.
+            // Noted with its reason at the end of the band.
             writer.stop();
         }
     }
@@ -432,7 +465,7 @@ impl Group {
         }
     }
 
-    /// Fences off units that failed since the last stripe: a new stamp for all others.
+    /// Fences off units that failed since the last band: a new stamp for all others.
     async fn mend(&mut self, file: &mut OpenFile) -> Result<()> {
         self.note_failures(file);
         while let Next::Restamp { .. } = self.check()? {
@@ -504,6 +537,15 @@ impl Group {
             })
             .collect();
         self.plan.acked_len(self.len, &acked)
+    }
+}
+
+/// Bytes of a packet: as many as are wanted, but a part of a cell, or whole cells and then at most `most` bytes if there
+/// are several.
+fn packet_len(wanted: usize, cell_len: usize, most: usize) -> usize {
+    match wanted < cell_len {
+        true => wanted,
+        false => (wanted.min(most) / cell_len).max(1) * cell_len,
     }
 }
 

@@ -1,4 +1,7 @@
 //! A unit's cells, read ahead by a task; and the memory that cells are read into.
+//!
+//! Short cells are read several at once, as many as a packet of a DataNode has: its bytes come straight to where they
+//! stay, and one message of the task brings all of them.
 
 use crate::datanode::read_block::{BlockReader, Piece};
 use crate::datanode::read_range::ReadRange;
@@ -9,11 +12,33 @@ use bytes::{Buf, Bytes};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-/// Memory of cells that is used again.
+/// Bytes of a unit that are read at once, where its cells are no longer: those of a DataNode's packet.
+const RUN_LEN: u64 = 256 << 10;
+
+/// How the cells of a unit are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Bytes of a cell.
+    pub cell_len: u64,
+    /// Bytes that are read at once: whole cells.
+    pub run_len: u64,
+    /// How many times as much is read ahead of the caller.
+    pub ahead: usize,
+}
+
+impl Reading {
+    /// How cells of `cell_len` bytes are read `ahead` cells ahead of the caller.
+    pub(super) fn new(cell_len: u64, ahead: usize) -> Reading {
+        let cells = (RUN_LEN / cell_len).clamp(1, ahead.max(1) as u64);
+        Reading { cell_len, run_len: cells * cell_len, ahead: ahead.div_ceil(cells as usize) }
+    }
+}
+
+/// Memory of cells, or of runs of them, that is used again.
 pub(super) struct CellPool {
     free: Mutex<Vec<Vec<u8>>>,
     keep: usize,
@@ -21,14 +46,14 @@ pub(super) struct CellPool {
     held: Arc<AtomicUsize>,
 }
 
-/// Memory of one cell, which goes back to its pool when dropped.
+/// Memory of one of them, which goes back to its pool when dropped.
 pub(super) struct PooledCell {
     bytes: Vec<u8>,
     pool: Arc<CellPool>,
 }
 
 impl CellPool {
-    /// Keeps the memory of up to `keep` cells, and counts in `held` what all of them have.
+    /// Keeps the memory of up to `keep` of them, and counts in `held` what all have.
     pub(super) fn new(keep: usize, held: Arc<AtomicUsize>) -> Arc<CellPool> {
         Arc::new(CellPool { free: Mutex::default(), keep, held })
     }
@@ -100,23 +125,26 @@ pub(super) struct CellStream {
     end_stripe: u64,
     /// Whether a cell has come.
     pub has_delivered: bool,
-    cells: mpsc::Receiver<Result<Bytes>>,
+    cell_len: usize,
+    /// What has come and was not handed out.
+    cells: Bytes,
+    runs: mpsc::Receiver<Result<Bytes>>,
     task: AbortHandle,
     answered: Arc<AtomicBool>,
 }
 
 impl CellStream {
-    /// Reads `range`, which starts with a cell, `ahead` cells ahead of the caller.
+    /// Reads `range`, which starts with a cell.
     pub(super) fn start(
         fs: Arc<Inner>,
         addr: DataNodeAddr,
         range: ReadRange,
-        cell_len: u64,
+        reading: Reading,
         location: usize,
-        ahead: usize,
         pool: Arc<CellPool>,
     ) -> CellStream {
-        let (sink, cells) = mpsc::channel(ahead);
+        let Reading { cell_len, run_len, ahead } = reading;
+        let (sink, runs) = mpsc::channel(ahead);
         let next_stripe = range.offset / cell_len;
         let end_stripe = (range.offset + range.len).div_ceil(cell_len);
         let answered = Arc::new(AtomicBool::new(false));
@@ -125,7 +153,7 @@ impl CellStream {
             let read = async {
                 let reader = BlockReader::open(fs, addr, &range).await?;
                 has_answered.store(true, Ordering::Relaxed);
-                read_cells(reader, range, cell_len, &sink, &pool).await
+                read_runs(reader, range, run_len, &sink, &pool).await
             };
             if let Err(error) = read.await {
                 // The reader may have gone.
@@ -133,8 +161,17 @@ impl CellStream {
             }
         });
         let task = task.abort_handle();
-        let has_delivered = false;
-        CellStream { location, next_stripe, end_stripe, has_delivered, cells, task, answered }
+        CellStream {
+            location,
+            next_stripe,
+            end_stripe,
+            has_delivered: false,
+            cell_len: cell_len as usize,
+            cells: Bytes::new(),
+            runs,
+            task,
+            answered,
+        }
     }
 
     /// Whether the next cell is that of `stripe`.
@@ -149,10 +186,16 @@ impl CellStream {
 
     /// The next cell when it is there. A stream that ends early fails.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes>> {
-        let ended = || Err(ClientError::Protocol("the unit is too short".to_string()));
-        let cell = self.cells.poll_recv(context).map(|cell| cell.unwrap_or_else(ended));
-        self.has_delivered |= matches!(cell, Poll::Ready(Ok(_)));
-        cell
+        if self.cells.is_empty() {
+            let ended = || Err(ClientError::Protocol("the unit is too short".to_string()));
+            match ready!(self.runs.poll_recv(context)).unwrap_or_else(ended) {
+                Ok(cells) => self.cells = cells,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+            self.has_delivered = true;
+        }
+        let len = self.cells.len().min(self.cell_len);
+        Poll::Ready(Ok(self.cells.split_to(len)))
     }
 }
 
@@ -162,22 +205,22 @@ impl Drop for CellStream {
     }
 }
 
-async fn read_cells(
+async fn read_runs(
     mut reader: BlockReader,
     range: ReadRange,
-    cell_len: u64,
+    run_len: u64,
     sink: &mpsc::Sender<Result<Bytes>>,
     pool: &Arc<CellPool>,
 ) -> Result<()> {
     let mut left = range.len;
     let mut packet = Bytes::new();
     while left > 0 {
-        let len = left.min(cell_len) as usize;
-        let mut cell = pool.take(len);
+        let len = left.min(run_len) as usize;
+        let mut run = pool.take(len);
         let mut filled = 0;
         while filled < len {
             if packet.is_empty() {
-                match reader.next_into(&mut cell[filled..]).await? {
+                match reader.next_into(&mut run[filled..]).await? {
                     Some(Piece::Placed(count)) => {
                         filled += count;
                         continue;
@@ -187,11 +230,11 @@ async fn read_cells(
                 }
             }
             let count = packet.len().min(len - filled);
-            packet.copy_to_slice(&mut cell[filled..filled + count]);
+            packet.copy_to_slice(&mut run[filled..filled + count]);
             filled += count;
         }
         left -= len as u64;
-        if sink.send(Ok(cell.share())).await.is_err() {
+        if sink.send(Ok(run.share())).await.is_err() {
             return Ok(());
         }
     }

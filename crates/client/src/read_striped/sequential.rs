@@ -1,7 +1,7 @@
 //! The bytes of groups in order, stripe by stripe, from streams of whole cells.
 
 use super::Group;
-use super::cells::{CellPool, CellStream, PooledCell};
+use super::cells::{CellPool, CellStream, PooledCell, Reading};
 use crate::datanode::hedges::Hedge;
 use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
@@ -20,6 +20,9 @@ use tokio::sync::mpsc;
 /// Cells are read ahead, and the caller sets the pace: no shorter wait for one says anything.
 const SHORTEST_CELL_WAIT: Duration = Duration::from_millis(50);
 
+/// Bytes that may wait for the caller.
+const CHUNKS_LEN: u32 = 1 << 20;
+
 /// Races that a unit may lose in a group before it is left out: once says nothing on a busy machine, and to decode
 /// all that is left of a group makes it busier.
 const RACES: u32 = 2;
@@ -34,13 +37,13 @@ pub(crate) async fn stream(
 ) -> Result<()> {
     let mut at = range.start;
     let mut refreshes = 0;
-    let ahead = cells_ahead(file, policy);
-    let pool = CellPool::new((ahead + 2) * policy.schema.data_units(), held);
+    let reading = Reading::new(policy.cell_len.into(), cells_ahead(file, policy));
+    let memory = Memory::new(&reading, policy, held);
     while at < range.end {
         let group = Group::at(file, policy, at)?;
         let start = group.located.block.offset_in_file;
         let in_group = at - start..(range.end - start).min(group.len());
-        let mut reader = GroupReader::new(group, in_group, ahead, pool.clone());
+        let mut reader = GroupReader::new(group, in_group, reading, memory.clone());
         let sent = reader.run(sink).await;
         let reached = start + reader.range.start;
         if reached > at {
@@ -71,13 +74,36 @@ fn cells_ahead(file: &OpenedFile, policy: &Policy) -> usize {
     (cells as usize).saturating_sub(2).clamp(1, 16)
 }
 
+/// Chunks, of a cell each, that may wait for the caller: short ones are not worth waking it for each.
+pub(crate) fn chunks_ahead(policy: &Policy) -> usize {
+    (CHUNKS_LEN / policy.cell_len).max(1) as usize
+}
+
 struct GroupReader<'a> {
     group: Group<'a>,
     /// What is still to be sent, as offsets in the group.
     range: Range<u64>,
     units: Vec<Unit>,
-    ahead: usize,
-    pool: Arc<CellPool>,
+    reading: Reading,
+    memory: Memory,
+}
+
+/// Memory that a stream uses again and again.
+#[derive(Clone)]
+struct Memory {
+    /// What is read.
+    runs: Arc<CellPool>,
+    /// Cells that are decoded.
+    decoded: Arc<CellPool>,
+}
+
+impl Memory {
+    /// That of a stream, counted in `held`.
+    fn new(reading: &Reading, policy: &Policy, held: Arc<AtomicUsize>) -> Memory {
+        let runs = (reading.ahead + 2) * policy.schema.data_units();
+        let decoded = policy.schema.parity_units() * (1 + chunks_ahead(policy));
+        Memory { runs: CellPool::new(runs, held.clone()), decoded: CellPool::new(decoded, held) }
+    }
 }
 
 #[derive(Default)]
@@ -96,12 +122,12 @@ impl<'a> GroupReader<'a> {
     fn new(
         group: Group<'a>,
         range: Range<u64>,
-        ahead: usize,
-        pool: Arc<CellPool>,
+        reading: Reading,
+        memory: Memory,
     ) -> GroupReader<'a> {
         let mut units = Vec::new();
         units.resize_with(group.geometry.units(), Unit::default);
-        GroupReader { group, range, units, ahead, pool }
+        GroupReader { group, range, units, reading, memory }
     }
 
     /// Sends the range; false when nobody takes it any more.
@@ -240,10 +266,9 @@ impl<'a> GroupReader<'a> {
             group.file.fs.inner.clone(),
             addr.clone(),
             group.read_range(unit, index, offset, len),
-            cell_len,
+            self.reading,
             index,
-            self.ahead,
-            self.pool.clone(),
+            self.memory.runs.clone(),
         ));
         true
     }
@@ -339,7 +364,7 @@ impl<'a> GroupReader<'a> {
             present[unit] = Some(padded.unwrap_or_else(whole));
         }
         let lost: Vec<usize> = decode.lost.iter().map(|unit| unit.as_usize()).collect();
-        let mut cells: Vec<PooledCell> = lost.iter().map(|_| self.pool.take(span.end)).collect();
+        let mut cells: Vec<PooledCell> = lost.iter().map(|_| self.memory.decoded.take(span.end)).collect();
         let mut out: Vec<&mut [u8]> = cells.iter_mut().map(|c| &mut c[span.clone()]).collect();
         self.group.codec.decode(&present, &lost, &mut out)?;
         tracing::trace!(stripe, ?lost, "decoded");

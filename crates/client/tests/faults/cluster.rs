@@ -1,7 +1,7 @@
 //! A NameNode and DataNodes on racks in this process, which notice a dead DataNode within two seconds.
 //! DataNodes can be killed and come back on their disks.
 
-use crate::code::{BLOCK, Code};
+use crate::code::{BLOCK, CELL, Code};
 use crate::truth::Written;
 use cairn_client::{ClientConfig, FileSystem};
 use cairn_datanode::{DataNode, DataNodeConfig, Durability, RunningDataNode};
@@ -370,6 +370,8 @@ fn client_config(namenode: &RunningNameNode) -> ClientConfig {
         add_block_delay: Duration::from_millis(20),
         add_block_retries: 10,
         hedge_after: Duration::from_millis(200),
+        // A cell is sent when it is full, so that groups are begun with a few bytes and fail in their midst.
+        packet_len: CELL,
         ..ClientConfig::default()
     }
 }

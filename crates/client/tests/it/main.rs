@@ -17,6 +17,7 @@ mod mending;
 mod open_blocks;
 mod ops;
 mod roundtrip;
+mod short_cells;
 mod slow;
 mod ways;
 mod write_failures;
