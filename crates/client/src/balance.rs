@@ -107,7 +107,7 @@ impl FileSystem {
         progress: &mut MoveProgress,
         told: &dyn Fn(MoveProgress),
     ) -> Result<MoveEnd> {
-        let namenode = self.inner.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
+        let namenode = self.session.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
         let (mut idle, mut planned) = (0, 0);
         loop {
             if !options.run_during_upgrade && is_upgrading(&namenode).await? {
@@ -174,7 +174,7 @@ impl FileSystem {
 
     /// The block pool, which names the file system to DataNodes.
     async fn block_pool(&self) -> Result<String> {
-        let namenode = self.inner.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
+        let namenode = self.session.namenode.speaking(self.config(), NAMENODE_PROTOCOL);
         let response: VersionResponseProto =
             namenode.call("versionRequest", &VersionRequestProto {}).await?;
         Ok(response.info.block_pool_id)
@@ -228,7 +228,7 @@ impl FileSystem {
     ) -> Result<Vec<DatanodeStorageReportProto>> {
         let request = GetDatanodeStorageReportRequestProto { r#type: kind as i32 };
         let response: GetDatanodeStorageReportResponseProto =
-            self.inner.namenode.call("getDatanodeStorageReport", &request).await?;
+            self.session.namenode.call("getDatanodeStorageReport", &request).await?;
         Ok(response.datanode_storage_reports)
     }
 }

@@ -4,8 +4,8 @@
 
 use crate::datanode::checksum::{BlockChecksum, block_checksum, group_checksum};
 use crate::error::{ClientError, Result};
-use crate::fs::FileSystem;
 use crate::protocol::convert::{Located, LocatedFile};
+use crate::session::Session;
 use crate::types::{Block, ChecksumMode, FileChecksum};
 use cairn_codec::crc::{ChecksumKind, combine};
 use md5::{Digest, Md5};
@@ -15,19 +15,19 @@ const FIRST_BUFFER_LEN: usize = 32;
 
 /// The checksum of the file at `path`, `None` for a directory.
 pub(crate) async fn file_checksum(
-    fs: &FileSystem,
+    session: &Session,
     path: &str,
     mode: ChecksumMode,
 ) -> Result<Option<FileChecksum>> {
-    let status = fs.require(path).await?;
+    let status = session.require(path).await?;
     if status.is_dir() {
         return Ok(None);
     }
-    let file = fs.located(path, 0, u64::MAX).await?;
+    let file = session.located(path, 0, u64::MAX).await?;
     let mut sums = Vec::with_capacity(file.blocks.len());
     for located in &file.blocks {
         let len = located.block.block.len;
-        sums.push((one_block(fs, &file, located, len, mode).await?, len));
+        sums.push((one_block(session, &file, located, len, mode).await?, len));
     }
     let Some((first, _)) = sums.first() else {
         let md5 = Md5::digest([0; FIRST_BUFFER_LEN]);
@@ -47,13 +47,13 @@ pub(crate) async fn file_checksum(
 
 /// Asks the block's DataNodes in turn.
 async fn one_block(
-    fs: &FileSystem,
+    session: &Session,
     file: &LocatedFile,
     located: &Located,
     len: u64,
     mode: ChecksumMode,
 ) -> Result<BlockChecksum> {
-    let config = &fs.inner.config;
+    let config = &session.config;
     let block = Block { len, ..located.block.block.clone() };
     let mut last = "no location".to_string();
     for location in &located.block.locations {

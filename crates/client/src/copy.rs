@@ -70,7 +70,8 @@ impl FileSystem {
         if there.is_dir() || identity(&here) != identity(&there) {
             return Ok(false);
         }
-        let (here, there) = (self.located(path, 0, 1).await?, to.located(target, 0, 1).await?);
+        let (here, there) =
+            (self.session.located(path, 0, 1).await?, to.session.located(target, 0, 1).await?);
         Ok(first_block(&here) == first_block(&there))
     }
 }

@@ -6,7 +6,7 @@
 mod cipher;
 
 use crate::error::{ClientError, Result};
-use crate::fs::FileSystem;
+use crate::session::Session;
 use crate::types::{CipherSuite, FileEncryption};
 use cairn_kms::{EncryptedKey, Kms};
 use cairn_wire::proto::hdfs::CryptoProtocolVersionProto;
@@ -18,10 +18,7 @@ pub(crate) use cipher::FileCipher;
 /// How long is believed what the NameNode says of the key servers: `dfs.client.server-defaults.validity.period.ms`.
 const SERVER_DEFAULTS_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// The key servers, and when the NameNode was asked for them.
-pub(crate) type KnownKms = tokio::sync::Mutex<Option<(Instant, Arc<Kms>)>>;
-
-impl FileSystem {
+impl Session {
     /// The cipher of a file that the NameNode says to be encrypted so; the key servers decrypt its
     /// key.
     ///
@@ -55,8 +52,8 @@ impl FileSystem {
     ///
     /// Source: Hadoop 3.5.0 `HdfsKMSUtil#getKeyProviderUri`.
     async fn kms(&self, path: &str) -> Result<Arc<Kms>> {
-        let config = &self.inner.config;
-        let mut known = self.inner.kms.lock().await;
+        let config = &self.config;
+        let mut known = self.kms.lock().await;
         if let Some((asked, kms)) = &*known
             && asked.elapsed() < SERVER_DEFAULTS_FOR
         {

@@ -21,6 +21,7 @@ mod read;
 mod read_replicated;
 mod read_striped;
 mod scrub;
+mod session;
 mod types;
 mod write;
 mod write_replicated;

@@ -16,7 +16,7 @@ use crate::error::{ClientError, Result};
 use crate::packet::Packet;
 use crate::protocol::convert::{Located, Token};
 use crate::types::Block;
-use crate::write::OpenFile;
+use crate::write::open_file::OpenFile;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::transfer::PacketHeader;
 use connection::{AckEvent, Connection};
@@ -105,7 +105,7 @@ impl Pipeline {
     }
 
     async fn next_event(&mut self, queue: &mut mpsc::Receiver<Command>) -> Event {
-        let config = self.file.fs.config();
+        let config = &self.file.session.config;
         let (in_flight, heartbeat) = (config.packets_in_flight.max(1), config.heartbeat_after());
         let room = self.block.as_ref().is_none_or(|block| block.unacked.len() < in_flight);
         let acks = next_ack(&mut self.block);
@@ -166,8 +166,8 @@ impl Pipeline {
         if let Some(connection) = block.connection
             && let Some(stream) = connection.finish().await
         {
-            let fs = &self.file.fs.inner;
-            keep(&fs.config, &fs.connections, &block.targets[0].addr, stream);
+            let session = &self.file.session;
+            keep(&session.config, &session.connections, &block.targets[0].addr, stream);
         }
         self.previous = Some(Block { len, ..block.block });
         Ok(())
@@ -175,7 +175,7 @@ impl Pipeline {
 
     /// Handles acknowledgements until none is due.
     async fn drain(&mut self) -> Result<()> {
-        let heartbeat = self.file.fs.config().heartbeat_after();
+        let heartbeat = self.file.session.config.heartbeat_after();
         while self.block.as_ref().is_some_and(|block| !block.unacked.is_empty()) {
             match tokio::time::timeout(heartbeat, next_ack(&mut self.block)).await {
                 Ok(event) => self.on_ack(event).await?,
@@ -192,7 +192,7 @@ impl Pipeline {
         if self.block.is_some() {
             return Ok(());
         }
-        let mut tries_left = self.file.fs.config().block_write_retries;
+        let mut tries_left = self.file.session.config.block_write_retries;
         loop {
             let located = self.file.add_block(self.previous.as_ref()).await?;
             let mut block = OpenBlock::new(&located);
@@ -341,7 +341,7 @@ impl OpenBlock {
             is_lazy: file.status.storage_policy == LAZY_PERSIST,
             checksums: file.checksums,
         };
-        let stream = open_write(file.fs.config(), &file.fs.inner.connections, &op, None).await?;
+        let stream = open_write(&file.session.config, &file.session.connections, &op, None).await?;
         self.connection = Some(Connection::new(stream, self.targets[0].addr.clone()));
         Ok(())
     }

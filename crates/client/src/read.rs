@@ -1,43 +1,26 @@
-//! Reading a file: what both kinds of readers share, and the file as programs see it.
+//! Reading a file as programs see it, from whichever kind of blocks it has.
 //!
 //! Sequential reads run ahead in a task of their own; positional reads touch only what is asked for.
 //! Every byte is checked against its CRC before a program sees it.
 
+pub(crate) mod opened;
 pub(crate) mod ranges;
 mod run;
 mod tail;
 
-use crate::datanode::read_into::Shape;
-use crate::datanode::silent::is_silence;
-use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
-use crate::fs::FileSystem;
-use crate::protocol::convert::{self, Located, LocatedFile};
 use crate::read_replicated;
 use crate::read_striped;
-use crate::types::{Block, DataNodeAddr};
+use crate::session::Session;
 use bytes::{Buf, Bytes};
 use cairn_net::Boxed;
-use cairn_stripe::{BlockId, Policy};
-use cairn_wire::proto::hdfs::{
-    LocatedBlockProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto,
-};
+use cairn_stripe::Policy;
+use opened::OpenedFile;
 use run::{MOST_AT_ONCE, MOST_KEPT, Run};
-use std::collections::HashMap;
-use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-
-/// How often locations are asked for anew when no replica of a block can be read.
-///
-/// Source: Hadoop 3.5.0 `dfs.client.max.block.acquire.failures`.
-pub(crate) const REFRESHES: u32 = 3;
-
-/// The wait before that.
-pub(crate) const REFRESH_WAIT: Duration = Duration::from_millis(300);
 
 /// Packets of replicas that a sequential read may be ahead. Cells of groups are read ahead by unit.
 const AHEAD: usize = 4;
@@ -88,8 +71,12 @@ impl Drop for Stream {
 
 impl FileReader {
     /// Opens a file, to be decrypted or not if it is encrypted.
-    pub(crate) async fn open(fs: FileSystem, path: &str, decrypt: bool) -> Result<FileReader> {
-        Ok(FileReader::new(Arc::new(OpenedFile::open(fs, path, decrypt).await?)))
+    pub(crate) async fn open(
+        session: Arc<Session>,
+        path: &str,
+        decrypt: bool,
+    ) -> Result<FileReader> {
+        Ok(FileReader::new(Arc::new(OpenedFile::open(session, path, decrypt).await?)))
     }
 
     fn new(file: Arc<OpenedFile>) -> FileReader {
@@ -285,206 +272,7 @@ impl FileReader {
     }
 }
 
-/// What all reads of a file share.
-pub(crate) struct OpenedFile {
-    pub fs: FileSystem,
-    pub path: String,
-    pub len: u64,
-    pub policy: Option<Policy>,
-    /// Of an encrypted file that is to be decrypted.
-    cipher: Option<FileCipher>,
-    /// What answers to positional reads look like.
-    pub shape: Shape,
-    located: Mutex<Arc<LocatedFile>>,
-    /// Replicas and units not to be tried again, by block.
-    bad: Mutex<HashMap<BlockId, Vec<BadReplica>>>,
-}
-
-/// A replica or unit that could not be read.
-struct BadReplica {
-    /// The DataNode's identity.
-    uuid: String,
-    error: String,
-    corrupt: Corrupt,
-}
-
-/// Whether bytes that did not match their CRC came from a replica.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Corrupt {
-    No,
-    Found,
-    Reported,
-}
-
-/// A block of an open file, with its locations as they were known when it was asked for.
-pub(crate) struct LocatedRef {
-    file: Arc<LocatedFile>,
-    index: usize,
-}
-
-impl Deref for LocatedRef {
-    type Target = Located;
-
-    fn deref(&self) -> &Located {
-        &self.file.blocks[self.index]
-    }
-}
-
 impl OpenedFile {
-    fn open(fs: FileSystem, path: &str, decrypt: bool) -> Boxed<'_, Result<OpenedFile>> {
-        Box::pin(async move {
-            let (mut located, visible) = tail::located(&fs, path).await?;
-            let cipher = match located.encryption.as_ref().filter(|_| decrypt) {
-                Some(encryption) => Some(fs.cipher(path, encryption).await?),
-                None => None,
-            };
-            let too_long = || ClientError::Protocol(format!("{path} is too long"));
-            let len = located.len.checked_add(visible).ok_or_else(too_long)?;
-            if visible > 0
-                && let Some(last) = located.last_block.clone()
-            {
-                let mut last = last;
-                last.block.block.len = visible;
-                last.block.offset_in_file = located.len;
-                located.blocks.retain(|block| block.block.block.id != last.block.block.id);
-                located.blocks.push(last);
-            }
-            Ok(OpenedFile {
-                path: path.to_string(),
-                len,
-                policy: located.policy.clone(),
-                cipher,
-                shape: Shape::default(),
-                located: Mutex::new(Arc::new(located)),
-                bad: Mutex::default(),
-                fs,
-            })
-        })
-    }
-
-    /// The block that holds a byte of the file.
-    pub(crate) fn block_at(&self, offset: u64) -> Result<LocatedRef> {
-        let file = self.located.lock().unwrap_or_else(|poison| poison.into_inner()).clone();
-        let holds = |block: &Located| {
-            let start = block.block.offset_in_file;
-            (start..start + block.block.block.len).contains(&offset)
-        };
-        // They come in the order of the file, where nothing is amiss.
-        let behind = file.blocks.partition_point(|block| block.block.offset_in_file <= offset);
-        let likely = behind.checked_sub(1).filter(|index| holds(&file.blocks[*index]));
-        let found = likely.or_else(|| file.blocks.iter().position(holds));
-        let what = || format!("{}: no block holds byte {offset}", self.path);
-        let index = found.ok_or_else(|| ClientError::Protocol(what()))?;
-        Ok(LocatedRef { file, index })
-    }
-
-    /// Asks for the locations of the block at `offset` anew, and gives all of its replicas another
-    /// chance. The length known at open stays.
-    pub(crate) async fn refresh(&self, offset: u64) -> Result<()> {
-        tokio::time::sleep(REFRESH_WAIT).await;
-        let old = self.block_at(offset)?;
-        let fresh = self.fs.located(&self.path, offset, 1).await?;
-        let same = |block: &&Located| block.block.block.id == old.block.block.id;
-        let mut located = self.located.lock().unwrap_or_else(|poison| poison.into_inner());
-        // Hadoop's NameNode names a block that is being written only as the last one.
-        if let Some(new) = fresh.blocks.iter().chain(&fresh.last_block).find(same) {
-            let mut all = LocatedFile::clone(&located);
-            for block in &mut all.blocks {
-                if block.block.block.id == new.block.block.id {
-                    let len = block.block.block.len;
-                    *block = new.clone();
-                    block.block.block.len = len;
-                }
-            }
-            *located = Arc::new(all);
-        }
-        drop(located);
-        self.fs.inner.silent.forget();
-        let group = old.block.block.id.group();
-        self.bad_nodes().retain(|block, _| block.group() != group);
-        Ok(())
-    }
-
-    pub(crate) fn is_bad(&self, block: BlockId, addr: &DataNodeAddr) -> bool {
-        self.bad_nodes().get(&block).is_some_and(|bad| bad.iter().any(|bad| bad.uuid == addr.uuid))
-    }
-
-    /// Why replicas of a block, or a unit, are not to be tried again.
-    pub(crate) fn errors_of(&self, block: BlockId) -> Vec<String> {
-        let bad = self.bad_nodes();
-        bad.get(&block).into_iter().flatten().map(|bad| bad.error.clone()).collect()
-    }
-
-    /// Leaves a replica or unit out from now on. A unit with bad bytes is reported to the NameNode; a replica only by
-    /// [`OpenedFile::report_corrupt`].
-    pub(crate) fn mark_bad(&self, located: &Located, index: usize, error: &ClientError) {
-        let location = &located.block.locations[index];
-        let mut block = located.block.block.clone();
-        if block.id.is_striped() {
-            block.id = block.id.internal(location.unit);
-        }
-        match (is_silence(error), &location.addr) {
-            (true, addr) if !self.fs.inner.silent.note(addr) => {
-                tracing::debug!(%block, %addr, %error, "left out of this read");
-            }
-            (_, addr) => tracing::warn!(%block, %addr, %error, "left out of this read"),
-        }
-        let corrupt = match error {
-            ClientError::Checksum { .. } if block.id.is_striped() => Corrupt::Reported,
-            ClientError::Checksum { .. } => Corrupt::Found,
-            _ => Corrupt::No,
-        };
-        let uuid = location.addr.uuid.clone();
-        let new = BadReplica { uuid, error: error.to_string(), corrupt };
-        let mut bad = self.bad_nodes();
-        let known = bad.entry(block.id).or_default();
-        // Others may have found it bad at the same time.
-        if known.iter().all(|bad| bad.uuid != new.uuid) {
-            known.push(new);
-        }
-        drop(bad);
-        if corrupt == Corrupt::Reported {
-            self.report(block, located, index);
-        }
-    }
-
-    /// Tells the NameNode of the replicas of a block in which reads found bad bytes: once another one was read, or
-    /// none is left. Where all of them seem to be bad, it may be the memory of this machine that is.
-    ///
-    /// Source: Hadoop 3.5.0 `DFSInputStream#reportCheckSumFailure`.
-    pub(crate) fn report_corrupt(&self, located: &Located) {
-        let block = &located.block.block;
-        let mut bad = self.bad_nodes();
-        let Some(known) = bad.get_mut(&block.id) else { return };
-        let corrupt = known.iter().filter(|bad| bad.corrupt != Corrupt::No).count();
-        let count = located.block.locations.len();
-        if corrupt >= count && count > 1 {
-            return;
-        }
-        for (index, location) in located.block.locations.iter().enumerate() {
-            let is_new = |bad: &&mut BadReplica| {
-                bad.uuid == location.addr.uuid && bad.corrupt == Corrupt::Found
-            };
-            if let Some(found) = known.iter_mut().find(is_new) {
-                found.corrupt = Corrupt::Reported;
-                self.report(block.clone(), located, index);
-            }
-        }
-    }
-
-    fn report(&self, block: Block, located: &Located, index: usize) {
-        let report = report_bad(self.fs.clone(), block, located, index);
-        tokio::spawn(async move {
-            if let Err(error) = report.await {
-                tracing::warn!(%error, "could not report a bad block");
-            }
-        });
-    }
-
-    fn bad_nodes(&self) -> std::sync::MutexGuard<'_, HashMap<BlockId, Vec<BadReplica>>> {
-        self.bad.lock().unwrap_or_else(|poison| poison.into_inner())
-    }
-
     /// Reads a range in order, ahead of the caller.
     fn stream_range(self: &Arc<Self>, start: u64, end: u64) -> Stream {
         let (chunks_ahead, ahead) = match &self.policy {
@@ -571,32 +359,5 @@ impl OpenedFile {
             filled += count;
         }
         Ok(filled)
-    }
-}
-
-/// Tells the NameNode of a replica with bad bytes.
-pub(crate) fn report_bad(
-    fs: FileSystem,
-    block: Block,
-    located: &Located,
-    index: usize,
-) -> impl Future<Output = Result<()>> + use<> {
-    let location = &located.block.locations[index];
-    let proto = LocatedBlockProto {
-        b: convert::block_proto(&block),
-        offset: located.block.offset_in_file,
-        locs: vec![located.infos[index].clone()],
-        corrupt: false,
-        block_token: located.token(index),
-        is_cached: vec![false],
-        storage_types: located.storage_types.get(index).copied().into_iter().collect(),
-        storage_i_ds: vec![location.storage_id.clone()],
-        ..Default::default()
-    };
-    async move {
-        let request = ReportBadBlocksRequestProto { blocks: vec![proto] };
-        let reported: Result<ReportBadBlocksResponseProto> =
-            fs.inner.namenode.call("reportBadBlocks", &request).await;
-        reported.map(|_| ())
     }
 }

@@ -11,7 +11,7 @@ use crate::datanode::reads::{Place, Reads};
 use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
 use crate::protocol::convert::Located;
-use crate::read::{LocatedRef, OpenedFile, REFRESHES};
+use crate::read::opened::{LocatedRef, OpenedFile, REFRESHES};
 use bytes::Bytes;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -61,8 +61,8 @@ pub(crate) async fn read_at(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> R
 async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<Vec<u8>>> {
     let located = file.block_at(offset)?;
     let block = &located.block.block;
-    let inner = &file.fs.inner;
-    let (began, longest) = (Instant::now(), inner.config.hedge_after);
+    let session = &file.session;
+    let (began, longest) = (Instant::now(), session.config.hedge_after);
     let mut untried = candidates(file, &located).into_iter();
     let mut next = untried.next();
     let len = buf.len();
@@ -73,7 +73,7 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
     let mut last = "no location".to_string();
     let mut is_doubtful = next.is_some_and(|index| {
         let addr = &located.block.locations[index].addr;
-        inner.expect(&inner.paces, addr, began) == Expected::Uncertain
+        session.expect(&session.paces, addr, began) == Expected::Uncertain
     });
     loop {
         while let Some(index) = next.take() {
@@ -84,30 +84,30 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
                 len: len as u64,
             };
             let addr = &located.block.locations[index].addr;
-            let apart = || Place::Apart(inner.scratch.take(len));
+            let apart = || Place::Apart(session.scratch.take(len));
             let mut place = memory.take().map_or_else(apart, Place::Caller);
             reads.push(async move {
                 let start = Instant::now();
-                let answer = read_into(inner, addr, &range, &file.shape, place.bytes_mut()).await;
+                let answer = read_into(session, addr, &range, &file.shape, place.bytes_mut()).await;
                 (index, start.elapsed(), place, answer)
             });
             out.push(index);
             // Nobody knows whether it is quick again: the next one is asked beside it.
             if std::mem::take(&mut is_doubtful) {
-                hedge = inner.hedges.begin(inner.config.hedged_reads);
+                hedge = session.hedges.begin(session.config.hedged_reads);
                 next = hedge.as_ref().and_then(|_| untried.next());
             }
         }
-        let bound = if untried.len() > 0 { inner.paces.bound(longest) } else { Duration::MAX };
+        let bound = if untried.len() > 0 { session.paces.bound(longest) } else { Duration::MAX };
         match tokio::time::timeout(bound, reads.next()).await {
             Ok(Some((index, wait, place, Ok(())))) => {
                 let addr = &located.block.locations[index].addr;
-                inner.paces.answered(addr, wait, longest);
-                inner.silent.answered(addr);
+                session.paces.answered(addr, wait, longest);
+                session.silent.answered(addr);
                 file.report_corrupt(&located);
                 if let (Some(hedge), Some(late)) = (hedge, out.first().filter(|i| **i != index)) {
                     let late = &located.block.locations[*late].addr;
-                    inner.paces.overran(late, began, Instant::now());
+                    session.paces.overran(late, began, Instant::now());
                     hedge.won();
                 }
                 return Ok(match place {
@@ -130,7 +130,7 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
             }
             Err(_) => {
                 if hedge.is_none() {
-                    hedge = inner.hedges.begin(inner.config.hedged_reads);
+                    hedge = session.hedges.begin(session.config.hedged_reads);
                 }
                 next = hedge.as_ref().and_then(|_| untried.next());
             }
@@ -140,14 +140,14 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
 
 /// The replicas that are not known to be bad, the nearest first, those that may not answer last.
 fn candidates(file: &OpenedFile, located: &Located) -> Vec<usize> {
-    let (inner, now) = (&file.fs.inner, Instant::now());
+    let (session, now) = (&file.session, Instant::now());
     let locations = &located.block.locations;
     let is_bad = |index: &usize| file.is_bad(located.block.block.id, &locations[*index].addr);
     let mut order: Vec<usize> = (0..locations.len()).filter(|index| !is_bad(index)).collect();
     order.sort_by_key(|index| {
         let addr = &locations[*index].addr;
-        let is_silent = inner.silent.expect(addr) != Expected::Timely;
-        (is_silent, inner.paces.expect(addr, now) == Expected::Slow)
+        let is_silent = session.silent.expect(addr) != Expected::Timely;
+        (is_silent, session.paces.expect(addr, now) == Expected::Slow)
     });
     order
 }
@@ -213,8 +213,8 @@ impl<'a> Source<'a> {
                     offset: self.range.start - located.block.offset_in_file,
                     len: self.range.end - self.range.start,
                 };
-                let fs = self.file.fs.inner.clone();
-                match BlockReader::open(fs, location.addr.clone(), &range).await {
+                let session = self.file.session.clone();
+                match BlockReader::open(session, location.addr.clone(), &range).await {
                     Ok(reader) => return Ok((reader, located, index)),
                     Err(error) => {
                         self.file.mark_bad(&located, index, &error);

@@ -14,7 +14,7 @@ pub(crate) use sequential::{ahead_len, chunks_ahead, stream};
 use crate::datanode::pace::{Expected, Paces};
 use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, LostUnit};
-use crate::read::{LocatedRef, OpenedFile};
+use crate::read::opened::{LocatedRef, OpenedFile};
 use crate::types::{Block, DataNodeAddr};
 use cairn_codec::Codec;
 use cairn_stripe::read::{NotEnoughUnits, UnitHealth};
@@ -38,7 +38,7 @@ impl<'a> Group<'a> {
             let what = format!("{} is not a block group", located.block.block);
             return Err(ClientError::Protocol(what));
         }
-        let codec = file.fs.codec(policy)?;
+        let codec = file.session.codec(policy)?;
         Ok(Group { file, located, geometry: Geometry::from(policy), codec })
     }
 
@@ -58,9 +58,9 @@ impl<'a> Group<'a> {
 
     /// What is known of each unit now.
     fn health(&self, paces: &Paces, now: Instant) -> Vec<UnitHealth> {
-        let inner = &self.file.fs.inner;
-        let is_all_timely = inner.is_all_timely(paces);
-        let is_slow = |addr| !is_all_timely && inner.expect(paces, addr, now) == Expected::Slow;
+        let session = &self.file.session;
+        let is_all_timely = session.is_all_timely(paces);
+        let is_slow = |addr| !is_all_timely && session.expect(paces, addr, now) == Expected::Slow;
         let health = |unit| match self.location(unit) {
             None => UnitHealth::Lost,
             Some((_, addr)) if is_slow(addr) => UnitHealth::Slow,

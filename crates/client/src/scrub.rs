@@ -15,7 +15,7 @@ mod group;
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::convert::{Located, LocatedWithCrcs};
-use crate::read::report_bad;
+use crate::read::opened::report_bad;
 use crate::types::{Block, BlockLocation};
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{BlockId, Policy, UnitIndex};
@@ -152,7 +152,7 @@ impl FileSystem {
         let start = Instant::now();
         let (mut read_at, mut read_after) = (start, LOOK_EVERY);
         loop {
-            let file = self.located(path, 0, u64::MAX).await?;
+            let file = self.session.located(path, 0, u64::MAX).await?;
             let is_whole = |located: &Located| match &file.policy {
                 Some(policy) => {
                     let (geometry, len) = (Geometry::from(policy), located.block.block.len);
@@ -265,7 +265,7 @@ impl Scrub<'_> {
                 Some(index) => {
                     let mut block = located.block.block.clone();
                     block.id = unit.map_or(block.id, |unit| block.id.internal(unit));
-                    let told = report_bad(self.fs.clone(), block, located, index).await;
+                    let told = report_bad(self.fs.session.clone(), block, located, index).await;
                     told.inspect_err(|error| tracing::warn!(%error, "cannot report a bad block"))
                         .is_ok()
                 }

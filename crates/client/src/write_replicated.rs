@@ -7,7 +7,7 @@ use crate::error::{ClientError, Result};
 use crate::packet::{Filling, PacketPool};
 use crate::pipeline::{Command, Pipeline};
 use crate::protocol::convert::Located;
-use crate::write::OpenFile;
+use crate::write::open_file::OpenFile;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -47,7 +47,7 @@ impl ReplicatedWriter {
         let position =
             last.as_ref().map_or(file.status.len, |l| l.block.offset_in_file + block_len);
         // What waits for acknowledgement, what waits to be sent, and what is being filled.
-        let in_flight = file.fs.config().packets_in_flight.min(MAX_IN_FLIGHT / file.packet_len);
+        let in_flight = file.session.config.packets_in_flight.min(MAX_IN_FLIGHT / file.packet_len);
         let count = in_flight.max(MIN_IN_FLIGHT) + 2;
         let pool = PacketPool::new(file.packet_len, count, KEPT_PACKETS.min(count), file.checksums);
         let (commands, queue) = mpsc::channel(count);

@@ -12,7 +12,7 @@ use crate::error::{ClientError, Result};
 use crate::packet::{Filling, Packet, PacketPool};
 use crate::protocol::convert::Located;
 use crate::types::Block;
-use crate::write::OpenFile;
+use crate::write::open_file::OpenFile;
 use crate::write_stalls::{Progress, Stalls};
 use crate::write_unit::{UnitSetup, UnitWriter};
 use bytes::Bytes;
@@ -93,7 +93,7 @@ impl StripedWriter {
             let block_size = file.status.block_size;
             return argument(format!("blocks of {block_size} bytes hold no cell of {cell_len}"));
         }
-        let buffer_len = file.fs.config().stream_buffer_len;
+        let buffer_len = file.session.config.stream_buffer_len;
         let most = buffer_len / (MIN_BANDS * geometry.units());
         let packet_len = packet_len(file.packet_len, cell_len, most);
         let per_band = geometry.units() * cell_len.div_ceil(packet_len);
@@ -102,7 +102,7 @@ impl StripedWriter {
         // The data of a band wait for its parity, and each unit has a packet on its way.
         let keep = geometry.k() * cell_len.div_ceil(packet_len) + geometry.units();
         let pool = PacketPool::new(packet_len, packets, keep, file.checksums);
-        let codec = file.fs.codec(&policy)?;
+        let codec = file.session.codec(&policy)?;
         Ok(StripedWriter {
             file,
             geometry,
@@ -279,7 +279,8 @@ impl StripedWriter {
     /// too few is a makeshift, which ends with its first band.
     async fn place(&mut self) -> Result<(Located, bool)> {
         let previous = self.previous.as_ref();
-        let wanted = self.geometry.k() + self.file.fs.config().write_margin.min(self.geometry.m());
+        let wanted =
+            self.geometry.k() + self.file.session.config.write_margin.min(self.geometry.m());
         match self.file.add_block(previous).await {
             Err(error) if error.is_remote(class::IO) && self.file.forget_excluded() => {
                 tracing::warn!(%error, "asking again with DataNodes that failed before");
@@ -309,7 +310,7 @@ impl StripedWriter {
                     return Err(ClientError::Protocol(format!("{block} has no unit {unit}")));
                 };
                 *place = Some(UnitWriter::start(UnitSetup {
-                    config: self.file.fs.inner.clone(),
+                    session: self.file.session.clone(),
                     block: Block { id: block.id.internal(unit), ..block.clone() },
                     token: located.token(i),
                     target,
@@ -319,7 +320,7 @@ impl StripedWriter {
                 }));
             }
             let allocated: Vec<bool> = units.iter().map(Option::is_some).collect();
-            let config = self.file.fs.config();
+            let config = &self.file.session.config;
             let tolerated = config.failed_units_tolerated.unwrap_or(self.geometry.m());
             let plan = GroupWrite::new(self.geometry, tolerated, &allocated)
                 .map_err(|source| lost(&block, source))?;
@@ -486,7 +487,7 @@ impl Group {
         let old = Block { len: self.len, ..self.block.clone() };
         let located = file.new_stamp(&old).await?;
         let stamp = located.block.block.stamp;
-        let config = file.fs.config();
+        let config = &file.session.config;
         let (now, longest) = (Instant::now(), config.socket_timeout / 2);
         let bound = config.hanging_unit_timeout.min(longest);
         let mut answers = Vec::with_capacity(units.len());

@@ -12,6 +12,7 @@ use crate::datanode::write_block::{Stage, Target, WHOLE_SEQNOS, WriteOp, keep, o
 use crate::error::{ClientError, Result};
 use crate::packet::{Checksums, Packet};
 use crate::protocol::convert::Token;
+use crate::session::Session;
 use crate::types::Block;
 use crate::write_stalls::Progress;
 use cairn_net::transfer_stream::{TransferReader, TransferStream, TransferWriter};
@@ -27,7 +28,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 /// What a unit is and how to reach its DataNode.
 pub(crate) struct UnitSetup {
-    pub config: Arc<crate::fs::Inner>,
+    pub session: Arc<Session>,
     pub block: Block,
     pub token: Token,
     pub target: Target,
@@ -223,12 +224,12 @@ impl Task {
             && let Ok(Some(reader)) = (&mut acks.task).await
         {
             let stream = TransferStream { reader, writer: connection.writer };
-            keep(self.config(), &self.setup.config.connections, &self.setup.target.addr, stream);
+            keep(self.config(), &self.setup.session.connections, &self.setup.target.addr, stream);
         }
     }
 
     fn config(&self) -> &ClientConfig {
-        &self.setup.config.config
+        &self.setup.session.config
     }
 
     async fn handle(&mut self, command: Command) -> Result<()> {
@@ -266,7 +267,7 @@ impl Task {
         let op = WriteOp {
             block: &setup.block,
             token: &setup.token,
-            client_name: &setup.config.client_name,
+            client_name: &setup.session.client_name,
             targets: slice::from_ref(&setup.target),
             stage,
             acked: self.len,
@@ -276,7 +277,7 @@ impl Task {
             is_lazy: false,
             checksums: setup.checksums,
         };
-        let stream = open_write(self.config(), &setup.config.connections, &op, whole).await?;
+        let stream = open_write(self.config(), &setup.session.connections, &op, whole).await?;
         let (reader, writer) = stream.split();
         let due = Due::default();
         if let Some(packet) = whole {

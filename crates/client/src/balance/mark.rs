@@ -41,7 +41,7 @@ impl Mark {
             Err(error) if is_taken(&error) => return Ok(None),
             opened => opened?,
         };
-        writer.write(fs.inner.client_name.as_bytes()).await?;
+        writer.write(fs.session.client_name.as_bytes()).await?;
         writer.hflush().await?;
         let file_id = fs.file_info(path).await?.map(|status| status.file_id);
         Ok(Some(Mark { path, file_id, writer }))

@@ -67,7 +67,7 @@ pub(super) async fn rounds(
 async fn policies(fs: &FileSystem) -> Result<BTreeMap<u32, Vec<Kind>>> {
     let request = GetStoragePoliciesRequestProto {};
     let response: GetStoragePoliciesResponseProto =
-        fs.inner.namenode.call("getStoragePolicies", &request).await?;
+        fs.session.namenode.call("getStoragePolicies", &request).await?;
     let policies = response.policies.into_iter();
     Ok(policies.map(|policy| (policy.policy_id, policy.creation_policy.storage_types)).collect())
 }
@@ -116,7 +116,7 @@ impl Round<'_> {
                     need_location: true,
                 };
                 let page: Result<GetListingResponseProto> =
-                    self.fs.inner.namenode.call("getListing", &request).await;
+                    self.fs.session.namenode.call("getListing", &request).await;
                 let page = match page {
                     Err(error) if is_gone(&error) => break,
                     page => page?.dir_list,

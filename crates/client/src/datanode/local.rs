@@ -6,12 +6,12 @@
 //!
 //! Source: Hadoop 3.5.0 `ShortCircuitCache`, `BlockReaderLocal`, `DomainSocketFactory`.
 
-use super::read_into::verify_parts;
+use super::pool::ConnectionPool;
 use super::read_range::{MAX_CHUNK_LEN, ReadRange};
+use super::verify::verify_parts;
 use super::{checked, failure};
 use crate::config::ClientConfig;
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
 use crate::protocol::convert;
 use crate::types::DataNodeAddr;
 use cairn_codec::crc::ChecksumKind;
@@ -140,23 +140,24 @@ impl LocalReplicas {
     /// The files of the replica that a range is in, if its DataNode passes them.
     pub(crate) async fn open(
         &self,
-        fs: &Inner,
+        config: &ClientConfig,
+        connections: &ConnectionPool,
         addr: &DataNodeAddr,
         range: &ReadRange,
     ) -> Option<Arc<LocalReplica>> {
-        if !fs.config.short_circuit {
+        if !config.short_circuit {
             return None;
         }
         let key = (addr.ip.clone(), addr.xfer_port, range.block.id, range.block.stamp);
-        let (now, expiry) = (Instant::now(), fs.config.short_circuit_expiry);
+        let (now, expiry) = (Instant::now(), config.short_circuit_expiry);
         if let Some(replica) = self.lock().kept(&key, now, expiry) {
             return Some(replica);
         }
-        let path = self.socket(&fs.config, addr)?;
+        let path = self.socket(config, addr)?;
         if is_left_alone(&mut self.lock().no_descriptors, &path) {
             return None;
         }
-        let replica = match self.request(fs, addr, range, &path).await {
+        let replica = match self.request(config, connections, addr, range, &path).await {
             Ok(replica) => Arc::new(replica?),
             Err(error) => {
                 if matches!(&error, ClientError::Refused { status, .. } if *status == Status::ErrorUnsupported as i32)
@@ -167,7 +168,7 @@ impl LocalReplicas {
                 return None;
             }
         };
-        let most = fs.config.short_circuit_replicas;
+        let most = config.short_circuit_replicas;
         self.lock().keep(key, Instant::now(), replica.clone(), most);
         Some(replica)
     }
@@ -180,24 +181,25 @@ impl LocalReplicas {
     /// Asks for descriptors, over a kept connection if there is one that works; `None` without a connection.
     async fn request(
         &self,
-        fs: &Inner,
+        config: &ClientConfig,
+        connections: &ConnectionPool,
         addr: &DataNodeAddr,
         range: &ReadRange,
         path: &Path,
     ) -> Result<Option<LocalReplica>> {
         let name = path.to_string_lossy().into_owned();
-        if let Some(mut stream) = fs.connections.take(&name) {
+        if let Some(mut stream) = connections.take(&name) {
             match receive(&mut stream, addr, range).await {
                 Err(ClientError::DataNode { .. }) => {} // closed meanwhile
                 done => {
-                    fs.connections.put(name, stream);
+                    connections.put(name, stream);
                     return done.map(Some);
                 }
             }
         }
-        let Some(mut stream) = self.connect(&fs.config, path).await else { return Ok(None) };
+        let Some(mut stream) = self.connect(config, path).await else { return Ok(None) };
         let replica = receive(&mut stream, addr, range).await?;
-        fs.connections.put(name, stream);
+        connections.put(name, stream);
         Ok(Some(replica))
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod read_range;
 pub(crate) mod reads;
 pub(crate) mod scratch;
 pub(crate) mod silent;
+mod verify;
 pub(crate) mod write_block;
 
 use crate::config::ClientConfig;

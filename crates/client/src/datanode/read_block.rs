@@ -6,8 +6,8 @@ use super::local::LocalReplica;
 use super::read_range::{MAX_CHUNK_LEN, ReadRange};
 use super::{connect, failure, response};
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
 use crate::protocol::convert;
+use crate::session::Session;
 use crate::types::DataNodeAddr;
 use bytes::Bytes;
 use cairn_codec::crc::{ChecksumKind, verify_chunks};
@@ -40,7 +40,7 @@ pub(crate) enum Piece {
 
 /// A read of a replica's own files, which goes on through the DataNode when it fails.
 pub(crate) struct LocalReader {
-    fs: Arc<Inner>,
+    session: Arc<Session>,
     addr: DataNodeAddr,
     replica: Arc<LocalReplica>,
     /// What is still to be read.
@@ -49,7 +49,7 @@ pub(crate) struct LocalReader {
 
 /// A read through a DataNode.
 pub(crate) struct RemoteReader {
-    fs: Arc<Inner>,
+    session: Arc<Session>,
     addr: DataNodeAddr,
     /// Under which the connection is kept.
     peer: String,
@@ -70,15 +70,16 @@ pub(crate) struct RemoteReader {
 impl BlockReader {
     /// Opens a replica on this machine, or asks its DataNode for a range of it.
     pub(crate) async fn open(
-        fs: Arc<Inner>,
+        session: Arc<Session>,
         addr: DataNodeAddr,
         range: &ReadRange,
     ) -> Result<BlockReader> {
-        if let Some(replica) = fs.local.open(&fs, &addr, range).await {
+        let Session { config, connections, local, .. } = &*session;
+        if let Some(replica) = local.open(config, connections, &addr, range).await {
             let rest = range.clone();
-            return Ok(BlockReader::Local(Box::new(LocalReader { fs, addr, replica, rest })));
+            return Ok(BlockReader::Local(Box::new(LocalReader { session, addr, replica, rest })));
         }
-        RemoteReader::open(fs, addr, range)
+        RemoteReader::open(session, addr, range)
             .await
             .map(|reader| BlockReader::Remote(Box::new(reader)))
     }
@@ -109,8 +110,8 @@ impl BlockReader {
     /// The way through the DataNode, on from what was read.
     async fn remote(&mut self) -> Result<&mut RemoteReader> {
         if let BlockReader::Local(local) = self {
-            let (fs, addr) = (local.fs.clone(), local.addr.clone());
-            let reader = RemoteReader::open(fs, addr, &local.rest).await?;
+            let (session, addr) = (local.session.clone(), local.addr.clone());
+            let reader = RemoteReader::open(session, addr, &local.rest).await?;
             *self = BlockReader::Remote(Box::new(reader));
         }
         match self {
@@ -130,7 +131,7 @@ impl BlockReader {
 impl LocalReader {
     /// Fills `into` with the next bytes; false when the replica's files cannot be read.
     fn fill(&mut self, into: &mut [u8]) -> bool {
-        let LocalReader { fs, replica, rest, .. } = self;
+        let LocalReader { session, replica, rest, .. } = self;
         if into.is_empty() {
             return true;
         }
@@ -142,7 +143,7 @@ impl LocalReader {
             }
             Err(error) => {
                 tracing::debug!(block = %rest.block, %error, "read on through its DataNode");
-                fs.local.forget(replica);
+                session.local.forget(replica);
                 false
             }
         }
@@ -152,14 +153,14 @@ impl LocalReader {
 impl RemoteReader {
     /// Asks a DataNode for a range of a block, over a kept connection if there is one that works.
     pub(crate) async fn open(
-        fs: Arc<Inner>,
+        session: Arc<Session>,
         addr: DataNodeAddr,
         range: &ReadRange,
     ) -> Result<RemoteReader> {
-        let mut dial = Dial::new(&fs, &addr);
+        let mut dial = Dial::new(&session, &addr);
         loop {
             let (stream, peer, is_kept) = dial.next().await?;
-            match RemoteReader::start(&fs, &addr, range, stream, peer).await {
+            match RemoteReader::start(&session, &addr, range, stream, peer).await {
                 Err(ClientError::DataNode { .. }) if is_kept => {} // closed meanwhile
                 done => return done,
             }
@@ -167,22 +168,22 @@ impl RemoteReader {
     }
 
     async fn start(
-        fs: &Arc<Inner>,
+        session: &Arc<Session>,
         addr: &DataNodeAddr,
         range: &ReadRange,
         mut stream: TransferStream,
         peer: String,
     ) -> Result<RemoteReader> {
-        request(fs, addr, range, &mut stream).await?;
+        request(session, addr, range, &mut stream).await?;
         let answer = response(&mut stream, addr).await?;
         let form = checksum_info(answer, range)?;
-        Ok(RemoteReader::new(fs.clone(), addr.clone(), range, stream, peer, form))
+        Ok(RemoteReader::new(session.clone(), addr.clone(), range, stream, peer, form))
     }
 
     /// A reader of packets that follow a good answer: how they are checked, bytes of a chunk, and where the first
     /// packet starts.
     pub(super) fn new(
-        fs: Arc<Inner>,
+        session: Arc<Session>,
         addr: DataNodeAddr,
         range: &ReadRange,
         stream: TransferStream,
@@ -190,7 +191,7 @@ impl RemoteReader {
         (checksum, chunk_len, first): (ChecksumKind, usize, u64),
     ) -> RemoteReader {
         RemoteReader {
-            fs,
+            session,
             addr,
             peer,
             block: range.block.to_string(),
@@ -296,7 +297,7 @@ impl RemoteReader {
         if !last.header.last_packet || !last.data.is_empty() {
             return;
         }
-        keep(&self.fs, self.stream, self.peer);
+        keep(&self.session, self.stream, self.peer);
     }
 
     fn verify(&self, data: &[u8], checksums: &[u8]) -> Result<()> {
@@ -319,7 +320,7 @@ impl RemoteReader {
 
 /// The ways to a DataNode, the quickest first.
 pub(super) struct Dial<'a> {
-    fs: &'a Arc<Inner>,
+    session: &'a Arc<Session>,
     addr: &'a DataNodeAddr,
     socket: Option<PathBuf>,
     /// Names under which connections may be kept.
@@ -327,37 +328,37 @@ pub(super) struct Dial<'a> {
 }
 
 impl<'a> Dial<'a> {
-    pub(super) fn new(fs: &'a Arc<Inner>, addr: &'a DataNodeAddr) -> Dial<'a> {
-        let socket = match fs.config.domain_socket_traffic {
-            true => fs.local.socket(&fs.config, addr),
+    pub(super) fn new(session: &'a Arc<Session>, addr: &'a DataNodeAddr) -> Dial<'a> {
+        let socket = match session.config.domain_socket_traffic {
+            true => session.local.socket(&session.config, addr),
             false => None,
         };
         let name = socket.as_ref().map(|path| path.to_string_lossy().into_owned());
         let kept = name.into_iter().chain([addr.xfer_addr()]).collect();
-        Dial { fs, addr, socket, kept }
+        Dial { session, addr, socket, kept }
     }
 
     /// The next connection, under which name it is kept, and whether it was.
     pub(super) async fn next(&mut self) -> Result<(TransferStream, String, bool)> {
-        let Dial { fs, addr, .. } = *self;
+        let Dial { session, addr, .. } = *self;
         while let Some(peer) = self.kept.pop_front() {
-            if let Some(stream) = fs.connections.take(&peer) {
+            if let Some(stream) = session.connections.take(&peer) {
                 return Ok((stream, peer, true));
             }
         }
         if let Some(path) = &self.socket
-            && let Some(stream) = fs.local.connect(&fs.config, path).await
+            && let Some(stream) = session.local.connect(&session.config, path).await
         {
             return Ok((stream, path.to_string_lossy().into_owned(), false));
         }
         // Nobody is waited for besides.
-        Ok((connect(&fs.config, addr, 0).await?, addr.xfer_addr(), false))
+        Ok((connect(&session.config, addr, 0).await?, addr.xfer_addr(), false))
     }
 }
 
 /// Asks for a range.
 pub(super) async fn request(
-    fs: &Inner,
+    session: &Session,
     addr: &DataNodeAddr,
     range: &ReadRange,
     stream: &mut TransferStream,
@@ -369,12 +370,12 @@ pub(super) async fn request(
                 token: Some(range.token.clone()),
                 trace_info: None,
             },
-            client_name: fs.client_name.clone(),
+            client_name: session.client_name.clone(),
         },
         offset: range.offset,
         len: range.len,
         send_checksums: Some(true),
-        caching_strategy: Some(fs.config.caching(fs.config.drop_behind_reads)),
+        caching_strategy: Some(session.config.caching(session.config.drop_behind_reads)),
     };
     let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
     sent.map_err(|error| failure(addr, error))
@@ -382,10 +383,10 @@ pub(super) async fn request(
 
 /// Keeps a connection for the next read after one that was read whole. The DataNode is told that it was good
 /// with the next request: it only waits for that meanwhile, and pays for being woken.
-pub(super) fn keep(fs: &Inner, mut stream: TransferStream, peer: String) {
+pub(super) fn keep(session: &Session, mut stream: TransferStream, peer: String) {
     stream.release_memory();
     stream.writer.hold_message(&ClientReadStatusProto { status: Status::ChecksumOk as i32 });
-    fs.connections.put(peer, stream);
+    session.connections.put(peer, stream);
 }
 
 /// How the block is checked, and where the first packet starts: at a chunk, not behind the range.

@@ -3,11 +3,12 @@
 
 use super::read_block::{self, Dial, Piece, RemoteReader, checksum_info};
 use super::read_range::ReadRange;
+use super::verify::verify_parts;
 use super::{checked, failure};
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
+use crate::session::Session;
 use crate::types::DataNodeAddr;
-use cairn_codec::crc::{CRC_LEN, ChecksumKind, verify_chunks};
+use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::hdfs::*;
 use cairn_wire::rpc;
@@ -102,25 +103,26 @@ impl Shape {
 
 /// Reads a range from one DataNode; `into` is as long as the range.
 pub(crate) async fn read_into(
-    fs: &Arc<Inner>,
+    session: &Arc<Session>,
     addr: &DataNodeAddr,
     range: &ReadRange,
     shape: &Shape,
     into: &mut [u8],
 ) -> Result<()> {
-    if let Some(replica) = fs.local.open(fs, addr, range).await {
+    let Session { config, connections, local, .. } = &**session;
+    if let Some(replica) = local.open(config, connections, addr, range).await {
         match replica.read_into(range.offset, into, range.block.len) {
             Ok(()) => return Ok(()),
             Err(error) => {
                 tracing::debug!(block = %range.block, %error, "read through its DataNode");
-                fs.local.forget(&replica);
+                local.forget(&replica);
             }
         }
     }
-    let mut dial = Dial::new(fs, addr);
+    let mut dial = Dial::new(session, addr);
     loop {
         let (stream, peer, is_kept) = dial.next().await?;
-        match exchange(fs, addr, range, shape, into, stream, peer).await {
+        match exchange(session, addr, range, shape, into, stream, peer).await {
             Err(ClientError::DataNode { .. }) if is_kept => {} // closed meanwhile
             done => return done,
         }
@@ -128,7 +130,7 @@ pub(crate) async fn read_into(
 }
 
 async fn exchange(
-    fs: &Arc<Inner>,
+    session: &Arc<Session>,
     addr: &DataNodeAddr,
     range: &ReadRange,
     shape: &Shape,
@@ -136,7 +138,7 @@ async fn exchange(
     mut stream: TransferStream,
     peer: String,
 ) -> Result<()> {
-    read_block::request(fs, addr, range, &mut stream).await?;
+    read_block::request(session, addr, range, &mut stream).await?;
     if let Some(expected) = shape.expect(range) {
         let head_len = expected.answer + PACKET_HEAD_LEN + expected.crcs + expected.lead;
         // Room for one byte more than comes shows that nothing follows.
@@ -165,7 +167,7 @@ async fn exchange(
                     offset: range.offset - expected.lead as u64 + (chunk * chunk_len) as u64,
                 },
             )?;
-            read_block::keep(fs, stream, peer);
+            read_block::keep(session, stream, peer);
             return Ok(());
         }
         let mut left = got;
@@ -180,8 +182,14 @@ async fn exchange(
     let answer = stream.reader.read_message("BlockOpResponseProto").await;
     let answer = checked(answer.map_err(|error| failure(addr, error))?, addr)?;
     let (kind, chunk_len, first) = checksum_info(answer, range)?;
-    let mut reader =
-        RemoteReader::new(fs.clone(), addr.clone(), range, stream, peer, (kind, chunk_len, first));
+    let mut reader = RemoteReader::new(
+        session.clone(),
+        addr.clone(),
+        range,
+        stream,
+        peer,
+        (kind, chunk_len, first),
+    );
     let (mut filled, mut longest) = (0, 0);
     while filled < into.len() {
         match reader.next_piece(&mut into[filled..]).await? {
@@ -240,44 +248,6 @@ fn packet(bytes: &[u8], body_len: usize) -> Option<PacketHeader> {
     let is_usual = PACKET_LENGTHS_LEN + lengths.header_len == PACKET_HEAD_LEN;
     let header = PacketHeader::decode(bytes.get(PACKET_LENGTHS_LEN..PACKET_HEAD_LEN)?).ok()?;
     (is_usual && lengths.body_len == body_len).then_some(header)
-}
-
-/// Checks data that lie in three places, of which the first and the last are shorter than a chunk; fails with
-/// the number of the bad chunk. There is a checksum for each chunk.
-pub(super) fn verify_parts(
-    kind: ChecksumKind,
-    chunk_len: usize,
-    [lead, middle, trail]: [&[u8]; 3],
-    crcs: &[u8],
-) -> std::result::Result<(), usize> {
-    let crc_at = |chunk: usize| crcs.get(chunk * CRC_LEN..)?.first_chunk::<CRC_LEN>();
-    let is_right = |chunk: usize, parts: [&[u8]; 3]| {
-        let crc = parts.iter().fold(0, |crc, part| kind.update(crc, part));
-        crc_at(chunk).is_some_and(|stored| u32::from_be_bytes(*stored) == crc)
-    };
-    if lead.len() + middle.len() <= chunk_len {
-        return if is_right(0, [lead, middle, trail]) { Ok(()) } else { Err(0) };
-    }
-    let (first, middle) = match lead.len() {
-        0 => (0, middle),
-        lead_len => {
-            let (begin, middle) = middle.split_at(chunk_len - lead_len);
-            if !is_right(0, [lead, begin, &[]]) {
-                return Err(0);
-            }
-            (1, middle)
-        }
-    };
-    // With what trails, the last chunk may be short as well.
-    let whole = if trail.is_empty() { middle.len() } else { middle.len() / chunk_len * chunk_len };
-    let (middle, end) = middle.split_at(whole);
-    let chunks = middle.len().div_ceil(chunk_len);
-    let of_middle = &crcs[first * CRC_LEN..(first + chunks) * CRC_LEN];
-    verify_chunks(kind, chunk_len, middle, of_middle).map_err(|bad| first + bad.chunk)?;
-    if !trail.is_empty() && !is_right(first + chunks, [end, trail, &[]]) {
-        return Err(first + chunks);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::FileSystem;
 use crate::error::Result;
 use crate::protocol::convert;
 use crate::types::*;
-use cairn_stripe::{Policy, StoragePolicy};
+use cairn_stripe::Policy;
 use cairn_wire::proto::hdfs::*;
 
 impl FileSystem {
@@ -12,7 +12,7 @@ impl FileSystem {
     pub async fn policies(&self) -> Result<Vec<PolicyInfo>> {
         let request = GetErasureCodingPoliciesRequestProto {};
         let response: GetErasureCodingPoliciesResponseProto =
-            self.inner.namenode.call("getErasureCodingPolicies", &request).await?;
+            self.session.namenode.call("getErasureCodingPolicies", &request).await?;
         response.ec_policies.into_iter().map(convert::policy).collect()
     }
 
@@ -20,7 +20,7 @@ impl FileSystem {
     pub async fn codecs(&self) -> Result<Vec<(String, String)>> {
         let request = GetErasureCodingCodecsRequestProto {};
         let response: GetErasureCodingCodecsResponseProto =
-            self.inner.namenode.call("getErasureCodingCodecs", &request).await?;
+            self.session.namenode.call("getErasureCodingCodecs", &request).await?;
         Ok(response.codec.into_iter().map(|codec| (codec.codec, codec.coders)).collect())
     }
 
@@ -28,7 +28,7 @@ impl FileSystem {
     pub async fn policy(&self, path: &str) -> Result<Option<Policy>> {
         let request = GetErasureCodingPolicyRequestProto { src: path.to_string() };
         let response: GetErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("getErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("getErasureCodingPolicy", &request).await?;
         convert::path_policy(response.ec_policy)
     }
 
@@ -39,7 +39,7 @@ impl FileSystem {
             ec_policy_name: name.map(str::to_string),
         };
         let _: SetErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("setErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("setErasureCodingPolicy", &request).await?;
         Ok(())
     }
 
@@ -47,7 +47,7 @@ impl FileSystem {
     pub async fn unset_policy(&self, path: &str) -> Result<()> {
         let request = UnsetErasureCodingPolicyRequestProto { src: path.to_string() };
         let _: UnsetErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("unsetErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("unsetErasureCodingPolicy", &request).await?;
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl FileSystem {
         let ec_policies = policies.iter().map(convert::policy_proto).collect();
         let request = AddErasureCodingPoliciesRequestProto { ec_policies };
         let response: AddErasureCodingPoliciesResponseProto =
-            self.inner.namenode.call("addErasureCodingPolicies", &request).await?;
+            self.session.namenode.call("addErasureCodingPolicies", &request).await?;
         let result = |response: AddErasureCodingPolicyResponseProto| AddPolicyResult {
             name: response.policy.name.unwrap_or_default(),
             id: u8::try_from(response.policy.id).ok().filter(|_| response.succeed),
@@ -69,7 +69,7 @@ impl FileSystem {
     pub async fn remove_policy(&self, name: &str) -> Result<()> {
         let request = RemoveErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
         let _: RemoveErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("removeErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("removeErasureCodingPolicy", &request).await?;
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl FileSystem {
     pub async fn enable_policy(&self, name: &str) -> Result<()> {
         let request = EnableErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
         let _: EnableErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("enableErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("enableErasureCodingPolicy", &request).await?;
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl FileSystem {
     pub async fn disable_policy(&self, name: &str) -> Result<()> {
         let request = DisableErasureCodingPolicyRequestProto { ec_policy_name: name.to_string() };
         let _: DisableErasureCodingPolicyResponseProto =
-            self.inner.namenode.call("disableErasureCodingPolicy", &request).await?;
+            self.session.namenode.call("disableErasureCodingPolicy", &request).await?;
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl FileSystem {
     pub async fn check_topology(&self, policies: &[String]) -> Result<TopologyCheck> {
         let request = GetECTopologyResultForPoliciesRequestProto { policies: policies.to_vec() };
         let response: GetECTopologyResultForPoliciesResponseProto =
-            self.inner.namenode.call("getECTopologyResultForPolicies", &request).await?;
+            self.session.namenode.call("getECTopologyResultForPolicies", &request).await?;
         let result = response.response;
         Ok(TopologyCheck { message: result.result_message, supported: result.is_supported })
     }
@@ -112,7 +112,7 @@ impl FileSystem {
         };
         let request = GetDatanodeReportRequestProto { r#type: kind as i32 };
         let response: GetDatanodeReportResponseProto =
-            self.inner.namenode.call("getDatanodeReport", &request).await?;
+            self.session.namenode.call("getDatanodeReport", &request).await?;
         Ok(convert::datanode_report(response))
     }
 
@@ -120,7 +120,7 @@ impl FileSystem {
     pub async fn refresh_nodes(&self) -> Result<()> {
         let request = RefreshNodesRequestProto {};
         let _: RefreshNodesResponseProto =
-            self.inner.namenode.call("refreshNodes", &request).await?;
+            self.session.namenode.call("refreshNodes", &request).await?;
         Ok(())
     }
 
@@ -134,38 +134,22 @@ impl FileSystem {
             SafeModeAction::ForceExit => Action::SafemodeForceExit,
         };
         // A standby would obey, too.
-        let checked = Some(self.inner.namenode.has_others());
+        let checked = Some(self.session.namenode.has_others());
         let request = SetSafeModeRequestProto { action: action as i32, checked };
         let response: SetSafeModeResponseProto =
-            self.inner.namenode.call("setSafeMode", &request).await?;
+            self.session.namenode.call("setSafeMode", &request).await?;
         Ok(response.result)
     }
 
     /// Totals over the file system.
     pub async fn stats(&self) -> Result<FsStats> {
-        let response = self.inner.namenode.call("getFsStats", &GetFsStatusRequestProto {}).await?;
+        let response =
+            self.session.namenode.call("getFsStats", &GetFsStatusRequestProto {}).await?;
         Ok(convert::stats(response))
     }
 
     /// What the NameNode recommends for new files.
     pub async fn server_defaults(&self) -> Result<ServerDefaults> {
-        let request = GetServerDefaultsRequestProto {};
-        let response: GetServerDefaultsResponseProto =
-            self.inner.namenode.call("getServerDefaults", &request).await?;
-        let defaults = response.server_defaults;
-        Ok(ServerDefaults {
-            block_size: defaults.block_size,
-            bytes_per_checksum: defaults.bytes_per_checksum,
-            packet_len: defaults.write_packet_size,
-            replication: u16::try_from(defaults.replication).unwrap_or(u16::MAX),
-            trash_interval_minutes: defaults.trash_interval.unwrap_or(0),
-            // Older NameNodes name none.
-            storage_policy: defaults
-                .policy_id
-                .filter(|id| *id != 0)
-                .unwrap_or(StoragePolicy::HOT.id.into()),
-            key_provider: defaults.key_provider_uri,
-            snapshot_trash_roots: defaults.snapshot_trash_root_enabled.unwrap_or(false),
-        })
+        self.session.server_defaults().await
     }
 }

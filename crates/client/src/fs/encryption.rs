@@ -20,7 +20,7 @@ impl FileSystem {
             key_name: Some(key.to_string()),
         };
         let _: CreateEncryptionZoneResponseProto =
-            self.inner.namenode.call("createEncryptionZone", &request).await?;
+            self.session.namenode.call("createEncryptionZone", &request).await?;
         Ok(())
     }
 
@@ -28,7 +28,7 @@ impl FileSystem {
     pub async fn encryption_zone_of(&self, path: &str) -> Result<Option<EncryptionZone>> {
         let request = GetEZForPathRequestProto { src: path.to_string() };
         let response: GetEZForPathResponseProto =
-            self.inner.namenode.call("getEZForPath", &request).await?;
+            self.session.namenode.call("getEZForPath", &request).await?;
         Ok(response.zone.map(encryption::zone))
     }
 
@@ -38,7 +38,7 @@ impl FileSystem {
         loop {
             let request = ListEncryptionZonesRequestProto { id: after(zones.last().map(|z| z.id)) };
             let response: ListEncryptionZonesResponseProto =
-                self.inner.namenode.call("listEncryptionZones", &request).await?;
+                self.session.namenode.call("listEncryptionZones", &request).await?;
             let more = response.has_more && !response.zones.is_empty();
             zones.extend(response.zones.into_iter().map(encryption::zone));
             if !more {
@@ -77,7 +77,7 @@ impl FileSystem {
         let request =
             ReencryptEncryptionZoneRequestProto { action: action as i32, zone: path.to_string() };
         let _: ReencryptEncryptionZoneResponseProto =
-            self.inner.namenode.call("reencryptEncryptionZone", &request).await?;
+            self.session.namenode.call("reencryptEncryptionZone", &request).await?;
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl FileSystem {
             let request =
                 ListReencryptionStatusRequestProto { id: after(statuses.last().map(|s| s.id)) };
             let response: ListReencryptionStatusResponseProto =
-                self.inner.namenode.call("listReencryptionStatus", &request).await?;
+                self.session.namenode.call("listReencryptionStatus", &request).await?;
             let more = response.has_more && !response.statuses.is_empty();
             statuses.extend(response.statuses.into_iter().map(encryption::reencryption));
             if !more {

@@ -10,23 +10,12 @@ use std::collections::VecDeque;
 impl FileSystem {
     /// What a path names; `None` when it names nothing.
     pub async fn file_info(&self, path: &str) -> Result<Option<FileStatus>> {
-        let request = GetFileInfoRequestProto { src: path.to_string() };
-        let response: GetFileInfoResponseProto =
-            self.inner.namenode.call("getFileInfo", &request).await?;
-        response
-            .fs
-            .map(|proto| {
-                // The NameNode sends the path, or its last part, or nothing; the caller knows it.
-                let status = convert::status(proto, "/")?;
-                Ok(FileStatus { path: path.to_string(), ..status })
-            })
-            .transpose()
+        self.session.file_info(path).await
     }
 
     /// As [`FileSystem::file_info`], with an error when there is nothing.
     pub async fn require(&self, path: &str) -> Result<FileStatus> {
-        let status = self.file_info(path).await?;
-        status.ok_or_else(|| ClientError::NotFound { path: path.to_string() })
+        self.session.require(path).await
     }
 
     /// The entries of a directory in the order of their names, or the one file that `path` names.
@@ -53,14 +42,14 @@ impl FileSystem {
     }
 
     async fn make_directory(&self, path: &str, permission: u16, parents: bool) -> Result<bool> {
-        let masked = permission & !self.inner.config.umask;
+        let masked = permission & !self.session.config.umask;
         let request = MkdirsRequestProto {
             src: path.to_string(),
             masked: convert::permission_proto(masked),
             create_parent: parents,
             unmasked: Some(convert::permission_proto(permission)),
         };
-        let response: MkdirsResponseProto = self.inner.namenode.call("mkdirs", &request).await?;
+        let response: MkdirsResponseProto = self.session.namenode.call("mkdirs", &request).await?;
         Ok(response.result)
     }
 
@@ -68,7 +57,7 @@ impl FileSystem {
     /// Hadoop's older rename answers.
     pub async fn rename(&self, from: &str, to: &str) -> Result<bool> {
         let request = RenameRequestProto { src: from.to_string(), dst: to.to_string() };
-        let response: RenameResponseProto = self.inner.namenode.call("rename", &request).await?;
+        let response: RenameResponseProto = self.session.namenode.call("rename", &request).await?;
         Ok(response.result)
     }
 
@@ -94,7 +83,7 @@ impl FileSystem {
     ) -> Result<()> {
         let (src, dst) = (from.to_string(), to.to_string());
         let request = Rename2RequestProto { src, dst, overwrite_dest, move_to_trash };
-        let _: Rename2ResponseProto = self.inner.namenode.call("rename2", &request).await?;
+        let _: Rename2ResponseProto = self.session.namenode.call("rename2", &request).await?;
         Ok(())
     }
 
@@ -102,7 +91,7 @@ impl FileSystem {
     /// nothing was there.
     pub async fn delete(&self, path: &str, recursive: bool) -> Result<bool> {
         let request = DeleteRequestProto { src: path.to_string(), recursive };
-        let response: DeleteResponseProto = self.inner.namenode.call("delete", &request).await?;
+        let response: DeleteResponseProto = self.session.namenode.call("delete", &request).await?;
         Ok(response.result)
     }
 
@@ -113,7 +102,7 @@ impl FileSystem {
             permission: convert::permission_proto(permission),
         };
         let _: SetPermissionResponseProto =
-            self.inner.namenode.call("setPermission", &request).await?;
+            self.session.namenode.call("setPermission", &request).await?;
         Ok(())
     }
 
@@ -129,7 +118,7 @@ impl FileSystem {
             username: owner.map(str::to_string),
             groupname: group.map(str::to_string),
         };
-        let _: SetOwnerResponseProto = self.inner.namenode.call("setOwner", &request).await?;
+        let _: SetOwnerResponseProto = self.session.namenode.call("setOwner", &request).await?;
         Ok(())
     }
 
@@ -140,7 +129,7 @@ impl FileSystem {
             replication: u32::from(replication),
         };
         let response: SetReplicationResponseProto =
-            self.inner.namenode.call("setReplication", &request).await?;
+            self.session.namenode.call("setReplication", &request).await?;
         Ok(response.result)
     }
 
@@ -157,7 +146,7 @@ impl FileSystem {
             mtime: modification_ms.unwrap_or(u64::MAX),
             atime: access_ms.unwrap_or(u64::MAX),
         };
-        let _: SetTimesResponseProto = self.inner.namenode.call("setTimes", &request).await?;
+        let _: SetTimesResponseProto = self.session.namenode.call("setTimes", &request).await?;
         Ok(())
     }
 
@@ -167,10 +156,10 @@ impl FileSystem {
         let request = TruncateRequestProto {
             src: path.to_string(),
             new_length: len,
-            client_name: self.inner.client_name.clone(),
+            client_name: self.session.client_name.clone(),
         };
         let response: TruncateResponseProto =
-            self.inner.namenode.call("truncate", &request).await?;
+            self.session.namenode.call("truncate", &request).await?;
         Ok(response.result)
     }
 
@@ -178,33 +167,13 @@ impl FileSystem {
     pub async fn content_summary(&self, path: &str) -> Result<ContentSummary> {
         let request = GetContentSummaryRequestProto { path: path.to_string() };
         let response: GetContentSummaryResponseProto =
-            self.inner.namenode.call("getContentSummary", &request).await?;
+            self.session.namenode.call("getContentSummary", &request).await?;
         Ok(convert::summary(response.summary))
     }
 
     /// The blocks of a byte range of a file and where they are.
     pub async fn block_locations(&self, path: &str, offset: u64, len: u64) -> Result<FileBlocks> {
-        Ok(convert::file_blocks(self.located(path, offset, len).await?))
-    }
-
-    /// The blocks of a byte range of a file, with what the data path needs.
-    pub(crate) async fn located(
-        &self,
-        path: &str,
-        offset: u64,
-        len: u64,
-    ) -> Result<convert::LocatedFile> {
-        let request = GetBlockLocationsRequestProto {
-            src: path.to_string(),
-            offset,
-            // Hadoop's NameNode reads it as a signed number.
-            length: len.min(i64::MAX as u64 - offset.min(i64::MAX as u64)),
-            with_unit_crcs: None,
-        };
-        let response: GetBlockLocationsResponseProto =
-            self.inner.namenode.call("getBlockLocations", &request).await?;
-        let proto = response.locations;
-        convert::located_file(proto.ok_or_else(|| ClientError::NotFound { path: path.into() })?)
+        Ok(convert::file_blocks(self.session.located(path, offset, len).await?))
     }
 
     /// All blocks of a file with the CRCs recorded of their units, as far as the NameNode tells them.
@@ -216,7 +185,7 @@ impl FileSystem {
             ..Default::default()
         };
         let response: GetBlockLocationsResponseProto =
-            self.inner.namenode.call("getBlockLocations", &request).await?;
+            self.session.namenode.call("getBlockLocations", &request).await?;
         let proto =
             response.locations.ok_or_else(|| ClientError::NotFound { path: path.into() })?;
         let unit_crcs = proto.blocks.iter().map(convert::unit_crcs).collect::<Result<_>>()?;
@@ -228,10 +197,10 @@ impl FileSystem {
     pub async fn recover_lease(&self, path: &str) -> Result<bool> {
         let request = RecoverLeaseRequestProto {
             src: path.to_string(),
-            client_name: self.inner.client_name.clone(),
+            client_name: self.session.client_name.clone(),
         };
         let response: RecoverLeaseResponseProto =
-            self.inner.namenode.call("recoverLease", &request).await?;
+            self.session.namenode.call("recoverLease", &request).await?;
         Ok(response.result)
     }
 }
@@ -271,7 +240,7 @@ impl Listing {
             need_location: false,
         };
         let response: GetListingResponseProto =
-            self.fs.inner.namenode.call("getListing", &request).await?;
+            self.fs.session.namenode.call("getListing", &request).await?;
         let not_found = || ClientError::NotFound { path: self.path.clone() };
         let listing = response.dir_list.ok_or_else(not_found)?;
         match listing.partial_listing.last() {

@@ -12,7 +12,7 @@ impl FileSystem {
     pub async fn snapshottable_directories(&self) -> Result<Vec<String>> {
         let request = GetSnapshottableDirListingRequestProto {};
         let response: GetSnapshottableDirListingResponseProto =
-            self.inner.namenode.call("getSnapshottableDirListing", &request).await?;
+            self.session.namenode.call("getSnapshottableDirListing", &request).await?;
         let listed = response.snapshottable_dir_list.map(|list| list.snapshottable_dir_listing);
         let path = |status: SnapshottableDirectoryStatusProto| {
             let parent = String::from_utf8_lossy(&status.parent_fullpath).into_owned();

@@ -31,7 +31,7 @@ impl Pipeline {
 
     /// Goes on without the DataNode at `bad`: until a pipeline works, or none can.
     pub(super) async fn recover(&mut self, mut bad: usize, mut cause: ClientError) -> Result<()> {
-        let retries = self.file.fs.config().pipeline_recovery_retries;
+        let retries = self.file.session.config.pipeline_recovery_retries;
         loop {
             let Some(block) = &mut self.block else { return Err(cause) };
             block.connection = None;
@@ -87,7 +87,7 @@ impl Pipeline {
     }
 
     async fn replace_if_wanted(&mut self) -> Result<()> {
-        let config = self.file.fs.config();
+        let config = &self.file.session.config;
         let best_effort = config.replace_datanode_best_effort;
         let replication = usize::from(self.file.status.replication);
         let Some(block) = &self.block else { return Ok(()) };
@@ -114,7 +114,7 @@ impl Pipeline {
             let (new, located) = file.additional(&block.block, &block.targets, &left_out).await?;
             let source = &block.targets[attempt % block.targets.len()];
             let token = located.token(0);
-            let (config, name) = (file.fs.config(), file.client_name());
+            let (config, name) = (&file.session.config, file.client_name());
             match transfer(config, &block.block, &token, name, source, &new).await {
                 Ok(()) => {
                     block.targets.push(new);
@@ -133,7 +133,7 @@ impl Pipeline {
 
 /// Opens the pipeline under a new stamp and tells the NameNode.
 async fn open_restamped(
-    file: &mut crate::write::OpenFile,
+    file: &mut crate::write::open_file::OpenFile,
     block: &mut OpenBlock,
     stage: Stage,
 ) -> Result<()> {

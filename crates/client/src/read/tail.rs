@@ -5,8 +5,8 @@
 
 use crate::datanode::visible_len;
 use crate::error::{ClientError, Result};
-use crate::fs::FileSystem;
 use crate::protocol::convert::{Located, LocatedFile};
+use crate::session::Session;
 use crate::types::DataNodeAddr;
 use cairn_wire::exception::class;
 use std::time::{Duration, Instant};
@@ -28,16 +28,16 @@ const NOT_READY_WAIT: Duration = Duration::from_millis(500);
 /// A file's blocks, and how many bytes readers may see of a last block that is being written.
 ///
 /// Source: Hadoop 3.5.0 `DFSInputStream#openInfo`, `#getLastBlockLength`.
-pub(super) async fn located(fs: &FileSystem, path: &str) -> Result<(LocatedFile, u64)> {
+pub(super) async fn located(session: &Session, path: &str) -> Result<(LocatedFile, u64)> {
     let mut tries = 0;
     loop {
-        let located = fs.located(path, 0, u64::MAX).await?;
+        let located = session.located(path, 0, u64::MAX).await?;
         let is_open = !located.last_block_complete && located.policy.is_none();
         let Some(last) = located.last_block.as_ref().filter(|_| is_open) else {
             return Ok((located, 0));
         };
         if !last.block.locations.is_empty() {
-            let visible = visible_tail(fs, path, last).await?;
+            let visible = visible_tail(session, path, last).await?;
             return Ok((located, visible));
         }
         if last.block.block.len == 0 {
@@ -56,8 +56,8 @@ pub(super) async fn located(fs: &FileSystem, path: &str) -> Result<(LocatedFile,
 /// Bytes that readers may see of a last block that is being written; 0 when no DataNode has it.
 ///
 /// Source: Hadoop 3.5.0 `DFSInputStream#readBlockLength`.
-async fn visible_tail(fs: &FileSystem, path: &str, last: &Located) -> Result<u64> {
-    let config = fs.config();
+async fn visible_tail(session: &Session, path: &str, last: &Located) -> Result<u64> {
+    let config = &session.config;
     let mut asked: Vec<&DataNodeAddr> = last.block.locations.iter().map(|at| &at.addr).collect();
     let mut failure = None;
     let mut deadline = None;

@@ -6,7 +6,7 @@
 use crate::datanode::read_block::{BlockReader, Piece};
 use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
+use crate::session::Session;
 use crate::types::DataNodeAddr;
 use bytes::{Buf, Bytes};
 use std::ops::{Deref, DerefMut};
@@ -136,7 +136,7 @@ pub(super) struct CellStream {
 impl CellStream {
     /// Reads `range`, which starts with a cell.
     pub(super) fn start(
-        fs: Arc<Inner>,
+        session: Arc<Session>,
         addr: DataNodeAddr,
         range: ReadRange,
         reading: Reading,
@@ -151,7 +151,7 @@ impl CellStream {
         let has_answered = answered.clone();
         let task = tokio::spawn(async move {
             let read = async {
-                let reader = BlockReader::open(fs, addr, &range).await?;
+                let reader = BlockReader::open(session, addr, &range).await?;
                 has_answered.store(true, Ordering::Relaxed);
                 read_runs(reader, range, run_len, &sink, &pool).await
             };

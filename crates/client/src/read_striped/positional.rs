@@ -7,7 +7,7 @@ use crate::datanode::pace::Expected;
 use crate::datanode::read_into::read_into;
 use crate::datanode::reads::{Place, Reads};
 use crate::error::{ClientError, Result};
-use crate::read::{OpenedFile, REFRESHES};
+use crate::read::opened::{OpenedFile, REFRESHES};
 use cairn_stripe::read::{Ask, Decode, Progress, StripeRead};
 use cairn_stripe::{Policy, UnitIndex};
 use std::ops::Range;
@@ -99,7 +99,7 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
     fn new(group: &'g Group<'g>, wanted: Range<u64>, buf: &'b mut [u8]) -> StripeReading<'g, 'b> {
         let geometry = group.geometry;
         let stripe = wanted.start / geometry.stripe_len();
-        let health = group.health(&group.file.fs.inner.paces, Instant::now());
+        let health = group.health(&group.file.session.paces, Instant::now());
         let plan = StripeRead::new(&geometry, group.len(), stripe, wanted.clone(), &health);
         let mut slots: Vec<Option<Slot<'b>>> = Vec::new();
         slots.resize_with(geometry.units(), || None);
@@ -124,9 +124,9 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
     /// it belongs.
     async fn run(mut self) -> Result<Vec<(usize, Vec<u8>)>> {
         let group = self.group;
-        let inner = &group.file.fs.inner;
-        let (began, longest) = (Instant::now(), inner.config.hedge_after);
-        let mut deadline = began + inner.paces.bound(longest);
+        let session = &group.file.session;
+        let (began, longest) = (Instant::now(), session.config.hedge_after);
+        let mut deadline = began + session.paces.bound(longest);
         self.ask()?;
         self.doubt()?;
         loop {
@@ -157,10 +157,10 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
         self.out.retain(|out| *out != ask);
         match answer {
             Ok(()) => {
-                let inner = &group.file.fs.inner;
+                let session = &group.file.session;
                 let addr = &group.located.block.locations[location].addr;
-                inner.paces.answered(addr, wait, inner.config.hedge_after);
-                inner.silent.answered(addr);
+                session.paces.answered(addr, wait, session.config.hedge_after);
+                session.silent.answered(addr);
                 self.plan.arrived(ask.unit, ask.range_in_cell.clone());
                 self.pieces[unit].push((ask.range_in_cell, place));
                 Ok(())
@@ -187,9 +187,9 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
 
     /// Whether others may be asked beside those that were asked.
     fn may_hedge(&mut self) -> bool {
-        let inner = &self.group.file.fs.inner;
+        let session = &self.group.file.session;
         if self.hedge.is_none() {
-            self.hedge = inner.hedges.begin(inner.config.hedged_reads);
+            self.hedge = session.hedges.begin(session.config.hedged_reads);
         }
         self.hedge.is_some()
     }
@@ -198,14 +198,14 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
     /// asked beside them.
     fn doubt(&mut self) -> Result<()> {
         let (group, now) = (self.group, Instant::now());
-        let inner = &group.file.fs.inner;
-        if inner.is_all_timely(&inner.paces) {
+        let session = &group.file.session;
+        if session.is_all_timely(&session.paces) {
             return Ok(());
         }
         let is_uncertain = |unit: &UnitIndex| {
             let found = group.location(*unit);
             found.is_some_and(|(_, addr)| {
-                inner.expect(&inner.paces, addr, now) == Expected::Uncertain
+                session.expect(&session.paces, addr, now) == Expected::Uncertain
             })
         };
         let doubted: Vec<UnitIndex> =
@@ -220,7 +220,7 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
     /// Starts the reads that the plan wants.
     fn ask(&mut self) -> Result<()> {
         let group = self.group;
-        let inner = &group.file.fs.inner;
+        let session = &group.file.session;
         loop {
             let asks = self.plan.next_asks().map_err(|error| group.not_enough(&error))?;
             let mut lost = false;
@@ -237,13 +237,13 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
                 let fitting = slot.filter(|slot| slot.range_in_cell == ask.range_in_cell);
                 let mut place = match fitting.and_then(|slot| slot.memory.take()) {
                     Some(memory) => Place::Caller(memory),
-                    None => Place::Apart(inner.scratch.take(len as usize)),
+                    None => Place::Apart(session.scratch.take(len as usize)),
                 };
                 self.out.push(ask.clone());
                 let shape = &group.file.shape;
                 self.reads.push(async move {
                     let start = Instant::now();
-                    let answer = read_into(inner, addr, &range, shape, place.bytes_mut()).await;
+                    let answer = read_into(session, addr, &range, shape, place.bytes_mut()).await;
                     (ask, location, start.elapsed(), place, answer)
                 });
             }
@@ -259,7 +259,7 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
         let lost = self.out.iter().filter(|ask| decode.lost.contains(&ask.unit));
         let mut overran = false;
         for (_, addr) in lost.filter_map(|ask| group.location(ask.unit)) {
-            group.file.fs.inner.paces.overran(addr, began, now);
+            group.file.session.paces.overran(addr, began, now);
             overran = true;
         }
         if let (Some(hedge), true) = (&self.hedge, overran) {
@@ -272,7 +272,7 @@ impl<'g: 'b, 'b> StripeReading<'g, 'b> {
         let StripeReading { group, mut slots, pieces, reads, .. } = self;
         // Reads that are still out are given up.
         drop(reads);
-        let scratch = &group.file.fs.inner.scratch;
+        let scratch = &group.file.session.scratch;
         let mut apart = Vec::new();
         if let Some(decode) = &decode {
             for (unit, cell) in decode_range(group, decode, &pieces, &mut slots)? {
@@ -313,7 +313,7 @@ fn decode_range(
 ) -> Result<Vec<(usize, Vec<u8>)>> {
     let span = &decode.range_in_cell;
     let len = (span.end - span.start) as usize;
-    let scratch = &group.file.fs.inner.scratch;
+    let scratch = &group.file.session.scratch;
     let mut joined: Vec<(usize, Vec<u8>)> = Vec::new();
     for unit in decode.sources.iter().map(|unit| unit.as_usize()) {
         if whole(&pieces[unit], span).is_none() {

@@ -5,7 +5,7 @@ use super::cells::{CellPool, CellStream, PooledCell, Reading};
 use crate::datanode::hedges::Hedge;
 use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
-use crate::read::{OpenedFile, REFRESHES};
+use crate::read::opened::{OpenedFile, REFRESHES};
 use bytes::Bytes;
 use cairn_stripe::read::{Decode, Progress, StripeRead, UnitHealth};
 use cairn_stripe::{Policy, UnitIndex};
@@ -70,7 +70,7 @@ pub(crate) fn ahead_len(file: &OpenedFile, policy: &Policy) -> u64 {
 
 /// Cells that each unit is read ahead, so that all of them fit the stream's buffer.
 fn cells_ahead(file: &OpenedFile, policy: &Policy) -> usize {
-    let cells = file.fs.config().stream_buffer_len as u64 / policy.stripe_len();
+    let cells = file.session.config.stream_buffer_len as u64 / policy.stripe_len();
     (cells as usize).saturating_sub(2).clamp(1, 16)
 }
 
@@ -161,11 +161,12 @@ impl<'a> GroupReader<'a> {
         let mut plan = StripeRead::new(&geometry, self.group.len(), stripe, wanted, &health);
         self.ask(&mut plan, stripe)?;
         self.drop_unused(stripe);
-        let inner = &self.group.file.fs.inner.clone();
-        let longest = inner.config.hedge_after;
+        let session = &self.group.file.session.clone();
+        let longest = session.config.hedge_after;
         let start = Instant::now();
         let mut hedged: Option<Hedge<'_>> = None;
-        let mut hedge_after = inner.cell_paces.bound(longest).max(SHORTEST_CELL_WAIT).min(longest);
+        let mut hedge_after =
+            session.cell_paces.bound(longest).max(SHORTEST_CELL_WAIT).min(longest);
         loop {
             match plan.progress() {
                 Progress::Ready => {
@@ -199,7 +200,7 @@ impl<'a> GroupReader<'a> {
                 Err(_) => {
                     hedge_after = longest;
                     if hedged.is_none() {
-                        hedged = inner.hedges.begin(inner.config.hedged_reads);
+                        hedged = session.hedges.begin(session.config.hedged_reads);
                     }
                     if hedged.is_some() {
                         self.hedge(&mut plan, stripe)?;
@@ -213,7 +214,7 @@ impl<'a> GroupReader<'a> {
         let late = self.units.iter().map(|unit| unit.late);
         let known = self
             .group
-            .health(&self.group.file.fs.inner.cell_paces, Instant::now())
+            .health(&self.group.file.session.cell_paces, Instant::now())
             .into_iter()
             .zip(late);
         known
@@ -263,7 +264,7 @@ impl<'a> GroupReader<'a> {
         let len =
             (end_len.div_ceil(cell_len) * cell_len).max(offset + cell_len).min(whole) - offset;
         state.stream = Some(CellStream::start(
-            group.file.fs.inner.clone(),
+            group.file.session.clone(),
             addr.clone(),
             group.read_range(unit, index, offset, len),
             self.reading,
@@ -301,10 +302,10 @@ impl<'a> GroupReader<'a> {
     /// A cell came, `wait` after the stripe was begun.
     fn on_time(&mut self, unit: UnitIndex, wait: Duration) {
         let Some(stream) = &self.units[unit.as_usize()].stream else { return };
-        let inner = &self.group.file.fs.inner;
+        let session = &self.group.file.session;
         let addr = &self.group.located.block.locations[stream.location].addr;
-        inner.cell_paces.answered(addr, wait, inner.config.hedge_after);
-        inner.silent.answered(addr);
+        session.cell_paces.answered(addr, wait, session.config.hedge_after);
+        session.silent.answered(addr);
     }
 
     /// At the end of a stripe: units that have not come are given up, and left out if they were late;
@@ -315,9 +316,9 @@ impl<'a> GroupReader<'a> {
                 if let (Some(stream), true) = (unit.stream.take(), unit.late) {
                     // The next groups need not wait for it as well.
                     let addr = &self.group.located.block.locations[stream.location].addr;
-                    let inner = &self.group.file.fs.inner;
-                    inner.cell_paces.overran(addr, began, Instant::now());
-                    if !stream.is_answered() && inner.silent.note(addr) {
+                    let session = &self.group.file.session;
+                    session.cell_paces.overran(addr, began, Instant::now());
+                    if !stream.is_answered() && session.silent.note(addr) {
                         tracing::warn!(%addr, "does not answer; read around for a while");
                     }
                     unit.lost_races += 1;
@@ -364,7 +365,8 @@ impl<'a> GroupReader<'a> {
             present[unit] = Some(padded.unwrap_or_else(whole));
         }
         let lost: Vec<usize> = decode.lost.iter().map(|unit| unit.as_usize()).collect();
-        let mut cells: Vec<PooledCell> = lost.iter().map(|_| self.memory.decoded.take(span.end)).collect();
+        let mut cells: Vec<PooledCell> =
+            lost.iter().map(|_| self.memory.decoded.take(span.end)).collect();
         let mut out: Vec<&mut [u8]> = cells.iter_mut().map(|c| &mut c[span.clone()]).collect();
         self.group.codec.decode(&present, &lost, &mut out)?;
         tracing::trace!(stripe, ?lost, "decoded");

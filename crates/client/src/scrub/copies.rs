@@ -43,7 +43,7 @@ impl Scrub<'_> {
         let (len, token) = (block.len, located.token(index));
         let addr = located.block.locations[index].addr.clone();
         let range = ReadRange { block, token, offset: 0, len };
-        let mut reader = RemoteReader::open(self.fs.inner.clone(), addr, &range).await?;
+        let mut reader = RemoteReader::open(self.fs.session.clone(), addr, &range).await?;
         let mut sum = 0;
         while let Some(bytes) = reader.next().await? {
             sum = crc32c(sum, &bytes);

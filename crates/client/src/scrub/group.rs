@@ -4,8 +4,8 @@ use super::{FaultKind, Found, Scrub, read_fault};
 use crate::datanode::read_block::RemoteReader;
 use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
-use crate::fs::Inner;
 use crate::protocol::convert::Located;
+use crate::session::Session;
 use crate::types::DataNodeAddr;
 use cairn_codec::agree::Agreement;
 use cairn_codec::crc::crc32c;
@@ -48,7 +48,7 @@ impl Scrub<'_> {
         recorded: &[Option<u32>],
     ) -> Result<Vec<Found>> {
         let geometry = Geometry::from(policy);
-        let codec = self.fs.codec(policy)?;
+        let codec = self.fs.session.codec(policy)?;
         let indices = (0..geometry.units() as u8).map(UnitIndex);
         let mut units: Vec<Unit> =
             indices.map(|index| self.open(&geometry, located, index)).collect();
@@ -86,7 +86,7 @@ impl Scrub<'_> {
         (block.id, block.len) = (block.id.internal(index), len);
         let range = ReadRange { block, token: located.token(at), offset: 0, len };
         let addr = located.block.locations[at].addr.clone();
-        unit.source = Some(Source::start(self.fs.inner.clone(), addr, range));
+        unit.source = Some(Source::start(self.fs.session.clone(), addr, range));
         unit
     }
 
@@ -167,10 +167,10 @@ impl Unit {
 }
 
 impl Source {
-    fn start(fs: Arc<Inner>, addr: DataNodeAddr, range: ReadRange) -> Source {
+    fn start(session: Arc<Session>, addr: DataNodeAddr, range: ReadRange) -> Source {
         let (sink, slices) = mpsc::channel(1);
         let task = tokio::spawn(async move {
-            if let Err(error) = read_slices(fs, addr, range, &sink).await {
+            if let Err(error) = read_slices(session, addr, range, &sink).await {
                 // The scrub may have ended.
                 let _ = sink.send(Err(error)).await;
             }
@@ -180,12 +180,12 @@ impl Source {
 }
 
 async fn read_slices(
-    fs: Arc<Inner>,
+    session: Arc<Session>,
     addr: DataNodeAddr,
     range: ReadRange,
     sink: &mpsc::Sender<Result<Vec<u8>>>,
 ) -> Result<()> {
-    let mut reader = RemoteReader::open(fs, addr, &range).await?;
+    let mut reader = RemoteReader::open(session, addr, &range).await?;
     let mut left = range.len;
     let mut slice = Vec::new();
     while let Some(bytes) = reader.next().await? {
