@@ -82,6 +82,7 @@ async fn race(file: &OpenedFile, offset: u64, buf: &mut [u8]) -> Result<Option<V
                 token: located.token(index),
                 offset: offset - located.block.offset_in_file,
                 len: len as u64,
+                long_packets: false,
             };
             let addr = &located.block.locations[index].addr;
             let apart = || Place::Apart(session.scratch.take(len));
@@ -212,6 +213,7 @@ impl<'a> Source<'a> {
                     token: located.token(index),
                     offset: self.range.start - located.block.offset_in_file,
                     len: self.range.end - self.range.start,
+                    long_packets: false,
                 };
                 let session = self.file.session.clone();
                 match BlockReader::open(session, location.addr.clone(), &range).await {

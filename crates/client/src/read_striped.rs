@@ -78,7 +78,7 @@ impl<'a> Group<'a> {
 
     fn read_range(&self, unit: UnitIndex, index: usize, offset: u64, len: u64) -> ReadRange {
         let token = self.located.token(index);
-        ReadRange { block: self.internal(unit), token, offset, len }
+        ReadRange { block: self.internal(unit), token, offset, len, long_packets: false }
     }
 
     fn not_enough(&self, error: &NotEnoughUnits) -> ClientError {

@@ -295,7 +295,8 @@ impl Node {
         caching: Option<CachingStrategyProto>,
     ) -> Sending<'a> {
         let cache = self.dataset.page_cache();
-        Sending { packet_len: self.config.send_packet_len, flow, budget, cache, caching }
+        let packet_len = self.config.send_packet_len;
+        Sending { packet_len, longest_packet: packet_len, flow, budget, cache, caching }
     }
 
     /// What a copy made for the NameNode or a balancer wants of the page cache: nobody will read it soon.

@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Bytes that are read at once on this machine.
 const LOCAL_STEP: u64 = 1 << 20;
 
+/// Data bytes of a long packet at most. Hadoop's DataNodes know no such wish.
+pub(crate) const LONGEST_PACKET: u32 = 1 << 20;
+
 /// A read that is under way.
 pub(crate) enum BlockReader {
     /// Through a DataNode.
@@ -376,6 +379,7 @@ pub(super) async fn request(
         len: range.len,
         send_checksums: Some(true),
         caching_strategy: Some(session.config.caching(session.config.drop_behind_reads)),
+        longest_packet: range.long_packets.then_some(LONGEST_PACKET),
     };
     let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
     sent.map_err(|error| failure(addr, error))

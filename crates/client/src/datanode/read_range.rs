@@ -15,4 +15,6 @@ pub(crate) struct ReadRange {
     pub offset: u64,
     /// Bytes, at least 1.
     pub len: u64,
+    /// Whether long packets are welcome: they cost both ends less where they are read to the place that they stay in.
+    pub long_packets: bool,
 }

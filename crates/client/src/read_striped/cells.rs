@@ -1,9 +1,9 @@
 //! A unit's cells, read ahead by a task; and the memory that cells are read into.
 //!
-//! Short cells are read several at once, as many as a packet of a DataNode has: its bytes come straight to where they
-//! stay, and one message of the task brings all of them.
+//! Short cells are read several at once, a packet of a DataNode or more: its bytes come straight to where they stay, and
+//! one message of the task brings all of them.
 
-use crate::datanode::read_block::{BlockReader, Piece};
+use crate::datanode::read_block::{BlockReader, LONGEST_PACKET, Piece};
 use crate::datanode::read_range::ReadRange;
 use crate::error::{ClientError, Result};
 use crate::session::Session;
@@ -16,15 +16,15 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-/// Bytes of a unit that are read at once, where its cells are no longer: those of a DataNode's packet.
-const RUN_LEN: u64 = 256 << 10;
+/// Bytes of a unit that are read at once at most, where its cells are no longer: those of a DataNode's longest packet.
+const RUN_LEN: u64 = LONGEST_PACKET as u64;
 
 /// How the cells of a unit are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// Bytes of a cell.
     pub cell_len: u64,
-    /// Bytes that are read at once: whole cells.
+    /// Bytes that are read at once at most: whole cells.
     pub run_len: u64,
     /// How many times as much is read ahead of the caller.
     pub ahead: usize,
@@ -143,8 +143,8 @@ impl CellStream {
         location: usize,
         pool: Arc<CellPool>,
     ) -> CellStream {
-        let Reading { cell_len, run_len, ahead } = reading;
-        let (sink, runs) = mpsc::channel(ahead);
+        let cell_len = reading.cell_len;
+        let (sink, runs) = mpsc::channel(reading.ahead);
         let next_stripe = range.offset / cell_len;
         let end_stripe = (range.offset + range.len).div_ceil(cell_len);
         let answered = Arc::new(AtomicBool::new(false));
@@ -153,7 +153,7 @@ impl CellStream {
             let read = async {
                 let reader = BlockReader::open(session, addr, &range).await?;
                 has_answered.store(true, Ordering::Relaxed);
-                read_runs(reader, range, run_len, &sink, &pool).await
+                read_runs(reader, range.len, &reading, &sink, &pool).await
             };
             if let Err(error) = read.await {
                 // The reader may have gone.
@@ -207,18 +207,19 @@ impl Drop for CellStream {
 
 async fn read_runs(
     mut reader: BlockReader,
-    range: ReadRange,
-    run_len: u64,
+    mut left: u64,
+    reading: &Reading,
     sink: &mpsc::Sender<Result<Bytes>>,
     pool: &Arc<CellPool>,
 ) -> Result<()> {
-    let mut left = range.len;
+    let cell_len = reading.cell_len as usize;
     let mut packet = Bytes::new();
     while left > 0 {
-        let len = left.min(run_len) as usize;
+        let len = left.min(reading.run_len) as usize;
         let mut run = pool.take(len);
         let mut filled = 0;
-        while filled < len {
+        // Whole cells that are there do not wait for the next packet.
+        while filled == 0 || filled < len && !filled.is_multiple_of(cell_len) {
             if packet.is_empty() {
                 match reader.next_into(&mut run[filled..]).await? {
                     Some(Piece::Placed(count)) => {
@@ -233,8 +234,8 @@ async fn read_runs(
             packet.copy_to_slice(&mut run[filled..filled + count]);
             filled += count;
         }
-        left -= len as u64;
-        if sink.send(Ok(run.share())).await.is_err() {
+        left -= filled as u64;
+        if sink.send(Ok(run.share().slice(..filled))).await.is_err() {
             return Ok(());
         }
     }

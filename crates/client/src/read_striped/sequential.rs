@@ -3,6 +3,7 @@
 use super::Group;
 use super::cells::{CellPool, CellStream, PooledCell, Reading};
 use crate::datanode::hedges::Hedge;
+use crate::datanode::read_range::ReadRange;
 use crate::datanode::silent::is_closed;
 use crate::error::{ClientError, Result};
 use crate::read::opened::{OpenedFile, REFRESHES};
@@ -266,7 +267,7 @@ impl<'a> GroupReader<'a> {
         state.stream = Some(CellStream::start(
             group.file.session.clone(),
             addr.clone(),
-            group.read_range(unit, index, offset, len),
+            ReadRange { long_packets: true, ..group.read_range(unit, index, offset, len) },
             self.reading,
             index,
             self.memory.runs.clone(),

@@ -42,7 +42,7 @@ impl Scrub<'_> {
         let block = located.block.block.clone();
         let (len, token) = (block.len, located.token(index));
         let addr = located.block.locations[index].addr.clone();
-        let range = ReadRange { block, token, offset: 0, len };
+        let range = ReadRange { block, token, offset: 0, len, long_packets: false };
         let mut reader = RemoteReader::open(self.fs.session.clone(), addr, &range).await?;
         let mut sum = 0;
         while let Some(bytes) = reader.next().await? {

@@ -84,7 +84,8 @@ impl Scrub<'_> {
             return unit;
         };
         (block.id, block.len) = (block.id.internal(index), len);
-        let range = ReadRange { block, token: located.token(at), offset: 0, len };
+        let range =
+            ReadRange { block, token: located.token(at), offset: 0, len, long_packets: false };
         let addr = located.block.locations[at].addr.clone();
         unit.source = Some(Source::start(self.fs.session.clone(), addr, range));
         unit

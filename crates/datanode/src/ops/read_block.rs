@@ -1,6 +1,6 @@
 //! READ_BLOCK.
 
-use super::send::Range;
+use super::send::{Range, Sending};
 use crate::dataset::ReadView;
 use crate::error::{DataNodeError, Result};
 use crate::node::{Node, SOURCE_BUFFER};
@@ -10,6 +10,9 @@ use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use cairn_wire::transfer::Op;
 use std::sync::Arc;
+
+/// Data bytes of a packet at most, whatever a reader takes.
+const LONGEST_PACKET: usize = 1 << 20;
 
 /// Sends what was asked for, then reads the client's verdict.
 ///
@@ -45,6 +48,8 @@ pub(crate) async fn serve(
     // It travels with the first packet.
     stream.writer.hold_message(&range.answer());
     let how = node.sending(flow, Some(&node.read_budget), request.caching_strategy.clone());
+    let longest_packet = request.longest_packet.map_or(0, |len| len as usize).min(LONGEST_PACKET);
+    let how = Sending { longest_packet, ..how };
     let sent = range.send(&mut stream.writer, &how).await;
     if sent.as_ref().map_or_else(is_hang_up, |()| true) {
         flow.blocks.add(1);

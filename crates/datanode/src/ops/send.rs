@@ -19,8 +19,10 @@ const DEFAULT_CHUNK: usize = 512;
 
 /// How a range is sent.
 pub(crate) struct Sending<'a> {
-    /// Data bytes of a packet.
+    /// Data bytes of the first packets, and of all for who asks for no longer ones.
     pub(crate) packet_len: usize,
+    /// Data bytes of the longest.
+    pub(crate) longest_packet: usize,
     /// Where the bytes count.
     pub(crate) flow: &'a Flow,
     /// Whose bound on bytes per second holds.
@@ -28,6 +30,16 @@ pub(crate) struct Sending<'a> {
     pub(crate) cache: &'a PageCache,
     /// What the request wants of the page cache.
     pub(crate) caching: Option<CachingStrategyProto>,
+}
+
+impl Sending<'_> {
+    /// Data bytes of the next packet, in whole chunks, when so many were sent: long ones cost both ends less, but nobody
+    /// is to wait long for the first bytes.
+    fn next_packet(&self, sent: u64, chunk_len: usize) -> u64 {
+        let as_much_again = (sent as usize).checked_ilog2().map_or(0, |log| 1 << log);
+        let len = as_much_again.min(self.longest_packet).max(self.packet_len);
+        ((len / chunk_len).max(1) * chunk_len) as u64
+    }
 }
 
 /// A range of a replica, widened to chunk boundaries.
@@ -87,13 +99,12 @@ impl<'a> Range<'a> {
     pub(crate) async fn send(&self, out: &mut TransferWriter, how: &Sending<'_>) -> Result<()> {
         let mut counted = how.flow.batch();
         let mut reading = how.cache.reading(how.caching.as_ref(), (self.from, self.to));
-        let chunk = self.checksum.chunk_len as u64;
-        let step = (how.packet_len as u64 / chunk).max(1) * chunk;
         let (mut crcs, mut offset, mut seqno) = (Vec::new(), self.from, 0);
         if offset == self.to {
             return Ok(out.send_packet(&self.header(self.to, 0, 0), &[], &[]).await?);
         }
         while offset < self.to {
+            let step = how.next_packet(offset - self.from, self.checksum.chunk_len);
             let end = (offset + step).min(self.to);
             reading.at(&self.view.data, offset, self.view.end);
             if self.checksum.kind != ChecksumKind::Null {
@@ -128,5 +139,34 @@ impl<'a> Range<'a> {
             data_len,
             sync_block: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DataNodeConfig;
+    use crate::metrics::Metrics;
+
+    #[test]
+    fn packets_grow_with_what_was_sent_for_who_takes_long_ones() {
+        let (metrics, cache) = (Metrics::default(), PageCache::new(&DataNodeConfig::default()));
+        let packets = |longest_packet: usize, chunk_len: usize| -> Vec<u64> {
+            let flow = &metrics.read_by_clients;
+            let (cache, budget, caching) = (&cache, None, None);
+            let how =
+                Sending { packet_len: 256 << 10, longest_packet, flow, budget, cache, caching };
+            let mut sent = 0;
+            let next = |_| {
+                let len = how.next_packet(sent, chunk_len);
+                sent += len;
+                len >> 10
+            };
+            (0..6).map(next).collect()
+        };
+        assert_eq!(packets(1 << 20, 512), [256, 256, 512, 1024, 1024, 1024]);
+        assert_eq!(packets(256 << 10, 512), [256; 6]);
+        assert_eq!(packets(0, 512), [256; 6]);
+        assert_eq!(packets(1 << 20, 1 << 20), [1024; 6], "a packet has a chunk at least");
     }
 }

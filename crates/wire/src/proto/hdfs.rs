@@ -2982,6 +2982,9 @@ pub struct OpReadBlockProto {
     /// Field 5 `cachingStrategy`.
     #[prost(message, optional, tag = "5")]
     pub caching_strategy: ::core::option::Option<CachingStrategyProto>,
+    /// Field 1000 `longestPacket`.
+    #[prost(uint32, optional, tag = "1000")]
+    pub longest_packet: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.OpReplaceBlockProto`.

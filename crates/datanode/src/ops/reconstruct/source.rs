@@ -295,6 +295,7 @@ impl Stream {
             len: block.len - from,
             send_checksums: Some(true),
             caching_strategy: None,
+            longest_packet: None,
         };
         peer.writer.send_op(Op::ReadBlock, &request).await.map_err(failed)?;
         let answer: BlockOpResponseProto =
