@@ -300,12 +300,12 @@ fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
         let is_root = at.snapshot.is_none() && snapshot::is_snapshottable(store, id)?;
         return if is_root { Ok(id) } else { Err(not_snapshottable(&at.path)) };
     }
-    // What a name would be in that no snapshot has is the directory that has them.
-    let names_snapshot =
-        at.names.len().checked_sub(2).is_some_and(|above| at.names[above] == DOT_SNAPSHOT);
+    // What a name would be in that no snapshot has is the directory that has them. Other names may follow, and a
+    // second `.snapshot` among them means nothing: the way ends at that directory.
+    let ends_in_missing = at.names.len() == at.chain.len() + 1;
     let id = match (target, at.snapshot) {
         (Ok(inode), _) => inode.id,
-        (Err(_), Some(InSnapshot::Missing(root))) if names_snapshot => root,
+        (Err(_), Some(InSnapshot::Missing(root))) if ends_in_missing => root,
         (Err(_), _) => match at.parent() {
             Some(parent) if parent.is_directory() => parent.id,
             _ => {

@@ -663,6 +663,8 @@ fn a_diff_below_a_file_is_refused_as_such_where_permissions_are_off() {
         ("/d/.snapshot", "/d/.snapshot"),
         ("/d/.snapshot/none", "/d/.snapshot/none"),
         ("/d/.snapshot/none/a", "/d/.snapshot/none"),
+        ("/d/.snapshot/none/a/.snapshot/s1", "/d/.snapshot/none/a/.snapshot"),
+        ("/d/.snapshot/none/.snapshot/s1", "/d/.snapshot/none/.snapshot"),
     ] {
         let refused = diff::report(&fs.store, &root(), path, "s", "").map_err(refusal);
         let want = format!("FileNotFoundException: Directory does not exist: {missing}");
