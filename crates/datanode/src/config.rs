@@ -192,6 +192,8 @@ pub struct DataNodeConfig {
     pub slow_disk_low_ms: u64,
     /// Slow disks that get no new replicas, at most: `dfs.datanode.max.slowdisks.to.exclude`.
     pub max_slow_disks_avoided: usize,
+    /// A step of a write that takes longer is told in the log: `dfs.datanode.slow.io.warning.threshold.ms`.
+    pub slow_io_threshold: Duration,
     /// Reads the configuration files again, for settings that can change; `None` where there are none.
     pub reload: Option<Reload<DataNodeConfig>>,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
@@ -269,6 +271,7 @@ impl Default for DataNodeConfig {
             outlier_min_disks: 5,
             slow_disk_low_ms: 20,
             max_slow_disks_avoided: 0,
+            slow_io_threshold: Duration::from_millis(300),
             reload: None,
             connect_via_hostname: false,
         }

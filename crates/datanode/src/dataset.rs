@@ -34,6 +34,7 @@ use crate::config::{DataNodeConfig, Durability};
 use crate::error::{DataNodeError, Result};
 use crate::memory::LockedMemory;
 use crate::page_cache::PageCache;
+use crate::slow_io::SlowIo;
 use crate::volume::latency::Sampling;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan, sys};
@@ -169,6 +170,7 @@ pub(crate) struct Dataset {
     registrations: AtomicU64,
     ram: ram::Ram,
     page_cache: PageCache,
+    slow_io: SlowIo,
     kept_files: kept::KeptFiles,
 }
 
@@ -229,6 +231,7 @@ impl Dataset {
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
+            slow_io: SlowIo::new(config.slow_io_threshold),
             kept_files: kept::KeptFiles::new(config.kept_replicas.min(descriptors::limit() / 8)),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
@@ -240,6 +243,11 @@ impl Dataset {
     /// The DataNode's UUID, the same on all volumes.
     pub(crate) fn uuid(&self) -> &str {
         &self.uuid
+    }
+
+    /// What has taken long when replicas were written.
+    pub(crate) fn slow_io(&self) -> &SlowIo {
+        &self.slow_io
     }
 
     /// The block pool, once it is known.

@@ -26,6 +26,7 @@ mod run;
 mod scanner;
 mod server;
 mod short_circuit;
+mod slow_io;
 mod tunables;
 mod volume;
 

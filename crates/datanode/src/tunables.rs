@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A time that can change.
+#[derive(Debug)]
 pub(crate) struct Interval(AtomicU64);
 
 impl Interval {

@@ -5,6 +5,7 @@ use anyhow::Result;
 use cairn_datanode::DataNodeConfig;
 use cairn_namenode::config::SlowConfig;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 const SAMPLING: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
 
@@ -39,13 +40,14 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     let disks = "dfs.datanode.min.outlier.detection.disks";
     conf.read(disks, positive, &mut c.outlier_min_disks)?;
     conf.read("dfs.datanode.slowdisk.low.threshold.ms", positive, &mut c.slow_disk_low_ms)?;
-    conf.number("dfs.datanode.max.slowdisks.to.exclude", &mut c.max_slow_disks_avoided)
+    conf.number("dfs.datanode.max.slowdisks.to.exclude", &mut c.max_slow_disks_avoided)?;
+    let millis = |text: &str| Ok(Duration::from_millis(positive(text)?));
+    conf.read("dfs.datanode.slow.io.warning.threshold.ms", millis, &mut c.slow_io_threshold)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn keys_reach_their_settings() {
@@ -86,6 +88,7 @@ mod tests {
             ("dfs.datanode.min.outlier.detection.disks", "7"),
             ("dfs.datanode.slowdisk.low.threshold.ms", "8"),
             ("dfs.datanode.max.slowdisks.to.exclude", "9"),
+            ("dfs.datanode.slow.io.warning.threshold.ms", "10"),
         ] {
             conf.set(key, value);
         }
@@ -96,6 +99,7 @@ mod tests {
         assert_eq!(c.outliers_report_interval, Duration::from_secs(5));
         let disks = (c.outlier_min_disks, c.slow_disk_low_ms, c.max_slow_disks_avoided);
         assert_eq!((c.disk_sampling_percentage, disks), (6, (7, 8, 9)));
+        assert_eq!(c.slow_io_threshold, Duration::from_millis(10));
         conf.set("dfs.datanode.slowpeer.low.threshold.ms", "0");
         assert!(of_datanode(&conf, &mut c).is_err(), "Hadoop refuses it with -reconfig");
     }

@@ -5,6 +5,7 @@ use super::write::{move_files, taken_away, written_by};
 use super::{Checksum, Dataset, Entry};
 use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
+use crate::slow_io::{SlowIo, Step};
 use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume, sys};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
@@ -243,14 +244,15 @@ impl ReplicaWriter {
         };
         let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
         let files = &self.opening.files;
-        let written = self.opening.volume.quick(|| {
+        let write_both = || {
             let write = |file: &File, bytes: &[u8], at: u64, path: &Path| {
                 let write = || file.write_all_at(bytes, at).at(path);
                 self.opening.volume.timed(DiskWork::Write, write)
             };
             write(&self.data, fresh, self.tail.len(), &files.data)?;
             write(&self.meta, crcs, at, &files.meta)
-        });
+        };
+        let written = self.timed(Step::Write, || self.opening.volume.quick(write_both));
         if let Err(error) = written {
             // What a full disk took of it is there until the replica is cut or deleted.
             self.count_used(files.size().saturating_sub(old_size));
@@ -267,6 +269,17 @@ impl ReplicaWriter {
         })?;
         self.manage_cache();
         Ok(())
+    }
+
+    /// Does a step at the replica's disk; whether it was slow is told.
+    fn timed<T>(&self, step: Step, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Opening { id, volume, .. } = &self.opening;
+        self.slow_io().timed(step, *id, || volume.root().display().to_string(), work)
+    }
+
+    /// What has taken long.
+    pub(crate) fn slow_io(&self) -> &SlowIo {
+        self.dataset.slow_io()
     }
 
     /// Folds the CRCs of chunks that are now complete; returns the last CRC.
@@ -319,12 +332,15 @@ impl ReplicaWriter {
         let (dataset, volume) = (self.dataset.clone(), self.opening.volume.clone());
         let (id, files) = (self.opening.id, self.opening.files.clone());
         blocking(move || {
-            dataset.sync_or_condemn(id, &volume, || {
+            let sync = || {
                 sys::sync(&data, &files.data)?;
                 sys::sync(&meta, &files.meta)?;
                 // The names too: an RBW file that a power cut forgets would lose what was synced.
                 files.data.parent().map_or(Ok(()), sys::sync_dir)
-            })
+            };
+            let at = || volume.root().display().to_string();
+            let timed = || dataset.slow_io().timed(Step::Sync, id, at, sync);
+            dataset.sync_or_condemn(id, &volume, timed)
         })
         .await
     }
@@ -367,8 +383,10 @@ impl ReplicaWriter {
         let dir = volume.pool()?.finalized_dir(*id);
         self.dataset.sync_or_condemn(*id, volume, || {
             if is_stable {
-                sys::sync(&self.data, &files.data)?;
-                sys::sync(&self.meta, &files.meta)?;
+                self.timed(Step::Sync, || {
+                    sys::sync(&self.data, &files.data)?;
+                    sys::sync(&self.meta, &files.meta)
+                })?;
             }
             make_finalized_dir(&dir, is_stable)
         })?;

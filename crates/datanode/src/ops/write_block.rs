@@ -291,6 +291,7 @@ async fn receive_from_client(
     let stopped = writer.stopped();
     let acknowledger = Acknowledger {
         node: node.clone(),
+        block: request.block.id,
         notes: writer.acks(),
         pending: &handover,
         upstream: &mut stream.writer,

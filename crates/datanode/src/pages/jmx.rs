@@ -6,6 +6,7 @@ use super::{VolumeView, host, sum, volumes};
 use crate::metrics::{Metrics, Timer};
 use crate::node::Node;
 use crate::protocol::client::SOFTWARE_VERSION;
+use crate::slow_io::Step;
 use cairn_net::http::{Request, Response};
 use cairn_net::monitoring;
 use cairn_wire::transfer::Op;
@@ -24,6 +25,7 @@ pub(super) fn page(node: &Node, request: &Request) -> Response {
 /// What was done since the start.
 fn activity(node: &Node) -> Value {
     let (m, ram) = (&node.metrics, node.dataset.ram_disk_stats());
+    let slow = |step| node.dataset.slow_io().count(step);
     let both = |clients: u64, datanodes: u64| clients + datanodes;
     // A colon would end the name's domain.
     let name =
@@ -46,6 +48,10 @@ fn activity(node: &Node) -> Value {
         "BlocksUncached": m.uncached.get(),
         "VolumeFailures": node.dataset.volume_failures(),
         "DataNodeActiveXceiversCount": node.connections.load(Ordering::Relaxed),
+        "PacketsSlowWriteToDisk": slow(Step::Write),
+        "PacketsSlowWriteToMirror": slow(Step::Mirror),
+        "SlowFlushOrSyncCount": slow(Step::Sync),
+        "SlowAckToUpstreamCount": slow(Step::Ack),
         "EcReconstructionTasks": m.rebuilding.tasks.get(),
         "EcFailedReconstructionTasks": m.rebuilding.failed_tasks.get(),
         "EcReconstructionBytesRead": m.rebuilding.bytes_read.get(),

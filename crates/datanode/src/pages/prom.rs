@@ -2,6 +2,7 @@
 
 use super::{VolumeView, volumes};
 use crate::node::Node;
+use crate::slow_io::Step;
 use cairn_net::http::Response;
 use cairn_net::monitoring::Metrics;
 use std::sync::atomic::Ordering;
@@ -85,6 +86,14 @@ fn traffic(node: &Node, out: &mut Metrics) {
     out.counter("copied_bytes_total", help, &[], m.copied_out.bytes.get());
     let help = "Replicas copied to other DataNodes";
     out.counter("copied_blocks_total", help, &[], m.copied_out.blocks.get());
+    for (name, step) in
+        [("write", Step::Write), ("sync", Step::Sync), ("mirror", Step::Mirror), ("ack", Step::Ack)]
+    {
+        let help =
+            "Steps of writes that took longer than dfs.datanode.slow.io.warning.threshold.ms";
+        let count = node.dataset.slow_io().count(step);
+        out.counter("slow_steps_total", help, &[("step", name)], count);
+    }
     let help = "Replicas deleted as the NameNode orders";
     out.counter("removed_blocks_total", help, &[], m.removed.get());
 }

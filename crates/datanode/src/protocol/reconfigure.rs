@@ -38,6 +38,7 @@ const DISK_SAMPLING: &str = "dfs.datanode.fileio.profiling.sampling.percentage";
 const MIN_DISKS: &str = "dfs.datanode.min.outlier.detection.disks";
 const LOW_DISK: &str = "dfs.datanode.slowdisk.low.threshold.ms";
 const DISKS_AVOIDED: &str = "dfs.datanode.max.slowdisks.to.exclude";
+const SLOW_IO: &str = "dfs.datanode.slow.io.warning.threshold.ms";
 const CACHE_REPORT: &str = "dfs.cachereport.intervalMsec";
 
 /// The properties that can change.
@@ -66,6 +67,7 @@ pub(crate) const PROPERTIES: &[Property] = &[
     (MIN_DISKS, "5"),
     (LOW_DISK, "20"),
     (DISKS_AVOIDED, "0"),
+    (SLOW_IO, "300"),
 ];
 
 /// Answers a call of a superuser.
@@ -117,6 +119,7 @@ fn apply(node: &Arc<Node>, name: &str, new: &DataNodeConfig) -> Result<(), Strin
             node.disks.max_avoided.store(new.max_slow_disks_avoided, Ordering::Relaxed);
             node.compare_disks();
         }
+        SLOW_IO => node.dataset.slow_io().threshold.set(new.slow_io_threshold),
         OUTLIERS_REPORT => {
             node.peers.report_interval.set(new.outliers_report_interval);
             node.heartbeat_now.notify_one();

@@ -176,3 +176,46 @@ async fn who_has_lost_a_volume_or_knows_no_name_node_is_not_healthy() {
     let health = page(alone.http_addr().unwrap(), "/health").await;
     assert!(health.starts_with("HTTP/1.1 503 ") && health.contains("not registered"), "{health}");
 }
+
+/// Everything that takes time at all is slow.
+fn impatient(config: &mut DataNodeConfig) {
+    with_pages(config);
+    config.slow_io_threshold = Duration::ZERO;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_steps_of_writes_are_counted() {
+    const NAMES: [&str; 4] = [
+        "PacketsSlowWriteToDisk",
+        "SlowFlushOrSyncCount",
+        "PacketsSlowWriteToMirror",
+        "SlowAckToUpstreamCount",
+    ];
+    async fn counts(cluster: &Cluster, node: usize) -> [u64; 4] {
+        let addr = cluster.node(node).xfer_addr();
+        let name = format!("DataNodeActivity-127.0.0.1-{}", addr.port());
+        let bean = bean(cluster, node, &name).await;
+        NAMES.map(|name| bean[name].as_u64().unwrap())
+    }
+    let cluster = Cluster::start_tuned(2, impatient).await;
+    let mut writer = Writer::create(&cluster, &[0, 1], 7, 1001).await;
+    let data = bytes(2 * CHUNK);
+    writer.write(&data, 2).await;
+    writer.send(&data, &crcs(&data), false, true).await;
+    writer.expect_ack(2).await;
+    writer.close(2).await;
+    // Two of three packets have data, one is synced, and so is the block at its end where it is to be durable.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    for (node, expected) in [(0, [2, 2, 3, 3]), (1, [2, 1, 0, 3])] {
+        while counts(&cluster, node).await != expected {
+            let counts = counts(&cluster, node).await;
+            assert!(Instant::now() < deadline, "{node}: {counts:?}, not {expected:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    let line = "slow_steps_total{step=\"mirror\"} 3";
+    figures(&cluster, 0, &[line]).await;
+    let patient = Cluster::start_tuned(1, with_pages).await;
+    write_block(&patient, &[0], 7, 1001, &data).await;
+    figures(&patient, 0, &["slow_steps_total{step=\"mirror\"} 0"]).await;
+}

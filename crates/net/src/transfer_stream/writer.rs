@@ -63,6 +63,11 @@ impl TransferWriter {
         self.write_timeout = write_timeout;
     }
 
+    /// The peer's address, for the log.
+    pub fn peer_name(&self) -> String {
+        self.stream.peer_addr().map_or_else(|error| error.to_string(), |addr| addr.to_string())
+    }
+
     /// Sends an operation.
     pub async fn send_op(&mut self, op: Op, message: &impl Message) -> Result<(), TransferError> {
         self.send(&encode_op(op, message)).await

@@ -6,7 +6,9 @@ use super::halves::Handover;
 use crate::dataset::{AckNotes, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
+use crate::slow_io::Step;
 use cairn_net::transfer_stream::{TransferReader, TransferWriter};
+use cairn_stripe::BlockId;
 use cairn_wire::proto::hdfs::{PipelineAckProto, Status};
 use cairn_wire::rpc;
 use cairn_wire::transfer::{AckFlag, UNKNOWN_SEQNO, ack_flags, pipeline_ack};
@@ -31,6 +33,7 @@ pub(super) struct Pending {
 /// Answers the packets of one block in order.
 pub(super) struct Acknowledger<'a> {
     pub(super) node: Arc<Node>,
+    pub(super) block: BlockId,
     pub(super) notes: AckNotes,
     pub(super) pending: &'a Handover,
     pub(super) upstream: &'a mut TransferWriter,
@@ -100,11 +103,7 @@ impl Acknowledger<'_> {
 
     /// Sends the answers so far.
     async fn send_answers(&mut self) -> Result<()> {
-        if !self.answers.is_empty() {
-            self.upstream.send(&self.answers).await?;
-            self.answers.clear();
-        }
-        Ok(())
+        send(&self.node, self.block, self.upstream, &mut self.answers).await
     }
 
     /// What the mirror says to `packet`.
@@ -124,10 +123,7 @@ impl Acknowledger<'_> {
                 match poll_once(reading.as_mut()).await {
                     Poll::Ready(ack) => ack,
                     Poll::Pending => {
-                        if !self.answers.is_empty() {
-                            self.upstream.send(&self.answers).await?;
-                            self.answers.clear();
-                        }
+                        send(&self.node, self.block, self.upstream, &mut self.answers).await?;
                         reading.await
                     }
                 }
@@ -159,6 +155,23 @@ impl Acknowledger<'_> {
             }
         }
     }
+}
+
+/// Sends `answers`, if there are any, and empties them.
+async fn send(
+    node: &Node,
+    block: BlockId,
+    upstream: &mut TransferWriter,
+    answers: &mut Vec<u8>,
+) -> Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    upstream.send(answers).await?;
+    answers.clear();
+    node.dataset.slow_io().note(Step::Ack, block, begun.elapsed(), || upstream.peer_name());
+    Ok(())
 }
 
 /// What a future says when it is asked once.

@@ -7,10 +7,11 @@ use crate::error::{DataNodeError, Result};
 use crate::metrics::{Batch, Flow};
 use crate::ops::budget::Budget;
 use crate::peers::Measured;
+use crate::slow_io::Step;
 use cairn_codec::crc;
 use cairn_net::transfer_stream::{Packet, TransferReader, TransferWriter};
 use cairn_wire::proto::hdfs::Status;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a receiver that saw a bad packet waits for that to be acknowledged.
 ///
@@ -137,9 +138,14 @@ impl<'a> Receiver<'a> {
         let passed_on = match &mut self.mirror {
             Some(mirror) => {
                 let measurement = self.measured.as_ref().map(Measured::start);
+                let begun = Instant::now();
                 let passed_on = mirror.send(&packet.raw).await;
                 if let Some(measurement) = measurement {
                     measurement.end(passed_on.is_ok());
+                }
+                if passed_on.is_ok() {
+                    let (took, block) = (begun.elapsed(), self.writer.block().0);
+                    self.writer.slow_io().note(Step::Mirror, block, took, || mirror.peer_name());
                 }
                 passed_on
             }

@@ -29,6 +29,7 @@ fn held(node: &Node, name: &str) -> String {
         SCAN_PERIOD => return format!("{:?}", node.scanner.period()),
         REPORT => return format!("{:?}", tunables.block_report_interval.get()),
         CACHE_REPORT => return format!("{:?}", tunables.cache_report_interval.get()),
+        SLOW_IO => return format!("{:?}", node.dataset.slow_io().threshold.get()),
         OUTLIERS_REPORT => return format!("{:?}", peers.report_interval.get()),
         TRANSFER => node.transfer_budget.get(),
         DATA_READ => node.read_budget.get(),
@@ -79,6 +80,7 @@ fn changed(dir: &Path) -> DataNodeConfig {
         outlier_min_disks: 38,
         slow_disk_low_ms: 39,
         max_slow_disks_avoided: 40,
+        slow_io_threshold: Duration::from_millis(41),
         ..DataNodeConfig::default()
     }
 }
