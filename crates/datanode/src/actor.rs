@@ -142,6 +142,7 @@ async fn take_turn(
     if now >= *next_heartbeat || is_report_due {
         *next_heartbeat = now + node.config.heartbeat_interval;
         let answer = heartbeat(node, is_report_due).await?;
+        node.marks.set_slow(answer.is_slownode());
         node.orders.told(answer.orders);
         lease = answer.full_block_report_lease_id.filter(|id| *id != 0);
         for command in answer.cmds {

@@ -194,6 +194,12 @@ pub struct DataNodeConfig {
     pub max_slow_disks_avoided: usize,
     /// A step of a write that takes longer is told in the log: `dfs.datanode.slow.io.warning.threshold.ms`.
     pub slow_io_threshold: Duration,
+    /// Whether acknowledgements tell that this machine is congested: `dfs.pipeline.ecn`.
+    pub tells_congestion: bool,
+    /// Processes for each processor from which on it is: `dfs.pipeline.congestion.ratio`.
+    pub congestion_ratio: f64,
+    /// Whether acknowledgements tell that the NameNode takes this DataNode for slow: `dfs.pipeline.slownode`.
+    pub tells_slow: bool,
     /// Reads the configuration files again, for settings that can change; `None` where there are none.
     pub reload: Option<Reload<DataNodeConfig>>,
     /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
@@ -272,6 +278,9 @@ impl Default for DataNodeConfig {
             slow_disk_low_ms: 20,
             max_slow_disks_avoided: 0,
             slow_io_threshold: Duration::from_millis(300),
+            tells_congestion: false,
+            congestion_ratio: 1.5,
+            tells_slow: false,
             reload: None,
             connect_via_hostname: false,
         }

@@ -12,6 +12,7 @@ mod disks;
 mod domain_socket;
 mod error;
 mod lazy_writer;
+mod marks;
 mod memory;
 mod metrics;
 mod node;

@@ -6,6 +6,7 @@ use crate::config::DataNodeConfig;
 use crate::dataset::{Dataset, Finalized};
 use crate::disks::Disks;
 use crate::error::{Context, DataNodeError, Result};
+use crate::marks::Marks;
 use crate::memory::LockedMemory;
 use crate::metrics::{Flow, Metrics};
 use crate::ops::budget::Budget;
@@ -98,6 +99,8 @@ pub(crate) struct Node {
     pub(crate) transfers: AtomicU32,
     /// How long other DataNodes take.
     pub(crate) peers: Peers,
+    /// What acknowledgements tell of this DataNode.
+    pub(crate) marks: Marks,
     /// Which disks are slow.
     pub(crate) disks: Disks,
     /// Other settings that can change.
@@ -182,6 +185,7 @@ impl Node {
             connections: AtomicUsize::new(0),
             transfers: AtomicU32::new(0),
             peers: Peers::new(&config),
+            marks: Marks::new(&config),
             disks: Disks::new(&config),
             tunables: Tunables::new(&config),
             proxy_users,

@@ -42,7 +42,15 @@ pub fn of_datanode(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     conf.read("dfs.datanode.slowdisk.low.threshold.ms", positive, &mut c.slow_disk_low_ms)?;
     conf.number("dfs.datanode.max.slowdisks.to.exclude", &mut c.max_slow_disks_avoided)?;
     let millis = |text: &str| Ok(Duration::from_millis(positive(text)?));
-    conf.read("dfs.datanode.slow.io.warning.threshold.ms", millis, &mut c.slow_io_threshold)
+    conf.read("dfs.datanode.slow.io.warning.threshold.ms", millis, &mut c.slow_io_threshold)?;
+    conf.boolean("dfs.pipeline.slownode", &mut c.tells_slow)?;
+    conf.boolean("dfs.pipeline.ecn", &mut c.tells_congestion)?;
+    let ratio = |text: &str| match text.parse::<f64>()? {
+        ratio if ratio > 0.0 => Ok(ratio),
+        // As Hadoop takes it.
+        _ => Ok(DataNodeConfig::default().congestion_ratio),
+    };
+    conf.read("dfs.pipeline.congestion.ratio", ratio, &mut c.congestion_ratio)
 }
 
 #[cfg(test)]
@@ -89,6 +97,9 @@ mod tests {
             ("dfs.datanode.slowdisk.low.threshold.ms", "8"),
             ("dfs.datanode.max.slowdisks.to.exclude", "9"),
             ("dfs.datanode.slow.io.warning.threshold.ms", "10"),
+            ("dfs.pipeline.slownode", "true"),
+            ("dfs.pipeline.ecn", "true"),
+            ("dfs.pipeline.congestion.ratio", "0.5"),
         ] {
             conf.set(key, value);
         }
@@ -100,6 +111,10 @@ mod tests {
         let disks = (c.outlier_min_disks, c.slow_disk_low_ms, c.max_slow_disks_avoided);
         assert_eq!((c.disk_sampling_percentage, disks), (6, (7, 8, 9)));
         assert_eq!(c.slow_io_threshold, Duration::from_millis(10));
+        assert_eq!((c.tells_slow, c.tells_congestion, c.congestion_ratio), (true, true, 0.5));
+        conf.set("dfs.pipeline.congestion.ratio", "0");
+        of_datanode(&conf, &mut c).unwrap();
+        assert_eq!(c.congestion_ratio, 1.5, "as Hadoop takes it");
         conf.set("dfs.datanode.slowpeer.low.threshold.ms", "0");
         assert!(of_datanode(&conf, &mut c).is_err(), "Hadoop refuses it with -reconfig");
     }

@@ -137,6 +137,7 @@ fn info(node: &Node, volumes: &[VolumeView]) -> Value {
         "BlockPoolID": pool,
         "ActorState": if registration.is_some() { "RUNNING" } else { "CONNECTING" },
         "LastHeartbeatResponseTime": since,
+        "isSlownode": node.marks.is_slow().to_string(),
     });
     let http_port = node.http_addr.map_or(0, |addr| addr.port());
     let started = SystemTime::now().checked_sub(node.started.elapsed());

@@ -59,6 +59,8 @@ pub struct Record {
     pub failed: Vec<(i64, String, Option<String>)>,
     /// Type of the storage on which each block was last told to be.
     pub places: HashMap<i64, i32>,
+    /// The DataNode that is told to be slow.
+    pub slow: Option<String>,
 }
 
 #[derive(Default)]
@@ -118,6 +120,7 @@ impl Service for FakeNameNode {
                     cmds,
                     full_block_report_lease_id: lease,
                     orders: record.orders,
+                    is_slownode: Some(record.slow.as_ref() == Some(&uuid)),
                     ..Default::default()
                 })
             }

@@ -1,4 +1,4 @@
-//! DataNodes that take longer than others are told to the NameNode.
+//! DataNodes that take longer than others are told to the NameNode, and tell writers so themselves.
 
 use crate::cluster::*;
 use crate::reconstruct::{Group, late, order};
@@ -6,10 +6,11 @@ use cairn_datanode::DataNodeConfig;
 use cairn_net::reconfiguration::Reload;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_wire::proto::hdfs::{
-    StartReconfigurationRequestProto, StartReconfigurationResponseProto,
+    StartReconfigurationRequestProto, StartReconfigurationResponseProto, Status,
 };
+use cairn_wire::transfer::{AckFlag, Ecn, Slow, ack_flags};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CELL: u64 = crate::reconstruct::CELL;
 
@@ -61,4 +62,37 @@ async fn a_source_that_is_late_is_told_once_sources_are_measured() {
     assert_eq!(slow.data_node_id.as_ref(), Some(&name));
     let (latency, limit) = (slow.aggregate_latency(), slow.upper_limit_latency());
     assert!(latency >= 100.0 && (30.0..latency).contains(&limit), "{slow:?}");
+}
+
+/// No machine is that congested.
+fn tells(config: &mut DataNodeConfig) {
+    (config.tells_slow, config.tells_congestion, config.congestion_ratio) = (true, true, 1e9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledgements_tell_who_is_slow_where_they_are_to() {
+    let told = |slow| AckFlag::new(Status::Success, Ecn::Supported, slow);
+    let cluster = Cluster::start_tuned(2, tells).await;
+    let mut writer = Writer::create(&cluster, &[0, 1], 7, 1001).await;
+    let data = bytes(100);
+    let send = async |writer: &mut Writer| {
+        writer.send(&data, &crcs(&data), false, false).await;
+        ack_flags(&writer.ack().await)
+    };
+    assert_eq!(send(&mut writer).await, [told(Slow::Normal); 2]);
+    cluster.name_node.record.lock().unwrap().slow = Some(cluster.uuid(1));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    // With its next heartbeat the DataNode knows.
+    loop {
+        let flags = send(&mut writer).await;
+        if flags == [told(Slow::Normal), told(Slow::Slow)] {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{flags:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let quiet = Cluster::start(1).await;
+    let mut writer = Writer::create(&quiet, &[0], 7, 1001).await;
+    assert_eq!(send(&mut writer).await, [AckFlag::from(Status::Success)]);
 }

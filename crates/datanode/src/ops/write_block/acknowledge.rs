@@ -92,7 +92,7 @@ impl Acknowledger<'_> {
             self.notes.note(packet.end);
         }
         let nanos = if flags.is_empty() { 0 } else { received.elapsed().as_nanos() as u64 };
-        let all = std::iter::once(AckFlag::from(status)).chain(flags);
+        let all = std::iter::once(self.node.marks.flag(status)).chain(flags);
         rpc::put_delimited(&pipeline_ack(packet.seqno, all, nanos), &mut self.answers);
         if status == Status::ErrorChecksum {
             self.send_answers().await?;
@@ -140,7 +140,7 @@ impl Acknowledger<'_> {
                 ack.seqno == UNKNOWN_SEQNO && flags.iter().all(|f| f.status() != Status::Error);
             if is_out_of_band {
                 // A DataNode restarts, say.
-                let all = std::iter::once(AckFlag::from(Status::Success)).chain(flags);
+                let all = std::iter::once(self.node.marks.flag(Status::Success)).chain(flags);
                 rpc::put_delimited(&pipeline_ack(UNKNOWN_SEQNO, all, 0), &mut self.answers);
                 self.send_answers().await?;
             } else if ack.seqno == packet.seqno
