@@ -138,6 +138,11 @@ final class Mixed implements AutoCloseable {
 
   /** Starts a DataNode of Cairn on the folder of {@code node}. */
   void startCairn(Node node) throws Exception {
+    startCairn(node, Map.of());
+  }
+
+  /** The same with keys of its own. */
+  void startCairn(Node node, Map<String, String> own) throws Exception {
     List<String> args = new ArrayList<>(List.of("datanode", "--conf", conf.getPath()));
     args.addAll(List.of("--data", node.folder.getPath()));
     node.port = Ports.free();
@@ -146,6 +151,7 @@ final class Mixed implements AutoCloseable {
     for (String key : List.of("dfs.datanode.ipc.address", "dfs.datanode.http.address")) {
       args.addAll(List.of("-D", key + "=127.0.0.1:" + Ports.free()));
     }
+    own.forEach((key, value) -> args.addAll(List.of("-D", key + "=" + value)));
     node.process = cairn.launch(args, log(node.name));
     processes.add(node.process);
     node.byCairn = true;

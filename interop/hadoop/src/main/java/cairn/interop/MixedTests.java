@@ -26,6 +26,7 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.client.HdfsDataOutputStream;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
@@ -68,6 +69,10 @@ final class MixedTests {
       Map<String, String> keys = Mixed.hasty(x.keys());
       keys.put("dfs.datanode.peer.stats.enabled", "true");
       keys.put("dfs.datanode.outliers.report.interval", "1s");
+      if (byCairn) {
+        keys.put("dfs.namenode.slowpeer.collect.interval", "1s");
+        keys.put("dfs.pipeline.slownode", "true");
+      }
       try (Mixed mixed =
           new Mixed(byCairn, x.cairn(), folder, ofEach, keys)) {
         MixedTests t = new MixedTests(x, mixed, group, byCairn);
@@ -78,6 +83,8 @@ final class MixedTests {
           t.scrub();
           t.scannerPage();
           t.slow();
+        } else {
+          t.slowToCairn();
         }
       }
     }
@@ -95,8 +102,15 @@ final class MixedTests {
 
   /** The DataNodes of the first block of a file, by unit; replicas in their order. */
   private Map<Integer, Node> places(Path path) throws IOException {
-    LocatedBlock block =
-        mixed.fs().getClient().getLocatedBlocks(path.toUri().getPath(), 0, 1).get(0);
+    return places(mixed.fs().getClient().getLocatedBlocks(path.toUri().getPath(), 0, 1).get(0));
+  }
+
+  /** Those of the block that is being written. */
+  private Map<Integer, Node> placesOfLast(Path path) throws IOException {
+    return places(mixed.fs().getClient().getLocatedBlocks(path.toUri().getPath(), 0, 1).getLastLocatedBlock());
+  }
+
+  private Map<Integer, Node> places(LocatedBlock block) {
     Map<Integer, Node> places = new TreeMap<>();
     DatanodeInfo[] locations = block.getLocations();
     for (int i = 0; i < locations.length; i++) {
@@ -317,15 +331,12 @@ final class MixedTests {
   /** What Hadoop's DataNodes report of a slow one, on ports of one address. */
   private void slow() {
     runner.test(
-        group + "who is slow to Hadoop's DataNodes is listed by dfsadmin",
+        group + "who is slow to Hadoop's DataNodes is listed by dfsadmin, and left out by writers",
         () -> {
           check(slowNames().isEmpty(), "slow before: " + slowNames());
           List<Node> reporters = mixed.running().stream().filter(n -> !n.byCairn).toList();
           Node victim = mixed.running().stream().filter(n -> n.byCairn).findFirst().get();
-          DatanodeInfo slow = null;
-          for (DatanodeInfo info : mixed.fs().getDataNodeStats(DatanodeReportType.LIVE)) {
-            slow = mixed.nodeOf(info) == victim ? info : slow;
-          }
+          DatanodeInfo slow = known(victim);
           String name = slow.getInfoAddr();
           for (Node reporter : reporters) {
             mixed.callSlow(reporter, name);
@@ -341,7 +352,86 @@ final class MixedTests {
           String report = mixed.bean(bean).path("SlowPeersReport").asText();
           check(report.contains("\"SlowNode\":\"" + name + "\""), report);
           check(report.contains("\"ReportedLatency\":50.0"), report);
+          leftOutByWriters(victim);
         });
+  }
+
+  /** A DataNode of Cairn calls itself slow in each acknowledgement, and Hadoop's client goes on without it. */
+  private void leftOutByWriters(Node slow) throws Exception {
+    Path path = new Path("/left-out");
+    int all = mixed.running().size();
+    try (var out = (HdfsDataOutputStream) mixed.fs().create(path, true, 4096, (short) all, 4 * MIB)) {
+      out.write(1);
+      out.hflush();
+      check(placesOfLast(path).containsValue(slow), slow + " is not among " + placesOfLast(path));
+      Runner.await(
+          30,
+          () -> "a pipeline without " + slow + ": " + placesOfLast(path),
+          () -> {
+            out.write(1);
+            out.hflush();
+            return out.getCurrentBlockReplication() < all;
+          });
+      equal(all - 1, out.getCurrentBlockReplication(), "DataNodes that are left");
+      check(!placesOfLast(path).containsValue(slow), slow + " is still among " + placesOfLast(path));
+    }
+  }
+
+  /** What Cairn's DataNodes report to Hadoop's NameNode of one of them that takes packets late. */
+  private void slowToCairn() {
+    runner.test(
+        group + "who is slow to Cairn's DataNodes is listed by dfsadmin",
+        () -> {
+          check(slowNames().isEmpty(), "slow before: " + slowNames());
+          Map<String, String> keys =
+              Map.of(
+                  "dfs.datanode.min.outlier.detection.nodes", "3",
+                  "dfs.datanode.peer.metrics.min.outlier.detection.samples", "10",
+                  "dfs.datanode.slowpeer.low.threshold.ms", "20",
+                  // Packets wait at their sender soon.
+                  "dfs.datanode.transfer.socket.send.buffer.size", "16384",
+                  "dfs.datanode.transfer.socket.recv.buffer.size", "16384");
+          List<Node> reporters = mixed.running().stream().filter(n -> n.byCairn).toList();
+          Node slow = reporters.get(0);
+          for (Node node : reporters) {
+            Map<String, String> own = new TreeMap<>(keys);
+            if (node == slow) {
+              own.put("dfs.datanode.data.write.bandwidthPerSec", String.valueOf(MIB));
+            }
+            mixed.kill(node);
+            mixed.startCairn(node, own);
+            mixed.awaitReports();
+          }
+          String name = "\"SlowNode\":\"" + known(slow).getInfoAddr() + "\"";
+          int[] files = {0};
+          Runner.await(
+              120,
+              () -> slow + " is called slow after " + files[0] + " files: " + slowPeers(),
+              () -> {
+                Path path = new Path("/slow/f" + files[0]++);
+                try (OutputStream out = mixed.fs().create(path, true, 4096, (short) 2, 4 * MIB)) {
+                  out.write(new byte[(int) MIB]);
+                }
+                return slowPeers().contains(name);
+              });
+          // Each report holds for three seconds, and goes on. Of DataNodes at one address Hadoop lists any.
+          Runner.await("one in dfsadmin", () -> slowNames().size() == 1);
+          equal(2, slowPeers().split("SlowNode", -1).length, "pieces of " + slowPeers());
+        });
+  }
+
+  /** What the NameNode knows of a DataNode that runs. */
+  private DatanodeInfo known(Node node) throws IOException {
+    for (DatanodeInfo info : mixed.fs().getDataNodeStats(DatanodeReportType.LIVE)) {
+      if (mixed.nodeOf(info) == node) {
+        return info;
+      }
+    }
+    throw new IOException("the NameNode does not know " + node);
+  }
+
+  private String slowPeers() throws IOException {
+    return mixed.bean("NameNodeStatus").path("SlowPeersReport").asText();
   }
 
   /** The addresses of {@code dfsadmin -report -slownodes}. */
