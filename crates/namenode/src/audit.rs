@@ -59,6 +59,11 @@ impl AuditLog {
         self.tells_context.store(tells, Ordering::Relaxed);
     }
 
+    /// Whether it does.
+    pub(crate) fn tells_context(&self) -> bool {
+        self.tells_context.load(Ordering::Relaxed)
+    }
+
     fn is_silent(&self, command: &str) -> bool {
         self.config.silent_commands.iter().any(|silent| silent == command)
     }
@@ -129,7 +134,7 @@ impl AuditLog {
         line.push_str("\tperm=");
         escape(&mut line, permissions);
         line.push_str("\tproto=rpc");
-        if self.tells_context.load(Ordering::Relaxed) {
+        if self.tells_context() {
             self.write_context(&mut line, call);
         }
         line.push('\n');

@@ -251,13 +251,15 @@ mod tests {
         while !look().await.contains("callerContext=clientPort:") {}
     }
 
-    /// What holds, as text; `None` of what only the log shows, which has tests of its own.
-    fn held(node: &NameNode, name: &str) -> Option<String> {
+    /// What holds, as text.
+    fn held(node: &NameNode, name: &str) -> String {
         let config = node.cluster().config().clone();
         let limits = node.ns.read(|store| query::settings(store)).unwrap();
         let slow = &config.slow;
-        let text = match name {
-            CALLER_CONTEXT | SLOW_CALLS | SLOW_CALL_THRESHOLD => return None,
+        match name {
+            CALLER_CONTEXT => node.audit.as_ref().unwrap().tells_context().to_string(),
+            SLOW_CALLS => node.rpc_metrics.logs_slow_calls().to_string(),
+            SLOW_CALL_THRESHOLD => format!("{:?}", node.rpc_metrics.slow_threshold()),
             HEARTBEAT => format!("{:?}", config.heartbeat_interval),
             RECHECK => format!("{:?}", config.recheck_interval),
             STREAMS => config.max_streams.to_string(),
@@ -280,8 +282,7 @@ mod tests {
             SCRUB_PERIOD => format!("{:?}", config.scrub_period),
             SCRUB_RATE => config.scrub_bytes_per_second.to_string(),
             _ => panic!("what is {name}?"),
-        };
-        Some(text)
+        }
     }
 
     /// Settings that all differ from the defaults and from each other.
@@ -312,6 +313,9 @@ mod tests {
             slow,
             scrub_period: Duration::from_secs(46),
             scrub_bytes_per_second: 47,
+            audit: AuditConfig { caller_context: true, ..AuditConfig::default() },
+            logs_slow_calls: true,
+            slow_call_threshold: Duration::from_secs(48),
             ..NameNodeConfig::default()
         }
     }
@@ -319,7 +323,8 @@ mod tests {
     #[tokio::test]
     async fn each_property_changes_what_it_would_at_a_start_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let start = async |name: &str, settings: NameNodeConfig| {
+        let start = async |name: &str, mut settings: NameNodeConfig| {
+            settings.audit.file = Some(dir.path().join(format!("{name}.audit")));
             let config = NameNodeConfig {
                 name_dir: dir.path().join(name),
                 format_if_empty: true,
@@ -333,14 +338,13 @@ mod tests {
         let anew = start("anew", changed()).await;
         let (node, anew) = (running.node().clone(), anew.node().clone());
         let checked = tokio::task::spawn_blocking(move || {
-            let all = |node: &NameNode| -> Vec<Option<String>> {
+            let all = |node: &NameNode| -> Vec<String> {
                 PROPERTIES.iter().map(|(name, _)| held(node, name)).collect()
             };
             let mut expected = all(&node);
             for (at, (name, _)) in PROPERTIES.iter().enumerate() {
                 let at_start = held(&anew, name);
-                let is_shown = at_start.is_some();
-                assert!(!is_shown || expected[at] != at_start, "{name} is not changed here");
+                assert_ne!(expected[at], at_start, "{name} is not changed here");
                 apply(&node, name, &changed()).unwrap();
                 expected[at] = at_start;
                 assert_eq!(all(&node), expected, "{name}");

@@ -231,9 +231,19 @@ impl RpcMetrics {
         self.slow.set_on(is_on);
     }
 
+    /// Whether it does.
+    pub fn logs_slow_calls(&self) -> bool {
+        self.slow.is_on()
+    }
+
     /// Never those that take no longer than this (`ipc.server.log.slow.rpc.threshold.ms`).
     pub fn set_slow_threshold(&self, threshold: Duration) {
         self.slow.set_threshold(threshold);
+    }
+
+    /// What that is, to the millisecond.
+    pub fn slow_threshold(&self) -> Duration {
+        Duration::from_millis(self.slow.threshold_ms())
     }
 
     /// Calls that were named so.

@@ -56,6 +56,11 @@ impl SlowCalls {
         }
     }
 
+    /// Whether slow calls are looked for.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on.load(Relaxed)
+    }
+
     /// What takes no longer than this is not slow.
     pub(super) fn set_threshold(&self, threshold: Duration) {
         let ms = u64::try_from(threshold.as_millis()).unwrap_or(u64::MAX);
@@ -74,7 +79,7 @@ impl SlowCalls {
 
     /// Adds a call. Returns whether it was slow.
     pub(super) fn add(&self, took: Duration) -> bool {
-        if !self.is_on.load(Relaxed) {
+        if !self.is_on() {
             return false;
         }
         let seconds = took.as_secs_f64();
