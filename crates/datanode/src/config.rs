@@ -1,5 +1,6 @@
 //! What a DataNode is told at its start. Plain values: keys are parsed by the `cairn` binary.
 
+use cairn_net::groups::GroupsConfig;
 use cairn_net::reconfiguration::Reload;
 use cairn_stripe::StorageType;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -67,8 +68,8 @@ pub struct DataNodeConfig {
     pub permissions_enabled: bool,
     /// Group whose members are superusers beside `user`: `dfs.permissions.superusergroup`.
     pub supergroup: String,
-    /// Groups of users that the system does not know: `hadoop.user.group.static.mapping.overrides`.
-    pub static_groups: Vec<(String, Vec<String>)>,
+    /// Which groups users are in.
+    pub groups: GroupsConfig,
     /// Properties that say who may act for whom: `hadoop.proxyuser.*`.
     pub proxy_users: Vec<(String, String)>,
     /// What an acknowledged block has survived: `dfs.datanode.synconclose`.
@@ -225,7 +226,7 @@ impl Default for DataNodeConfig {
             permissions_enabled: true,
             proxy_users: Vec::new(),
             supergroup: "supergroup".into(),
-            static_groups: Vec::new(),
+            groups: GroupsConfig::default(),
             durability: Durability::Stable,
             reserved_bytes: 0,
             failed_volumes_tolerated: Some(0),

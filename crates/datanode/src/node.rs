@@ -44,9 +44,6 @@ pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 /// How often a volume is checked of which nobody has said that it does not work.
 const CHECK_PERIOD: Duration = Duration::from_secs(60);
 
-/// How long groups are believed: the default of `hadoop.security.groups.cache.secs`.
-const GROUPS_BELIEVED_FOR: Duration = Duration::from_secs(300);
-
 /// The protocol DataNodes recover blocks with.
 pub(crate) const INTER_DATANODE: &str =
     "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol";
@@ -195,7 +192,7 @@ impl Node {
             changes_now: Notify::new(),
             heartbeat_now: Notify::new(),
             reconstructions: Reconstructions::new(&config),
-            groups: Groups::new(&config.static_groups, GROUPS_BELIEVED_FOR),
+            groups: Groups::new(&config.groups),
             is_told_to_stop: AtomicBool::new(false),
             config,
         }

@@ -3,6 +3,7 @@
 //! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
 
 use cairn_namespace::snapshot::SnapshotSettings;
+use cairn_net::groups::GroupsConfig;
 use cairn_net::reconfiguration::Reload;
 pub use cairn_redundancy::SlowConfig;
 use cairn_stripe::StoragePolicy;
@@ -287,13 +288,8 @@ pub struct NameNodeConfig {
     pub superuser: Option<String>,
     /// The group whose members may do everything. Key `dfs.permissions.superusergroup`.
     pub supergroup: String,
-    /// Groups of users that the system does not know. Key
-    /// `hadoop.user.group.static.mapping.overrides`.
-    pub static_groups: Vec<(String, Vec<String>)>,
-    /// How long looked-up groups are believed. Key `hadoop.security.groups.cache.secs`.
-    pub groups_cache: Duration,
-    /// How long it is believed that a user has none. Key `hadoop.security.groups.negative-cache.secs`.
-    pub groups_negative_cache: Duration,
+    /// Which groups users are in.
+    pub groups: GroupsConfig,
     /// The folder of users' homes, whose trash is emptied. Key `dfs.user.home.dir.prefix`.
     pub homes: String,
 
@@ -502,9 +498,7 @@ impl Default for NameNodeConfig {
             reload: None,
             superuser: None,
             supergroup: "supergroup".into(),
-            static_groups: vec![("dr.who".into(), Vec::new())],
-            groups_cache: Duration::from_secs(300),
-            groups_negative_cache: Duration::from_secs(30),
+            groups: GroupsConfig::default(),
             homes: "/user".into(),
             ec_default_policy: "RS-6-3-1024k".into(),
             ec_max_cell_len: (4 * MIB) as u32,

@@ -191,8 +191,7 @@ impl NameNode {
             rpc_metrics.set_slow_threshold(config.slow_call_threshold);
             rpc_metrics.log_slow_calls(config.logs_slow_calls);
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
-            let groups = Groups::new(&config.static_groups, config.groups_cache)
-                .believing_failures_for(config.groups_negative_cache);
+            let groups = Groups::new(&config.groups);
             let node = Arc::new(NameNode {
                 cluster: Mutex::new(Cluster::new(cluster_config(&config))),
                 reconfiguration: Reconfiguration::new(

@@ -21,8 +21,6 @@ const MAX_CACHED_USERS: usize = 10_000;
 const FORGOTTEN_USERS: usize = MAX_CACHED_USERS / 8;
 /// Longest user name that is looked up, bytes.
 const MAX_USER_LEN: usize = 256;
-/// How long a look-up that failed or found no groups is not tried again, unless another time is set.
-const FAILURE_BELIEVED_FOR: Duration = Duration::from_secs(30);
 /// For so many times as long as they are believed, groups are better than none. Source: Hadoop 3.5.0 `Groups#Groups`.
 const KEPT_FOR: u32 = 10;
 /// Look-ups that run at a time.
@@ -31,12 +29,38 @@ const LOOKUPS: usize = 8;
 /// `hadoop.security.groups.shell.command.timeout` sets no limit unless it is told to.
 const LOOKUP_MAX: Duration = Duration::from_secs(20);
 
+/// Where groups come from, and how long they are believed; `Default` has Hadoop's defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupsConfig {
+    /// Groups of users that go before what the system says: `hadoop.user.group.static.mapping.overrides`.
+    pub fixed: Vec<(String, Vec<String>)>,
+    /// How long looked-up groups are believed: `hadoop.security.groups.cache.secs`.
+    pub believed_for: Duration,
+    /// How long a look-up that failed or found no groups is not tried again:
+    /// `hadoop.security.groups.negative-cache.secs`.
+    pub failure_believed_for: Duration,
+    /// A look-up that takes longer is told in the log: `hadoop.security.groups.cache.warn.after.ms`.
+    pub warn_after: Duration,
+}
+
+impl Default for GroupsConfig {
+    fn default() -> GroupsConfig {
+        GroupsConfig {
+            fixed: vec![("dr.who".into(), Vec::new())],
+            believed_for: Duration::from_secs(300),
+            failure_believed_for: Duration::from_secs(30),
+            warn_after: Duration::from_secs(5),
+        }
+    }
+}
+
 /// A cache in front of the system's user database.
 #[derive(Debug)]
 pub struct Groups {
     fixed: HashMap<String, Vec<String>>,
     believed_for: Duration,
     failure_believed_for: Duration,
+    warn_after: Duration,
     cache: Mutex<HashMap<String, User>>,
     lookups: Semaphore,
     lookup_max: Duration,
@@ -70,22 +94,18 @@ impl Known {
 }
 
 impl Groups {
-    /// `fixed` groups go before what the system says; lookups are believed for `believed_for`.
-    pub fn new(fixed: &[(String, Vec<String>)], believed_for: Duration) -> Groups {
+    /// Groups of which nothing is known yet.
+    pub fn new(config: &GroupsConfig) -> Groups {
         Groups {
-            fixed: fixed.iter().cloned().collect(),
-            believed_for,
-            failure_believed_for: FAILURE_BELIEVED_FOR,
+            fixed: config.fixed.iter().cloned().collect(),
+            believed_for: config.believed_for,
+            failure_believed_for: config.failure_believed_for,
+            warn_after: config.warn_after,
             cache: Mutex::default(),
             lookups: Semaphore::new(LOOKUPS),
             lookup_max: LOOKUP_MAX,
             command: ["id", "-Gn", "--"].map(str::to_owned).to_vec(),
         }
-    }
-
-    /// A look-up that failed or found no groups is not tried again for this long.
-    pub fn believing_failures_for(self, failure_believed_for: Duration) -> Groups {
-        Groups { failure_believed_for, ..self }
     }
 
     /// The groups of `user`, the primary one first; none for a user that the system does not know.
@@ -104,7 +124,13 @@ impl Groups {
             let _turn = self.lookups.acquire().await.map_err(io::Error::other)?;
             self.look_up(user).await
         };
+        let begun = Instant::now();
         let told = timeout(self.lookup_max, lookup).await.unwrap_or_else(|late| Err(late.into()));
+        let took = begun.elapsed();
+        if took > self.warn_after {
+            let took_ms = took.as_millis();
+            tracing::warn!(user, took_ms, "it took long to look up the groups of a user");
+        }
         self.note(user, told)
     }
 

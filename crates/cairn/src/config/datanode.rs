@@ -1,7 +1,7 @@
 //! A DataNode's settings from Hadoop's keys.
 
 use super::namenode::{address, folder};
-use super::{Configuration, NameNodes, slow, unsupported, value};
+use super::{Configuration, NameNodes, groups, slow, unsupported, value};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
@@ -37,7 +37,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.boolean("dfs.permissions.enabled", &mut c.permissions_enabled)?;
     let text = |text: &str| Ok(text.to_string());
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
-    conf.read("hadoop.user.group.static.mapping.overrides", value::groups, &mut c.static_groups)?;
+    groups::read(conf, &mut c.groups)?;
     let proxy_users = conf.iter().filter(|(key, _)| key.starts_with("hadoop.proxyuser."));
     c.proxy_users = proxy_users.map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let durability = |text: &str| match text {

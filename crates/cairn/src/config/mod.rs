@@ -2,6 +2,7 @@
 
 pub mod datanode;
 mod encryption;
+mod groups;
 mod memory;
 pub mod namenode;
 mod slow;

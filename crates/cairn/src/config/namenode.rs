@@ -1,6 +1,6 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, NameNodes, encryption, memory, slow, unsupported, value};
+use super::{Configuration, NameNodes, encryption, groups, memory, slow, unsupported, value};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{
@@ -266,14 +266,7 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.boolean("dfs.permissions.ContentSummary.subAccess", &mut c.summaries_check_first)?;
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
-    conf.seconds("hadoop.security.groups.cache.secs", &mut c.groups_cache)?;
-    let negative = "hadoop.security.groups.negative-cache.secs";
-    conf.seconds(negative, &mut c.groups_negative_cache)?;
-    conf.read(
-        "hadoop.user.group.static.mapping.overrides",
-        super::value::groups,
-        &mut c.static_groups,
-    )
+    groups::read(conf, &mut c.groups)
 }
 
 fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
@@ -416,7 +409,7 @@ mod tests {
         assert_eq!(c.name_dir, PathBuf::from("/data/nn"));
         assert_eq!((c.block_len, c.durability), (1 << 20, Durability::PageCache));
         assert_eq!(c.checked_dirs, ["/data/nn2", "/var"].map(PathBuf::from));
-        assert_eq!(c.static_groups[1], ("ann".into(), vec!["a".into(), "b".into()]));
+        assert_eq!(c.groups.fixed[1], ("ann".into(), vec!["a".into(), "b".into()]));
         assert!(c.name_check.is_some() && !c.refuses_unknown_racks);
         conf.set("dfs.namenode.datanode.registration.ip-hostname-check", "false");
         conf.set("dfs.namenode.reject-unresolved-dn-topology-mapping", "true");
@@ -452,7 +445,6 @@ mod tests {
             ("dfs.namenode.max.objects", "7"),
             ("dfs.namenode.list.openfiles.num.responses", "8"),
             ("dfs.user.home.dir.prefix", "/home"),
-            ("hadoop.security.groups.negative-cache.secs", "9"),
             ("hadoop.caller.context.max.size", "10"),
             ("hadoop.caller.context.signature.max.size", "12"),
             ("hadoop.caller.context.separator", "|"),
@@ -466,7 +458,6 @@ mod tests {
         }
         let c = read(&conf).unwrap();
         assert_eq!((c.max_objects, c.open_files_page, c.homes.as_str()), (7, 8, "/home"));
-        assert_eq!(c.groups_negative_cache, std::time::Duration::from_secs(9));
         assert_eq!((c.audit.caller_context_max, c.audit.signature_max), (10, 12));
         assert_eq!((c.audit.separator.as_str(), c.audit.tells_ports), ("|", true));
         conf.set("hadoop.caller.context.separator", "=");

@@ -40,7 +40,7 @@ async fn a_volume_report_tells_what_each_volume_holds() {
 async fn only_superusers_manage_a_datanode() {
     fn tune(config: &mut DataNodeConfig) {
         config.supergroup = "ops".into();
-        config.static_groups =
+        config.groups.fixed =
             vec![("ann".into(), vec!["ops".into()]), ("alice".into(), vec!["staff".into()])];
     }
     let cluster = Cluster::start_tuned(1, tune).await;

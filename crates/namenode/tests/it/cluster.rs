@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cairn_namenode::config::SatisfierMode;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
+use cairn_net::groups::GroupsConfig;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_wire::proto::{common, datanode as dn, hdfs as pb};
 use prost::Message;
@@ -24,7 +25,10 @@ pub fn config(dir: &Path) -> NameNodeConfig {
         rpc_addr: "127.0.0.1:0".parse().unwrap(),
         http_addr: Some("127.0.0.1:0".parse().unwrap()),
         superuser: Some(SUPERUSER.to_string()),
-        static_groups: vec![("alice".to_string(), vec!["staff".to_string()])],
+        groups: GroupsConfig {
+            fixed: vec![("alice".to_string(), vec!["staff".to_string()])],
+            ..GroupsConfig::default()
+        },
         safe_mode_extension: Duration::ZERO,
         heartbeat_interval: Duration::from_millis(200),
         lease_recheck_interval: Duration::from_millis(50),

@@ -9,8 +9,8 @@ const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn groups_come_from_the_table_then_the_system() {
-    let fixed = [("alice".to_string(), vec!["staff".to_string(), "dev".to_string()])];
-    let groups = Groups::new(&fixed, Duration::from_secs(60));
+    let fixed = vec![("alice".to_string(), vec!["staff".to_string(), "dev".to_string()])];
+    let groups = Groups::new(&GroupsConfig { fixed, ..GroupsConfig::default() });
     assert_eq!(groups.of("alice").await, ["staff", "dev"]);
     assert_eq!(groups.of("root").await.first().map(String::as_str), Some("root"));
     for nobody in ["", "no-such-user-here", "-h", "0", "a\0b"] {
@@ -22,7 +22,7 @@ async fn groups_come_from_the_table_then_the_system() {
 fn scripted(dir: &Path, script: &str) -> Groups {
     let script = format!("cd '{}' || exit 1\n{script}", dir.display());
     let command = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
-    Groups { command, lookup_max: LONG, ..Groups::new(&[], Duration::from_secs(300)) }
+    Groups { command, lookup_max: LONG, ..Groups::new(&GroupsConfig::default()) }
 }
 
 /// Makes the system be asked for `user` again.
@@ -72,13 +72,13 @@ async fn a_failure_leaves_the_groups_that_were_known() {
 
 #[tokio::test]
 async fn a_failure_is_not_believed_for_long() {
-    let mut groups = Groups::new(&[], Duration::from_secs(300));
+    let mut groups = Groups::new(&GroupsConfig::default());
     groups.command = vec!["/no/such/program".to_owned()];
     assert!(groups.of("alice").await.is_empty());
     assert_eq!(groups.known("alice"), Some(Vec::new()));
     let believed_for = known_of(&groups, "alice", |known| known.believed_for);
     assert_eq!(believed_for, Duration::from_secs(30));
-    let mut groups = groups.believing_failures_for(Duration::ZERO);
+    groups.failure_believed_for = Duration::ZERO;
     groups.refresh();
     assert!(groups.of("alice").await.is_empty());
     groups.command = ["echo", "staff"].map(str::to_owned).to_vec();
