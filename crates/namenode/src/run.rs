@@ -1,4 +1,12 @@
-//! Starting and stopping a NameNode: its sockets, and the loops that turn time into events.
+//! Starting and stopping a NameNode: its sockets, and what runs beside the calls.
+//!
+//! What its parts are told of its settings is in `run/settings.rs`, the loops over the cluster in `run/loops.rs`.
+
+mod loops;
+mod settings;
+
+pub(crate) use loops::TICK_MIN;
+pub(crate) use settings::cluster_config;
 
 use std::future::Future;
 use std::io;
@@ -8,10 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{InodeId, Outcome, Settings, lease, query};
+use cairn_namespace::{InodeId, lease, query};
 use cairn_net::Boxed;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
@@ -19,8 +26,8 @@ use cairn_net::http;
 use cairn_net::lasting;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
-use cairn_net::rpc_server::{RpcServer, RpcServerOptions};
-use cairn_redundancy::{Cluster, Config};
+use cairn_net::rpc_server::RpcServer;
+use cairn_redundancy::Cluster;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -32,7 +39,7 @@ use crate::diff_listings::DiffListings;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::key_provider::{self, KeyProvider};
 use crate::lazy_files;
-use crate::node::{NameNode, dice, wall_ms};
+use crate::node::{NameNode, wall_ms};
 use crate::pages;
 use crate::protocol::{self, Protocols};
 use crate::reencryption::{self, Reencryptor};
@@ -41,15 +48,6 @@ use crate::satisfier::{self, Satisfier};
 use crate::snapshots::{self, MissingTrash};
 use crate::topology::{Topology, TopologyError};
 use crate::trash;
-
-/// The longest time between two looks at the clock for the cluster's sake.
-pub(crate) const TICK_MAX: Duration = Duration::from_secs(1);
-/// The shortest.
-pub(crate) const TICK_MIN: Duration = Duration::from_millis(20);
-/// Inodes and blocks of deleted trees that one command removes.
-const PURGE_LIMIT: u64 = 500;
-/// Longest rest between two of these.
-const PURGE_REST_MAX: Duration = Duration::from_millis(100);
 
 /// How long a service rests after it has failed.
 const SERVICE_REST: Duration = Duration::from_secs(60);
@@ -172,9 +170,9 @@ impl NameNode {
             let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
             let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
             let rpc =
-                RpcServer::bind(config.rpc_addr, rpc_options(&config)).await.map_err(|source| {
-                    StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source }
-                })?;
+                RpcServer::bind(config.rpc_addr, settings::rpc_options(&config)).await.map_err(
+                    |source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source },
+                )?;
             let http = match config.http_addr {
                 Some(addr) => {
                     Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
@@ -275,12 +273,12 @@ impl RunningNameNode {
         let mut running =
             RunningNameNode { rpc_addr, http_addr, node: Arc::clone(&node), stop, broken, tasks };
         let again = || Arc::clone(&node);
-        running.spawn_vital("the watch over DataNodes", tick_cluster(again()));
-        running.spawn_vital("the watch over leases", watch_leases(again()));
+        running.spawn_vital("the watch over DataNodes", loops::tick_cluster(again()));
+        running.spawn_vital("the watch over leases", loops::watch_leases(again()));
         running.spawn_vital("the watch over free space", resources::watch(again()));
-        running.spawn_vital("the removal of deleted trees", remove_garbage(again()));
+        running.spawn_vital("the removal of deleted trees", loops::remove_garbage(again()));
         let stop = running.stop.clone();
-        running.spawn_vital("the watch over the log", stop_without_log(again(), stop));
+        running.spawn_vital("the watch over the log", loops::stop_without_log(again(), stop));
         running.spawn_service("the watch over cache directives", caching::watch_directives);
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
         running.spawn_service("the warming-up of keys", key_provider::warm_up);
@@ -350,7 +348,7 @@ async fn open_namespace(
         return Err(StartError::NotFormatted { path });
     }
     let options = NamesystemOptions {
-        settings: settings(config),
+        settings: settings::settings(config),
         snapshots: config.snapshots,
         durability: match config.durability {
             config::Durability::Stable => Durability::Stable,
@@ -367,95 +365,6 @@ async fn open_namespace(
     };
     let open = tokio::task::spawn_blocking(move || Namesystem::open(&path, options));
     Ok(open.await.map_err(|_| StartError::Interrupted)??)
-}
-
-/// A block's recovery is ordered again when it has taken as long as these.
-const BLOCK_RECOVERY_HEARTBEATS: u32 = 30;
-
-/// The settings that commands obey.
-fn settings(config: &NameNodeConfig) -> Settings {
-    let ms = |duration: Duration| duration.as_millis() as u64;
-    Settings {
-        permissions_enabled: config.permissions_enabled,
-        superuser_group: config.supergroup.clone(),
-        component_len_max: config.max_component_len as u64,
-        directory_items_max: config.max_directory_items,
-        block_size_min: config.min_block_len,
-        blocks_per_file_max: config.max_blocks_per_file,
-        replication_min: config.min_replication,
-        replication_max: config.max_replication,
-        access_time_precision_ms: ms(config.access_time_precision),
-        retry_expiry_ms: ms(config.retry_cache_expiry),
-        retry_entries_max: config.retry_cache_max,
-        lease_soft_limit_ms: ms(config.lease_soft_limit),
-        lease_hard_limit_ms: ms(config.lease_hard_limit),
-        block_recovery_timeout_ms: ms(BLOCK_RECOVERY_HEARTBEATS * config.heartbeat_interval),
-        default_policy: config.ec_default_policy.clone(),
-        cell_len_max: config.ec_max_cell_len,
-        user_policies_allowed: config.ec_user_policies,
-        xattrs_per_inode_max: config.max_xattrs_per_inode,
-        xattr_len_max: config.max_xattr_len,
-        xattrs_enabled: config.xattrs_enabled,
-        acls_enabled: config.acls_enabled,
-        posix_acl_inheritance: config.posix_acl_inheritance,
-        type_quotas_enabled: config.type_quotas_enabled,
-        summaries_check_first: config.summaries_check_first,
-        owners_set_quotas: config.owners_set_quotas,
-        default_storage_policy: config.default_storage_policy.id,
-        protects_subdirectories: config.protects_subdirectories,
-        objects_max: config.max_objects,
-        snapshots_deleted_in_order: config.snapshots_deleted_in_order,
-        snapshot_trash_roots: config.snapshot_trash_roots,
-        rules: cairn_namespace::settings::RULES,
-        protected_directories: config.protected_directories.clone(),
-    }
-}
-
-/// The settings of the cluster state.
-pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
-    Config {
-        heartbeat_interval: config.heartbeat_interval,
-        recheck_interval: config.heartbeat_recheck_interval,
-        stale_interval: config.stale_interval,
-        avoid_stale_for_read: config.avoid_stale_for_read,
-        avoid_stale_for_write: config.avoid_stale_for_write,
-        stale_write_ratio: config.stale_write_ratio,
-        tolerated_heartbeats: config.tolerated_heartbeats,
-        replication_min: config.min_replication,
-        safe_mode_threshold: config.safe_mode_threshold,
-        safe_mode_replication_min: config.safe_mode_min_replication,
-        queue_threshold: config.queue_threshold,
-        safe_mode_min_nodes: config.safe_mode_min_datanodes,
-        safe_mode_extension: config.safe_mode_extension,
-        invalidate_limit: config.invalidate_limit,
-        deletion_delay: config.deletion_delay,
-        blocks_of_room: config.blocks_of_room,
-        max_streams: config.max_streams as usize,
-        max_streams_hard: config.max_streams_hard as usize,
-        work_multiplier: config.work_multiplier as usize,
-        redundancy_interval: config.redundancy_interval,
-        pending_timeout: config.pending_timeout,
-        consider_load: config.consider_load,
-        load_factor: config.load_factor,
-        replication: config.replication,
-        maintenance_replication_min: config.maintenance_min_replication,
-        decommission_interval: config.decommission_interval,
-        max_tracked_nodes: config.max_tracked_nodes,
-        upgrade_domain_factor: config.upgrade_domain_factor,
-        scrub_period: config.scrub_period,
-        scrub_bytes_per_second: config.scrub_bytes_per_second,
-        cache_retry: config.cache_retry_interval,
-        slow: config.slow.clone(),
-        ..Config::default()
-    }
-}
-
-fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
-    RpcServerOptions {
-        max_frame_len: u32::try_from(config.rpc_max_request_len).unwrap_or(u32::MAX),
-        idle_timeout: config.rpc_idle_timeout,
-        ..RpcServerOptions::default()
-    }
 }
 
 /// Complete blocks and groups, which safe mode waits for: all but the last ones of open files, and of those that were
@@ -477,130 +386,9 @@ fn complete_blocks(store: &dyn StoreRead) -> cairn_namespace::Result<u64> {
     Ok(query::totals(store)?.blocks.saturating_sub(open))
 }
 
-/// Ends all service when no change can be made durable any more: clients of a NameNode that only reads would wait.
-async fn stop_without_log(node: Arc<NameNode>, stop: watch::Sender<bool>) {
-    let why = node.ns.failed().await;
-    tracing::error!(%why, "the NameNode stops");
-    stop.send_replace(true);
-}
-
-/// Finds dead DataNodes, ends safe mode, plans what is to be mended.
-async fn tick_cluster(node: Arc<NameNode>) {
-    let period = (node.config.heartbeat_interval / 4).clamp(TICK_MIN, TICK_MAX);
-    let mut ticks = tokio::time::interval(period);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut last = node.now();
-    loop {
-        ticks.tick().await;
-        let worker = Arc::clone(&node);
-        // Planning can take longer than a task should hold its thread.
-        let now = node.now();
-        let tick = tokio::task::spawn_blocking(move || {
-            worker.with_cluster(|cluster, lookup| {
-                if cluster.excuse_silence(last, now) {
-                    tracing::warn!("this process stood still: DataNodes' silence is excused");
-                }
-                let was_on = cluster.safe_mode().is_on();
-                let tick = cluster.tick(lookup, now, &mut dice);
-                worker.note_safe_mode(cluster, was_on);
-                tick
-            })
-        });
-        last = now;
-        let Ok(tick) = tick.await else {
-            tracing::error!("a look at the cluster has failed");
-            continue;
-        };
-        node.replace_disproved_crcs().await;
-        if tick.more {
-            take_steps(period, || walk_on(Arc::clone(&node))).await;
-        }
-        for handle in tick.died {
-            let cluster = node.cluster();
-            tracing::warn!(datanode = %cluster.node(handle).address, "DataNode is dead");
-        }
-        for handle in tick.admin {
-            let cluster = node.cluster();
-            let datanode = cluster.node(handle);
-            tracing::info!(datanode = %datanode.address, state = %datanode.admin, "a DataNode changes");
-        }
-        if tick.left_safe_mode {
-            tracing::info!("safe mode is off");
-        }
-    }
-}
-
-/// Goes on with what takes the cluster long. Returns whether more is to follow.
-async fn walk_on(node: Arc<NameNode>) -> bool {
-    let step = move || node.with_cluster(|cluster, lookup| cluster.go_on(lookup));
-    tokio::task::spawn_blocking(step).await.unwrap_or(false)
-}
-
-/// Takes steps as long as more are to follow, but not longer than `most`: the next tick goes on, and what else it does
-/// must not wait until millions of replicas are forgotten. Between the steps others get the lock.
-async fn take_steps<F: Future<Output = bool>>(most: Duration, mut step: impl FnMut() -> F) {
-    let begun = Instant::now();
-    while step().await && begun.elapsed() < most {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Closes files whose writers are gone.
-async fn watch_leases(node: Arc<NameNode>) {
-    let mut ticks = tokio::time::interval(node.config.lease_recheck_interval.max(TICK_MIN));
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        node.check_leases().await;
-    }
-}
-
-/// Removes what is left of deleted trees, a piece at a time, beginning with what a stop left.
-async fn remove_garbage(node: Arc<NameNode>) {
-    loop {
-        // The start counts on being told of these blocks too: without them it would wait forever.
-        while node.cluster().safe_mode().is_starting() {
-            tokio::time::sleep(TICK_MAX).await;
-        }
-        // Deleted trees go as fast as the store's file takes them, so that nobody waits for it because of them.
-        while node.ns.is_behind() {
-            tokio::time::sleep(PURGE_REST_MAX).await;
-        }
-        let begun = Instant::now();
-        match node.submit_own(Purge { limit: PURGE_LIMIT }).await {
-            Ok(outcome) => {
-                node.settle(&outcome);
-                if matches!(outcome, Outcome::Removed { more: true, .. }) {
-                    // Half of the time is others'.
-                    tokio::time::sleep(begun.elapsed().min(PURGE_REST_MAX)).await;
-                    continue;
-                }
-            }
-            Err(refusal) => {
-                tracing::error!(refusal = %refusal.0, "deleted trees are not cleaned up");
-            }
-        }
-        node.garbage.notified().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
-
-    #[tokio::test]
-    async fn steps_end_with_the_last_one_and_when_their_time_is_over() {
-        let taken = Cell::new(0);
-        let step = |last: u32| {
-            taken.set(taken.get() + 1);
-            std::future::ready(taken.get() < last)
-        };
-        take_steps(Duration::MAX, || step(3)).await;
-        assert_eq!(taken.get(), 3);
-        let endless = take_steps(Duration::from_millis(5), || step(u32::MAX));
-        assert!(tokio::time::timeout(Duration::from_secs(60), endless).await.is_ok());
-    }
 
     #[tokio::test]
     async fn a_name_node_without_a_vital_loop_stops() {
