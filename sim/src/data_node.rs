@@ -183,8 +183,8 @@ impl DataNode {
         true
     }
 
-    /// Stops it; with `power_cut`, what was not synced is torn off, and deletions may be undone. What it holds after is what its
-    /// next start finds.
+    /// Stops it; with `power_cut`, what was not synced is torn off, and deletions may be undone. What it holds after
+    /// is what its next start finds.
     pub(crate) fn crash(&mut self, power_cut: bool, rng: &mut Rng) {
         self.up = false;
         self.life += 1;

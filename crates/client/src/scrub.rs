@@ -1,11 +1,11 @@
 //! Scrubbing: reads every replica and every unit of a file, and names those that are not what they should be.
 //!
-//! Each is checked chunk by chunk, against the CRC recorded when it was written, and against the others: parity
-//! must be what encoding the data gives, replicas must be equal. `scrub/group.rs` compares units and has
-//! [`cairn_codec::agree`] find the one that does not fit the others, `scrub/copies.rs` compares replicas. Nothing is changed here but that
-//! bad ones are reported, for the NameNode to have them rebuilt. All is read through DataNodes, never through
-//! descriptors: what each of them has now is the question. Where one does not give what it should have, the NameNode is
-//! asked again: a replica that was moved or deleted meanwhile is no fault.
+//! Each is checked chunk by chunk, against the CRC recorded when it was written, and against the others: parity must
+//! be what encoding the data gives, replicas must be equal. `scrub/group.rs` compares units and has
+//! [`cairn_codec::agree`] find the one that does not fit the others, `scrub/copies.rs` compares replicas. Nothing is
+//! changed here but that bad ones are reported, for the NameNode to have them rebuilt. All is read through DataNodes,
+//! never through descriptors: what each of them has now is the question. Where one does not give what it should have,
+//! the NameNode is asked again: a replica that was moved or deleted meanwhile is no fault.
 //!
 //! Not covered: a file's last block while it is being written; of two places of one unit, the second.
 

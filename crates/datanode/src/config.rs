@@ -42,7 +42,8 @@ pub struct DataNodeConfig {
     pub data_dirs: Vec<DataDir>,
     /// Permission bits of their folders: `dfs.datanode.data.dir.perm`.
     pub data_dir_mode: u32,
-    /// Where to find the NameNode, `host:port`: `dfs.namenode.servicerpc-address`, `dfs.namenode.rpc-address`, `fs.defaultFS`.
+    /// Where to find the NameNode, `host:port`: `dfs.namenode.servicerpc-address`, `dfs.namenode.rpc-address`,
+    /// `fs.defaultFS`.
     pub name_node: String,
     /// Data transfer listens here: `dfs.datanode.address`.
     pub xfer_addr: SocketAddr,
@@ -203,7 +204,8 @@ pub struct DataNodeConfig {
     pub tells_slow: bool,
     /// Reads the configuration files again, for settings that can change; `None` where there are none.
     pub reload: Option<Reload<DataNodeConfig>>,
-    /// Reply with the host name instead of the address when connecting to DataNodes: `dfs.datanode.use.datanode.hostname`.
+    /// Reply with the host name instead of the address when connecting to DataNodes:
+    /// `dfs.datanode.use.datanode.hostname`.
     pub connect_via_hostname: bool,
 }
 

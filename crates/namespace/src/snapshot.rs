@@ -1,10 +1,10 @@
 //! Snapshots: read-only pictures of a directory that cost what changes after them.
 //!
-//! Table `snapshot-root`: inode id -> [`Root`]. Table `snapshot`: root, complement of the id (so that the
-//! newest comes first) -> [`Snapshot`]. Table `snapshot-name`: root, name -> id. Table `snapshot-seen`:
-//! inode id, root -> the newest snapshot of that root that may still see the inode from where it was
-//! before it was moved or removed, and 1 if it was removed. Table `snapshot-garbage`: root, id of deleted snapshots whose versions
-//! are still to be given up.
+//! Table `snapshot-root`: inode id -> [`Root`]. Table `snapshot`: root, complement of the id (so that the newest
+//! comes first) -> [`Snapshot`]. Table `snapshot-name`: root, name -> id. Table `snapshot-seen`: inode id, root ->
+//! the newest snapshot of that root that may still see the inode from where it was before it was moved or removed,
+//! and 1 if it was removed. Table `snapshot-garbage`: root, id of deleted snapshots whose versions are still to be
+//! given up.
 //!
 //! Taking a snapshot writes its own records only. A record that changes later is kept as it was, once for
 //! each snapshot at most ([`capture`]), under the newest snapshot that sees it ([`version`]); reading a

@@ -437,8 +437,8 @@ impl Cluster {
         Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
     }
 
-    /// Marks a replica or unit that a client or DataNode found to be bad. Nothing happens if the
-    /// node is not known to hold it, or has another stamp of it by now. `storage_uuid` may be empty: then the node's first storage that
+    /// Marks a replica or unit that a client or DataNode found to be bad. Nothing happens if the node is not known to
+    /// hold it, or has another stamp of it by now. `storage_uuid` may be empty: then the node's first storage that
     /// has it is meant.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#findAndMarkBlockAsCorrupt`.

@@ -49,8 +49,8 @@ fn part(bytes: &[u8], offset: u64, block: usize) -> &[u8] {
 }
 
 impl CheckedFile {
-    /// Opens or creates the file, in a folder that is locked. Returns whether its CRCs are known; if not, all that counts in it
-    /// must be read.
+    /// Opens or creates the file, in a folder that is locked. Returns whether its CRCs are known; if not, all that
+    /// counts in it must be read.
     pub(super) fn open(path: &Path) -> Result<(CheckedFile, bool), redb::DatabaseError> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;

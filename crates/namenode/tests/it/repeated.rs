@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, create_request, finish};
 use crate::key_server::KeyServer;
 
-/// What Hadoop 3.5.0 marks `@AtMostOnce` in its `ClientProtocol`, but for symbolic links, which are always refused, and `saveNamespace`, which changes no state.
+/// What Hadoop 3.5.0 marks `@AtMostOnce` in its `ClientProtocol`, but for symbolic links, which are always refused,
+/// and `saveNamespace`, which changes no state.
 const AT_MOST_ONCE: [&str; 27] = [
     "create",
     "append",

@@ -85,7 +85,8 @@ impl OpenDirectory {
     }
 
     /// What a page of at most `limit` entries depends on besides the records of the directory's children, of
-    /// snapshottable directories and of policies; none in a snapshot or an encryption zone, where keys of files are other records.
+    /// snapshottable directories and of policies; none in a snapshot or an encryption zone, where keys of files are
+    /// other records.
     pub fn page_key(&self, limit: usize) -> Option<Vec<u8>> {
         if self.at.snapshot.is_some() || encryption::root_above(&self.at.chain).is_some() {
             return None;

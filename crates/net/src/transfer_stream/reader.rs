@@ -318,8 +318,8 @@ impl TransferReader {
         self.buffer.capacity()
     }
 
-    /// Reading `guess` bytes at once, where the delimited message after `skip` buffered bytes starts, and its length, once all of
-    /// it is buffered.
+    /// Reading `guess` bytes at once, where the delimited message after `skip` buffered bytes starts, and its length,
+    /// once all of it is buffered.
     async fn delimited(
         &mut self,
         skip: usize,

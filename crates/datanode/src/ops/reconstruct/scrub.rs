@@ -1,9 +1,10 @@
 //! Reading whole groups and all replicas of blocks, as the NameNode asks, to see whether they agree.
 //!
-//! Orders come with heartbeats and are done one after the other, at the rate that they name and within the bandwidth of
-//! reconstructions. What was seen goes back with the next heartbeat in its turn, so that small blocks do not make many: the CRC of each place that could be read, and
-//! which units could be left out so that the others agree. What it means the NameNode decides. A chunk with a wrong
-//! CRC is reported as any reader does. A group whose units disagree is read once more before it is told.
+//! Orders come with heartbeats and are done one after the other, at the rate that they name and within the bandwidth
+//! of reconstructions. What was seen goes back with the next heartbeat in its turn, so that small blocks do not make
+//! many: the CRC of each place that could be read, and which units could be left out so that the others agree. What
+//! it means the NameNode decides. A chunk with a wrong CRC is reported as any reader does. A group whose units
+//! disagree is read once more before it is told.
 //!
 //! The fields are Cairn's own (`HeartbeatResponseProto` 1000): Hadoop has no such check.
 
