@@ -344,10 +344,14 @@ fn enter(
     chain.push(Arc::new(was.clone()));
     chain.push(Arc::new(Inode { name: DOT_SNAPSHOT.to_string(), ..was.clone() }));
     chain.push(Arc::new(Inode { name: found.name, mtime: found.mtime, ..was }));
-    for name in below {
+    for (place, name) in below.iter().enumerate() {
         let at = &chain[chain.len() - 1];
         if !at.is_directory() {
             break;
+        }
+        // One that has left this directory since can have got snapshots of its own.
+        if name == DOT_SNAPSHOT && snapshot::is_snapshottable(store, at.id)? {
+            return enter(store, &below[place + 1..], chain);
         }
         let Some(id) = inode::child(&view, at.id, name)? else { break };
         let mut inode = inode::expect(&view, id)?;

@@ -763,6 +763,30 @@ fn without_a_name_the_newest_snapshot_tells_who_may_pass() {
 }
 
 #[test]
+fn a_path_goes_through_two_snapshots_where_a_directory_has_moved_out_of_the_first() {
+    let mut fs = allowed("/d");
+    fs.mkdirs("/d/a");
+    take(&mut fs, "/d", "s0");
+    fs.ok(RenameTo { src: "/d/a".into(), dst: "/e".into(), overwrite: false, to_trash: false });
+    fs.ok(AllowSnapshot { path: "/e".into() });
+    fs.write("/e/f", &[5]);
+    take(&mut fs, "/e", "s1");
+    fs.delete("/e/f");
+    let is_there = |path: &str| {
+        let found = query::get_file_info(&fs.store, &root(), path);
+        found.unwrap().is_some()
+    };
+    let (old, new) = ("/d/.snapshot/s0/a", "/d/.snapshot/s0/a/.snapshot/s1");
+    assert!(is_there(old) && !is_there(&format!("{old}/f")), "it came after the first");
+    assert!(is_there(new) && is_there(&format!("{new}/f")) && !is_there(&format!("{new}/g")));
+    assert!(!is_there(&format!("{old}/.snapshot/s0")));
+    let listed = query::get_listing(&fs.store, &root(), &format!("{old}/.snapshot"), b"", 10);
+    let names: Vec<_> =
+        listed.unwrap().unwrap().entries.into_iter().map(|e| e.inode.name.clone()).collect();
+    assert_eq!(names, ["s1"]);
+}
+
+#[test]
 fn a_diff_names_what_nobody_may_read_by_where_it_is_now() {
     let mut fs = allowed("/d");
     fs.mkdirs("/d/old");
