@@ -44,6 +44,7 @@ use crate::inode::{File, Inode, InodeId};
 use crate::ops::counter::Counter;
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
+use crate::snapshot::held;
 use crate::store::{Overlay, StoreRead};
 use crate::{inode, policy_admin, settings, usage};
 use cairn_stripe::Redundancy;
@@ -111,6 +112,9 @@ pub(crate) fn open_file(
     let missing = "File does not exist";
     let given = file.unwrap_or(InodeId::NONE);
     let Some(at) = at else {
+        if let Some(path) = held::open_when_kept(store, given)? {
+            return Err(NamespaceError::FileNotFound(refused("File is deleted", &path, given)?));
+        }
         let path = path::join(&path::split(path)?);
         return Err(NamespaceError::FileNotFound(refused(missing, &path, given)?));
     };

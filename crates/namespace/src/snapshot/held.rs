@@ -71,6 +71,17 @@ pub(crate) fn kept_chain(
     }
 }
 
+/// Where a file was that was removed, if the newest snapshot that has it saw it open.
+pub(crate) fn open_when_kept(store: &dyn StoreRead, removed: InodeId) -> Result<Option<String>> {
+    let was_open = |was: &Inode| was.file().is_some_and(|file| file.writer.is_some());
+    if !kept(store, removed)?.is_some_and(|(_, was)| was_open(&was)) {
+        return Ok(None);
+    }
+    let (chain, _) = kept_chain(store, removed)?;
+    let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
+    Ok(Some(path::join(&names)))
+}
+
 /// How a file's blocks are to be kept: as `now`, or with more copies if a snapshot saw it with more. `None` if
 /// neither the current tree nor a snapshot has the file.
 ///

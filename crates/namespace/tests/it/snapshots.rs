@@ -223,6 +223,31 @@ fn an_open_file_is_held_when_its_tree_goes() {
     assert_eq!(drop_snapshot(&mut fs, "/d", "s"), [block.id.0]);
 }
 
+#[test]
+fn a_writer_whose_file_only_snapshots_have_is_told_that_it_is_deleted() {
+    let mut fs = allowed("/d");
+    let [held, gone] = ["/d/held", "/d/gone"].map(|path| {
+        if path == "/d/gone" {
+            take(&mut fs, "/d", "s");
+        }
+        fs.create(path)
+    });
+    let told = |fs: &mut Fs, path: &str, file| {
+        let command = Complete { file: Some(file), ..complete(path, None) };
+        refusal(fs.err(command))
+    };
+    for (path, file, what) in [("/d/held", held, "is deleted"), ("/d/gone", gone, "does not exist")]
+    {
+        fs.delete(path);
+        let text = told(&mut fs, path, file);
+        let expected = format!("FileNotFoundException: File {what}: {path} (inode {}) ", file.0);
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    drop_snapshot(&mut fs, "/d", "s");
+    let text = told(&mut fs, "/d/held", held);
+    assert!(text.starts_with("FileNotFoundException: File does not exist: /d/held "), "{text}");
+}
+
 /// A file that is open with two committed blocks.
 fn open_with_committed_blocks(fs: &mut Fs, path: &str) -> Vec<Block> {
     fs.create(path);
