@@ -1,4 +1,4 @@
-//! Hadoop's configuration keys, from `core-site.xml`, `hdfs-site.xml` and `-D key=value`.
+//! Hadoop's configuration keys, from `core-site.xml`, `hdfs-site.xml`, `hadoop-policy.xml` and `-D key=value`.
 //!
 //! Only this crate, and the programs and bindings that use it, know keys and their text forms; the
 //! roles get typed structures ([`client`] has the client's). Later sources win, except over a `final`
@@ -20,6 +20,12 @@ use std::time::Duration;
 /// The files of a folder, in the order in which they are read.
 const FILES: [&str; 2] = ["core-site.xml", "hdfs-site.xml"];
 
+/// The file of the access lists of services, which stands beside them.
+const POLICY_FILE: &str = "hadoop-policy.xml";
+
+/// What the keys of these lists begin with.
+const POLICY_KEYS: &str = "security.";
+
 /// What an endless wait lasts: a year, so that something can be added to it.
 pub const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -31,6 +37,9 @@ const MAX_SUBSTITUTIONS: usize = 20;
 pub struct Configuration {
     values: BTreeMap<String, String>,
     finals: BTreeSet<String>,
+    /// Keys that were set otherwise than by a file.
+    given: BTreeSet<String>,
+    folders: Vec<PathBuf>,
 }
 
 impl Configuration {
@@ -45,6 +54,7 @@ impl Configuration {
                 self.load_file(&path)?;
             }
         }
+        self.folders.push(folder.to_path_buf());
         Ok(())
     }
 
@@ -55,19 +65,41 @@ impl Configuration {
             xml::parse(&text).with_context(|| format!("{} is not valid", path.display()))?;
         for property in properties {
             let name = former_names::present(&property.name);
-            if !self.finals.contains(name) {
-                self.values.insert(name.to_string(), property.value);
-                if property.is_final {
-                    self.finals.insert(name.to_string());
-                }
+            if self.finals.contains(name) {
+                continue;
+            }
+            if let Some(value) = property.value {
+                self.values.insert(name.to_string(), value);
+            }
+            if property.is_final {
+                self.finals.insert(name.to_string());
             }
         }
         Ok(())
     }
 
+    /// The keys of access lists of services (all that begin with `security.`) with their text: `hadoop-policy.xml` of
+    /// the folders that were loaded goes before their other files, and what was set otherwise before that. Reads these
+    /// files. Blanks at the ends of a text are kept: they separate users from groups.
+    ///
+    /// Source: Hadoop 3.5.0 `ServiceAuthorizationManager#refresh`.
+    pub fn service_policy(&self) -> Result<Vec<(String, String)>> {
+        let mut all = self.clone();
+        all.finals.extend(self.given.iter().cloned());
+        for path in self.folders.iter().map(|folder| folder.join(POLICY_FILE)) {
+            if path.is_file() {
+                all.load_file(&path)?;
+            }
+        }
+        let keys = all.values.keys().filter(|key| key.starts_with(POLICY_KEYS));
+        Ok(keys.filter_map(|key| Some((key.clone(), all.text(key)?))).collect())
+    }
+
     /// Sets a key, whatever a file said of it.
     pub fn set(&mut self, key: &str, value: impl Into<String>) {
-        self.values.insert(former_names::present(key).to_string(), value.into());
+        let key = former_names::present(key).to_string();
+        self.given.insert(key.clone());
+        self.values.insert(key, value.into());
     }
 
     /// Sets a key that nothing has set yet.
@@ -82,7 +114,7 @@ impl Configuration {
             let Some((key, value)) = word.split_once('=') else {
                 bail!("-D takes key=value, not '{word}'");
             };
-            self.set(key.trim(), value.trim());
+            self.set(key.trim(), value);
         }
         Ok(())
     }
@@ -99,8 +131,15 @@ impl Configuration {
 
     /// The value of a key with `${other}` replaced; `None` where it is absent or empty.
     pub fn get(&self, key: &str) -> Option<String> {
+        let text = self.text(key)?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_string())
+    }
+
+    /// The same as it stands there, with its blanks.
+    fn text(&self, key: &str) -> Option<String> {
         let value_of = |name: &str| self.values.get(former_names::present(name));
-        let mut text = value_of(key)?.trim().to_string();
+        let mut text = value_of(key)?.clone();
         for _ in 0..MAX_SUBSTITUTIONS {
             let Some(start) = text.find("${") else { break };
             let Some(len) = text[start..].find('}') else { break };
@@ -110,7 +149,7 @@ impl Configuration {
             };
             text.replace_range(start..=start + len, &value);
         }
-        (!text.is_empty()).then_some(text)
+        Some(text)
     }
 
     /// A comma-separated list; empty where the key is absent.
@@ -287,6 +326,60 @@ mod tests {
         conf.set("dfs.datanode.data.dir", "/new");
         conf.set_default("dfs.data.dir", "/unused");
         assert_eq!(conf.get("dfs.data.dir").as_deref(), Some("/new"));
+    }
+
+    #[test]
+    fn an_element_without_text_sets_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("core-site.xml"), xml::write([("a", "1"), ("b", "")]))
+            .unwrap();
+        std::fs::write(dir.path().join("hdfs-site.xml"), xml::write([("a", ""), ("b", "2")]))
+            .unwrap();
+        let mut conf = Configuration::default();
+        conf.load_folder(dir.path()).unwrap();
+        assert_eq!((conf.get("a"), conf.get("b")), (Some("1".into()), Some("2".into())));
+    }
+
+    #[test]
+    fn access_lists_are_in_a_file_of_their_own_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| std::fs::write(dir.path().join(name), text).unwrap();
+        let core = [
+            ("security.a.acl", "ann"),
+            ("security.b.acl", "ann"),
+            ("who", "bob"),
+            ("x", "security"),
+        ];
+        write("core-site.xml", xml::write(core));
+        let policy = [
+            ("security.b.acl", "${who},dan "),
+            ("security.c.acl", " staff"),
+            ("security.d.acl", "dan"),
+            ("who", "carol"),
+        ];
+        write("hadoop-policy.xml", xml::write(policy));
+        let mut conf = Configuration::default();
+        conf.load_folder(dir.path()).unwrap();
+        conf.set_words(&["security.d.acl= admins".into()]).unwrap();
+        let read = conf.service_policy().unwrap();
+        let read: Vec<(&str, &str)> = read.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            read,
+            [
+                ("security.a.acl", "ann"),
+                ("security.b.acl", "carol,dan "),
+                ("security.c.acl", " staff"),
+                ("security.d.acl", " admins"),
+            ]
+        );
+        assert_eq!(
+            (conf.get("security.b.acl"), conf.get("who")),
+            (Some("ann".into()), Some("bob".into()))
+        );
+        write("hadoop-policy.xml", "garbage".into());
+        assert!(conf.service_policy().is_err());
+        std::fs::remove_file(dir.path().join("hadoop-policy.xml")).unwrap();
+        assert_eq!(conf.service_policy().unwrap().len(), 3);
     }
 
     #[test]
