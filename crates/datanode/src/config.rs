@@ -73,6 +73,9 @@ pub struct DataNodeConfig {
     pub groups: GroupsConfig,
     /// Properties that say who may act for whom: `hadoop.proxyuser.*`.
     pub proxy_users: Vec<(String, String)>,
+    /// Properties that say who may use which protocol, `security.*`, with blanks as they stand there; `None` where
+    /// everybody may use all: `hadoop.security.authorization`.
+    pub service_policy: Option<Vec<(String, String)>>,
     /// What an acknowledged block has survived: `dfs.datanode.synconclose`.
     pub durability: Durability,
     /// Bytes of each volume left to others: `dfs.datanode.du.reserved`.
@@ -227,6 +230,7 @@ impl Default for DataNodeConfig {
             user: "hdfs".into(),
             permissions_enabled: true,
             proxy_users: Vec::new(),
+            service_policy: None,
             supergroup: "supergroup".into(),
             groups: GroupsConfig::default(),
             durability: Durability::Stable,

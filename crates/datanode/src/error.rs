@@ -82,6 +82,9 @@ pub enum DataNodeError {
     /// The block pool is not the one this DataNode serves.
     #[error("Block pool {0} is not found")]
     UnknownPool(String),
+    /// The keys that say who may use which protocol are wrong.
+    #[error("the access lists of services are wrong: {0}")]
+    Policy(String),
     /// The operation was stopped for the benefit of a newer one.
     #[error("the writer was stopped")]
     Stopped,

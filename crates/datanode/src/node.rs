@@ -19,9 +19,9 @@ use crate::scanner::Scanner;
 use crate::short_circuit::ShortCircuitRegistry;
 use crate::tunables::Tunables;
 use crate::volume::Volume;
+use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::lasting;
-use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{SendFile, TransferOptions, TransferStream};
@@ -102,8 +102,8 @@ pub(crate) struct Node {
     pub(crate) disks: Disks,
     /// Other settings that can change.
     pub(crate) tunables: Tunables,
-    /// Who may act for whom.
-    pub(crate) proxy_users: ProxyUsers,
+    /// Who may speak to this DataNode by RPC.
+    pub(crate) access: Access,
     /// Bytes per second of all balancer moves together.
     pub(crate) balance_budget: Budget,
     /// Asks for a full block report.
@@ -118,7 +118,7 @@ pub(crate) struct Node {
     pub(crate) reconstructions: Reconstructions,
     /// The block scanners of the volumes.
     pub(crate) scanner: Scanner,
-    /// The groups of users, for what only superusers may do.
+    /// The groups of users.
     pub(crate) groups: Groups,
     /// Whether a superuser has told this DataNode to stop.
     pub(crate) is_told_to_stop: AtomicBool,
@@ -142,7 +142,7 @@ impl Node {
     pub(crate) fn new(
         config: DataNodeConfig,
         dataset: Dataset,
-        proxy_users: ProxyUsers,
+        access: Access,
         (xfer_addr, ipc_addr, http_addr): (SocketAddr, SocketAddr, Option<SocketAddr>),
     ) -> Node {
         let options = RpcClientOptions {
@@ -185,7 +185,7 @@ impl Node {
             marks: Marks::new(&config),
             disks: Disks::new(&config),
             tunables: Tunables::new(&config),
-            proxy_users,
+            access,
             balance_budget: Budget::new(config.balance_bandwidth),
             report_now: Notify::new(),
             saves_memory: AtomicBool::new(false),

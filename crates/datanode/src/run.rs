@@ -13,9 +13,9 @@ use crate::protocol::{client, inter, reconfigure};
 use crate::scanner::{self, VolumeScan};
 use crate::server;
 use cairn_net::Boxed;
+use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::http::{self, Request};
-use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
 use cairn_wire::RemoteException;
@@ -59,11 +59,12 @@ impl DataNode {
                 None => None,
             };
             let http_addr = http.as_ref().and_then(|listener| listener.local_addr().ok());
-            let properties = config.proxy_users.clone();
+            let (proxies, policy) = (config.proxy_users.clone(), config.service_policy.clone());
             // Names of hosts are looked up.
-            let proxy_users = blocking(move || Ok(ProxyUsers::read(&properties))).await?;
+            let read = move || Access::read(&proxies, policy.as_deref());
+            let access = blocking(move || read().map_err(DataNodeError::Policy)).await?;
             let addresses = (xfer_addr, ipc_addr, http_addr);
-            let node = Arc::new(Node::new(config, dataset, proxy_users, addresses));
+            let node = Arc::new(Node::new(config, dataset, access, addresses));
             node.tasks.open();
             node.spawn_lasting("the data port", server::serve(node.clone(), listener));
             if let Some(listener) = domain {
@@ -199,7 +200,7 @@ impl Service for Ipc {
             (INTER_DATANODE, 1),
             (cairn_net::reconfiguration::NAME, 1),
         ])?;
-        client::check_impersonation(&self.node, &call).await?;
+        self.node.access.authorize_call(&call, &self.node.groups).await?;
         match call.protocol.as_str() {
             client::NAME => client::call(&self.node, &call).await,
             cairn_net::reconfiguration::NAME => reconfigure::call(&self.node, &call).await,
@@ -207,8 +208,12 @@ impl Service for Ipc {
         }
     }
 
-    /// Whether one user may act for another is looked up with each call: it takes the users' groups.
-    fn authorize(&self, _user: &UserInfo, _peer: SocketAddr) -> Result<(), RemoteException> {
-        Ok(())
+    async fn authorize(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+        peer: SocketAddr,
+    ) -> Result<(), RemoteException> {
+        self.node.access.authorize(user, protocol, peer.ip(), &self.node.groups).await
     }
 }

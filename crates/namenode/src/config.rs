@@ -290,6 +290,9 @@ pub struct NameNodeConfig {
     pub supergroup: String,
     /// Which groups users are in.
     pub groups: GroupsConfig,
+    /// Properties that say who may use which protocol, with blanks as they stand there; `None` where everybody may use
+    /// all. Keys `hadoop.security.authorization`, `security.*`.
+    pub service_policy: Option<Vec<(String, String)>>,
     /// The folder of users' homes, whose trash is emptied. Key `dfs.user.home.dir.prefix`.
     pub homes: String,
 
@@ -499,6 +502,7 @@ impl Default for NameNodeConfig {
             superuser: None,
             supergroup: "supergroup".into(),
             groups: GroupsConfig::default(),
+            service_policy: None,
             homes: "/user".into(),
             ec_default_policy: "RS-6-3-1024k".into(),
             ec_max_cell_len: (4 * MIB) as u32,

@@ -4,6 +4,7 @@
 //! It decides nothing itself: `protocol` turns each RPC into a command or query, `run` turns time
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 
+mod access;
 mod audit;
 pub mod caching;
 pub mod config;

@@ -15,8 +15,8 @@ use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
+use cairn_net::access::Access;
 use cairn_net::groups::Groups;
-use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
 use cairn_redundancy::{BlockLookup, BlockState, Cluster, DisprovedCrc, LateCrc, Now};
@@ -49,8 +49,8 @@ pub struct NameNode {
     pub cluster: Mutex<Cluster>,
     /// Settings that can change.
     pub reconfiguration: Reconfiguration<NameNodeConfig>,
-    /// Who may act for whom.
-    pub proxy_users: Mutex<ProxyUsers>,
+    /// Who may speak to this NameNode by RPC.
+    pub(crate) access: Mutex<Arc<Access>>,
     /// What directives want in DataNodes' memory.
     pub caching: Caching,
     /// What storage policies are to be satisfied for.
@@ -173,32 +173,6 @@ impl NameNode {
     fn caller_in(&self, user: String, groups: Vec<String>) -> Caller {
         let superuser = user == self.superuser || groups.contains(&self.config.supergroup);
         Caller { user, groups, superuser }
-    }
-
-    /// Refuses a call that one user makes for another and may not.
-    ///
-    /// Source: Hadoop 3.5.0 `Server#authorize`, `ProxyUsers#authorize`.
-    pub async fn check_impersonation(&self, call: &Call) -> Result<(), Refusal> {
-        let Some(real) = &call.user.real else { return Ok(()) };
-        let user = &call.user.effective;
-        let groups = self.groups.of(user).await;
-        let rules = self.proxy_users.lock().unwrap_or_else(PoisonError::into_inner);
-        let checked = rules.check(real, user, &groups, call.peer.ip());
-        checked.map_err(|message| Refusal::new(class::AUTHORIZATION, message))
-    }
-
-    /// Reads the rules of proxy users again, if there are configuration files.
-    ///
-    /// Source: Hadoop 3.5.0 `ProxyUsers#refreshSuperUserGroupsConfiguration`.
-    pub async fn refresh_proxy_users(&self) -> Result<(), Refusal> {
-        let Some(reload) = self.config.reload.clone() else { return Ok(()) };
-        let read = tokio::task::spawn_blocking(move || {
-            reload.read().map(|(config, _)| ProxyUsers::read(&config.properties))
-        });
-        let read = read.await.map_err(|_| Refusal::io("the refresh was interrupted"))?;
-        let rules = read.map_err(Refusal::io)?;
-        *self.proxy_users.lock().unwrap_or_else(PoisonError::into_inner) = rules;
-        Ok(())
     }
 
     /// Refuses callers that are no superusers, if permissions are on; the refusal names the method as Hadoop does.

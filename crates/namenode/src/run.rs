@@ -20,11 +20,11 @@ use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{InodeId, lease, query};
 use cairn_net::Boxed;
+use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::http;
 use cairn_net::lasting;
-use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::RpcServer;
 use cairn_redundancy::Cluster;
@@ -88,6 +88,9 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The keys that say who may use which protocol are wrong.
+    #[error("the access lists of services are wrong: {0}")]
+    Policy(String),
     /// The namespace is open but does not answer.
     #[error("cannot read the namespace: {0}")]
     Read(#[from] cairn_namespace::NamespaceError),
@@ -166,9 +169,11 @@ impl NameNode {
             let audit = audit.await.map_err(|_| StartError::Interrupted)?.map_err(|source| {
                 StartError::Audit { path: config.audit.file.clone().unwrap_or_default(), source }
             })?;
-            let properties = config.properties.clone();
-            let proxy_users = tokio::task::spawn_blocking(move || ProxyUsers::read(&properties));
-            let proxy_users = proxy_users.await.map_err(|_| StartError::Interrupted)?;
+            let (properties, policy) = (config.properties.clone(), config.service_policy.clone());
+            let read = move || Access::read(&properties, policy.as_deref());
+            let access = tokio::task::spawn_blocking(read).await;
+            let access =
+                access.map_err(|_| StartError::Interrupted)?.map_err(StartError::Policy)?;
             let rpc =
                 RpcServer::bind(config.rpc_addr, settings::rpc_options(&config)).await.map_err(
                     |source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source },
@@ -198,7 +203,7 @@ impl NameNode {
                 ),
                 walks: Arc::new(Semaphore::new(WALKS)),
                 groups,
-                proxy_users: Mutex::new(proxy_users),
+                access: Mutex::new(Arc::new(access)),
                 caching: Caching::default(),
                 satisfier: Satisfier::new(config.satisfier_mode, config.satisfier_queue_limit),
                 keys: config

@@ -1,4 +1,4 @@
-//! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, keys that
+//! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, who may do what, keys that
 //! change at run time, the lock of a folder, pages for monitors, the limit of open files, what lasts as long as they.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
@@ -7,6 +7,7 @@
 
 use std::pin::Pin;
 
+pub mod access;
 pub mod date;
 pub mod descriptors;
 pub mod disk_work;
@@ -15,11 +16,13 @@ mod frame;
 pub mod groups;
 pub mod http;
 pub mod lasting;
+mod machine_list;
 pub mod monitoring;
 pub mod proxy_users;
 pub mod reconfiguration;
 pub mod rpc_client;
 pub mod rpc_server;
+pub mod service_policy;
 pub mod storage_dir;
 pub mod transfer_stream;
 

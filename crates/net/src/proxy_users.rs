@@ -1,9 +1,11 @@
 //! Who may act for whom: `hadoop.proxyuser.NAME.users`, `.groups` and `.hosts`.
 //!
-//! Source: Hadoop 3.5.0 `DefaultImpersonationProvider`, `MachineList`.
+//! Source: Hadoop 3.5.0 `DefaultImpersonationProvider`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
+use std::net::IpAddr;
+
+use crate::machine_list::{MachineList, names};
 
 /// What begins every key.
 const PREFIX: &str = "hadoop.proxyuser.";
@@ -16,7 +18,8 @@ pub struct ProxyUsers(BTreeMap<String, Rule>);
 struct Rule {
     /// `None` without a list of users or groups: then nobody can be acted for.
     whom: Option<Whom>,
-    hosts: Option<Hosts>,
+    /// Where it may be done from.
+    hosts: Option<MachineList>,
 }
 
 /// Users and groups that can be acted for.
@@ -25,13 +28,6 @@ struct Whom {
     all: bool,
     users: BTreeSet<String>,
     groups: BTreeSet<String>,
-}
-
-/// Addresses that it may be done from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Hosts {
-    All,
-    Listed { addresses: BTreeSet<IpAddr>, ranges: Vec<(Ipv4Addr, u8)> },
 }
 
 impl ProxyUsers {
@@ -49,13 +45,17 @@ impl ProxyUsers {
             }
             let rule = rules.entry(name.to_string()).or_default();
             if what == "hosts" {
-                rule.hosts = Some(Hosts::read(value));
+                let (hosts, wrong) = MachineList::read(value);
+                for error in wrong {
+                    tracing::warn!(key, error, "the hosts of a proxy user are wrong");
+                }
+                rule.hosts = Some(hosts);
                 continue;
             }
             let whom = rule.whom.get_or_insert_default();
             whom.all |= value.trim() == "*";
             let into = if what == "users" { &mut whom.users } else { &mut whom.groups };
-            into.extend(names(value));
+            into.extend(names(value).map(str::to_string));
         }
         ProxyUsers(rules)
     }
@@ -78,52 +78,8 @@ impl ProxyUsers {
         }
         let from = from.to_canonical();
         match rule.and_then(|rule| rule.hosts.as_ref()) {
-            Some(hosts) if hosts.include(from) => Ok(()),
+            Some(hosts) if hosts.includes(from) => Ok(()),
             _ => Err(format!("Unauthorized connection for super-user: {real} from IP /{from}")),
-        }
-    }
-}
-
-fn names(list: &str) -> impl Iterator<Item = String> {
-    list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string)
-}
-
-impl Hosts {
-    fn read(list: &str) -> Hosts {
-        let entries: Vec<String> = names(list).collect();
-        if entries == ["*"] {
-            return Hosts::All;
-        }
-        let (mut addresses, mut ranges) = (BTreeSet::new(), Vec::new());
-        for entry in entries {
-            if let Some((base, bits)) = entry.split_once('/') {
-                match (base.parse(), bits.parse()) {
-                    (Ok(base), Ok(bits)) if bits <= 32 => ranges.push((base, bits)),
-                    _ => tracing::warn!(%entry, "this is no range of addresses for a proxy user"),
-                }
-                continue;
-            }
-            match (entry.as_str(), 0).to_socket_addrs() {
-                Ok(found) => addresses.extend(found.map(|found| found.ip().to_canonical())),
-                Err(error) => tracing::warn!(%entry, %error, "the host of a proxy user is unknown"),
-            }
-        }
-        Hosts::Listed { addresses, ranges }
-    }
-
-    fn include(&self, from: IpAddr) -> bool {
-        match self {
-            Hosts::All => true,
-            Hosts::Listed { addresses, ranges } => {
-                let in_range = |(base, bits): &(Ipv4Addr, u8)| match from {
-                    IpAddr::V4(from) => {
-                        let differ = u64::from(from.to_bits() ^ base.to_bits());
-                        differ >> (32 - u32::from(*bits)) == 0
-                    }
-                    IpAddr::V6(_) => false,
-                };
-                addresses.contains(&from) || ranges.iter().any(in_range)
-            }
         }
     }
 }

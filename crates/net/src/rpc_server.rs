@@ -44,15 +44,18 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
-    /// Whether a connection from `peer` may speak for `user`; an error closes it, told to the
-    /// client. The default lets every user in as itself and nobody as another: a service that
-    /// knows `hadoop.proxyuser.*` settings overrides it.
+    /// Whether a connection from `peer` may speak `protocol`, if it names one, for `user`; an error closes it, told to the
+    /// client. Nothing else is read from it meanwhile. The default lets every user in as itself and nobody as another.
     ///
-    /// Source: Hadoop 3.5.0 `Server.Connection#authorizeConnection`,
-    /// `DefaultImpersonationProvider#authorize`.
-    fn authorize(&self, user: &UserInfo, peer: SocketAddr) -> Result<(), RemoteException> {
-        let _ = peer;
-        user.refuse_impersonation()
+    /// Source: Hadoop 3.5.0 `Server.Connection#authorizeConnection`.
+    fn authorize(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+        peer: SocketAddr,
+    ) -> impl Future<Output = Result<(), RemoteException>> + Send {
+        let _ = (protocol, peer);
+        std::future::ready(user.refuse_impersonation())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A DataNode's settings from Hadoop's keys.
 
-use super::namenode::{address, folder};
+use super::namenode::{address, folder, service_policy};
 use super::{Configuration, NameNodes, groups, slow, unsupported, value};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
@@ -40,6 +40,7 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     groups::read(conf, &mut c.groups)?;
     let proxy_users = conf.iter().filter(|(key, _)| key.starts_with("hadoop.proxyuser."));
     c.proxy_users = proxy_users.map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    c.service_policy = service_policy(conf)?;
     let durability = |text: &str| match text {
         "stable" => Ok(Durability::Stable),
         "page-cache" => Ok(Durability::PageCache),

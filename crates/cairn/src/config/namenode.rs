@@ -50,6 +50,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.number(limit, &mut c.satisfier_queue_limit)?;
     conf.millis("dfs.namenode.retrycache.expirytime.millis", &mut c.retry_cache_expiry)?;
     conf.number("cairn.namenode.retrycache.max-entries", &mut c.retry_cache_max)?;
+    c.service_policy = service_policy(conf)?;
     c.encryption = encryption::read(conf)?;
     audit(conf, &mut c.audit)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
@@ -267,6 +268,13 @@ fn users(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     conf.read("dfs.permissions.superusergroup", text, &mut c.supergroup)?;
     conf.read("cairn.namenode.superuser", |text| Ok(Some(text.to_string())), &mut c.superuser)?;
     groups::read(conf, &mut c.groups)
+}
+
+/// The keys that say who may use which protocol, where they are to be obeyed.
+pub fn service_policy(conf: &Configuration) -> Result<Option<Vec<(String, String)>>> {
+    let mut is_on = false;
+    conf.boolean("hadoop.security.authorization", &mut is_on)?;
+    is_on.then(|| conf.service_policy()).transpose()
 }
 
 fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
@@ -489,6 +497,31 @@ mod tests {
         conf.set("dfs.namenode.maintenance.replication.min", "1");
         conf.set("dfs.checksum.type", "MD4");
         assert!(read(&conf).is_err());
+    }
+
+    #[test]
+    fn access_lists_are_read_where_they_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("hadoop-policy.xml");
+        std::fs::write(&file, "garbage").unwrap();
+        let mut conf = Configuration::default();
+        conf.load_folder(dir.path()).unwrap();
+        let lists = |conf: &Configuration| {
+            let datanode = crate::config::datanode::read(conf).map(|c| c.service_policy);
+            let namenode = read(conf).map(|c| c.service_policy);
+            assert_eq!(datanode.as_ref().ok(), namenode.as_ref().ok());
+            namenode
+        };
+        assert_eq!(lists(&conf).unwrap(), None, "nobody asks for the file");
+        conf.set("hadoop.security.authorization", "true");
+        assert!(lists(&conf).is_err());
+        let key = "security.client.protocol.acl";
+        std::fs::write(&file, crate::config::xml::write([(key, " staff")])).unwrap();
+        assert_eq!(lists(&conf).unwrap(), Some(vec![(key.to_string(), " staff".to_string())]));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(lists(&conf).unwrap(), Some(Vec::new()));
+        conf.set("hadoop.security.authorization", "yes");
+        assert!(lists(&conf).is_err());
     }
 
     #[test]

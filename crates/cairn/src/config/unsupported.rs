@@ -5,9 +5,8 @@ use super::Configuration;
 use anyhow::{Result, bail};
 
 /// Keys, the values with which they ask for nothing that there is not, and what the others ask for.
-const ASKS: [(&str, &[&str], &str); 9] = [
+const ASKS: [(&str, &[&str], &str); 8] = [
     ("hadoop.security.authentication", &["simple"], "only the authentication simple is supported"),
-    ("hadoop.security.authorization", &["false"], "access lists of services are not supported"),
     ("hadoop.security.group.mapping", &GROUP_MAPPINGS, "only the system is asked for groups"),
     (
         "hadoop.security.impersonation.provider.class",
@@ -60,7 +59,6 @@ mod tests {
             ("dfs.block.access.token.enable", "true"),
             ("dfs.encrypt.data.transfer", "TRUE"),
             ("dfs.data.transfer.protection", "privacy"),
-            ("hadoop.security.authorization", "true"),
             ("dfs.namenode.inode.attributes.provider.class", "org.example.Ranger"),
             ("hadoop.security.group.mapping", "org.apache.hadoop.security.LdapGroupsMapping"),
             (
@@ -77,7 +75,6 @@ mod tests {
             ("hadoop.security.authentication", "Simple"),
             ("dfs.block.access.token.enable", "false"),
             ("dfs.data.transfer.protection", ""),
-            ("hadoop.security.authorization", "false"),
             ("dfs.namenode.inode.attributes.provider.class", " "),
             (
                 "hadoop.security.group.mapping",

@@ -67,17 +67,6 @@ pub(crate) async fn check_superuser(node: &Node, call: &Call) -> Result<(), Remo
     Err(RemoteException::new(class::ACCESS_CONTROL, "Permission denied."))
 }
 
-/// Refuses a call that one user makes for another and may not.
-///
-/// Source: Hadoop 3.5.0 `Server#authorize`, `ProxyUsers#authorize`.
-pub(crate) async fn check_impersonation(node: &Node, call: &Call) -> Result<(), RemoteException> {
-    let Some(real) = &call.user.real else { return Ok(()) };
-    let user = &call.user.effective;
-    let groups = node.groups.of(user).await;
-    let checked = node.proxy_users.check(real, user, &groups, call.peer.ip());
-    checked.map_err(|message| RemoteException::new(class::AUTHORIZATION, message))
-}
-
 /// Answers one call.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
     if FOR_SUPERUSERS.contains(&&*call.method) {

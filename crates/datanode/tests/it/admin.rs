@@ -99,3 +99,30 @@ async fn a_datanode_that_is_shut_down_answers_and_stops() {
     let why = cluster.node(0).stopped().await;
     assert!(cluster.node(0).was_told_to_stop() && why.contains("hdfs"), "{why}");
 }
+
+#[tokio::test]
+async fn a_policy_says_who_may_use_a_datanode() {
+    fn tune(config: &mut DataNodeConfig) {
+        let lists = [("client.datanode.protocol.acl", "bob staff"), ("client.protocol.acl", "")];
+        let pair = |(key, text): (&str, &str)| (format!("security.{key}"), text.to_string());
+        config.service_policy = Some(lists.map(pair).to_vec());
+        config.static_groups =
+            vec![("ann".into(), vec!["staff".into()]), ("carol".into(), Vec::new())];
+    }
+    let cluster = Cluster::start_tuned(1, tune).await;
+    for user in ["ann", "bob"] {
+        let _: GetDatanodeInfoResponseProto = client(&cluster, user)
+            .call("getDatanodeInfo", &GetDatanodeInfoRequestProto {})
+            .await
+            .unwrap();
+    }
+    let refused = client(&cluster, "carol")
+        .call::<_, GetDatanodeInfoResponseProto>("getDatanodeInfo", &GetDatanodeInfoRequestProto {})
+        .await
+        .unwrap_err();
+    assert!(refused.is_remote(class::AUTHORIZATION), "{refused}");
+    assert!(
+        refused.to_string().contains("User carol (auth:SIMPLE) is not authorized"),
+        "{refused}"
+    );
+}

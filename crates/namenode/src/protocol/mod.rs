@@ -73,10 +73,7 @@ impl Service for Protocols {
     async fn call(&self, call: Call) -> Result<Vec<u8>, RemoteException> {
         let node = &*self.0;
         call.check_protocol(SERVED)?;
-        if let Err(refusal) = node.check_impersonation(&call).await {
-            node.rpc_metrics.note_unauthorized();
-            return Err(refusal.0);
-        }
+        node.authorize_call(&call).await?;
         let answer: Answer = match call.protocol.as_str() {
             CLIENT => audited(node, &call).await,
             DATANODE => datanode::handle(node, &call).await,
@@ -99,10 +96,10 @@ impl Service for Protocols {
 
     fn call_now(&self, call: &Call) -> Option<Result<Vec<u8>, RemoteException>> {
         let is_read = call.protocol == CLIENT && call.version == 1 && client::is_read(&call.method);
-        if !is_read || call.user.real.is_some() {
+        let node = &*self.0;
+        if !is_read || node.config.service_policy.is_some() && !call.is_of_its_connection() {
             return None;
         }
-        let node = &*self.0;
         let caller = node.caller_now(call)?;
         let begun = node.audit.as_ref().map(|audit| audit.begin(node, call));
         let answer = client::handle_now(node, call, &caller)?;
@@ -115,8 +112,12 @@ impl Service for Protocols {
         Some(answer.map_err(|refusal| refusal.0))
     }
 
-    /// Whether one user may act for another is looked up with each call: it takes the users' groups.
-    fn authorize(&self, _user: &UserInfo, _peer: SocketAddr) -> Result<(), RemoteException> {
-        Ok(())
+    async fn authorize(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+        peer: SocketAddr,
+    ) -> Result<(), RemoteException> {
+        self.0.authorize(user, protocol, peer.ip()).await
     }
 }

@@ -36,11 +36,12 @@ pub async fn refresh_user_mappings(node: &NameNode, call: &Call) -> Answer {
     }
 }
 
-/// `RefreshAuthorizationPolicyProtocol`: service authorization is off, which Hadoop refuses so.
-pub async fn refresh_authorization_policy(_node: &NameNode, call: &Call) -> Answer {
+/// `RefreshAuthorizationPolicyProtocol`.
+pub async fn refresh_authorization_policy(node: &NameNode, call: &Call) -> Answer {
     match call.method.as_str() {
         "refreshServiceAcl" => {
-            Err(Refusal::new(class::AUTHORIZATION, "Service Level Authorization not enabled!"))
+            node.refresh_service_policy().await?;
+            answer(&pb::RefreshServiceAclResponseProto {})
         }
         _ => Err(call.unknown_method().into()),
     }

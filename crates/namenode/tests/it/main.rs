@@ -26,6 +26,7 @@ mod repeated;
 mod resources;
 mod safety;
 mod satisfier;
+mod service_policy;
 mod slow;
 mod snapshots;
 mod storage_policies;

@@ -119,7 +119,7 @@ pub fn figures(calls: &RpcMetrics, metrics: &mut Metrics) {
         ),
         (
             "rpc_authorization_failures_total",
-            "Users refused who may not speak for another",
+            "Connections refused because of their user, protocol or machine",
             calls.unauthorized() as f64,
         ),
     ];

@@ -14,7 +14,7 @@ use prost::Message;
 pub struct UserInfo {
     /// The user whose permissions count. Never empty.
     pub effective: String,
-    /// The user who acts for `effective`, when it is another. Whether it may is not checked here.
+    /// The user who acts for `effective`, when it is another. See [`super::Service::authorize`].
     pub real: Option<String>,
 }
 
@@ -124,6 +124,11 @@ impl Call {
                 format!("Cannot decode the request of {}: {error}", self.method),
             )
         })
+    }
+
+    /// Whether it is of the protocol that its connection was set up for.
+    pub fn is_of_its_connection(&self) -> bool {
+        self.connection_protocol[..] == self.protocol[..]
     }
 
     /// Refuses a protocol that the service does not have.

@@ -78,6 +78,7 @@ pub(super) async fn serve<S: Service>(
         outbox: Arc::clone(&outbox),
         shared,
         sasl: false,
+        opening: None,
         context: None,
         methods: Methods::default(),
         watch: Watch::default(),
@@ -101,7 +102,14 @@ pub(super) async fn serve<S: Service>(
     ended
 }
 
-/// Who a connection speaks for, once its context has been read.
+/// What a connection's context has told, before it is known whether the user may.
+struct Opening {
+    user: UserInfo,
+    protocol: Option<String>,
+    retry_count: i32,
+}
+
+/// Who a connection speaks for, once it may.
 struct Context {
     user: Arc<UserInfo>,
     protocol: Arc<str>,
@@ -114,6 +122,8 @@ struct Connection<S> {
     shared: Arc<Shared<S>>,
     /// The client asked for SASL and has not been switched to SIMPLE yet.
     sasl: bool,
+    /// Until it is judged.
+    opening: Option<Opening>,
     context: Option<Context>,
     methods: Methods,
     watch: Watch,
@@ -223,6 +233,9 @@ impl<S: Service> Connection<S> {
                 Err(error) => return Err(error.into()),
             };
             self.take_frame(frame)?;
+            if let Some(opening) = self.opening.take() {
+                self.open(opening).await?;
+            }
         }
     }
 
@@ -291,7 +304,9 @@ impl<S: Service> Connection<S> {
             rpc::CALL_ID_CONNECTION_CONTEXT if self.sasl => {
                 Err(invalid("Connection header sent during SASL negotiation"))
             }
-            rpc::CALL_ID_CONNECTION_CONTEXT => self.take_context(request.rest),
+            rpc::CALL_ID_CONNECTION_CONTEXT => {
+                self.take_context(request.header.retry_count(), request.rest)
+            }
             rpc::CALL_ID_SASL if !self.sasl => {
                 Err(invalid("SASL protocol not requested by client"))
             }
@@ -303,7 +318,7 @@ impl<S: Service> Connection<S> {
 
     /// Source: Hadoop 3.5.0 `Server.Connection#processConnectionContext`, `ProtoUtil#getUgi`.
     /// Deviation: a context without a user is refused; Hadoop runs its calls as the server's user.
-    fn take_context(&mut self, mut rest: Bytes) -> Result<(), RemoteException> {
+    fn take_context(&mut self, retry_count: i32, mut rest: Bytes) -> Result<(), RemoteException> {
         if self.context.is_some() {
             return Err(invalid("Connection context already processed"));
         }
@@ -318,12 +333,23 @@ impl<S: Service> Connection<S> {
             return Err(RemoteException::with_code(class::ACCESS_CONTROL, message, code));
         };
         let user = UserInfo { effective, real: named(info.real_user) };
-        if let Err(error) = self.shared.service.authorize(&user, self.peer) {
+        self.opening = Some(Opening { user, protocol: context.protocol, retry_count });
+        Ok(())
+    }
+
+    /// Lets a user in, or not.
+    ///
+    /// Source: Hadoop 3.5.0 `Server.Connection#authorizeConnection`.
+    async fn open(&mut self, opening: Opening) -> Result<(), ConnectionError> {
+        let Opening { user, protocol, retry_count } = opening;
+        let service = &self.shared.service;
+        if let Err(error) = service.authorize(&user, protocol.as_deref(), self.peer).await {
             self.shared.metrics.note_unauthorized();
-            return Err(RemoteException { code: Code::FatalUnauthorized, ..error });
+            let error = RemoteException { code: Code::FatalUnauthorized, ..error };
+            return self.refuse(rpc::CALL_ID_CONNECTION_CONTEXT, retry_count, error);
         }
         self.shared.metrics.note_authorized();
-        let protocol = context.protocol.unwrap_or_default().into();
+        let protocol = protocol.unwrap_or_default().into();
         self.context = Some(Context { user: Arc::new(user), protocol });
         Ok(())
     }

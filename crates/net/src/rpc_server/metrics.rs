@@ -346,9 +346,7 @@ impl RpcMetrics {
         self.authorized.fetch_add(1, Relaxed);
     }
 
-    /// A user was refused who may not speak for the one it named. For services that look at this with each call; see
-    /// [`super::Service::authorize`].
-    pub fn note_unauthorized(&self) {
+    pub(super) fn note_unauthorized(&self) {
         self.unauthorized.fetch_add(1, Relaxed);
     }
 
@@ -424,7 +422,7 @@ impl RpcMetrics {
         self.authorized.load(Relaxed)
     }
 
-    /// Connections and calls that were refused because a user may not speak for another.
+    /// Connections that were refused because of their user, protocol or machine.
     pub fn unauthorized(&self) -> u64 {
         self.unauthorized.load(Relaxed)
     }

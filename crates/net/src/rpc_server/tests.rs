@@ -25,7 +25,7 @@ const PROTOCOL: &str = "org.example.Echo";
 const METHODS: &[&str] = &["echo", "now", "wait", "fail", "panic", "big"];
 
 /// Methods: `echo` answers its user and path; `now` the same without a wait, and panics if asked; `wait` waits for
-/// `release`; `fail`, `panic`, `big`.
+/// `release`; `fail`, `panic`, `big`. The user `late` is refused after `release`.
 #[derive(Default)]
 struct Echo {
     release: Notify,
@@ -65,7 +65,17 @@ impl Service for Echo {
         Some(request.and_then(|request| respond(&request)))
     }
 
-    fn authorize(&self, user: &UserInfo, peer: SocketAddr) -> Result<(), RemoteException> {
+    async fn authorize(
+        &self,
+        user: &UserInfo,
+        protocol: Option<&str>,
+        peer: SocketAddr,
+    ) -> Result<(), RemoteException> {
+        if user.effective == "late" {
+            self.release.notified().await;
+            let message = format!("not for {}", protocol.unwrap_or("nothing"));
+            return Err(RemoteException::new(class::AUTHORIZATION, message));
+        }
         match user.real.as_deref() {
             Some("proxy") if peer.ip().is_loopback() => Ok(()),
             _ => user.refuse_impersonation(),
@@ -479,6 +489,37 @@ async fn what_does_not_fit_is_fatal() {
     )
     .await;
     assert_lives(&server).await;
+}
+
+#[tokio::test]
+async fn no_call_is_begun_before_its_user_may() {
+    let server = start(RpcServerOptions::default()).await;
+    let without_protocol = IpcConnectionContextProto {
+        user_info: Some(UserInformationProto {
+            effective_user: Some("late".into()),
+            real_user: None,
+        }),
+        protocol: None,
+    };
+    let without_protocol = [
+        Preamble::simple().encode().to_vec(),
+        rpc::encode_frame(&header(rpc::CALL_ID_CONNECTION_CONTEXT), Some(&without_protocol)),
+    ];
+    for (hello, protocol) in
+        [(hello("late", None), PROTOCOL), (without_protocol.concat(), "nothing")]
+    {
+        let mut raw = Raw::connect(&server).await;
+        raw.send(&[hello, call(1, "wait", "")].concat()).await;
+        server.service.release.notify_one();
+        let (header, _) = raw.answer().await;
+        assert_eq!((header.call_id as i32, header.status()), (-3, Status::Fatal));
+        assert_eq!(header.error_detail(), Code::FatalUnauthorized);
+        assert_eq!(header.exception_class_name(), class::AUTHORIZATION);
+        assert_eq!(header.error_msg(), format!("not for {protocol}"));
+        assert!(raw.rest().await.is_empty());
+    }
+    assert_eq!(server.service.running.load(Ordering::SeqCst), 0);
+    assert_eq!((server.metrics.authorized(), server.metrics.unauthorized()), (0, 2));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::dataset::Dataset;
 use crate::peers::Kind;
 use crate::volume::latency::DiskWork;
-use cairn_net::proxy_users::ProxyUsers;
+use cairn_net::access::Access;
 use cairn_wire::proto::hdfs::DatanodeIDProto;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,8 +10,7 @@ use std::time::Duration;
 fn node(config: &DataNodeConfig) -> Arc<Node> {
     let dataset = Dataset::open(config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let users = ProxyUsers::read(&config.proxy_users);
-    Arc::new(Node::new(config.clone(), dataset, users, (any, any, None)))
+    Arc::new(Node::new(config.clone(), dataset, Access::default(), (any, any, None)))
 }
 
 /// What holds, as text.
