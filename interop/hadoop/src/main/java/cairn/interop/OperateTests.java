@@ -44,6 +44,7 @@ import org.apache.hadoop.hdfs.protocol.OpenFilesIterator.OpenFilesType;
  * settled ROLE ADDRESS        waits until no reconfiguration runs there
  * await-bandwidth I BYTES     waits until a DataNode has a bandwidth for balancers
  * site KEY=VALUE...           writes hdfs-site.xml with these keys beside the ones of all tests
+ * policy KEY=VALUE...         writes hadoop-policy.xml with these keys, each behind {@code security.}
  * bad PATH UNIT               turns one bit in the last byte of a unit on its disk
  * hold PATH LENGTH [COPIES], release   writes a file in blocks of 1 MiB and leaves it open without a client; forgets all such
  * finish PATH LENGTH          writes more into such a file and closes it
@@ -51,10 +52,11 @@ import org.apache.hadoop.hdfs.protocol.OpenFilesIterator.OpenFilesType;
  * </pre>
  *
  * {@code ${NN}}, {@code ${IPC0}} and {@code ${PORT0}} stand for addresses, {@code ${META:PATH#UNIT}} and
- * {@code ${BLOCK:PATH#UNIT}} for files of a replica or unit.
+ * {@code ${BLOCK:PATH#UNIT}} for files of a replica or unit, {@code ${ME}} for the user who runs all of it.
  */
 final class OperateTests implements Transcript.Tools {
   private static final int NODES = 5;
+  private static final String ME = System.getProperty("user.name");
   /** How much others may write or delete between two looks at the disk: a dead DataNode told of it a while ago. */
   private static final long SOME = 8L << 30;
   private static final Pattern PLACE = Pattern.compile("\\$\\{(META|BLOCK):([^#}]+)#(\\d+)\\}");
@@ -98,11 +100,16 @@ final class OperateTests implements Transcript.Tools {
         "org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager");
     keys.put("dfs.hosts", hosts.getPath());
     Files.writeString(hosts.toPath(), "");
+    Map<String, String> policy = new TreeMap<>();
+    if (file.getName().equals("policy.txt")) {
+      authorize(keys, policy);
+    }
     File data = new File(x.work(), file.getName());
-    try (Roles roles = new Roles(x.target(), data, NODES, keys)) {
+    try (Roles roles = new Roles(x.target(), data, NODES, keys, policy)) {
       OperateTests tools = new OperateTests(roles, hosts);
       Map<String, String> words = new HashMap<>();
       words.put("NN", "127.0.0.1:" + roles.rpcPort());
+      words.put("ME", ME);
       for (int i = 0; i < NODES; i++) {
         words.put("PORT" + i, "" + roles.ports(i)[0]);
         words.put("IPC" + i, "127.0.0.1:" + roles.ports(i)[1]);
@@ -118,6 +125,20 @@ final class OperateTests implements Transcript.Tools {
         t.save();
       }
     }
+  }
+
+  /** Has servers obey access lists of services: bob is in staff, dave in guests, and carol acts for bob and frank. */
+  private static void authorize(Map<String, String> keys, Map<String, String> policy) {
+    keys.put("hadoop.security.authorization", "true");
+    keys.put("hadoop.user.group.static.mapping.overrides", "bob=staff;dave=guests");
+    keys.put("hadoop.proxyuser.carol.users", "bob,frank");
+    keys.put("hadoop.proxyuser.carol.hosts", "127.0.0.1");
+    policy.put("security.client.protocol.acl", ME + ",alice staff");
+    policy.put("security.client.datanode.protocol.acl", ME + ",alice guests");
+    policy.put("security.refresh.policy.protocol.acl", ME);
+    policy.put("security.get.user.mappings.protocol.acl.blocked", "alice");
+    policy.put("security.reconfiguration.protocol.hosts", "10.0.0.0/8");
+    policy.put("security.service.authorization.default.acl.blocked", "eve");
   }
 
   private DistributedFileSystem fs() throws IOException {
@@ -184,14 +205,8 @@ final class OperateTests implements Transcript.Tools {
             () -> Shell.run(roles.conf(), null, "admin", get, new byte[0]).text().contains(" " + args[1] + " "));
       }
       case "hosts" -> hosts(args);
-      case "site" -> {
-        Map<String, String> own = new TreeMap<>();
-        for (String arg : args) {
-          String[] pair = arg.split("=", 2);
-          own.put(pair[0], pair[1]);
-        }
-        roles.writeSite(own);
-      }
+      case "site" -> roles.writeSite(pairs("", args));
+      case "policy" -> roles.writePolicy(pairs("security.", args));
       case "bad" -> {
         Path file = file("BLOCK", args[0], Integer.parseInt(args[1]));
         byte[] bytes = Files.readAllBytes(file);
@@ -234,6 +249,15 @@ final class OperateTests implements Transcript.Tools {
       }
     }
     return new Shell.Result(0, new byte[0], "");
+  }
+
+  private static Map<String, String> pairs(String prefix, String[] args) {
+    Map<String, String> pairs = new TreeMap<>();
+    for (String arg : args) {
+      String[] pair = arg.split("=", 2);
+      pairs.put(prefix + pair[0], pair[1]);
+    }
+    return pairs;
   }
 
   private int blocking() throws IOException {

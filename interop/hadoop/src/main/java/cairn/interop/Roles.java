@@ -32,12 +32,22 @@ final class Roles implements AutoCloseable {
   private Process nameNode;
 
   Roles(Target target, File data, int count, Map<String, String> keys) throws Exception {
+    this(target, data, count, keys, Map.of());
+  }
+
+  /** With {@code policy}, if there is something in it, in the file of the access lists of services. */
+  Roles(
+      Target target, File data, int count, Map<String, String> keys, Map<String, String> policy)
+      throws Exception {
     this.target = target;
     this.data = data;
     this.keys = keys;
     conf = new File(data, "conf");
     conf.mkdirs();
     writeSite(Map.of());
+    if (!policy.isEmpty()) {
+      writePolicy(policy);
+    }
     startNameNode();
     for (int i = 0; i < count; i++) {
       ports.add(
@@ -62,6 +72,15 @@ final class Roles implements AutoCloseable {
         OutputStream b = new FileOutputStream(new File(conf, "hdfs-site.xml"))) {
       core.writeXml(a);
       hdfs.writeXml(b);
+    }
+  }
+
+  /** Writes the file of the access lists of services, beside the others. */
+  void writePolicy(Map<String, String> policy) throws IOException {
+    Configuration own = new Configuration(false);
+    policy.forEach(own::set);
+    try (OutputStream out = new FileOutputStream(new File(conf, "hadoop-policy.xml"))) {
+      own.writeXml(out);
     }
   }
 
