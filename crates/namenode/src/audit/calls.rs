@@ -1,6 +1,7 @@
-//! What the audit log says of each method of `ClientProtocol`. Methods that are not here are never told of.
+//! What the audit log says of each method of `ClientProtocol` and of refreshes. Methods that are not here are never told
+//! of.
 //!
-//! Source: Hadoop 3.5.0 `FSNamesystem`, the calls of `logAuditEvent` and `checkSuperuserPrivilege`.
+//! Source: Hadoop 3.5.0 `FSNamesystem`, the calls of `logAuditEvent` and `checkSuperuserPrivilege`; `NameNodeRpcServer`.
 
 use bytes::Buf;
 use cairn_namespace::perm;
@@ -136,6 +137,17 @@ const ROWS: &[Row] = &[
     ("createEncryptionZone", "createEncryptionZone", 1, 0, Stat::Source, When::Done),
     ("getEnclosingRoot", "getEZForPath", 1, 0, Stat::Source, When::Done),
     ("getEZForPath", "getEZForPath", 1, 0, Stat::Source, When::Done),
+    ("refreshServiceAcl", "refreshServiceAcl", 0, 0, Stat::None, When::Done),
+    ("refreshUserToGroupsMappings", "refreshUserToGroupsMappings", 0, 0, Stat::None, When::Done),
+    (
+        "refreshSuperUserGroupsConfiguration",
+        "refreshSuperUserGroupsConfiguration",
+        0,
+        0,
+        Stat::None,
+        When::Done,
+    ),
+    ("refreshCallQueue", "refreshCallQueue", 0, 0, Stat::None, When::Done),
 ];
 
 /// What is told of a call; nothing of one that cannot be decoded, for it names nothing.
@@ -394,12 +406,19 @@ pub(super) fn string_field(message: &[u8], wanted: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
+    use cairn_wire::proto::common as refresh;
 
     #[test]
     fn rows_name_methods_that_there_are() {
+        let all = [
+            pb::CLIENT_NAMENODE_PROTOCOL_METHODS,
+            refresh::REFRESH_AUTHORIZATION_POLICY_PROTOCOL_SERVICE_METHODS,
+            refresh::REFRESH_USER_MAPPINGS_PROTOCOL_SERVICE_METHODS,
+            refresh::REFRESH_CALL_QUEUE_PROTOCOL_SERVICE_METHODS,
+        ]
+        .concat();
         for row in ROWS {
-            assert!(CLIENT_NAMENODE_PROTOCOL_METHODS.contains(&row.0), "{}", row.0);
+            assert!(all.contains(&row.0), "{}", row.0);
         }
     }
 

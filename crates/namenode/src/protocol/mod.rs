@@ -60,11 +60,11 @@ fn log(call: &Call, refusal: &Refusal) {
     tracing::debug!(%method, %user, %peer, refusal = %refusal.0, "refused");
 }
 
-/// Handles a client's call, and tells of it.
-async fn audited(node: &NameNode, call: &Call) -> Answer {
-    let Some(audit) = &node.audit else { return client::handle(node, call).await };
+/// Handles a client's or an operator's call by `handled`, and tells of it.
+async fn audited(node: &NameNode, call: &Call, handled: impl Future<Output = Answer>) -> Answer {
+    let Some(audit) = &node.audit else { return handled.await };
     let begun = audit.begin(node, call);
-    let answer = client::handle(node, call).await;
+    let answer = handled.await;
     audit.end(node, call, begun, &answer);
     answer
 }
@@ -75,16 +75,22 @@ impl Service for Protocols {
         call.check_protocol(SERVED)?;
         node.authorize_call(&call).await?;
         let answer: Answer = match call.protocol.as_str() {
-            CLIENT => audited(node, &call).await,
+            CLIENT => audited(node, &call, client::handle(node, &call)).await,
             DATANODE => datanode::handle(node, &call).await,
             LIFELINE => datanode::handle_lifeline(node, &call),
             NAMENODE => namenode::handle(node, &call).await,
             HA => ha::handle(node, &call).await,
             reconfiguration::NAME => reconfigure::handle(&self.0, &call).await,
             USER_MAPPINGS => user_mappings::get_user_mappings(node, &call).await,
-            REFRESH_USERS => user_mappings::refresh_user_mappings(node, &call).await,
-            REFRESH_POLICY => user_mappings::refresh_authorization_policy(node, &call).await,
-            REFRESH_QUEUE => user_mappings::refresh_call_queue(node, &call).await,
+            REFRESH_USERS => {
+                audited(node, &call, user_mappings::refresh_user_mappings(node, &call)).await
+            }
+            REFRESH_POLICY => {
+                audited(node, &call, user_mappings::refresh_authorization_policy(node, &call)).await
+            }
+            REFRESH_QUEUE => {
+                audited(node, &call, user_mappings::refresh_call_queue(node, &call)).await
+            }
             REFRESH_ANY => user_mappings::generic_refresh(node, &call).await,
             _ => Err(call.unknown_protocol().into()),
         };

@@ -3,7 +3,7 @@
 use crate::cluster::*;
 use cairn_namenode::config::AuditConfig;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
-use cairn_wire::proto::hdfs as pb;
+use cairn_wire::proto::{common, hdfs as pb};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -251,5 +251,34 @@ async fn snapshots_that_are_allowed_in_a_snapshot_are_not_told_of() {
     let (on, off) = ("cmd=allowSnapshot", "cmd=disallowSnapshot");
     assert_eq!(told, ["cmd=mkdirs", on, off, "cmd=mkdirs"]);
     assert!(lines[2].starts_with("allowed=false"), "{lines:?}");
+    node.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refreshes_are_told_of() {
+    const USERS: &str = "org.apache.hadoop.security.RefreshUserMappingsProtocol";
+    const QUEUE: &str = "org.apache.hadoop.ipc.RefreshCallQueueProtocol";
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.log");
+    let audit = AuditConfig { file: Some(path.clone()), ..AuditConfig::default() };
+    let config = NameNodeConfig { audit, ..config(&dir.path().join("name")) };
+    let node = NameNode::start(config).await.unwrap();
+    let refreshes = [
+        (USERS, "refreshUserToGroupsMappings"),
+        (USERS, "refreshSuperUserGroupsConfiguration"),
+        (QUEUE, "refreshCallQueue"),
+    ];
+    for (protocol, method) in refreshes {
+        let request = common::RefreshCallQueueRequestProto {};
+        let _: common::RefreshCallQueueResponseProto =
+            Client::new(&node, protocol, "bob").call(method, &request).await.unwrap();
+    }
+    let told = refreshes.map(|(_, method)| {
+        format!(
+            "allowed=true\tugi=bob (auth:SIMPLE)\tip=/127.0.0.1\tcmd={method}\tsrc=null\tdst=null\t\
+             perm=null\tproto=rpc"
+        )
+    });
+    assert_eq!(lines(&path, 3).await, told);
     node.shutdown().await;
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use cairn_namenode::config::AuditConfig;
 use cairn_namenode::protocol::Protocols;
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode, StartError};
 use cairn_net::reconfiguration::Reload;
@@ -37,7 +39,8 @@ fn obeying(dir: &Path, text: &str) -> NameNodeConfig {
         let service_policy = policy(&file);
         Ok((NameNodeConfig { service_policy, ..NameNodeConfig::default() }, BTreeMap::new()))
     });
-    NameNodeConfig { service_policy, reload: Some(reload), ..config(&dir.join("name")) }
+    let audit = AuditConfig { file: Some(dir.join("audit")), ..AuditConfig::default() };
+    NameNodeConfig { service_policy, reload: Some(reload), audit, ..config(&dir.join("name")) }
 }
 
 async fn refresh(node: &RunningNameNode, user: &str) -> Result<(), (String, String)> {
@@ -122,6 +125,19 @@ async fn a_policy_lets_users_in_until_another_is_read() {
         assert_eq!(look(&node, "alice").await, denied("alice", CLIENT));
     }
     node.shutdown().await;
+    let audit = loop {
+        let audit = std::fs::read_to_string(dir.path().join("audit")).unwrap();
+        // It is written by a thread of its own.
+        if audit.contains("refresh") {
+            break audit;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let told: Vec<&str> = audit.lines().filter(|line| line.contains("refresh")).collect();
+    let [told] = told[..] else { panic!("{audit}") };
+    let rest = "allowed=true\tugi=hdfs (auth:SIMPLE)\tip=/127.0.0.1\tcmd=refreshServiceAcl\t\
+                src=null\tdst=null\tperm=null\tproto=rpc";
+    assert!(told.ends_with(rest), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
