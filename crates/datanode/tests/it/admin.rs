@@ -1,7 +1,7 @@
 //! What `hdfs dfsadmin` asks of a DataNode, and of whom it takes it.
 
 use crate::cluster::*;
-use cairn_datanode::DataNodeConfig;
+use cairn_datanode::{DataNode, DataNodeConfig};
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::{
@@ -125,4 +125,20 @@ async fn a_policy_says_who_may_use_a_datanode() {
         refused.to_string().contains("User carol (auth:SIMPLE) is not authorized"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn no_datanode_starts_with_a_policy_that_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let hosts = ("security.client.datanode.protocol.hosts", "10.0.0.0/33");
+    let config = DataNodeConfig {
+        data_dirs: vec![dir.path().to_path_buf().into()],
+        xfer_addr: any,
+        ipc_addr: any,
+        service_policy: Some(vec![(hosts.0.to_string(), hosts.1.to_string())]),
+        ..DataNodeConfig::default()
+    };
+    let why = DataNode::start(config).await.err().expect("no start").to_string();
+    assert_eq!(why, "the access lists of services are wrong: Value [33] not in range [0,32]");
 }
