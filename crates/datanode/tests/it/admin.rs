@@ -106,7 +106,7 @@ async fn a_policy_says_who_may_use_a_datanode() {
         let lists = [("client.datanode.protocol.acl", "bob staff"), ("client.protocol.acl", "")];
         let pair = |(key, text): (&str, &str)| (format!("security.{key}"), text.to_string());
         config.service_policy = Some(lists.map(pair).to_vec());
-        config.static_groups =
+        config.groups.fixed =
             vec![("ann".into(), vec!["staff".into()]), ("carol".into(), Vec::new())];
     }
     let cluster = Cluster::start_tuned(1, tune).await;
