@@ -72,7 +72,7 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use crate::groups::GroupsConfig;
 
     const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
     const DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol";
@@ -83,7 +83,7 @@ mod tests {
 
     fn groups() -> Groups {
         let fixed = ["ann", "bob"].map(|user| (user.to_string(), vec!["staff".to_string()]));
-        Groups::new(&fixed, Duration::from_secs(60))
+        Groups::new(&GroupsConfig { fixed: fixed.to_vec(), ..GroupsConfig::default() })
     }
 
     #[tokio::test]

@@ -177,7 +177,7 @@ fn described(user: &UserInfo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use crate::groups::GroupsConfig;
 
     const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
     const GROUPS: &str = "org.apache.hadoop.tools.GetUserMappingsProtocol";
@@ -197,7 +197,7 @@ mod tests {
         let fixed = fixed.map(|(user, groups)| {
             (user.to_string(), groups.iter().map(ToString::to_string).collect::<Vec<_>>())
         });
-        Groups::new(&fixed, Duration::from_secs(60))
+        Groups::new(&GroupsConfig { fixed: fixed.to_vec(), ..GroupsConfig::default() })
     }
 
     async fn check(
