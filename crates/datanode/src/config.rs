@@ -144,6 +144,9 @@ pub struct DataNodeConfig {
     pub send_buffer: u64,
     /// The same of what is received: `dfs.datanode.transfer.socket.recv.buffer.size`.
     pub recv_buffer: u64,
+    /// Bytes of memory for packets of data connections that are longer than 80 KiB, of all together, at least 128 MiB:
+    /// `cairn.datanode.packet-memory`.
+    pub packet_memory: u64,
     /// Replicas whose two files stay open between reads, at most an eighth of the descriptors that the process may
     /// have: `cairn.datanode.kept-replicas`.
     pub kept_replicas: usize,
@@ -263,6 +266,7 @@ impl Default for DataNodeConfig {
             transfer_to_allowed: true,
             send_buffer: 1 << 20,
             recv_buffer: 1 << 20,
+            packet_memory: 512 << 20,
             kept_replicas: 256,
             reconstruction_threads: 8,
             reconstruction_read_timeout: Duration::from_secs(5),

@@ -142,6 +142,10 @@ pub(crate) struct Metrics {
     pub(crate) read_by_clients: Flow,
     /// For rebuilds, scrubs and balancers.
     pub(crate) read_by_datanodes: Flow,
+    /// Bytes of all that was sent that were read into memory first.
+    pub(crate) sent_copied: Counter,
+    /// Those that went by `sendfile`.
+    pub(crate) sent_by_sendfile: Counter,
     /// To other DataNodes, as the NameNode orders or for a pipeline.
     pub(crate) copied_out: Flow,
     pub(crate) written_by_clients: Flow,

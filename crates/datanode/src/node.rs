@@ -24,7 +24,7 @@ use cairn_net::groups::Groups;
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
-use cairn_net::transfer_stream::{SendFile, TransferOptions, TransferStream};
+use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::{DatanodeRegistrationProto, SlowDiskReportProto};
 use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto};
@@ -73,6 +73,8 @@ pub(crate) struct Node {
     pub(crate) scrubs: Scrubs,
     /// Settings that can change.
     pub(crate) reconfiguration: Reconfiguration<DataNodeConfig>,
+    /// What packets of data connections may take.
+    pub(crate) packet_memory: Arc<PacketMemory>,
     /// Bytes per second of copies that the NameNode orders.
     pub(crate) transfer_budget: Budget,
     /// Bytes per second of reads by clients.
@@ -163,6 +165,7 @@ impl Node {
             copies: Copies::default(),
             scrubs: Scrubs::default(),
             reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),
+            packet_memory: Arc::new(PacketMemory::new(config.packet_memory)),
             transfer_budget: Budget::new(config.transfer_bandwidth),
             read_budget: Budget::new(config.read_bandwidth),
             write_budget: Budget::new(config.write_bandwidth),
@@ -247,6 +250,12 @@ impl Node {
         }
     }
 
+    /// The same for connections from elsewhere, whose packets are counted: each is served by itself.
+    pub(crate) fn served_options(&self) -> TransferOptions {
+        let packet_memory = Some(self.packet_memory.clone());
+        TransferOptions { packet_memory, ..self.transfer_options(0) }
+    }
+
     /// Connects to the data port of another DataNode.
     pub(crate) async fn connect(
         &self,
@@ -296,8 +305,9 @@ impl Node {
         caching: Option<CachingStrategyProto>,
     ) -> Sending<'a> {
         let cache = self.dataset.page_cache();
-        let packet_len = self.config.send_packet_len;
-        Sending { packet_len, longest_packet: packet_len, flow, budget, cache, caching }
+        let (packet_len, metrics) = (self.config.send_packet_len, &self.metrics);
+        let longest_packet = packet_len;
+        Sending { packet_len, longest_packet, flow, metrics, budget, cache, caching }
     }
 
     /// What a copy made for the NameNode or a balancer wants of the page cache: nobody will read it soon.

@@ -29,7 +29,7 @@ pub(crate) async fn serve(node: Arc<Node>, listener: TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let stream = TransferStream::from_tcp(stream, &node.transfer_options(0));
+                let stream = TransferStream::from_tcp(stream, &node.served_options());
                 start(&node, stream, peer.to_string());
             }
             Err(error) => rest(&node, &error).await,
@@ -42,7 +42,7 @@ pub(crate) async fn serve_domain(node: Arc<Node>, listener: UnixListener) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let stream = TransferStream::from_domain(stream, &node.transfer_options(0));
+                let stream = TransferStream::from_domain(stream, &node.served_options());
                 start(&node, stream, "a client on this machine".to_string());
             }
             Err(error) => rest(&node, &error).await,

@@ -7,6 +7,7 @@
 
 mod congestion;
 mod low_water;
+mod packet_memory;
 mod reader;
 mod socket;
 mod writer;
@@ -23,9 +24,10 @@ use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 
 pub use congestion::prepare_listener;
+pub use packet_memory::{PacketMemory, SMALL_PACKET};
 pub use reader::{Packet, PlacedPacket, TransferReader};
 use socket::Socket;
-pub use writer::{FilePart, TransferWriter};
+pub use writer::{FilePart, FileSend, FileWatch, SentFromFiles, TransferWriter};
 
 /// Why a transfer failed. The connection is of no more use, except after [`TransferError::Wire`].
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +91,9 @@ pub struct TransferOptions {
     pub recv_buffer: usize,
     /// How [`TransferWriter::send_packet_from_file`] works.
     pub send_file: SendFile,
+    /// What the connection shares with others for its packets; `None`: nobody counts. Not for who waits for several
+    /// connections at once.
+    pub packet_memory: Option<Arc<PacketMemory>>,
 }
 
 impl Default for TransferOptions {
@@ -102,6 +107,7 @@ impl Default for TransferOptions {
             send_buffer: 0,
             recv_buffer: 0,
             send_file: SendFile::default(),
+            packet_memory: None,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! A DataNode's settings from Hadoop's keys.
 
+use super::memory::available;
 use super::namenode::{address, folder, service_policy};
 use super::{Configuration, NameNodes, groups, slow, unsupported, value};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
+use cairn_net::transfer_stream::PacketMemory;
 use cairn_stripe::StorageType;
 use std::time::Duration;
 
@@ -67,6 +69,8 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.bytes("dfs.datanode.data.read.bandwidthPerSec", &mut c.read_bandwidth)?;
     conf.bytes("dfs.datanode.data.write.bandwidthPerSec", &mut c.write_bandwidth)?;
     conf.number("cairn.datanode.kept-replicas", &mut c.kept_replicas)?;
+    c.packet_memory = packet_memory(available(), c.max_connections);
+    conf.bytes("cairn.datanode.packet-memory", &mut c.packet_memory)?;
     page_cache(conf, &mut c)?;
     data_connections(conf, &mut c)?;
     memory(conf, &mut c)?;
@@ -76,6 +80,11 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     timing(conf, &mut c)?;
     slow::of_datanode(conf, &mut c)?;
     Ok(c)
+}
+
+/// The default: an eighth of the memory, but no more than two of Cairn's packets for each connection.
+fn packet_memory(memory: u64, connections: usize) -> u64 {
+    (memory / 8).min(connections as u64 * (512 << 10)).max(PacketMemory::LEAST)
 }
 
 fn page_cache(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -230,5 +239,17 @@ mod tests {
         assert!(read(&conf).is_err());
         conf.set("dfs.datanode.disk.check.timeout", "0");
         assert!(read(&conf).is_err(), "every disk would fail");
+    }
+
+    #[test]
+    fn memory_for_packets_follows_the_memory_and_the_connections() {
+        for (gib, connections, mib) in
+            [(0, 4096, 128), (4, 4096, 512), (64, 4096, 2048), (1024, 256, 128), (1024, 8192, 4096)]
+        {
+            assert_eq!(packet_memory(gib << 30, connections), mib << 20, "{gib}, {connections}");
+        }
+        let mut conf = Configuration::default();
+        conf.set("cairn.datanode.packet-memory", "300m");
+        assert_eq!(read(&conf).unwrap().packet_memory, 300 << 20);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
-use crate::metrics::Flow;
+use crate::metrics::{Flow, Metrics};
 use crate::ops::budget::Budget;
 use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
@@ -25,6 +25,7 @@ pub(crate) struct Sending<'a> {
     pub(crate) longest_packet: usize,
     /// Where the bytes count.
     pub(crate) flow: &'a Flow,
+    pub(crate) metrics: &'a Metrics,
     /// Whose bound on bytes per second holds.
     pub(crate) budget: Option<&'a Budget>,
     pub(crate) cache: &'a PageCache,
@@ -97,6 +98,14 @@ impl<'a> Range<'a> {
 
     /// Sends the packets and the empty one that ends them.
     pub(crate) async fn send(&self, out: &mut TransferWriter, how: &Sending<'_>) -> Result<()> {
+        let done = self.send_packets(out, how).await;
+        let sent = out.take_sent();
+        how.metrics.sent_copied.add(sent.copied);
+        how.metrics.sent_by_sendfile.add(sent.by_sendfile);
+        done
+    }
+
+    async fn send_packets(&self, out: &mut TransferWriter, how: &Sending<'_>) -> Result<()> {
         let mut counted = how.flow.batch();
         let mut reading = how.cache.reading(how.caching.as_ref(), (self.from, self.to));
         let (mut crcs, mut offset, mut seqno) = (Vec::new(), self.from, 0);
@@ -112,7 +121,8 @@ impl<'a> Range<'a> {
             }
             let header = self.header(offset, seqno, (end - offset) as u32);
             let last = (end == self.to).then(|| self.header(end, seqno + 1, 0));
-            let part = FilePart { file: &self.view.data, offset, read_len: self.to - self.from };
+            let (file, read_len) = (&*self.view.data, self.to - self.from);
+            let part = FilePart { file, offset, read_len, watch: None };
             let sent = out.send_packet_from_file(&header, &crcs, part, last.as_ref()).await;
             sent.map_err(|error| match error {
                 TransferError::File(source) => self.view.damaged(source),

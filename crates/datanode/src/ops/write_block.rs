@@ -165,6 +165,7 @@ async fn serve_request(
             Some(writer)
         }
     };
+    stream.reader.set_behind(request.message.targets.len());
     // Before a byte comes that nobody has checked.
     cache::recheck(node, request.block.id);
     let stopped = async {

@@ -33,6 +33,12 @@ fn state(node: &Node, out: &mut Metrics) {
     out.gauge("connections", "Data connections being served, also idle ones", connections);
     let most = node.tunables.max_connections.load(Ordering::Relaxed);
     out.gauge("connections_max", "Most data connections that are served at once", most);
+    let packets = &node.packet_memory;
+    let help = "Bytes of memory that long packets of data connections take";
+    out.gauge("packet_memory_bytes", help, packets.used());
+    out.gauge("packet_memory_limit_bytes", "Most bytes of that", packets.limit());
+    let help = "Data connections that wait for memory for a packet";
+    out.gauge("packet_memory_waiting", help, packets.waiting() as u64);
     let transfers = node.transfers.load(Ordering::Relaxed);
     let help = "Copies to other DataNodes that run, and what rebuilds count as";
     out.gauge("transfers", help, transfers);
@@ -73,6 +79,11 @@ fn traffic(node: &Node, out: &mut Metrics) {
     for (by, flow) in reads {
         let help = "Reads of blocks, of a part or all";
         out.counter("read_blocks_total", help, &[("by", by)], flow.blocks.get());
+    }
+    let ways = [("copy", &m.sent_copied), ("sendfile", &m.sent_by_sendfile)];
+    for (way, bytes) in ways {
+        let help = "Bytes of blocks sent from files: read first, or within the kernel";
+        out.counter("sent_bytes_total", help, &[("way", way)], bytes.get());
     }
     for (by, flow) in writes {
         let help = "Bytes of blocks received and written";

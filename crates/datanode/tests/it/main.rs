@@ -2,6 +2,7 @@
 
 mod admin;
 mod balance;
+mod bounds;
 mod caching;
 mod checksum;
 mod cluster;

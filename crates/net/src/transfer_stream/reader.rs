@@ -14,6 +14,7 @@ use cairn_wire::{WireError, rpc};
 use prost::Message;
 use tokio::time::timeout;
 
+use super::packet_memory::Share;
 use super::socket::Socket;
 use super::{TransferError, TransferOptions, low_water};
 
@@ -25,6 +26,8 @@ const GROW: usize = 128 << 10;
 const MOST_AWAITED: usize = 128 << 10;
 /// Less is not worth telling the kernel.
 const WORTH_AWAITING: usize = 16 << 10;
+/// Memory for packets that others may have goes back when none has come for so long.
+const IDLE_AFTER: Duration = Duration::from_millis(100);
 
 /// One received packet. Its parts share one allocation, which the reader uses again once every
 /// part is dropped.
@@ -66,6 +69,8 @@ pub struct TransferReader {
     /// Bytes that must have arrived before this is woken, and how many these may be.
     low_water: usize,
     most_awaited: usize,
+    /// Its part of the memory that it shares with other connections, if it does.
+    share: Share,
     read_timeout: Duration,
     max_packet_len: u32,
     max_message_len: u32,
@@ -81,6 +86,7 @@ impl TransferReader {
             low_water: 1,
             // What the sender may not send for want of room must not be waited for.
             most_awaited: (options.recv_buffer / 2).clamp(1, MOST_AWAITED),
+            share: Share::of(options.packet_memory.clone()),
             read_timeout: options.read_timeout,
             max_packet_len: options.max_packet_len,
             max_message_len: options.max_message_len,
@@ -90,6 +96,11 @@ impl TransferReader {
     /// Changes how long a read waits for bytes.
     pub fn set_timeout(&mut self, read_timeout: Duration) {
         self.read_timeout = read_timeout;
+    }
+
+    /// Sets how many DataNodes get the packets after this one, which says who may have memory for them first.
+    pub fn set_behind(&mut self, behind: usize) {
+        self.share.set_behind(behind);
     }
 
     /// The peer's address.
@@ -170,10 +181,14 @@ impl TransferReader {
         M::decode(body).map_err(|source| WireError::Proto { what, source }.into())
     }
 
-    /// The next packet.
+    /// The next packet. Waits where there is no memory for one, see [`super::PacketMemory`]; the packet before it must be
+    /// gone by then.
     ///
     /// The peer's closing before it is an `UnexpectedEof`.
     pub async fn read_packet(&mut self) -> Result<Packet, TransferError> {
+        if self.share.is_wanted() {
+            self.give_memory_back();
+        }
         let guess = self.last_packet_len.max(SMALL);
         if !self.fill(PACKET_LENGTHS_LEN, guess, "a packet").await? {
             return Err(eof());
@@ -183,6 +198,10 @@ impl TransferReader {
         };
         let lengths = PacketLengths::decode(*lengths, self.max_packet_len)?;
         let total = lengths.total_len();
+        if !self.share.try_grow(total) {
+            self.give_memory_back();
+            self.share.take(total).await;
+        }
         self.fill(total, total, "a packet").await?;
         self.last_packet_len = total;
         let raw = self.buffer.split_to(total).freeze();
@@ -278,8 +297,15 @@ impl TransferReader {
     /// Gives the memory for packets back, if nothing in it waits to be read.
     pub(super) fn release_memory(&mut self) {
         if self.buffer.is_empty() && self.buffer.capacity() > SMALL {
-            self.buffer = BytesMut::new();
+            self.give_memory_back();
         }
+    }
+
+    /// Keeps only what came and was not read yet.
+    fn give_memory_back(&mut self) {
+        self.buffer = BytesMut::from(&self.buffer[..]);
+        self.last_packet_len = 0;
+        self.share.give_back();
     }
 
     /// Gives back bytes that came, in front of what comes next.
@@ -361,7 +387,7 @@ impl TransferReader {
     async fn fill_awaiting(
         &mut self,
         needed: usize,
-        wanted: usize,
+        mut wanted: usize,
         awaited: usize,
         what: &'static str,
     ) -> Result<bool, TransferError> {
@@ -373,7 +399,11 @@ impl TransferReader {
             self.buffer.reserve(room);
             match self.stream.try_read_buf(&mut self.buffer, room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let held_any = self.share.holds_any();
                     self.wait(awaited.max(needed - have), what).await?;
+                    if held_any && !self.share.holds_any() {
+                        wanted = SMALL;
+                    }
                 }
                 Err(error) => return Err(error.into()),
                 Ok(0) if have == 0 => return Ok(false),
@@ -401,7 +431,15 @@ impl TransferReader {
             self.wake_at(bytes)?;
         }
         let after = self.read_timeout;
-        let waited = timeout(after, self.stream.readable()).await;
+        let mut patience = after;
+        if self.share.holds_any() && self.buffer.is_empty() && after > IDLE_AFTER {
+            if let Ok(ready) = timeout(IDLE_AFTER, self.stream.readable()).await {
+                return Ok(ready?);
+            }
+            self.give_memory_back();
+            patience -= IDLE_AFTER;
+        }
+        let waited = timeout(patience, self.stream.readable()).await;
         waited.map_err(|_| TransferError::Timeout { what, after })??;
         Ok(())
     }

@@ -72,7 +72,8 @@ async fn check_packets(lens: &[(usize, usize)], send_file: Option<SendFile>) {
             if send_file.is_some() {
                 let at = file.metadata().expect("metadata").len();
                 file.write_all(&bytes).expect("room");
-                let part = FilePart { file: &file, offset: at, read_len: bytes.len() as u64 };
+                let read_len = bytes.len() as u64;
+                let part = FilePart { file: &file, offset: at, read_len, watch: None };
                 a.writer.send_packet_from_file(&header, &checksums, part, None).await
             } else {
                 a.writer.send_packet(&header, &checksums, &bytes).await
@@ -410,7 +411,7 @@ async fn a_file_that_is_too_short_is_an_error() {
         let (mut raw, mut b) = raw_pair(&TransferOptions { send_file, ..options() }).await;
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[1, 2, 3]).expect("room");
-        let part = FilePart { file: &file, offset: 0, read_len: 4 };
+        let part = FilePart { file: &file, offset: 0, read_len: 4, watch: None };
         let sent = b.writer.send_packet_from_file(&header(0, 4), &[], part, None).await;
         let error = sent.expect_err("one byte is missing");
         let kind = io::ErrorKind::UnexpectedEof;
@@ -460,7 +461,8 @@ async fn what_is_held_goes_out_in_front_of_the_next_and_an_end_behind_it() {
             a.writer.hold_message(&status);
             let last = PacketHeader { last_packet: true, ..header(1, 0) };
             let first = header(0, bytes.len());
-            let part = FilePart { file: &file, offset: 0, read_len: bytes.len() as u64 };
+            let read_len = bytes.len() as u64;
+            let part = FilePart { file: &file, offset: 0, read_len, watch: None };
             let sent = a.writer.send_packet_from_file(&first, b"crcs", part, Some(&last));
             let (sent, ()) = tokio::join!(sent, async {
                 let held: ClientReadStatusProto =
@@ -540,4 +542,168 @@ async fn an_idle_connection_gives_its_memory_back_and_loses_nothing() {
     b.release_memory();
     raw.write_all(&packet[50..]).await.expect("a reader");
     assert_eq!(b.reader.read_packet().await.expect("valid").data, pattern(100_000, 1));
+}
+
+/// Notes what is done at a file.
+#[derive(Default)]
+struct Noted(std::sync::Mutex<Vec<(FileSend, usize)>>);
+
+impl FileWatch for Noted {
+    fn watch(
+        &self,
+        how: FileSend,
+        work: &mut dyn FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let done = work();
+        if let Ok(bytes) = done {
+            self.0.lock().expect("nobody panics").push((how, bytes));
+        }
+        done
+    }
+}
+
+/// Sends a file as packets of one read over TCP within the machine, and returns how, as counted and as watched.
+async fn sent_how(send_file: SendFile, read_len: usize) -> SentFromFiles {
+    let (mut a, mut b) = pair(&TransferOptions { send_file, ..options() }).await;
+    let (bytes, noted) = (pattern(read_len, 1), Noted::default());
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(&bytes).expect("room");
+    let step = 64 << 10;
+    let send = async {
+        for (seqno, data) in bytes.chunks(step).enumerate() {
+            let (offset, read_len) = ((seqno * step) as u64, read_len as u64);
+            let part = FilePart { file: &file, offset, read_len, watch: Some(&noted) };
+            let header = header(seqno as i64, data.len());
+            a.writer.send_packet_from_file(&header, &[1; 8], part, None).await.expect("sent");
+        }
+    };
+    let receive = async {
+        for data in bytes.chunks(step) {
+            assert!(b.reader.read_packet().await.expect("received").data == data);
+        }
+    };
+    tokio::join!(send, receive);
+    let sent = a.writer.take_sent();
+    assert_eq!(a.writer.take_sent(), SentFromFiles::default(), "it was taken");
+    let noted = noted.0.into_inner().expect("nobody panics");
+    let of = |how| noted.iter().filter(|(by, _)| *by == how).map(|(_, n)| *n as u64).sum::<u64>();
+    assert_eq!((sent.copied, sent.by_sendfile), (of(FileSend::Copy), of(FileSend::SendFile)));
+    sent
+}
+
+#[tokio::test]
+async fn it_shows_whether_a_read_was_copied() {
+    let above = SEND_FILE_ABOVE as usize;
+    for (send_file, read_len, by_sendfile) in [
+        (SendFile::WherePays, 100_000, false),
+        (SendFile::WherePays, above, false),
+        (SendFile::WherePays, above + 1, true),
+        (SendFile::WherePays, 4 * above, true),
+        (SendFile::Never, 4 * above, false),
+        (SendFile::Always, 100_000, true),
+    ] {
+        let sent = sent_how(send_file, read_len).await;
+        let bytes = read_len as u64;
+        let want = match by_sendfile {
+            true => SentFromFiles { copied: 0, by_sendfile: bytes },
+            false => SentFromFiles { copied: bytes, by_sendfile: 0 },
+        };
+        assert_eq!(sent, want, "{send_file:?}, {read_len}");
+    }
+}
+
+/// Streams with memory for 128 MiB: where it is taken, a receiver waits for it and a sender does with less; who has
+/// nothing to receive gives it back.
+#[tokio::test]
+async fn connections_share_memory_for_packets() {
+    const DATA: usize = 15 << 20;
+    let memory = Arc::new(PacketMemory::new(0));
+    let shared = TransferOptions { packet_memory: Some(memory.clone()), ..options() };
+    let (bytes, count) = (Arc::new(pattern(DATA, 1)), 10);
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let (raw, sender) = raw_pair(&options()).await;
+        streams.push((TransferStream::from_tcp(raw, &shared).expect("options"), sender));
+    }
+    // All begin a packet, and nobody ends it.
+    let head = header(0, DATA).encode(0);
+    for (receiver, sender) in &mut streams {
+        sender.writer.send(head.as_ref()).await.expect("sent");
+        sender.writer.send(&bytes[..1000]).await.expect("sent");
+        let half = timeout(Duration::from_millis(50), receiver.reader.read_packet()).await;
+        assert!(half.is_err(), "half of it is missing");
+    }
+    let limit = memory.limit();
+    assert!((limit..limit + DATA as u64 + 100).contains(&memory.used()), "{}", memory.used());
+    assert_eq!(memory.waiting(), 0, "nobody is asked any more");
+
+    // The last waits until another one has its packet.
+    let (mut last, mut sender) = streams.pop().expect("the last");
+    let (mut first, mut first_sender) = streams.pop().expect("another one");
+    let late = tokio::spawn({
+        let bytes = bytes.clone();
+        async move {
+            let sent = async { sender.writer.send(&bytes[1000..]).await.expect("sent") };
+            let ((), packet) = tokio::join!(sent, last.reader.read_packet());
+            (last, sender, packet.expect("received").data.len())
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!((late.is_finished(), memory.waiting()), (false, 1));
+
+    // A reader of a file does with less meanwhile.
+    let (raw, mut reader) = raw_pair(&options()).await;
+    let copies = TransferOptions { send_file: SendFile::Never, ..shared.clone() };
+    let mut writer = TransferStream::from_tcp(raw, &copies).expect("options").writer;
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(&bytes[..1 << 20]).expect("room");
+    let used = memory.used();
+    let part = FilePart { file: &file, offset: 0, read_len: 1 << 20, watch: None };
+    let header = header(0, 1 << 20);
+    let sent = writer.send_packet_from_file(&header, &[7; 8], part, None);
+    let (sent, received) = tokio::join!(sent, reader.reader.read_packet());
+    sent.expect("sent");
+    let received = received.expect("received");
+    assert!(received.data == bytes[..1 << 20] && received.checksums[..] == [7; 8]);
+    assert!(memory.used() == used && writer.take_sent().copied == 1 << 20);
+
+    let sent = async { first_sender.writer.send(&bytes[1000..]).await.expect("sent") };
+    let ((), packet) = tokio::join!(sent, first.reader.read_packet());
+    assert!(packet.expect("received").data == bytes[..]);
+    // It waits for the next one: what it had is wanted.
+    let next = tokio::spawn(async move { first.reader.read_packet().await.is_ok() });
+    let done = timeout(Duration::from_secs(10), late).await.expect("in time");
+    let (mut last, mut sender, len) = done.expect("it does not panic");
+    assert_eq!(len, DATA);
+    // As long as something comes, it stays.
+    let before = memory.used();
+    let ((), packet) = tokio::join!(
+        async { sender.writer.send_packet(&header, &[], &bytes[..1 << 20]).await.expect("sent") },
+        last.reader.read_packet()
+    );
+    assert!(packet.is_ok() && memory.used() == before);
+    drop((streams, last, first_sender));
+    assert!(!next.await.expect("it does not panic"), "its sender is gone");
+    assert_eq!(memory.used(), 0);
+}
+
+#[tokio::test]
+async fn a_stream_without_packets_gives_its_memory_back_and_goes_on() {
+    let memory = Arc::new(PacketMemory::new(0));
+    let shared = TransferOptions { packet_memory: Some(memory.clone()), ..options() };
+    let (raw, mut sender) = raw_pair(&options()).await;
+    let mut receiver = TransferStream::from_tcp(raw, &shared).expect("options");
+    let bytes = pattern(1 << 20, 3);
+    for pause in [0, 0, 300, 0] {
+        let sent = async {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            assert!(pause == 0 || memory.used() == 0, "nothing came");
+            sender.writer.send_packet(&header(0, bytes.len()), &[], &bytes).await.expect("sent");
+        };
+        let ((), packet) = tokio::join!(sent, receiver.reader.read_packet());
+        assert!(packet.expect("received").data == bytes[..]);
+        assert!(memory.used() > 1 << 20);
+    }
+    receiver.release_memory();
+    assert_eq!((memory.used(), receiver.reader.reserved()), (0, 0));
 }

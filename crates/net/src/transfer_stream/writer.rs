@@ -16,8 +16,9 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::time::timeout;
 
+use super::packet_memory::Share;
 use super::socket::Socket;
-use super::{TransferError, TransferOptions};
+use super::{SMALL_PACKET, TransferError, TransferOptions};
 use crate::disk_work::quick;
 use crate::file_read;
 
@@ -32,8 +33,39 @@ pub struct TransferWriter {
     send_file_above: Option<u64>,
     /// What was last read from a file to be sent.
     buffer: Vec<u8>,
+    /// Its part of the memory that it shares with other connections, if it does.
+    share: Share,
+    sent: SentFromFiles,
     /// What goes in front of what is sent next.
     held: Vec<u8>,
+}
+
+/// How data get from a file to the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSend {
+    /// Read into this process's memory first.
+    Copy,
+    /// By `sendfile`, within the kernel.
+    SendFile,
+}
+
+/// Bytes of files that were sent, by how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SentFromFiles {
+    /// By [`FileSend::Copy`].
+    pub copied: u64,
+    /// By [`FileSend::SendFile`].
+    pub by_sendfile: u64,
+}
+
+/// Who wants to know how long a file takes.
+pub trait FileWatch: Sync {
+    /// Does `work`, which reads from the file or has the kernel send from it, and returns what it does.
+    fn watch(
+        &self,
+        how: FileSend,
+        work: &mut dyn FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize>;
 }
 
 /// Where the data of a packet are.
@@ -45,6 +77,21 @@ pub struct FilePart<'a> {
     pub offset: u64,
     /// Bytes of the whole read that the packet belongs to.
     pub read_len: u64,
+    /// Who is told of work at the file; `None` for nobody.
+    pub watch: Option<&'a dyn FileWatch>,
+}
+
+impl FilePart<'_> {
+    fn watched(
+        &self,
+        how: FileSend,
+        mut work: impl FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match self.watch {
+            Some(watch) => watch.watch(how, &mut work),
+            None => work(),
+        }
+    }
 }
 
 impl TransferWriter {
@@ -54,8 +101,20 @@ impl TransferWriter {
         options: &TransferOptions,
     ) -> TransferWriter {
         let write_timeout = options.write_timeout;
-        let (buffer, held) = (Vec::new(), Vec::new());
-        TransferWriter { stream, write_timeout, send_file_above, buffer, held }
+        TransferWriter {
+            stream,
+            write_timeout,
+            send_file_above,
+            buffer: Vec::new(),
+            share: Share::of(options.packet_memory.clone()),
+            sent: SentFromFiles::default(),
+            held: Vec::new(),
+        }
+    }
+
+    /// What was sent from files since this was last asked.
+    pub fn take_sent(&mut self) -> SentFromFiles {
+        std::mem::take(&mut self.sent)
     }
 
     /// Changes how long a write waits for room.
@@ -133,22 +192,14 @@ impl TransferWriter {
         part: FilePart<'_>,
         end: Option<&PacketHeader>,
     ) -> Result<(), TransferError> {
-        let FilePart { file, offset, read_len } = part;
         let len = header.data_len as usize;
         let head = header.encode(checksums.len());
         let end = end.map(|end| end.encode(0));
         let end = end.as_ref().map_or(&[][..], |end| end.as_ref());
         // The kernel would wait for the disk on this thread; what is read ahead shows at the end.
-        let is_cold = || len > 0 && file_read::is_cold(file, offset + len as u64 - 1);
-        if self.send_file_above.is_none_or(|above| read_len <= above) || is_cold() {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            // It never shrinks: memory that is given up would be cleared when it is needed again.
-            buffer.resize(buffer.len().max(len), 0);
-            let data = &mut buffer[..len];
-            file_read::read_exact_at(file, data, offset).map_err(TransferError::File)?;
-            let sent = self.send_parts([head.as_ref(), checksums, data, end]).await;
-            self.buffer = buffer;
-            return sent;
+        let is_cold = || len > 0 && file_read::is_cold(part.file, part.offset + len as u64 - 1);
+        if self.send_file_above.is_none_or(|above| part.read_len <= above) || is_cold() {
+            return self.send_copied([head.as_ref(), checksums], part, len, end).await;
         }
         let mut start = std::mem::take(&mut self.held);
         start.extend_from_slice(head.as_ref());
@@ -156,8 +207,46 @@ impl TransferWriter {
         // The kernel is told that more follows, or the head would travel in a segment of its own.
         let more = if len == 0 { SendFlags::empty() } else { SendFlags::MORE };
         self.send_flagged(&start, SendFlags::NOSIGNAL | more).await?;
-        self.send_file(file, offset, len).await?;
+        self.send_file(part, len).await?;
+        self.sent.by_sendfile += len as u64;
         self.send(end).await
+    }
+
+    /// Sends `front`, the `len` bytes at `part`, which are read first, and `end`. At once where there is memory for
+    /// that.
+    async fn send_copied(
+        &mut self,
+        front: [&[u8]; 2],
+        part: FilePart<'_>,
+        len: usize,
+        end: &[u8],
+    ) -> Result<(), TransferError> {
+        if self.share.is_wanted() {
+            self.release_memory();
+        }
+        let piece = if self.share.try_grow_politely(len) { len } else { SMALL_PACKET };
+        let ([mut head, mut checksums], mut sent) = (front, 0);
+        loop {
+            let count = piece.min(len - sent);
+            let mut buffer = std::mem::take(&mut self.buffer);
+            // It never shrinks: memory that is given up would be cleared when it is needed again.
+            buffer.resize(buffer.len().max(count), 0);
+            let data = &mut buffer[..count];
+            let offset = part.offset + sent as u64;
+            let read = part.watched(FileSend::Copy, || {
+                file_read::read_exact_at(part.file, data, offset).map(|()| count)
+            });
+            sent += read.map_err(TransferError::File)?;
+            let end = if sent == len { end } else { &[] };
+            let done = self.send_parts([head, checksums, &buffer[..count], end]).await;
+            self.buffer = buffer;
+            done?;
+            self.sent.copied += count as u64;
+            if sent == len {
+                return Ok(());
+            }
+            (head, checksums) = (&[], &[]);
+        }
     }
 
     /// Sends one byte, and up to two descriptors with it. Only over a UNIX domain socket.
@@ -176,6 +265,7 @@ impl TransferWriter {
 
     pub(super) fn release_memory(&mut self) {
         self.buffer = Vec::new();
+        self.share.give_back();
     }
 
     /// Tells the peer that nothing follows.
@@ -227,16 +317,15 @@ impl TransferWriter {
         Ok(())
     }
 
-    async fn send_file(
-        &self,
-        file: &File,
-        mut offset: u64,
-        mut len: usize,
-    ) -> Result<(), TransferError> {
+    async fn send_file(&self, part: FilePart<'_>, mut len: usize) -> Result<(), TransferError> {
+        let mut offset = part.offset;
         while len > 0 {
             let sent = self.when_writable(|stream| {
-                // What is not in the page cache after all is waited for here.
-                Ok(quick(|| rustix::fs::sendfile(stream, file.as_fd(), Some(&mut offset), len))?)
+                part.watched(FileSend::SendFile, || {
+                    let file = part.file.as_fd();
+                    // What is not in the page cache after all is waited for here.
+                    Ok(quick(|| rustix::fs::sendfile(stream, file, Some(&mut offset), len))?)
+                })
             });
             match sent.await {
                 Ok(0) => return Err(TransferError::File(io::ErrorKind::UnexpectedEof.into())),

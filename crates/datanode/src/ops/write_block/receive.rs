@@ -90,6 +90,8 @@ impl<'a> Receiver<'a> {
                 }
                 done => done?,
             }
+            // Its memory is not held while others are waited for.
+            drop(packet);
             let pending = Pending { mirror_failed: self.mirror_failed, ..pending };
             if header.last_packet {
                 acks.pass(Pending { last: Some(self.writer), ..pending }).await;
@@ -105,10 +107,12 @@ impl<'a> Receiver<'a> {
         loop {
             let packet = self.upstream.read_packet().await?;
             self.take(&packet).await?;
+            let header = packet.header;
+            drop(packet);
             if let Some(budget) = budget {
-                budget.pass(packet.header.data_len.into()).await;
+                budget.pass(header.data_len.into()).await;
             }
-            if packet.header.last_packet {
+            if header.last_packet {
                 return Ok(self.writer);
             }
         }
