@@ -50,7 +50,7 @@ impl Disks {
         let mut slow: BTreeMap<String, [Option<f64>; 3]> = BTreeMap::new();
         let min_disks = usize::try_from(self.min_disks.load(Ordering::Relaxed));
         let low_ms = self.low_ms.load(Ordering::Relaxed) as f64;
-        for kind in DiskWork::ALL {
+        for kind in DiskWork::COMPARED {
             let mean = |volume: &&Arc<Volume>| Some((name(volume), volume.mean_latency(kind)?));
             let means = in_use.iter().filter_map(mean).collect();
             for (name, outlier) in outliers(&means, min_disks.unwrap_or(usize::MAX), low_ms) {

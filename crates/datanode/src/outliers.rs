@@ -97,10 +97,15 @@ impl Windows {
         self.0.retain(|window| window.number >= first);
     }
 
+    /// How many samples there are.
+    pub(crate) fn samples(&mut self, now: Duration) -> u64 {
+        self.forget_old(now);
+        self.0.iter().map(|window| window.count).sum()
+    }
+
     /// The mean in milliseconds, if there are more than `min` samples.
     pub(crate) fn mean(&mut self, min: u64, now: Duration) -> Option<f64> {
-        self.forget_old(now);
-        let count: u64 = self.0.iter().map(|window| window.count).sum();
+        let count = self.samples(now);
         let sum_ms: f64 = self.0.iter().map(|window| window.sum_ms).sum();
         (count > min).then(|| sum_ms / count as f64)
     }

@@ -186,13 +186,35 @@ impl Volume {
         self.latencies.mean(kind)
     }
 
+    /// How much work of a kind was measured lately.
+    pub(crate) fn latency_samples(&self, kind: DiskWork) -> u64 {
+        self.latencies.samples(kind)
+    }
+
+    /// Makes the bytes of a file of the volume durable, see [`sys::sync`].
+    pub(crate) fn sync(&self, file: &File, path: &Path) -> Result<()> {
+        self.timed(DiskWork::Sync, || self.syncing(|| sys::sync(file, path)))
+    }
+
+    /// Makes the names in a folder of the volume durable.
+    pub(crate) fn sync_dir(&self, dir: &Path) -> Result<()> {
+        self.timed(DiskWork::Sync, || self.syncing(|| sys::sync_dir(dir)))
+    }
+
+    /// Gives a file of the volume another name.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.timed(DiskWork::Metadata, || fs::rename(from, to)).at(from)
+    }
+
     /// Keeps new replicas off it, or does not any more.
     pub(crate) fn avoid(&self, avoid: bool) {
         self.avoided.store(avoid, Ordering::Relaxed);
     }
 
+    /// Whether new replicas keep off it where another one can take them: it is slow, or what is to be durable on it does
+    /// not become so.
     pub(crate) fn is_avoided(&self) -> bool {
-        self.avoided.load(Ordering::Relaxed)
+        self.avoided.load(Ordering::Relaxed) || self.syncs_stand_still()
     }
 
     /// The folder.

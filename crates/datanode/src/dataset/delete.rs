@@ -3,6 +3,7 @@
 
 use super::{Dataset, Entry, Placed, relocate};
 use crate::error::{Context, Result};
+use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -134,7 +135,8 @@ impl Dataset {
         // What cannot be deleted is no replica either; the directory scanner counts it again if it takes it in.
         entry.volume.sub_used(files.size());
         for path in [&files.data, &files.meta] {
-            let removed = match fs::remove_file(path) {
+            let remove = || fs::remove_file(path);
+            let removed = match entry.volume.timed(DiskWork::Metadata, remove) {
                 // Whoever put a folder there: Java's `File#delete`, which Hadoop calls, takes an empty one too.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => fs::remove_dir(path),
                 removed => removed,

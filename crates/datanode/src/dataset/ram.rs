@@ -298,9 +298,9 @@ impl Dataset {
         let gs = found.replica.gs();
         let moved = volume.pool().and_then(|pool| {
             let dir = pool.finalized_dir(id);
-            make_finalized_dir(&dir, self.is_stable())?;
+            make_finalized_dir(&volume, &dir, self.is_stable())?;
             // A start finds the copy under either name.
-            move_files(&from, &ReplicaFiles::in_dir(&dir, id, gs))?;
+            move_files(&volume, &from, &ReplicaFiles::in_dir(&dir, id, gs))?;
             found.volume.files(id, gs, ReplicaState::Finalized)
         });
         let mut map = self.lock();

@@ -6,10 +6,12 @@ use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
+use cairn_net::transfer_stream::{FileSend, FileWatch};
 use cairn_replica::ReplicaState;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::meta_file::{self, MetaHeader};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -123,6 +125,21 @@ pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum>
         return Err(DataNodeError::Checksum(what));
     }
     Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
+}
+
+impl FileWatch for ReadView {
+    /// Measures what is read and sent of the data file.
+    fn watch(
+        &self,
+        how: FileSend,
+        work: &mut dyn FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let kind = match how {
+            FileSend::Copy => DiskWork::Read,
+            FileSend::SendFile => DiskWork::Transfer,
+        };
+        self.volume.timed(kind, work)
+    }
 }
 
 impl ReadView {

@@ -4,7 +4,7 @@ use super::write::{move_files, truncate};
 use super::writer::{be_crc, make_finalized_dir};
 use super::{Block, Dataset, Entry, Finalized, Placed, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, Volume, scan, sys};
+use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{CrcFold, RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -78,8 +78,8 @@ impl Dataset {
         // Nobody writes a frozen replica, so the slow part needs no turn.
         let dir = volume.pool()?.finalized_dir(block.id);
         self.sync_or_condemn(block.id, &volume, || {
-            make_finalized_dir(&dir, self.is_stable())?;
-            self.sync_files(&from)
+            make_finalized_dir(&volume, &dir, self.is_stable())?;
+            self.sync_files(&volume, &from)
         })?;
         let is_copy = new_id.0 != 0 && new_id != block.id;
         let (gs, len) =
@@ -90,7 +90,7 @@ impl Dataset {
             let (found, from) = find()?;
             self.void_saved(&found.replica);
             volume.sub_used(truncate(&from, len)?);
-            move_files(&from, &to)?;
+            move_files(&volume, &from, &to)?;
             let mut map = self.lock();
             let entry = map.get_mut(&block.id).ok_or_else(|| not_found(block))?;
             entry.replica.finish_recovery(gs, len);
@@ -100,13 +100,13 @@ impl Dataset {
             entry.last_crc = None;
             entry.kept = None;
         }
-        self.sync_or_condemn(block.id, &volume, || self.sync_files(&to))?;
+        self.sync_or_condemn(block.id, &volume, || self.sync_files(&volume, &to))?;
         if !is_copy {
             return self.summary(block.id);
         }
         // Not a replica before it is whole, whatever happens meanwhile.
         let copy = volume.files(new_id, recovery_id, ReplicaState::Temporary)?;
-        self.copy_truncated(&to, &copy, new_len)?;
+        self.copy_truncated(&volume, &to, &copy, new_len)?;
         let replica = Replica::new(new_id, recovery_id, ReplicaState::Finalized, new_len);
         self.take_copy(replica, &copy, volume)?;
         self.summary(new_id)
@@ -115,7 +115,7 @@ impl Dataset {
     /// Makes a replica of files that a recovery has copied, instead of one that an attempt before it has left.
     fn take_copy(&self, copy: Replica, from: &ReplicaFiles, volume: Arc<Volume>) -> Result<()> {
         let to = volume.files(copy.id(), copy.gs(), ReplicaState::Finalized)?;
-        make_finalized_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
+        make_finalized_dir(&volume, to.data.parent().unwrap_or(&to.data), self.is_stable())?;
         {
             let _turn = self.turns.take_blocking(copy.id());
             let left = {
@@ -129,33 +129,39 @@ impl Dataset {
                 }
             };
             left.map_or(Ok(()), |left| self.delete_files(&left))?;
-            move_files(from, &to)?;
+            move_files(&volume, from, &to)?;
             volume.add_used(to.size());
             let ram = self.ram.found(&copy, &volume);
             let mut map = self.lock();
             self.check_open()?;
             map.insert(copy.id(), Entry::at_rest(copy.clone(), volume.clone(), ram));
         }
-        self.sync_or_condemn(copy.id(), &volume, || self.sync_files(&to))
+        self.sync_or_condemn(copy.id(), &volume, || self.sync_files(&volume, &to))
     }
 
     /// Makes a replica and its name durable, if so configured.
-    fn sync_files(&self, files: &ReplicaFiles) -> Result<()> {
+    fn sync_files(&self, volume: &Volume, files: &ReplicaFiles) -> Result<()> {
         if !self.is_stable() {
             return Ok(());
         }
         for path in [&files.data, &files.meta] {
-            sys::sync(&File::open(path).at(path)?, path)?;
+            volume.sync(&File::open(path).at(path)?, path)?;
         }
-        files.data.parent().map_or(Ok(()), sys::sync_dir)
+        files.data.parent().map_or(Ok(()), |dir| volume.sync_dir(dir))
     }
 
-    fn copy_truncated(&self, from: &ReplicaFiles, to: &ReplicaFiles, len: u64) -> Result<()> {
+    fn copy_truncated(
+        &self,
+        volume: &Volume,
+        from: &ReplicaFiles,
+        to: &ReplicaFiles,
+        len: u64,
+    ) -> Result<()> {
         fs::copy(&from.meta, &to.meta).at(&to.meta)?;
         fs::copy(&from.data, &to.data).at(&to.data)?;
         // The copy is not counted yet.
         truncate(to, len)?;
-        self.sync_files(to)
+        self.sync_files(volume, to)
     }
 
     /// What is reported of a finalized replica, with the CRC32C of its bytes folded from those of its chunks.

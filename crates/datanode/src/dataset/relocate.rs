@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::{Context, DataNodeError, Result};
 use crate::ops::budget::Budget;
-use crate::volume::{ReplicaFiles, Volume, sys};
+use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -220,19 +220,19 @@ impl Dataset {
         let to = ReplicaFiles::in_dir(dir, origin.id, origin.gs);
         view.copy_meta(&copy.meta)?;
         let is_stable = self.is_stable();
-        make_finalized_dir(dir, is_stable)?;
+        make_finalized_dir(target, dir, is_stable)?;
         if is_stable {
-            sys::sync(data, &copy.data)?;
-            sys::sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
+            target.sync(data, &copy.data)?;
+            target.sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;
         }
         target.check_not_failed()?;
         let turn = self.turns.take_blocking(origin.id);
         if !self.lock().get(&origin.id).is_some_and(is_still) {
             return Ok(None);
         }
-        move_files(copy, &to)?;
+        move_files(target, copy, &to)?;
         if is_stable {
-            sys::sync_dir(dir).inspect_err(|_| self.discard(origin.id, &to))?;
+            target.sync_dir(dir).inspect_err(|_| self.discard(origin.id, &to))?;
         }
         Ok(Some((to, turn)))
     }

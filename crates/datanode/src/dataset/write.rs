@@ -5,7 +5,7 @@ use super::slot::WriterSlot;
 use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
 use super::{Block, Checksum, Dataset, Entry, Placed, StorageType, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, Volume, scan, sys};
+use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -266,7 +266,7 @@ impl Dataset {
         let dir = opening.files.meta.parent().filter(|_| self.is_stable()).map(Path::to_path_buf);
         let Some(dir) = dir else { return Ok(opening) };
         let (dataset, id, volume) = (self.clone(), opening.id, opening.volume.clone());
-        let sync = move || dataset.sync_or_condemn(id, &volume, || sys::sync_dir(&dir));
+        let sync = move || dataset.sync_or_condemn(id, &volume, || volume.sync_dir(&dir));
         match blocking(sync).await {
             Ok(()) => Ok(opening),
             Err(error) => {
@@ -287,7 +287,7 @@ impl Dataset {
         let id = next.id();
         let (from, to) = (found.files()?, found.volume.files(id, next.gs(), next.place())?);
         self.void_saved(&found.replica);
-        move_files(&from, &to)?;
+        move_files(&found.volume, &from, &to)?;
         let mut map = self.lock();
         let entry = written_by(&mut map, id, slot).ok_or_else(|| taken_away(id, next.gs()))?;
         entry.replica = next;
@@ -370,16 +370,16 @@ pub(super) fn taken_away(block: BlockId, gs: GenerationStamp) -> ReplicaError {
 
 /// Renames a replica's two files, the CRCs first; both or none. A start that finds only the CRCs moved lets the block
 /// file follow them.
-pub(super) fn move_files(from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
+pub(super) fn move_files(volume: &Volume, from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
     if from == to {
         return Ok(());
     }
-    fs::rename(&from.meta, &to.meta).at(&from.meta)?;
+    volume.rename(&from.meta, &to.meta)?;
     if from.data == to.data {
         return Ok(());
     }
-    fs::rename(&from.data, &to.data).at(&from.data).inspect_err(|_| {
-        if let Err(error) = fs::rename(&to.meta, &from.meta) {
+    volume.rename(&from.data, &to.data).inspect_err(|_| {
+        if let Err(error) = volume.rename(&to.meta, &from.meta) {
             tracing::error!(path = %to.meta.display(), %error, "cannot move CRCs back to their block file");
         }
     })

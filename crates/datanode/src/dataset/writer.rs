@@ -7,7 +7,7 @@ use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
 use crate::slow_io::{SlowIo, Step};
 use crate::volume::latency::DiskWork;
-use crate::volume::{ReplicaFiles, Volume, sys};
+use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -333,10 +333,10 @@ impl ReplicaWriter {
         let (id, files) = (self.opening.id, self.opening.files.clone());
         blocking(move || {
             let sync = || {
-                sys::sync(&data, &files.data)?;
-                sys::sync(&meta, &files.meta)?;
+                volume.sync(&data, &files.data)?;
+                volume.sync(&meta, &files.meta)?;
                 // The names too: an RBW file that a power cut forgets would lose what was synced.
-                files.data.parent().map_or(Ok(()), sys::sync_dir)
+                files.data.parent().map_or(Ok(()), |dir| volume.sync_dir(dir))
             };
             let at = || volume.root().display().to_string();
             let timed = || dataset.slow_io().timed(Step::Sync, id, at, sync);
@@ -384,11 +384,11 @@ impl ReplicaWriter {
         self.dataset.sync_or_condemn(*id, volume, || {
             if is_stable {
                 self.timed(Step::Sync, || {
-                    sys::sync(&self.data, &files.data)?;
-                    sys::sync(&self.meta, &files.meta)
+                    volume.sync(&self.data, &files.data)?;
+                    volume.sync(&self.meta, &files.meta)
                 })?;
             }
-            make_finalized_dir(&dir, is_stable)
+            make_finalized_dir(volume, &dir, is_stable)
         })?;
         self.caching.ended(self.tail.len()).done(self.dataset.page_cache(), &self.data);
         let to = ReplicaFiles::in_dir(&dir, self.opening.id, self.opening.gs);
@@ -396,7 +396,7 @@ impl ReplicaWriter {
             let _turn = self.dataset.turns.take_blocking(*id);
             let may_be = |entry: &mut Entry| entry.replica.clone().finalize(self.opening.gs);
             self.dataset.update(&self.opening, may_be)??;
-            move_files(files, &to)?;
+            move_files(volume, files, &to)?;
             self.dataset.update(&self.opening, |entry| -> Result<()> {
                 entry.replica.finalize(self.opening.gs)?;
                 entry.last_crc = None;
@@ -407,7 +407,7 @@ impl ReplicaWriter {
             })??;
         }
         if is_stable {
-            self.dataset.sync_or_condemn(*id, volume, || sys::sync_dir(&dir))?;
+            self.dataset.sync_or_condemn(*id, volume, || volume.sync_dir(&dir))?;
         }
         Ok(self.summary())
     }
@@ -418,7 +418,7 @@ impl ReplicaWriter {
         let _turn = self.dataset.turns.take_blocking(self.opening.id);
         let convert = |replica: &mut Replica| replica.convert_temporary(self.opening.gs, visible);
         self.dataset.update(&self.opening, |entry| convert(&mut entry.replica.clone()))??;
-        move_files(&self.opening.files, &to)?;
+        move_files(&self.opening.volume, &self.opening.files, &to)?;
         Ok(self.dataset.update(&self.opening, |entry| convert(&mut entry.replica))??)
     }
 
@@ -462,14 +462,14 @@ impl Dataset {
 }
 
 /// Makes the folder of a finalized replica; new names are made durable up to the `finalized` folder.
-pub(super) fn make_finalized_dir(dir: &Path, is_stable: bool) -> Result<()> {
+pub(super) fn make_finalized_dir(volume: &Volume, dir: &Path, is_stable: bool) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(dir).at(dir)?;
+    volume.timed(DiskWork::Metadata, || fs::create_dir_all(dir)).at(dir)?;
     if is_stable {
         for parent in dir.ancestors().skip(1).take(2) {
-            sys::sync_dir(parent)?;
+            volume.sync_dir(parent)?;
         }
     }
     Ok(())

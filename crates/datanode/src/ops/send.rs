@@ -122,7 +122,7 @@ impl<'a> Range<'a> {
             let header = self.header(offset, seqno, (end - offset) as u32);
             let last = (end == self.to).then(|| self.header(end, seqno + 1, 0));
             let (file, read_len) = (&*self.view.data, self.to - self.from);
-            let part = FilePart { file, offset, read_len, watch: None };
+            let part = FilePart { file, offset, read_len, watch: Some(self.view) };
             let sent = out.send_packet_from_file(&header, &crcs, part, last.as_ref()).await;
             sent.map_err(|error| match error {
                 TransferError::File(source) => self.view.damaged(source),

@@ -7,6 +7,8 @@ use crate::metrics::{Metrics, Timer};
 use crate::node::Node;
 use crate::protocol::client::SOFTWARE_VERSION;
 use crate::slow_io::Step;
+use crate::volume::Volume;
+use crate::volume::latency::DiskWork;
 use cairn_net::http::{Request, Response};
 use cairn_net::monitoring;
 use cairn_wire::transfer::Op;
@@ -18,7 +20,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// `/jmx`.
 pub(super) fn page(node: &Node, request: &Request) -> Response {
     let volumes = volumes(node);
-    let beans = vec![activity(node), dataset_state(node, &volumes), info(node, &volumes)];
+    let mut beans = vec![activity(node), dataset_state(node, &volumes), info(node, &volumes)];
+    if node.dataset.sampling().is_on() {
+        beans.extend(node.dataset.volumes().iter().map(|volume| latencies(volume)));
+    }
     monitoring::jmx(beans, request)
 }
 
@@ -123,6 +128,35 @@ fn dataset_state(node: &Node, volumes: &[VolumeView]) -> Value {
         "NumBlocksCached": node.cache.ids().len(),
         "NumBlocksFailedToCache": node.metrics.failed_to_cache.get(),
     })
+}
+
+/// How long work on a disk takes, in milliseconds. Samples and means are of the last three hours, where Hadoop's are of
+/// the last interval.
+///
+/// Source: Hadoop 3.5.0 `DataNodeVolumeMetrics`.
+fn latencies(volume: &Volume) -> Value {
+    let dir = volume.root().display().to_string();
+    let name = format!("DataNodeVolume-{}", dir.replace(':', "-"));
+    let mut bean = json!({
+        "name": format!("Hadoop:service=DataNode,name={name}"),
+        "modelerType": name,
+        "tag.VolumeName": dir,
+    });
+    if let Value::Object(bean) = &mut bean {
+        for kind in DiskWork::ALL {
+            let rate = match kind {
+                DiskWork::Metadata => "MetadataOperationRate",
+                DiskWork::Read => "ReadIoRate",
+                DiskWork::Write => "WriteIoRate",
+                DiskWork::Sync => "SyncIoRate",
+                DiskWork::Transfer => "TransferIoRate",
+            };
+            bean.insert(format!("{rate}NumOps"), volume.latency_samples(kind).into());
+            let mean = volume.mean_latency(kind).unwrap_or_default();
+            bean.insert(format!("{rate}AvgTime"), mean.into());
+        }
+    }
+    bean
 }
 
 /// Who this DataNode is, and whom it serves.

@@ -25,13 +25,15 @@ pub(super) struct Health {
     /// Questions for its room. Apart from the rest: file systems answer many of them from memory, whatever became of the
     /// disk.
     space: Work,
+    /// Syncs, which wait for the disk itself: for long on one with much to do.
+    syncs: Work,
     checks: Mutex<Checks>,
 }
 
 impl Default for Health {
     fn default() -> Health {
         let checks = Mutex::new(Checks { began: None, last: Instant::now() });
-        Health { quick: Work::default(), space: Work::default(), checks }
+        Health { quick: Work::default(), space: Work::default(), syncs: Work::default(), checks }
     }
 }
 
@@ -55,6 +57,11 @@ struct Checks {
 
 impl Work {
     fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.track(|| disk_work::quick(work))
+    }
+
+    /// The same for what may take its time.
+    fn track<T>(&self, work: impl FnOnce() -> T) -> T {
         struct Ended<'a>(&'a AtomicU64);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
@@ -63,7 +70,7 @@ impl Work {
         }
         self.begun.fetch_add(1, Ordering::Relaxed);
         let _ended = Ended(&self.ended);
-        disk_work::quick(work)
+        work()
     }
 
     /// For how long some has been under way without any having ended, as far as that has been looked at.
@@ -102,6 +109,16 @@ impl Volume {
         self.health.quick.run(work)
     }
 
+    /// Runs a sync.
+    pub(super) fn syncing<T>(&self, sync: impl FnOnce() -> T) -> T {
+        self.health.syncs.track(sync)
+    }
+
+    /// Whether no sync has ended for long, although some are under way. A disk with much to do may be so, too.
+    pub(super) fn syncs_stand_still(&self) -> bool {
+        self.health.syncs.stands_still_for() > SILENT
+    }
+
     /// Fails while the disk does not answer.
     pub(super) fn check_not_silent(&self) -> Result<()> {
         self.within(self.health.silent_for(), SILENT)
@@ -112,7 +129,8 @@ impl Volume {
     pub(crate) fn check_answered_in(&self, most: Duration) -> Result<()> {
         let began = self.health.checks().began;
         let checked_for = began.map_or(Duration::ZERO, |began| began.elapsed());
-        self.within(self.health.silent_for().max(checked_for), most)
+        let waited = self.health.silent_for().max(self.health.syncs.stands_still_for());
+        self.within(waited.max(checked_for), most)
     }
 
     fn within(&self, waited: Duration, most: Duration) -> Result<()> {

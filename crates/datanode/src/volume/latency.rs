@@ -14,10 +14,19 @@ pub(crate) enum DiskWork {
     Metadata,
     Read,
     Write,
+    Sync,
+    /// From a file to a socket, within the kernel.
+    Transfer,
 }
 
 impl DiskWork {
-    pub(crate) const ALL: [DiskWork; 3] = [DiskWork::Metadata, DiskWork::Read, DiskWork::Write];
+    pub(crate) const ALL: [DiskWork; 5] =
+        [DiskWork::Metadata, DiskWork::Read, DiskWork::Write, DiskWork::Sync, DiskWork::Transfer];
+    /// Those by which disks are compared.
+    ///
+    /// Source: Hadoop 3.5.0 `DataNodeDiskMetrics`.
+    pub(crate) const COMPARED: [DiskWork; 3] =
+        [DiskWork::Metadata, DiskWork::Read, DiskWork::Write];
 }
 
 /// Which work is measured, of all volumes.
@@ -107,6 +116,11 @@ impl Latencies {
         self.kept().windows[kind as usize].mean(0, self.start.elapsed())
     }
 
+    /// How much of one kind was measured lately.
+    pub(super) fn samples(&self, kind: DiskWork) -> u64 {
+        self.kept().windows[kind as usize].samples(self.start.elapsed())
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         let era = self.sampling.era.load(Ordering::Relaxed);
@@ -151,5 +165,6 @@ mod tests {
         latencies.time(DiskWork::Read, || std::thread::sleep(Duration::from_millis(20)));
         assert!(latencies.mean(DiskWork::Read).unwrap() >= 20.0);
         assert_eq!(latencies.mean(DiskWork::Write), None);
+        assert_eq!(DiskWork::ALL.map(|kind| latencies.samples(kind)), [0, 1, 0, 0, 0]);
     }
 }

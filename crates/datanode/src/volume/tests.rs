@@ -238,6 +238,42 @@ fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
 }
 
 #[test]
+fn a_disk_whose_syncs_do_not_end_gets_no_new_replicas_where_others_can_take_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (release, hang) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let volume = &volume;
+        scope.spawn(move || {
+            volume.syncing(|| {
+                begun.send(()).unwrap();
+                // The end of the channel is what is waited for.
+                let _ = hang.recv();
+            })
+        });
+        has_begun.recv().unwrap();
+        let start = Instant::now();
+        while !volume.is_avoided() {
+            assert!(start.elapsed() < 20 * SILENT);
+            // What is answered from memory says nothing about the disk.
+            volume.quick(|| ());
+            std::thread::sleep(SILENT / 30);
+        }
+        assert!(start.elapsed() >= SILENT);
+        assert!(volume.usage().is_ok(), "a disk with much to do may be as slow");
+        assert!(volume.check_answered_in(2 * SILENT).is_ok());
+        assert!(volume.check_answered_in(SILENT / 2).is_err(), "one that hangs has failed");
+        let file = dir.path().join("current/VERSION");
+        std::fs::create_dir_all(dir.path().join("current")).unwrap();
+        volume.sync(&File::create(&file).unwrap(), &file).unwrap();
+        assert!(!volume.is_avoided(), "something gets on");
+        drop(release);
+    });
+    assert!(!volume.is_avoided() && volume.check_answered_in(Duration::ZERO).is_ok());
+}
+
+#[test]
 fn a_check_that_does_not_end_is_no_answer() {
     let dir = tempfile::tempdir().unwrap();
     let volume = open(dir.path());

@@ -96,3 +96,47 @@ async fn acknowledgements_tell_who_is_slow_where_they_are_to() {
     let mut writer = Writer::create(&quiet, &[0], 7, 1001).await;
     assert_eq!(send(&mut writer).await, [AckFlag::from(Status::Success)]);
 }
+
+/// What a DataNode has measured of its disk, by the names of the bean.
+async fn measured(cluster: &Cluster) -> serde_json::Value {
+    let name = format!("DataNodeVolume-{}", cluster.dir(0).display());
+    let path = format!("/jmx?qry=Hadoop:service=DataNode,name={name}");
+    let answer = page(cluster.node(0).http_addr().unwrap(), &path).await;
+    let beans: serde_json::Value =
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+    beans["beans"][0].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn syncs_renames_and_all_that_is_read_are_measured() {
+    let cluster = Cluster::start_tuned(1, |config| {
+        config.http_addr = Some("127.0.0.1:0".parse().unwrap());
+        config.disk_sampling_percentage = 100;
+        config.send_packet_len = 64 << 10;
+    })
+    .await;
+    let count = async |name: &str| {
+        let bean = measured(&cluster).await;
+        assert!(bean[format!("{name}AvgTime")].as_f64().unwrap() >= 0.0, "{bean}");
+        bean[format!("{name}NumOps")].as_u64().unwrap()
+    };
+    let data = bytes(1 << 20);
+    write_block(&cluster, &[0], 1, 1001, &data).await;
+    // Two files, and the folder of their names, which is new as are those above it.
+    assert!(count("SyncIoRate").await >= 3);
+    // Two files are made and renamed, and a folder is made.
+    assert_eq!(count("MetadataOperationRate").await, 5);
+    // Of each packet data and CRCs, none of the last one.
+    let packets = data.len().div_ceil(64 * CHUNK) as u64;
+    assert_eq!(count("WriteIoRate").await, 2 * packets);
+
+    let got = read(&mut cluster.connect(0).await, block(1, 1001, 0), 0, 64 << 10).await.unwrap();
+    assert!(got == data[..64 << 10]);
+    let opened = 7;
+    assert_eq!(count("MetadataOperationRate").await, opened);
+    assert_eq!((count("ReadIoRate").await, count("TransferIoRate").await), (2, 0), "copied");
+    let got = read(&mut cluster.connect(0).await, block(1, 1001, 0), 0, 1 << 20).await.unwrap();
+    assert!(got == data);
+    assert_eq!(count("ReadIoRate").await, 2 + 16, "CRCs");
+    assert!(count("TransferIoRate").await >= 16);
+}
