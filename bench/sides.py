@@ -294,5 +294,10 @@ def settle(systems, size=0):
         if time.monotonic() > until:
             sys.exit("deleted blocks are still there")
         time.sleep(0.2)
+    calm(size)
+
+
+def calm(size):
+    """The same where blocks are to stay: writes back what is dirty and makes sure of memory."""
     os.sync()
     touch(size)
