@@ -19,6 +19,7 @@ use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use cairn_wire::meta_file::{self, MetaHeader};
 use health::Health;
+pub(crate) use health::Waiting;
 use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use std::fs::{self, File};
@@ -211,10 +212,10 @@ impl Volume {
         self.avoided.store(avoid, Ordering::Relaxed);
     }
 
-    /// Whether new replicas keep off it where another one can take them: it is slow, or what is to be durable on it does
-    /// not become so.
+    /// Whether new replicas keep off it where another one can take them: it is slow, many wait for it, or what is to be
+    /// durable on it does not become so.
     pub(crate) fn is_avoided(&self) -> bool {
-        self.avoided.load(Ordering::Relaxed) || self.syncs_stand_still()
+        self.avoided.load(Ordering::Relaxed) || self.is_busy() || self.syncs_stand_still()
     }
 
     /// The folder.
@@ -325,6 +326,12 @@ impl Volume {
     /// Bytes in use and left, asked of the file system now. Fails at once for a disk that does not answer.
     pub(crate) fn usage(&self) -> Result<Usage> {
         self.check_not_silent()?;
+        // Nobody needs it that well.
+        if let Some(last) = *self.space()
+            && self.is_busy()
+        {
+            return Ok(self.usage_of(last));
+        }
         let disk = self.health.ask(|| sys::disk_space(&self.root))?;
         *self.space() = Some(disk);
         Ok(self.usage_of(disk))

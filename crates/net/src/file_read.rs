@@ -3,7 +3,7 @@
 //! What is in the page cache is read at once, with the one system call that any read takes. Only for
 //! what has to come from the disk does the worker hand its other tasks over. Tested below.
 
-use crate::disk_work::may_wait;
+use crate::disk_work::{may_wait, quick};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
 use std::io::{self, IoSliceMut};
@@ -14,11 +14,30 @@ pub fn read_exact_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<()>
     read_exact_parts_at(file, [buf], offset)
 }
 
+/// The same; what may have to wait for the disk is handed to `waits`, which runs it.
+pub fn read_exact_at_by(
+    file: &File,
+    buf: &mut [u8],
+    offset: u64,
+    waits: impl FnOnce(&mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
+) -> io::Result<()> {
+    read_parts_by(file, [buf], offset, waits)
+}
+
 /// Fills parts with what follows each other in the file from `offset` on. Fails as [`read_exact_at`] does.
 pub fn read_exact_parts_at<const N: usize>(
     file: &File,
     parts: [&mut [u8]; N],
+    offset: u64,
+) -> io::Result<()> {
+    read_parts_by(file, parts, offset, |wait| wait())
+}
+
+fn read_parts_by<const N: usize>(
+    file: &File,
+    parts: [&mut [u8]; N],
     mut offset: u64,
+    waits: impl FnOnce(&mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut slices = parts.map(IoSliceMut::new);
     let mut left = &mut slices[..];
@@ -32,9 +51,9 @@ pub fn read_exact_parts_at<const N: usize>(
                 offset += count as u64;
             }
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return may_wait(|| read_each(file, left, offset)),
-            // A file system that can't tell, such as one in memory.
-            Err(_) => return read_each(file, left, offset),
+            Err(Errno::AGAIN) => return waits(&mut || may_wait(|| read_each(file, left, offset))),
+            // A file system that can't tell, such as one in memory, or one that may hang.
+            Err(_) => return waits(&mut || quick(|| read_each(file, left, offset))),
         }
     }
     Ok(())

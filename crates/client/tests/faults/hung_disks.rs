@@ -123,6 +123,68 @@ async fn a_disk_that_hangs_holds_up_nothing_else_of_its_datanode() {
     }
 }
 
+/// Many more want something of a disk that hangs than the process may have threads that wait.
+async fn more_than_threads_want_it() {
+    let (code, mut dice) = (Code::Replicated(1), Dice::new(9));
+    let mut cluster = Cluster::start_with_volumes(0, 1, 2).await;
+    let folder = cluster.folders(0).remove(1);
+    let disk = BadDisk::mount(&folder);
+    cluster.add_with(|config| config.kept_replicas = 0).await;
+    let (mut good, mut hung) = (Vec::new(), Vec::new());
+    while good.len() < 4 || hung.len() < 4 {
+        let path = format!("/f{}", good.len() + hung.len());
+        let file = cluster.write(&code, &path, dice.bytes(BLOCK as usize)).await;
+        let list = if is_on(&cluster, &file, &folder).await { &mut hung } else { &mut good };
+        list.push(file);
+    }
+
+    disk.breaks(Broken::Hangs);
+    let mut waiting = JoinSet::new();
+    for number in 0..3 * THREADS {
+        waiting.spawn(read(cluster.fs.clone(), hung[number % hung.len()].clone()));
+    }
+    let begun = Instant::now();
+    while begun.elapsed() < HANGS_FOR {
+        for file in &good {
+            let fs = cluster.another_client().await;
+            timeout(PATIENCE, read(fs, file.clone())).await.expect("the other disk").unwrap();
+        }
+        let path = format!("/late{}", good.len());
+        let write = cluster.write(&code, &path, dice.bytes(BLOCK as usize));
+        good.push(timeout(PATIENCE, write).await.expect("the other disk"));
+    }
+    assert_eq!(cluster.stats().dead_nodes, 0, "heartbeats come");
+    disk.is_mended();
+    while let Some(done) = waiting.join_next().await {
+        done.unwrap().unwrap();
+    }
+}
+
+/// Threads of that test's process that may wait.
+const THREADS: usize = 120;
+
+#[test]
+fn a_disk_that_hangs_leaves_threads_to_others() {
+    if !may_mount() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .max_blocking_threads(THREADS)
+        .enable_all()
+        .build()
+        .unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    runtime.spawn(async move {
+        more_than_threads_want_it().await;
+        done.send(()).unwrap();
+    });
+    // A runtime without threads has no timers either.
+    let in_time = is_done.recv_timeout(2 * PATIENCE);
+    runtime.shutdown_background();
+    in_time.expect("others go on");
+}
+
 /// `dfs.datanode.disk.check.timeout`: a disk that never answers again is a failed one, and all it had is copied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_disk_that_hangs_for_too_long_has_failed() {

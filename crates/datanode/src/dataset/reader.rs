@@ -3,7 +3,7 @@
 use super::{Block, Checksum, Dataset, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::latency::DiskWork;
-use crate::volume::{ReplicaFiles, Volume};
+use crate::volume::{ReplicaFiles, Volume, Waiting};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
 use cairn_net::transfer_stream::{FileSend, FileWatch};
@@ -55,6 +55,10 @@ impl Dataset {
         let deadline = Instant::now() + WAIT_FOR_BYTES;
         loop {
             let mut tries = TRIES;
+            let volume = self.placed(block.id).map(|placed| placed.volume);
+            if let Some(volume) = volume {
+                volume.turn().await?;
+            }
             let view = loop {
                 match self.try_open_read(block) {
                     // Finalized meanwhile: the files are being moved, or have.
@@ -140,9 +144,23 @@ impl FileWatch for ReadView {
         };
         self.volume.timed(kind, work)
     }
+
+    fn wait(&self, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        self.volume.waits(work)
+    }
 }
 
 impl ReadView {
+    /// Counts work that is to be done in another thread.
+    pub(crate) fn waiting(&self) -> Waiting {
+        self.volume.waiting()
+    }
+
+    /// Waits until the disk may be read.
+    pub(crate) async fn turn(&self) -> Result<()> {
+        self.volume.turn().await
+    }
+
     /// An append that starts while this view is read replaces the CRC of a short last chunk.
     fn keep_last_crc(&mut self) -> Result<()> {
         let (kind, chunk) = (self.checksum.kind, self.checksum.chunk_len as u64);
@@ -166,7 +184,8 @@ impl ReadView {
             return Ok(());
         }
         let at = meta_file::HEADER_LEN as u64 + from / chunk * kind.len() as u64;
-        let read = || file_read::read_exact_at(&self.meta, out, at);
+        let waits = |read: &mut dyn FnMut() -> io::Result<()>| self.volume.waits(read);
+        let read = || file_read::read_exact_at_by(&self.meta, out, at, waits);
         self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
         if let (Some(crc), true) = (self.last_crc, to == self.end && !to.is_multiple_of(chunk)) {
             let start = out.len() - kind.len();

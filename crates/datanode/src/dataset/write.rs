@@ -59,6 +59,7 @@ impl Dataset {
             Some((volume, hold)) => (volume, Some(hold)),
             None => (self.choose_volume(wish, room)?, None),
         };
+        volume.turn().await?;
         let (state, gs) = match kind {
             WriteKind::Rbw => (ReplicaState::Rbw, new_gs.max(block.gs)),
             WriteKind::Temporary { .. } => (ReplicaState::Temporary, block.gs),

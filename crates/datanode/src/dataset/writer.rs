@@ -312,9 +312,16 @@ impl ReplicaWriter {
         let Some(due) = self.caching.grew(self.dataset.page_cache(), self.tail.len()) else {
             return;
         };
+        if self.opening.volume.is_busy() {
+            return;
+        }
         let (dataset, data) = (self.dataset.clone(), self.data.clone());
+        let waiting = self.opening.volume.waiting();
         // It can wait for the device's queue, so not on this thread; nobody waits for it.
-        tokio::task::spawn_blocking(move || due.done(dataset.page_cache(), &data));
+        tokio::task::spawn_blocking(move || {
+            let _waiting = waiting;
+            due.done(dataset.page_cache(), &data)
+        });
     }
 
     /// Notes acknowledgements while the writer is in use elsewhere.
@@ -326,12 +333,20 @@ impl ReplicaWriter {
         }
     }
 
+    /// Waits until the disk may be written to, or synced.
+    pub(crate) async fn turn(&self) -> Result<()> {
+        self.opening.volume.turn().await
+    }
+
     /// Makes everything written so far durable.
     pub(crate) async fn sync(&self) -> Result<()> {
+        self.turn().await?;
+        let waiting = self.opening.volume.waiting();
         let (data, meta) = (self.data.clone(), self.meta.clone());
         let (dataset, volume) = (self.dataset.clone(), self.opening.volume.clone());
         let (id, files) = (self.opening.id, self.opening.files.clone());
         blocking(move || {
+            let _waiting = waiting;
             let sync = || {
                 volume.sync(&data, &files.data)?;
                 volume.sync(&meta, &files.meta)?;
@@ -359,7 +374,11 @@ impl ReplicaWriter {
         // Else nothing waits for the disk: names are changed, as they were made when the replica was.
         let waits = self.dataset.is_stable() || self.caching.drops();
         let volume = self.opening.volume.clone();
-        let work = move || self.finalize_now().inspect(then);
+        let waiting = volume.waiting();
+        let work = move || {
+            let _waiting = waiting;
+            self.finalize_now().inspect(then)
+        };
         let finalizing = match waits {
             true => Finalizing::Elsewhere(tokio::task::spawn_blocking(work)),
             false => Finalizing::Done(volume.quick(work)),

@@ -64,7 +64,9 @@ pub(super) async fn block_checksum(
         let (id, end) = (block.id, view.end);
         return Err(DataNodeError::peer(format!("{id} has {end} bytes, {len} are to be summed")));
     }
+    let waiting = view.waiting();
     blocking(move || {
+        let _waiting = waiting;
         let bytes = match checksum_type(options.as_ref()) {
             BlockChecksumTypeProto::Md5crc => md5_of_crcs(&view, len)?,
             BlockChecksumTypeProto::CompositeCrc => {

@@ -115,6 +115,7 @@ impl<'a> Range<'a> {
         while offset < self.to {
             let step = how.next_packet(offset - self.from, self.checksum.chunk_len);
             let end = (offset + step).min(self.to);
+            self.view.turn().await?;
             reading.at(&self.view.data, offset, self.view.end);
             if self.checksum.kind != ChecksumKind::Null {
                 self.view.crcs(offset, end, &mut crcs)?;

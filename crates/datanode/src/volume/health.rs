@@ -8,11 +8,19 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// After how long a disk on which nothing gets on counts as one that does not answer.
 pub(super) const SILENT: Duration = Duration::from_secs(3);
+
+/// Threads that may work on a disk at the same time: as many as disks do at once, and few of those that a process has (512
+/// that may wait, unless the runtime is told otherwise).
+const MOST_THREADS: u64 = 64;
+
+/// How long anybody waits to be one of them while none of them gets on, and how often it is looked.
+const TURN_TIMEOUT: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What a check writes.
 const PROBE: &[u8; 8] = b"cairn ok";
@@ -27,13 +35,21 @@ pub(super) struct Health {
     space: Work,
     /// Syncs, which wait for the disk itself: for long on one with much to do.
     syncs: Work,
+    /// Reads of what is not in the page cache, and other work that has a thread of its own.
+    waits: Work,
     checks: Mutex<Checks>,
 }
 
 impl Default for Health {
     fn default() -> Health {
         let checks = Mutex::new(Checks { began: None, last: Instant::now() });
-        Health { quick: Work::default(), space: Work::default(), syncs: Work::default(), checks }
+        Health {
+            quick: Work::default(),
+            space: Work::default(),
+            syncs: Work::default(),
+            waits: Work::default(),
+            checks,
+        }
     }
 }
 
@@ -62,15 +78,30 @@ impl Work {
 
     /// The same for what may take its time.
     fn track<T>(&self, work: impl FnOnce() -> T) -> T {
-        struct Ended<'a>(&'a AtomicU64);
+        struct Ended<'a>(&'a Work);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
-                self.0.fetch_add(1, Ordering::Release);
+                self.0.end();
             }
         }
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        let _ended = Ended(&self.ended);
+        self.begin();
+        let _ended = Ended(self);
         work()
+    }
+
+    fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn end(&self) {
+        self.ended.fetch_add(1, Ordering::Release);
+    }
+
+    /// How much is under way.
+    fn running(&self) -> u64 {
+        // In this order: what ends in between counts, and none is negative.
+        let ended = self.ended.load(Ordering::Acquire);
+        self.begun.load(Ordering::Acquire).saturating_sub(ended)
     }
 
     /// For how long some has been under way without any having ended, as far as that has been looked at.
@@ -88,10 +119,33 @@ impl Work {
     }
 }
 
+/// Work that is under way in another thread, or about to be, until this is dropped.
+pub(crate) struct Waiting(Arc<Volume>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.health.waits.end();
+    }
+}
+
 impl Health {
     /// Asks for the disk's room.
     pub(super) fn ask<T>(&self, question: impl FnOnce() -> T) -> T {
         self.space.run(question)
+    }
+
+    fn all(&self) -> [&Work; 4] {
+        [&self.quick, &self.space, &self.syncs, &self.waits]
+    }
+
+    /// Threads that work on the disk or wait for it; one may count twice.
+    fn running(&self) -> u64 {
+        self.all().map(Work::running).iter().sum()
+    }
+
+    /// How much has ended.
+    fn ended(&self) -> u64 {
+        self.all().map(|work| work.ended.load(Ordering::Acquire)).iter().sum()
     }
 
     fn silent_for(&self) -> Duration {
@@ -107,6 +161,45 @@ impl Volume {
     /// Runs work on the disk that is soon done as a rule, see [`disk_work::quick`].
     pub(crate) fn quick<T>(&self, work: impl FnOnce() -> T) -> T {
         self.health.quick.run(work)
+    }
+
+    /// Runs a read that may wait for the disk.
+    pub(crate) fn waits<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.health.waits.track(read)
+    }
+
+    /// Counts work that is to be done in another thread.
+    pub(crate) fn waiting(self: &Arc<Self>) -> Waiting {
+        self.health.waits.begin();
+        Waiting(self.clone())
+    }
+
+    /// Whether as many threads are at work on the disk as may be.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.health.running() >= MOST_THREADS
+    }
+
+    /// Waits until another thread may work on the disk: who has asked does so before it waits for anything else. Those of
+    /// all volumes are the same, and one that hangs must not take them all. Fails where nothing gets on, so that connections
+    /// do not gather here either.
+    pub(crate) async fn turn(&self) -> Result<()> {
+        if !self.is_busy() {
+            return Ok(());
+        }
+        let (mut ended, mut since) = (self.health.ended(), Instant::now());
+        while self.is_busy() {
+            self.check_not_failed()?;
+            if since.elapsed() > TURN_TIMEOUT {
+                // Nothing that is said of a disk's errors: a replica that was asked for may be good.
+                return Err(self.wrong("its disk does not get on, and many wait for it".into()));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            let now = self.health.ended();
+            if now != ended {
+                (ended, since) = (now, Instant::now());
+            }
+        }
+        Ok(())
     }
 
     /// Runs a sync.

@@ -66,6 +66,11 @@ pub trait FileWatch: Sync {
         how: FileSend,
         work: &mut dyn FnMut() -> io::Result<usize>,
     ) -> io::Result<usize>;
+
+    /// Does `work`, a part of a read that may have to wait for the disk.
+    fn wait(&self, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        work()
+    }
 }
 
 /// Where the data of a packet are.
@@ -234,7 +239,11 @@ impl TransferWriter {
             let data = &mut buffer[..count];
             let offset = part.offset + sent as u64;
             let read = part.watched(FileSend::Copy, || {
-                file_read::read_exact_at(part.file, data, offset).map(|()| count)
+                let waits = |work: &mut dyn FnMut() -> io::Result<()>| match part.watch {
+                    Some(watch) => watch.wait(work),
+                    None => work(),
+                };
+                file_read::read_exact_at_by(part.file, data, offset, waits).map(|()| count)
             });
             sent += read.map_err(TransferError::File)?;
             let end = if sent == len { end } else { &[] };

@@ -62,6 +62,9 @@ impl Acknowledger<'_> {
     /// Answers a packet, together with those after it if these are there already. Returns whether it is the last.
     async fn answer(&mut self, mut packet: Pending) -> Result<bool> {
         let is_last = packet.last.is_some();
+        if let Some(writer) = &packet.last {
+            writer.turn().await?;
+        }
         // The block is made durable here while the mirror does the same.
         let finalizing = packet.last.take().map(|writer| {
             let node = self.node.clone();

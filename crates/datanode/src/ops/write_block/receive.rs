@@ -162,6 +162,7 @@ impl<'a> Receiver<'a> {
             self.mirror_failed = true;
         }
         if !packet.data.is_empty() {
+            self.writer.turn().await?;
             self.writer.write_packet(offset, &packet.data, checksums, self.sent)?;
             self.written.add(packet.data.len() as u64);
         }
