@@ -164,9 +164,15 @@ mod tests {
         let (metrics, cache) = (Metrics::default(), PageCache::new(&DataNodeConfig::default()));
         let packets = |longest_packet: usize, chunk_len: usize| -> Vec<u64> {
             let flow = &metrics.read_by_clients;
-            let (cache, budget, caching) = (&cache, None, None);
-            let how =
-                Sending { packet_len: 256 << 10, longest_packet, flow, budget, cache, caching };
+            let how = Sending {
+                packet_len: 256 << 10,
+                longest_packet,
+                flow,
+                metrics: &metrics,
+                budget: None,
+                cache: &cache,
+                caching: None,
+            };
             let mut sent = 0;
             let next = |_| {
                 let len = how.next_packet(sent, chunk_len);
