@@ -42,6 +42,24 @@ async fn is_on(cluster: &Cluster, file: &Written, folder: &Path) -> bool {
     }
 }
 
+/// Files of one replica, `count` at least that have it elsewhere and as many that have it in `folder`.
+async fn files_on_both(
+    cluster: &Cluster,
+    dice: &mut Dice,
+    folder: &Path,
+    count: usize,
+) -> (Vec<Written>, Vec<Written>) {
+    let (mut elsewhere, mut there) = (Vec::new(), Vec::new());
+    while elsewhere.len() < count || there.len() < count {
+        let path = format!("/f{}", elsewhere.len() + there.len());
+        let data = dice.bytes(BLOCK as usize);
+        let file = cluster.write(&Code::Replicated(1), &path, data).await;
+        let list = if is_on(cluster, &file, folder).await { &mut there } else { &mut elsewhere };
+        list.push(file);
+    }
+    (elsewhere, there)
+}
+
 /// One DataNode with two disks, of which one hangs while readers, writers and the NameNode want something of it.
 async fn one_hangs(durability: Durability) {
     let (code, mut dice) = (Code::Replicated(1), Dice::new(7));
@@ -55,13 +73,7 @@ async fn one_hangs(durability: Durability) {
         config.kept_replicas = 0;
     };
     cluster.add_with(configure).await;
-    let (mut good, mut hung) = (Vec::new(), Vec::new());
-    while good.len() < 12 || hung.len() < 12 {
-        let path = format!("/f{}", good.len() + hung.len());
-        let file = cluster.write(&code, &path, dice.bytes(BLOCK as usize)).await;
-        let list = if is_on(&cluster, &file, &folder).await { &mut hung } else { &mut good };
-        list.push(file);
-    }
+    let (mut good, mut hung) = files_on_both(&cluster, &mut dice, &folder, 12).await;
 
     disk.breaks(Broken::Hangs);
     let begun = Instant::now();
@@ -130,13 +142,7 @@ async fn more_than_threads_want_it() {
     let folder = cluster.folders(0).remove(1);
     let disk = BadDisk::mount(&folder);
     cluster.add_with(|config| config.kept_replicas = 0).await;
-    let (mut good, mut hung) = (Vec::new(), Vec::new());
-    while good.len() < 4 || hung.len() < 4 {
-        let path = format!("/f{}", good.len() + hung.len());
-        let file = cluster.write(&code, &path, dice.bytes(BLOCK as usize)).await;
-        let list = if is_on(&cluster, &file, &folder).await { &mut hung } else { &mut good };
-        list.push(file);
-    }
+    let (mut good, hung) = files_on_both(&cluster, &mut dice, &folder, 4).await;
 
     disk.breaks(Broken::Hangs);
     let mut waiting = JoinSet::new();

@@ -2,6 +2,8 @@ use super::health::SILENT;
 use super::*;
 use cairn_replica::Replica;
 use layout::{FileName, parse_name};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 fn node() -> NodeVersion {
@@ -201,38 +203,47 @@ fn only_the_reserve_that_others_do_not_use_yet_is_kept_from_replicas() {
     }
 }
 
-#[test]
-fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
-    let dir = tempfile::tempdir().unwrap();
-    let volume = open(dir.path());
-    let (begun, has_begun) = std::sync::mpsc::channel();
-    let (release, hang) = std::sync::mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        let volume = &volume;
+/// Has `work` do something that ends only when `meanwhile` is over, which is called once that has begun.
+fn while_hanging(work: impl FnOnce(&dyn Fn()) + Send, meanwhile: impl FnOnce()) {
+    let (begun, has_begun) = mpsc::channel();
+    let (release, hang) = mpsc::channel::<()>();
+    thread::scope(|scope| {
         scope.spawn(move || {
-            volume.quick(|| {
+            work(&|| {
                 begun.send(()).unwrap();
                 // The end of the channel is what is waited for.
                 let _ = hang.recv();
             })
         });
         has_begun.recv().unwrap();
-        let start = Instant::now();
-        let error = loop {
-            match volume.check_not_silent() {
-                Err(error) => break error,
-                Ok(()) => assert!(start.elapsed() < 20 * SILENT),
-            }
-            // What is answered from memory says nothing about the disk.
-            let _ = volume.usage();
-            std::thread::sleep(SILENT / 30);
-        };
-        assert!(start.elapsed() >= SILENT && error.failed_path().is_some(), "{error}");
-        assert!(volume.usage().is_err());
-        assert!(volume.check_answered_in(2 * SILENT).is_ok());
-        assert!(volume.check_answered_in(SILENT / 2).is_err());
+        meanwhile();
         drop(release);
     });
+}
+
+#[test]
+fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path());
+    while_hanging(
+        |hangs| volume.quick(hangs),
+        || {
+            let start = Instant::now();
+            let error = loop {
+                match volume.check_not_silent() {
+                    Err(error) => break error,
+                    Ok(()) => assert!(start.elapsed() < 20 * SILENT),
+                }
+                // What is answered from memory says nothing about the disk.
+                let _ = volume.usage();
+                thread::sleep(SILENT / 30);
+            };
+            assert!(start.elapsed() >= SILENT && error.failed_path().is_some(), "{error}");
+            assert!(volume.usage().is_err());
+            assert!(volume.check_answered_in(2 * SILENT).is_ok());
+            assert!(volume.check_answered_in(SILENT / 2).is_err());
+        },
+    );
     assert!(volume.usage().is_ok());
     assert!(volume.check_answered_in(Duration::ZERO).is_ok(), "nobody waits for it");
 }
@@ -241,35 +252,26 @@ fn a_disk_on_which_nothing_gets_on_tells_no_room_until_it_does() {
 fn a_disk_whose_syncs_do_not_end_gets_no_new_replicas_where_others_can_take_them() {
     let dir = tempfile::tempdir().unwrap();
     let volume = open(dir.path());
-    let (begun, has_begun) = std::sync::mpsc::channel();
-    let (release, hang) = std::sync::mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        let volume = &volume;
-        scope.spawn(move || {
-            volume.syncing(|| {
-                begun.send(()).unwrap();
-                // The end of the channel is what is waited for.
-                let _ = hang.recv();
-            })
-        });
-        has_begun.recv().unwrap();
-        let start = Instant::now();
-        while !volume.is_avoided() {
-            assert!(start.elapsed() < 20 * SILENT);
-            // What is answered from memory says nothing about the disk.
-            volume.quick(|| ());
-            std::thread::sleep(SILENT / 30);
-        }
-        assert!(start.elapsed() >= SILENT);
-        assert!(volume.usage().is_ok(), "a disk with much to do may be as slow");
-        assert!(volume.check_answered_in(2 * SILENT).is_ok());
-        assert!(volume.check_answered_in(SILENT / 2).is_err(), "one that hangs has failed");
-        let file = dir.path().join("current/VERSION");
-        std::fs::create_dir_all(dir.path().join("current")).unwrap();
-        volume.sync(&File::create(&file).unwrap(), &file).unwrap();
-        assert!(!volume.is_avoided(), "something gets on");
-        drop(release);
-    });
+    while_hanging(
+        |hangs| volume.syncing(hangs),
+        || {
+            let start = Instant::now();
+            while !volume.is_avoided() {
+                assert!(start.elapsed() < 20 * SILENT);
+                // What is answered from memory says nothing about the disk.
+                volume.quick(|| ());
+                thread::sleep(SILENT / 30);
+            }
+            assert!(start.elapsed() >= SILENT);
+            assert!(volume.usage().is_ok(), "a disk with much to do may be as slow");
+            assert!(volume.check_answered_in(2 * SILENT).is_ok());
+            assert!(volume.check_answered_in(SILENT / 2).is_err(), "one that hangs has failed");
+            let file = dir.path().join("current/VERSION");
+            std::fs::create_dir_all(dir.path().join("current")).unwrap();
+            volume.sync(&File::create(&file).unwrap(), &file).unwrap();
+            assert!(!volume.is_avoided(), "something gets on");
+        },
+    );
     assert!(!volume.is_avoided() && volume.check_answered_in(Duration::ZERO).is_ok());
 }
 
@@ -279,7 +281,7 @@ fn a_check_that_does_not_end_is_no_answer() {
     let volume = open(dir.path());
     let short = Duration::from_millis(1);
     assert!(!volume.is_check_due(Duration::from_secs(60)), "it has just been opened");
-    std::thread::sleep(2 * short);
+    thread::sleep(2 * short);
     assert!(volume.is_check_due(short));
     assert!(volume.check_answered_in(Duration::ZERO).is_ok(), "nobody has asked");
     // Opening a pipe to write waits for who reads it.
@@ -287,12 +289,12 @@ fn a_check_that_does_not_end_is_no_answer() {
     std::fs::create_dir_all(probe.parent().unwrap()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&probe).status().unwrap();
     assert!(made.success());
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let checking = scope.spawn(|| volume.check());
         let start = Instant::now();
         while volume.check_answered_in(10 * short).is_ok() {
             assert!(start.elapsed() < 20 * SILENT);
-            std::thread::sleep(short);
+            thread::sleep(short);
         }
         assert!(!volume.is_check_due(short) && volume.check().is_ok(), "one runs");
         // Whoever opens both ends lets it go on; a pipe cannot be synced.

@@ -1,7 +1,7 @@
 //! What connections hold that are in the middle of a write. A test of its own process, since it looks at that one's
 //! memory.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the other tests use what this one does not")]
 #[path = "../it/cluster.rs"]
 mod cluster;
 
