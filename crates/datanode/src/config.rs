@@ -123,6 +123,9 @@ pub struct DataNodeConfig {
     pub sync_behind_writes: bool,
     /// Bytes that are read ahead of a long read, unless the reader wants otherwise: `dfs.datanode.readahead.bytes`.
     pub readahead_bytes: u64,
+    /// Bytes that a growing replica is given on its disk at once, where that helps (ext4), 0 for none:
+    /// `cairn.datanode.preallocation`.
+    pub preallocation_bytes: u64,
     /// Bytes of memory for replicas that are cached or on RAM_DISK volumes, 0 for none:
     /// `dfs.datanode.max.locked.memory`.
     pub max_locked_memory: u64,
@@ -257,6 +260,7 @@ impl Default for DataNodeConfig {
             drop_behind_writes: false,
             sync_behind_writes: false,
             readahead_bytes: 4 << 20,
+            preallocation_bytes: 4 << 20,
             max_locked_memory: 0,
             cache_report_interval: Duration::from_secs(10),
             lazy_writer_interval: Duration::from_secs(60),

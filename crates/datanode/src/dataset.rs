@@ -170,6 +170,8 @@ pub(crate) struct Dataset {
     registrations: AtomicU64,
     ram: ram::Ram,
     page_cache: PageCache,
+    /// Bytes of a growing replica that are allocated at once.
+    preallocation: u64,
     slow_io: SlowIo,
     kept_files: kept::KeptFiles,
 }
@@ -231,6 +233,7 @@ impl Dataset {
             registrations: AtomicU64::new(0),
             ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
+            preallocation: config.preallocation_bytes,
             slow_io: SlowIo::new(config.slow_io_threshold),
             kept_files: kept::KeptFiles::new(config.kept_replicas.min(descriptors::limit() / 8)),
         };

@@ -6,6 +6,7 @@
 mod health;
 pub(crate) mod latency;
 pub(crate) mod layout;
+pub(crate) mod room_ahead;
 pub(crate) mod scan;
 pub(crate) mod sys;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use health::Health;
 pub(crate) use health::Waiting;
 use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
+use room_ahead::RoomAhead;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -126,6 +128,8 @@ pub(crate) struct Volume {
     space: Mutex<Option<DiskSpace>>,
     health: Health,
     latencies: Latencies,
+    /// Files are best given room in advance, see [`room_ahead`].
+    maps_each_page: bool,
     /// The disk is slow, and new replicas keep off it.
     avoided: AtomicBool,
 }
@@ -151,6 +155,7 @@ impl Volume {
             Some(version) => version.storage_id.clone(),
             None => format!("DS-{}", layout::random_uuid()?),
         };
+        let maps_each_page = sys::is_ext4(&root);
         let volume = Volume {
             root,
             storage_id,
@@ -166,6 +171,7 @@ impl Volume {
             space: Mutex::default(),
             health: Health::default(),
             latencies: Latencies::default(),
+            maps_each_page,
             avoided: AtomicBool::new(false),
         };
         Ok((volume, version))
@@ -200,6 +206,11 @@ impl Volume {
     /// Makes the names in a folder of the volume durable.
     pub(crate) fn sync_dir(&self, dir: &Path) -> Result<()> {
         self.timed(DiskWork::Sync, || self.syncing(|| sys::sync_dir(dir)))
+    }
+
+    /// What a new replica gets of room ahead, `step` bytes at once if that is of use here.
+    pub(crate) fn room_ahead(&self, step: u64) -> RoomAhead {
+        RoomAhead::new(if self.maps_each_page { step } else { 0 })
     }
 
     /// Gives a file of the volume another name.

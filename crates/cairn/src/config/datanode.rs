@@ -91,7 +91,8 @@ fn page_cache(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
     conf.boolean("dfs.datanode.drop.cache.behind.reads", &mut c.drop_behind_reads)?;
     conf.boolean("dfs.datanode.drop.cache.behind.writes", &mut c.drop_behind_writes)?;
     conf.boolean("dfs.datanode.sync.behind.writes", &mut c.sync_behind_writes)?;
-    conf.bytes("dfs.datanode.readahead.bytes", &mut c.readahead_bytes)
+    conf.bytes("dfs.datanode.readahead.bytes", &mut c.readahead_bytes)?;
+    conf.bytes("cairn.datanode.preallocation", &mut c.preallocation_bytes)
 }
 
 fn data_connections(conf: &Configuration, c: &mut DataNodeConfig) -> Result<()> {
@@ -206,6 +207,7 @@ mod tests {
         conf.set("dfs.datanode.drop.cache.behind.reads", "true");
         conf.set("dfs.datanode.sync.behind.writes", "true");
         conf.set("dfs.datanode.readahead.bytes", "1m");
+        conf.set("cairn.datanode.preallocation", "0");
         conf.set("dfs.datanode.transferTo.allowed", "false");
         conf.set("dfs.datanode.transfer.socket.send.buffer.size", "128k");
         conf.set("dfs.datanode.transfer.socket.recv.buffer.size", "0");
@@ -214,7 +216,7 @@ mod tests {
         let c = read(&conf).unwrap();
         assert_eq!((c.read_bandwidth, c.write_bandwidth), (3 << 20, 4 << 20));
         assert!(c.drop_behind_reads && !c.drop_behind_writes && c.sync_behind_writes);
-        assert_eq!(c.readahead_bytes, 1 << 20);
+        assert_eq!((c.readahead_bytes, c.preallocation_bytes), (1 << 20, 0));
         assert_eq!((c.transfer_to_allowed, c.send_buffer, c.recv_buffer), (false, 128 << 10, 0));
         let for_ever = cairn_conf::FOR_EVER;
         assert_eq!((c.read_timeout, c.write_timeout), (for_ever, for_ever), "as Hadoop takes 0");

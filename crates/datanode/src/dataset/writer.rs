@@ -7,6 +7,7 @@ use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
 use crate::slow_io::{SlowIo, Step};
 use crate::volume::latency::DiskWork;
+use crate::volume::room_ahead::RoomAhead;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaState};
@@ -51,6 +52,7 @@ pub(crate) struct ReplicaWriter {
     tail: ChunkTail,
     fold: CrcFold,
     caching: Writing,
+    room: RoomAhead,
     translated: Vec<u8>,
 }
 
@@ -113,6 +115,7 @@ impl ReplicaWriter {
             data: Arc::new(data),
             meta: Arc::new(meta),
             caching: dataset.page_cache().writing(None, 0),
+            room: opening.volume.room_ahead(dataset.preallocation),
             translated: Vec::new(),
             dataset,
             opening,
@@ -148,6 +151,7 @@ impl ReplicaWriter {
             data: Arc::new(data),
             meta: Arc::new(meta),
             caching: dataset.page_cache().writing(None, len),
+            room: RoomAhead::unknown(),
             translated: Vec::new(),
             dataset,
             opening,
@@ -243,16 +247,19 @@ impl ReplicaWriter {
             None => &crcs[place.skip_crcs * self.checksum.kind.len()..],
         };
         let at = HEADER_LEN as u64 + place.first_chunk * self.checksum.kind.len() as u64;
-        let files = &self.opening.files;
+        let (files, most) = (&self.opening.files, self.tail.len() + self.opening.promised);
+        let mut room = self.room;
         let write_both = || {
             let write = |file: &File, bytes: &[u8], at: u64, path: &Path| {
                 let write = || file.write_all_at(bytes, at).at(path);
                 self.opening.volume.timed(DiskWork::Write, write)
             };
+            room.reach(&self.data, self.tail.len(), end, most);
             write(&self.data, fresh, self.tail.len(), &files.data)?;
             write(&self.meta, crcs, at, &files.meta)
         };
         let written = self.timed(Step::Write, || self.opening.volume.quick(write_both));
+        self.room = room;
         if let Err(error) = written {
             // What a full disk took of it is there until the replica is cut or deleted.
             self.count_used(files.size().saturating_sub(old_size));
@@ -401,6 +408,7 @@ impl ReplicaWriter {
         let Opening { id, volume, files, .. } = &self.opening;
         let dir = volume.pool()?.finalized_dir(*id);
         self.dataset.sync_or_condemn(*id, volume, || {
+            self.room.give_back(&self.data, self.tail.len()).at(&files.data)?;
             if is_stable {
                 self.timed(Step::Sync, || {
                     volume.sync(&self.data, &files.data)?;

@@ -291,8 +291,7 @@ pub(crate) fn covered(kind: ChecksumKind, bytes: &[u8], crc: u32) -> usize {
 }
 
 fn cut(data: &File, files: &ReplicaFiles, len: u64) -> Result<u64> {
-    if data.metadata().at(&files.data)?.len() > len {
-        data.set_len(len).at(&files.data)?;
-    }
+    // Also where it has that length: the writer may have set room aside behind it.
+    data.set_len(len).at(&files.data)?;
     Ok(len)
 }

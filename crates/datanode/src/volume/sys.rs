@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Context, DataNodeError, Result};
-use rustix::fs::Advice;
+use rustix::fs::{Advice, FallocateFlags};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::raw::c_void;
 use std::path::Path;
@@ -56,6 +57,17 @@ pub(crate) fn disk_space(path: &Path) -> Result<DiskSpace> {
         free: bytes(stat.f_bfree),
         available: bytes(stat.f_bavail),
     })
+}
+
+/// Whether `path` is on ext4, or its elders, which the same code of the kernel serves.
+pub(crate) fn is_ext4(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type == libc::EXT4_SUPER_MAGIC)
+}
+
+/// Has the disk set bytes of a file aside, which may lie behind its end; its length stays.
+pub(crate) fn allocate(file: &File, bytes: Range<u64>) -> io::Result<()> {
+    let len = bytes.end - bytes.start;
+    Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, bytes.start, len)?)
 }
 
 /// The user that this process acts as.

@@ -1,4 +1,4 @@
-//! What becomes of replicas whose bytes cannot be made durable.
+//! What becomes of replicas whose bytes cannot be made durable, and of room that was set aside for them.
 
 use super::*;
 use crate::config::DataNodeConfig;
@@ -29,16 +29,25 @@ fn open(dirs: &[PathBuf], tolerated: usize) -> Arc<Dataset> {
     Arc::new(dataset)
 }
 
-/// A writer with 700 bytes, on the volume whose turn it is.
-async fn writer(dataset: &Arc<Dataset>, id: i64) -> ReplicaWriter {
+/// A writer with nothing yet, on the volume whose turn it is.
+async fn new_writer(dataset: &Arc<Dataset>, id: i64) -> ReplicaWriter {
     let wish = StorageWish::default();
-    let created = dataset.create(&block(id), GS, WriteKind::Rbw, &wish, CHECKSUM).await;
-    let mut writer = created.unwrap();
-    let data = vec![7; 700];
-    let mut crcs = vec![0; 8];
-    crc::chunk_crcs(ChecksumKind::Crc32c, 512, &data, &mut crcs);
-    writer.write_packet(0, &data, &crcs, CHECKSUM).unwrap();
+    dataset.create(&block(id), GS, WriteKind::Rbw, &wish, CHECKSUM).await.unwrap()
+}
+
+/// One with 700 bytes.
+async fn writer(dataset: &Arc<Dataset>, id: i64) -> ReplicaWriter {
+    let mut writer = new_writer(dataset, id).await;
+    write(&mut writer, 700);
     writer
+}
+
+/// Writes `len` bytes behind those that are there, a packet.
+fn write(writer: &mut ReplicaWriter, len: usize) {
+    let data = vec![7; len];
+    let mut crcs = vec![0; writer.tail.crc_bytes(len)];
+    crc::chunk_crcs(ChecksumKind::Crc32c, 512, &data, &mut crcs);
+    writer.write_packet(writer.len(), &data, &crcs, CHECKSUM).unwrap();
 }
 
 /// The device refuses every sync, as a bad disk does.
@@ -274,4 +283,56 @@ async fn no_replica_comes_while_one_of_its_block_is_deleted() {
     });
     assert_eq!(meanwhile.get(), Some(true));
     assert!(dataset.create(&block(1), GS, kind, &wish, CHECKSUM).await.is_ok());
+}
+
+/// Bytes that a file takes on its disk, and its length.
+fn room(path: &Path) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(path).unwrap();
+    (found.blocks() * 512, found.len())
+}
+
+/// Writes a replica that is given room ahead on its disk, if any is there.
+async fn long_writer(dataset: &Arc<Dataset>, id: i64) -> ReplicaWriter {
+    let mut writer = new_writer(dataset, id).await;
+    (0..6).for_each(|_| write(&mut writer, 256 << 10));
+    writer.acks().note(writer.len());
+    writer
+}
+
+#[tokio::test]
+async fn room_ahead_of_a_replica_goes_back_when_it_is_complete_or_found_again() {
+    /// What a file system may take beyond the bytes, for itself.
+    const SLACK: u64 = 64 << 10;
+    const LEN: u64 = 6 << 18;
+    let dir = tempfile::tempdir().unwrap();
+    let dirs = [dir.path().to_path_buf()];
+    let dataset = open(&dirs, 0);
+    let is_given = sys::is_ext4(dir.path());
+
+    let writer = long_writer(&dataset, 1).await;
+    let (taken, len) = room(&writer.opening.files.data);
+    assert_eq!((taken > LEN + (3 << 20), len), (is_given, LEN));
+    assert_eq!(writer.finalize().await.unwrap().len, LEN);
+    let files = dataset.placed(BlockId(1)).unwrap().files().unwrap();
+    let (taken, len) = room(&files.data);
+    assert!(taken <= LEN + SLACK && len == LEN, "{taken} {len}");
+
+    // The writer went away; a later one completes the replica.
+    drop(long_writer(&dataset, 2).await);
+    let again = dataset.recover_rbw(&block(2), NEXT_GS, (0, LEN)).await.unwrap();
+    assert_eq!(again.finalize().await.unwrap().len, LEN);
+    let files = dataset.placed(BlockId(2)).unwrap().files().unwrap();
+    assert!(room(&files.data).0 <= LEN + SLACK);
+
+    // The DataNode ended meanwhile.
+    drop(long_writer(&dataset, 3).await);
+    let path = dataset.placed(BlockId(3)).unwrap().files().unwrap().data;
+    assert_eq!(room(&path).0 > LEN + (3 << 20), is_given);
+    dataset.close();
+    drop(dataset);
+    let dataset = open(&dirs, 0);
+    let path = dataset.placed(BlockId(3)).unwrap().files().unwrap().data;
+    let (taken, len) = room(&path);
+    assert!(taken <= LEN + SLACK && len == LEN, "{taken} {len}");
 }
