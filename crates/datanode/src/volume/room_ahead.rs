@@ -1,8 +1,8 @@
 //! Room on the disk ahead of a replica that grows.
 //!
 //! ext4 reserves and maps every 4 KiB of a file that is written behind its end by themselves. Where a few MiB are
-//! allocated at once, it only finds them: a quarter less of a write's processor time. Replicas that are written at the
-//! same time do not take turns on the disk either. What is left of it goes back when the replica is complete.
+//! allocated at once, it only finds them: a quarter less of a write's processor time. What is left of it goes back when
+//! the replica is complete.
 
 use super::sys;
 use std::fs::File;
@@ -101,7 +101,8 @@ mod tests {
         assert_eq!(file.metadata().unwrap().blocks() > before, is_done, "not every disk can");
         assert_eq!(file.metadata().unwrap().len(), len);
         room.give_back(&file, len).unwrap();
-        assert_eq!(file.metadata().unwrap().blocks(), before);
+        // Less where the file system had set room aside by itself.
+        assert!(file.metadata().unwrap().blocks() <= before);
         assert_eq!(file.metadata().unwrap().len(), len);
         RoomAhead::unknown().give_back(&file, len).unwrap();
         assert_eq!(file.metadata().unwrap().len(), len);
