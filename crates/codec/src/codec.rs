@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, Tables};
 use crate::error::CodecError;
+use crate::kind::CodecKind;
 use crate::matrix::Matrix;
 use crate::{field, rs, rs_legacy, xor};
 use std::fmt;
@@ -11,27 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// Source: Hadoop 3.5.0 `RSRawEncoder`: the number of units must be below the size of the field.
 pub const MAX_UNITS: usize = 255;
-
-/// Which code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CodecKind {
-    /// Reed-Solomon with the Cauchy matrix of ISA-L: Hadoop's `rs`.
-    Rs,
-    /// Reed-Solomon of HDFS-RAID: Hadoop's `rs-legacy`.
-    RsLegacy,
-    /// One parity unit, the exclusive or of the data units: Hadoop's `xor`.
-    Xor,
-}
-
-impl fmt::Display for CodecKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CodecKind::Rs => "rs",
-            CodecKind::RsLegacy => "rs-legacy",
-            CodecKind::Xor => "xor",
-        })
-    }
-}
 
 /// A code with k data and m parity units, ready to encode and decode.
 ///

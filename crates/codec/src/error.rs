@@ -1,7 +1,7 @@
 //! What a caller can get wrong, and what cannot be rebuilt.
 
-use crate::codec::CodecKind;
 use crate::engine::Engine;
+use crate::kind::CodecKind;
 
 /// Why a code could not be made or a call could not be carried out. No output byte was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

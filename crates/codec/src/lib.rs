@@ -14,11 +14,13 @@ pub mod crc;
 mod engine;
 mod error;
 mod field;
+mod kind;
 mod matrix;
 mod rs;
 mod rs_legacy;
 mod xor;
 
-pub use codec::{Codec, CodecKind, MAX_UNITS};
+pub use codec::{Codec, MAX_UNITS};
 pub use engine::Engine;
 pub use error::CodecError;
+pub use kind::CodecKind;
