@@ -6,6 +6,7 @@
 //! methods exist is its own affair. Tests: `rpc_server/tests.rs`.
 
 mod call;
+mod caller;
 mod connection;
 pub mod metrics;
 mod respond;

@@ -28,8 +28,9 @@ use tokio::net::tcp::OwnedReadHalf;
 use tracing::debug;
 
 use super::call::{Call, CallerContext, Name, UserInfo};
+use super::caller::{Caller, Identity};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
-use super::respond::{Caller, Identity, Outbox, Responder, ended, write_answers};
+use super::respond::{Outbox, Responder, ended, write_answers};
 use super::{RpcServerOptions, Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use super::respond::Caller;
+use super::caller::Caller;
 use super::slow::SlowCalls;
 
 /// The longest times of the classes that calls are counted in; the class behind the last has all that take longer.

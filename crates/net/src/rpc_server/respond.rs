@@ -18,6 +18,7 @@ use cairn_wire::rpc;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
+use super::caller::Caller;
 use super::metrics::{Begun, RpcMetrics};
 
 /// Answers up to this size are gathered into one chunk.
@@ -30,38 +31,6 @@ const HEAD_MAX: usize = 64;
 const UNWRITTEN_MAX: usize = 8 << 20;
 /// Chunks that are given to the system at a time.
 const CHUNKS: usize = 64;
-
-/// Who gets an answer.
-pub(super) struct Caller {
-    pub(super) call_id: i32,
-    pub(super) retry_count: i32,
-    pub(super) client_id: Identity,
-}
-
-/// A client's identity, which it gets back.
-pub(super) enum Identity {
-    /// One of the usual length.
-    Usual([u8; 16]),
-    /// Any other.
-    Other(Vec<u8>),
-}
-
-impl std::ops::Deref for Identity {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Identity::Usual(bytes) => bytes,
-            Identity::Other(bytes) => bytes,
-        }
-    }
-}
-
-impl From<Vec<u8>> for Identity {
-    fn from(bytes: Vec<u8>) -> Identity {
-        bytes.try_into().map_or_else(Identity::Other, Identity::Usual)
-    }
-}
 
 /// Where the answers of one connection wait to be written.
 pub(super) struct Outbox {
