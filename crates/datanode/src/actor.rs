@@ -6,17 +6,13 @@
 
 mod bad_blocks;
 mod cache_report;
+mod call;
 mod command;
-mod failed_work;
 mod orders;
 mod register;
 mod report;
 
-pub(crate) use bad_blocks::BadBlocks;
-pub(crate) use failed_work::FailedWork;
-pub(crate) use orders::Orders;
 pub(crate) use orders::watch as watch_orders;
-pub(crate) use report::IncrementalReports;
 
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
@@ -25,6 +21,7 @@ use crate::volume::Usage;
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
 use cairn_wire::proto::hdfs::StorageReportProto;
+use call::call;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -234,18 +231,4 @@ async fn storage_reports(node: &Node) -> Vec<StorageReportProto> {
         });
     }
     reports
-}
-
-/// Calls the NameNode.
-async fn call<Req: prost::Message, Resp: prost::Message + Default>(
-    node: &Node,
-    method: &'static str,
-    request: &Req,
-) -> Result<Resp> {
-    let started = Instant::now();
-    let answer = node.name_node.call(method, request).await;
-    if let Some(timer) = node.metrics.call(method) {
-        timer.ended(started.elapsed(), answer.is_err());
-    }
-    answer.map_err(|source| DataNodeError::Rpc { what: method, source })
 }

@@ -6,21 +6,17 @@
 //!
 //! Source: Hadoop 3.5.0 `FsDatasetCache`, `MappableBlockLoader`.
 
-use crate::dataset::{Block, Dataset, ReadView, blocking};
+use crate::dataset::{Block, ReadView, blocking};
 use crate::error::{Context, DataNodeError, Result};
-use crate::memory::Reservation;
 use crate::node::Node;
-use crate::volume::Volume;
-use crate::volume::sys::{self, LockedPages};
+use crate::node::cached::{Held, Image, Pages};
+use crate::sys;
 use cairn_codec::crc::{self, ChecksumKind};
-use cairn_replica::Replica;
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::BlockId;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
 
 /// How long clients may hold a replica in memory that is to leave it: the default of
 /// `dfs.datanode.cache.revocation.timeout.ms`, and of `dfs.datanode.cache.revocation.polling.ms`.
@@ -28,90 +24,6 @@ const LONGEST_ANCHOR: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Bytes checked at once.
 const STEP: u64 = 1 << 20;
-
-/// What of a replica is in memory.
-#[derive(PartialEq, Eq)]
-struct Image {
-    gs: GenerationStamp,
-    len: u64,
-    storage_id: String,
-}
-
-impl Image {
-    fn of(replica: &Replica, volume: &Volume) -> Image {
-        let storage_id = volume.storage_id().into();
-        Image { gs: replica.gs(), len: replica.on_disk_len(), storage_id }
-    }
-
-    /// Whether this is all of the replica that `dataset` has.
-    fn is_current(&self, dataset: &Dataset, id: BlockId) -> bool {
-        dataset.finalized(id).is_some_and(|(replica, volume)| *self == Image::of(&replica, &volume))
-    }
-}
-
-/// One replica.
-enum Held {
-    /// It is being taken in; `unwanted` when it is to be given up as soon as it is there.
-    Coming { unwanted: bool },
-    /// It is in memory.
-    There { image: Image, _pages: Pages, is_leaving: bool },
-}
-
-/// Locked pages and the memory that they count as; both are given back when this is dropped.
-struct Pages {
-    _locked: LockedPages,
-    _memory: Reservation,
-}
-
-/// The replicas in memory.
-#[derive(Default)]
-pub(crate) struct BlockCache {
-    held: Mutex<HashMap<BlockId, Held>>,
-    /// What is here was not told to the NameNode yet.
-    is_untold: AtomicBool,
-    changed: Notify,
-}
-
-impl BlockCache {
-    /// The replicas in memory.
-    pub(crate) fn ids(&self) -> Vec<BlockId> {
-        let held = self.lock();
-        let there = held.iter().filter(|(_, held)| matches!(held, Held::There { .. }));
-        there.map(|(id, _)| *id).collect()
-    }
-
-    /// Whether a replica is in memory as `dataset` has it, and is to stay there.
-    pub(crate) fn contains(&self, id: BlockId, dataset: &Dataset) -> bool {
-        match self.lock().get(&id) {
-            Some(Held::There { image, is_leaving: false, .. }) => image.is_current(dataset, id),
-            _ => false,
-        }
-    }
-
-    /// Whether something has changed since the last time that this was asked.
-    pub(crate) fn take_untold(&self) -> bool {
-        self.is_untold.swap(false, Ordering::AcqRel)
-    }
-
-    /// What was told did not arrive.
-    pub(crate) fn not_told(&self) {
-        self.is_untold.store(true, Ordering::Release);
-    }
-
-    /// Completes when something has changed.
-    pub(crate) async fn wait(&self) {
-        self.changed.notified().await;
-    }
-
-    fn note_change(&self) {
-        self.not_told();
-        self.changed.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Takes replicas into memory, one after the other.
 pub(crate) async fn fill(node: Arc<Node>, ids: Vec<BlockId>) {
@@ -236,7 +148,7 @@ async fn take_in(node: &Arc<Node>, id: BlockId) -> Result<(Image, Pages)> {
         check(&view, id, len)?;
         Ok(locked)
     });
-    Ok((image, Pages { _locked: locked.await?, _memory: memory }))
+    Ok((image, Pages::new(locked.await?, memory)))
 }
 
 /// Compares all bytes with their CRCs.

@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `DomainPeerServer`, `DomainSocket#bindAndListen`.
 
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::sys;
+use crate::sys;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

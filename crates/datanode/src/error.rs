@@ -1,5 +1,6 @@
 //! What can go wrong in a DataNode, and Hadoop's exception class for each.
 
+use cairn_net::transfer_stream::TransferError;
 use cairn_replica::ReplicaError;
 use cairn_replica::checksum::PlaceError;
 use cairn_wire::WireError;
@@ -159,8 +160,22 @@ impl From<DataNodeError> for RemoteException {
     }
 }
 
-impl From<cairn_net::transfer_stream::TransferError> for DataNodeError {
-    fn from(error: cairn_net::transfer_stream::TransferError) -> DataNodeError {
-        crate::node::transfer_error("data transfer".into(), error)
+impl From<TransferError> for DataNodeError {
+    fn from(error: TransferError) -> DataNodeError {
+        transfer_error("data transfer".into(), error)
+    }
+}
+
+/// Says which peer a transfer failed with.
+pub(crate) fn transfer_error(what: String, error: TransferError) -> DataNodeError {
+    match error {
+        TransferError::Io(source) | TransferError::File(source) => {
+            DataNodeError::Io { what, source }
+        }
+        TransferError::Wire(error) => DataNodeError::Wire(error),
+        error @ TransferError::Timeout { .. } => DataNodeError::Io {
+            what,
+            source: io::Error::new(io::ErrorKind::TimedOut, error.to_string()),
+        },
     }
 }

@@ -5,6 +5,7 @@
 //! `server`, `ops/write_block`, `dataset/writer`, `actor`. Knows no files, leases or policies.
 
 mod actor;
+mod budget;
 mod cache;
 mod config;
 mod dataset;
@@ -14,6 +15,7 @@ mod error;
 mod lazy_writer;
 mod marks;
 mod memory;
+mod messages;
 mod metrics;
 mod node;
 mod ops;
@@ -28,12 +30,13 @@ mod scanner;
 mod server;
 mod short_circuit;
 mod slow_io;
+mod sys;
 mod tunables;
 mod volume;
 
 pub use config::{DataDir, DataNodeConfig, Durability};
 pub use dataset::RamDiskStats;
 pub use error::DataNodeError;
+pub use node::scans::VolumeScan;
 pub use page_cache::PageCacheStats;
 pub use run::{DataNode, RunningDataNode};
-pub use scanner::VolumeScan;

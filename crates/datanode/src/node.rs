@@ -1,24 +1,35 @@
 //! What all parts of a running DataNode share.
+//!
+//! A file of this folder has what one part keeps, and knows nothing of the others; what is done with it is told where
+//! that part is.
 
-use crate::actor::{BadBlocks, FailedWork, IncrementalReports, Orders};
-use crate::cache::BlockCache;
+pub(crate) mod bad_blocks;
+pub(crate) mod cached;
+mod copies;
+mod failed_work;
+mod orders;
+mod paces;
+pub(crate) mod reconstructions;
+pub(crate) mod reports;
+pub(crate) mod scans;
+mod scrubs;
+pub(crate) mod tasks;
+
+use crate::budget::Budget;
 use crate::config::DataNodeConfig;
-use crate::dataset::{Dataset, Finalized};
+use crate::dataset::{Block, Dataset, Finalized};
 use crate::disks::Disks;
-use crate::error::{Context, DataNodeError, Result};
+use crate::error::{Context, DataNodeError, Result, transfer_error};
 use crate::marks::Marks;
 use crate::memory::LockedMemory;
-use crate::metrics::{Flow, Metrics};
-use crate::ops::budget::Budget;
-use crate::ops::reconstruct::{Reconstructions, Scrubs};
-use crate::ops::send::Sending;
-use crate::ops::transfer::Copies;
+use crate::messages;
+use crate::metrics::Metrics;
 use crate::peers::Peers;
-use crate::protocol::reconfigure;
-use crate::scanner::Scanner;
 use crate::short_circuit::ShortCircuitRegistry;
 use crate::tunables::Tunables;
 use crate::volume::Volume;
+use bad_blocks::BadBlocks;
+use cached::BlockCache;
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::lasting;
@@ -26,20 +37,34 @@ use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::proto::datanode::{DatanodeRegistrationProto, SlowDiskReportProto};
-use cairn_wire::proto::hdfs::{CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto};
+use cairn_wire::proto::datanode::{
+    DatanodeRegistrationProto, FailedWorkProto, SlowDiskReportProto,
+};
+use cairn_wire::proto::hdfs::{
+    CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto, LocatedBlockProto,
+};
+use copies::Copies;
+use failed_work::FailedWork;
+use orders::Orders;
+use reconstructions::Reconstructions;
+use reports::IncrementalReports;
+use scans::Scanner;
+use scrubs::Scrubs;
+use std::fmt::Display;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tasks::Tasks;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 
 /// Socket buffers of each of the many connections that a rebuild reads from, in bytes: what waits in them all is to stay
 /// in the processor's cache.
 pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
+
+/// Characters of the reason why work has failed.
+const MAX_REASON_LEN: usize = 300;
 
 /// How often a volume is checked of which nobody has said that it does not work.
 const CHECK_PERIOD: Duration = Duration::from_secs(60);
@@ -145,6 +170,7 @@ impl Node {
         config: DataNodeConfig,
         dataset: Dataset,
         access: Access,
+        reconfiguration: Reconfiguration<DataNodeConfig>,
         (xfer_addr, ipc_addr, http_addr): (SocketAddr, SocketAddr, Option<SocketAddr>),
     ) -> Node {
         let options = RpcClientOptions {
@@ -164,7 +190,7 @@ impl Node {
             orders: Orders::default(),
             copies: Copies::default(),
             scrubs: Scrubs::default(),
-            reconfiguration: Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES),
+            reconfiguration,
             packet_memory: Arc::new(PacketMemory::new(config.packet_memory)),
             transfer_budget: Budget::new(config.transfer_bandwidth),
             read_budget: Budget::new(config.read_bandwidth),
@@ -297,19 +323,6 @@ impl Node {
         if self.config.connect_via_hostname { id.host_name.clone() } else { id.ip_addr.clone() }
     }
 
-    /// How a replica is sent; its bytes count in `flow`.
-    pub(crate) fn sending<'a>(
-        &'a self,
-        flow: &'a Flow,
-        budget: Option<&'a Budget>,
-        caching: Option<CachingStrategyProto>,
-    ) -> Sending<'a> {
-        let cache = self.dataset.page_cache();
-        let (packet_len, metrics) = (self.config.send_packet_len, &self.metrics);
-        let longest_packet = packet_len;
-        Sending { packet_len, longest_packet, flow, metrics, budget, cache, caching }
-    }
-
     /// What a copy made for the NameNode or a balancer wants of the page cache: nobody will read it soon.
     ///
     /// Source: Hadoop 3.5.0 `DataNode.DataTransfer`, `CachingStrategy#newDropBehind`.
@@ -323,10 +336,62 @@ impl Node {
         self.reports.received(done, delete_hint);
     }
 
+    /// Tells the NameNode in the background that `holder` has a bad replica of `block`, which for a unit is its
+    /// internal block.
+    pub(crate) fn report_bad_block(&self, block: &Block, holder: DatanodeInfoProto) {
+        let b = messages::extended_block(block);
+        let report = LocatedBlockProto { b, locs: vec![holder], ..Default::default() };
+        self.bad_blocks.queue(report);
+    }
+
+    /// Tells the NameNode in the background that the replica of `block` on this DataNode's `volume` is bad.
+    pub(crate) fn report_own_bad_block(&self, block: &Block, volume: &Volume) {
+        // Before the first registration nobody knows of the replica.
+        let Ok(registration) = self.registration() else { return };
+        let holder = DatanodeInfoProto { id: registration.datanode_id, ..Default::default() };
+        self.bad_blocks.queue(LocatedBlockProto {
+            b: messages::extended_block(block),
+            locs: vec![holder],
+            storage_types: vec![volume.storage_type().number()],
+            storage_i_ds: vec![volume.storage_id().into()],
+            ..Default::default()
+        });
+    }
+
+    /// Tells the NameNode that a replica or unit will not arrive on the DataNode `target`, for the fault of
+    /// `suspect` if that is known. Both are UUIDs.
+    pub(crate) fn report_failed_work(
+        &self,
+        (block, gs): (BlockId, GenerationStamp),
+        target: &str,
+        suspect: Option<&str>,
+        reason: &dyn Display,
+    ) {
+        let reason = reason.to_string().chars().take(MAX_REASON_LEN).collect();
+        let failed = FailedWorkProto {
+            block: messages::local_block(block, gs, 0),
+            target_uuid: target.into(),
+            suspect_uuid: suspect.map(str::to_string),
+            reason: Some(reason),
+        };
+        self.failed_work.add(failed);
+        self.heartbeat_now.notify_one();
+    }
+
     /// Tells the NameNode that a replica which it takes to be here is on none of the volumes.
     pub(crate) fn tell_absent(&self, id: BlockId, gs: GenerationStamp) {
         for volume in self.dataset.volumes().iter().filter(|volume| !volume.is_failed()) {
             self.reports.deleted(id, gs, volume.storage_id());
+        }
+    }
+
+    /// Has a replica of this DataNode looked at soon: somebody had trouble with its bytes. Does nothing if it has
+    /// been lately.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockScanner#markSuspectBlock`.
+    pub(crate) fn suspect_block(&self, id: BlockId) {
+        if let Some(volume) = self.dataset.volume_of(id) {
+            self.scanner.suspect(id, &volume);
         }
     }
 
@@ -366,69 +431,5 @@ impl Node {
                 dataset.fail_volume(&volume, &error);
             }
         }));
-    }
-}
-
-/// Counts something for as long as it lives.
-pub(crate) struct Counted<'a>(&'a AtomicU32);
-
-impl<'a> Counted<'a> {
-    pub(crate) fn new(counter: &'a AtomicU32) -> Counted<'a> {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Counted(counter)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The tasks of a DataNode, which end with it.
-#[derive(Default)]
-pub(crate) struct Tasks(Mutex<Option<JoinSet<()>>>);
-
-impl Tasks {
-    /// Allows tasks from now on.
-    pub(crate) fn open(&self) {
-        self.lock().get_or_insert_with(JoinSet::new);
-    }
-
-    /// Starts a task; not after [`Tasks::close`].
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(tasks) = self.lock().as_mut() {
-            while tasks.try_join_next().is_some() {}
-            tasks.spawn(task);
-        }
-    }
-
-    /// Ends all tasks at their next wait. Whoever wants to know when they are gone awaits the result.
-    pub(crate) fn close(&self) -> Option<JoinSet<()>> {
-        let mut tasks = self.lock().take()?;
-        tasks.abort_all();
-        Some(tasks)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<JoinSet<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Says which peer a transfer failed with.
-pub(crate) fn transfer_error(
-    what: String,
-    error: cairn_net::transfer_stream::TransferError,
-) -> DataNodeError {
-    use cairn_net::transfer_stream::TransferError;
-    match error {
-        TransferError::Io(source) | TransferError::File(source) => {
-            DataNodeError::Io { what, source }
-        }
-        TransferError::Wire(error) => DataNodeError::Wire(error),
-        error @ TransferError::Timeout { .. } => DataNodeError::Io {
-            what,
-            source: io::Error::new(io::ErrorKind::TimedOut, error.to_string()),
-        },
     }
 }

@@ -1,7 +1,7 @@
 //! The data transfer operations, one file each.
 
+pub(crate) mod answer;
 pub(crate) mod balance;
-pub(crate) mod budget;
 pub(crate) mod checksum;
 pub(crate) mod group_checksum;
 pub(crate) mod read_block;

@@ -6,7 +6,7 @@
 //! Source: Hadoop 3.5.0 `BlockSender#manageOsCache`, `BlockReceiver#manageWriterOsCache`, `CachingStrategy`.
 
 use crate::config::{DataNodeConfig, Durability};
-use crate::volume::sys;
+use crate::sys;
 use cairn_net::file_read;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
 use rustix::fs::Advice;

@@ -7,8 +7,9 @@
 
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::{INTER_DATANODE, Node};
-use crate::protocol;
+use crate::protocol::inter;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions, RpcError};
 use cairn_replica::recovery::plan_replicated;
 use cairn_replica::{Candidate, RecoveryInfo, RecoveryPlan, ReplicaError, ReplicaState};
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 /// Recovers one block; errors are logged, the NameNode asks again.
 pub(crate) async fn recover(node: Arc<Node>, command: RecoveringBlockProto) {
-    let block = protocol::block(&command.block.b);
+    let block = messages::block(&command.block.b);
     let gs = command.new_gen_stamp;
     tracing::info!(block = %block.id, new_gs = gs, nodes = command.block.locs.len(), "recovering a block");
     let done = match &command.ec_policy {
@@ -77,7 +78,7 @@ async fn recover_replicated(
     node: &Arc<Node>,
     command: &RecoveringBlockProto,
 ) -> Result<(), Failure> {
-    let block = protocol::block(&command.block.b);
+    let block = messages::block(&command.block.b);
     let recovery_id = GenerationStamp(command.new_gen_stamp);
     let (mut found, mut errors) = (Vec::new(), 0);
     for location in &command.block.locs {
@@ -141,9 +142,9 @@ async fn recover_striped(
     command: &RecoveringBlockProto,
     policy: &ErasureCodingPolicyProto,
 ) -> Result<(), Failure> {
-    let group = protocol::block(&command.block.b);
+    let group = messages::block(&command.block.b);
     let recovery_id = GenerationStamp(command.new_gen_stamp);
-    let geometry = crate::ops::group_checksum::geometry(policy)?;
+    let geometry = messages::geometry(policy)?;
     let indices = command.block_indices.as_deref().unwrap_or_default();
     let locations = &command.block.locs;
     if locations.len() < geometry.k() || indices.len() != locations.len() {
@@ -294,7 +295,7 @@ async fn commit(
     outcome: Outcome,
 ) -> Result<()> {
     let request = CommitBlockSynchronizationRequestProto {
-        block: protocol::extended_block(block),
+        block: messages::extended_block(block),
         new_gen_stamp: recovery_id.0,
         new_length: outcome.len,
         close_file: true,
@@ -320,12 +321,12 @@ async fn freeze(
 ) -> Result<Option<RecoveryInfo>> {
     let recovering = RecoveringBlockProto {
         new_gen_stamp: recovery_id.0,
-        block: LocatedBlockProto { b: protocol::extended_block(block), ..Default::default() },
+        block: LocatedBlockProto { b: messages::extended_block(block), ..Default::default() },
         ..Default::default()
     };
     let request = InitReplicaRecoveryRequestProto { block: recovering };
     let answer: InitReplicaRecoveryResponseProto = if id.datanode_uuid == node.dataset.uuid() {
-        protocol::inter::init(node, request).await?
+        inter::init(node, request).await?
     } else {
         call(node, id, "initReplicaRecovery", &request).await?
     };
@@ -354,14 +355,14 @@ async fn set_len(
 ) -> Result<String> {
     let RecoveryInfo { id, gs, len: old_len, .. } = participant.info;
     let request = UpdateReplicaUnderRecoveryRequestProto {
-        block: protocol::extended_block(&Block { pool: pool.into(), id, gs, len: old_len }),
+        block: messages::extended_block(&Block { pool: pool.into(), id, gs, len: old_len }),
         recovery_id: recovery_id.0,
         new_length: len,
         new_block_id: Some(new_id.0 as u64),
     };
     let answer: UpdateReplicaUnderRecoveryResponseProto =
         if participant.id.datanode_uuid == node.dataset.uuid() {
-            protocol::inter::update(node, request).await?
+            inter::update(node, request).await?
         } else {
             call(node, participant.id, "updateReplicaUnderRecovery", &request).await?
         };

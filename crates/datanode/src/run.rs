@@ -6,16 +6,18 @@ use crate::dataset::{Dataset, RamDiskStats, blocking};
 use crate::domain_socket;
 use crate::error::{Context, DataNodeError};
 use crate::lazy_writer;
+use crate::node::scans::VolumeScan;
 use crate::node::{INTER_DATANODE, Node};
 use crate::page_cache::PageCacheStats;
 use crate::pages;
 use crate::protocol::{client, inter, reconfigure};
-use crate::scanner::{self, VolumeScan};
+use crate::scanner;
 use crate::server;
 use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::http::{self, Request};
+use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
 use cairn_wire::RemoteException;
@@ -64,7 +66,9 @@ impl DataNode {
             let read = move || Access::read(&proxies, policy.as_deref());
             let access = blocking(move || read().map_err(DataNodeError::Policy)).await?;
             let addresses = (xfer_addr, ipc_addr, http_addr);
-            let node = Arc::new(Node::new(config, dataset, access, addresses));
+            let reconfiguration =
+                Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES);
+            let node = Arc::new(Node::new(config, dataset, access, reconfiguration, addresses));
             node.tasks.open();
             node.spawn_lasting("the data port", server::serve(node.clone(), listener));
             if let Some(listener) = domain {

@@ -5,16 +5,15 @@
 //! Source: Hadoop 3.5.0 `DataXceiverServer`, `DataXceiver`.
 
 use crate::error::{DataNodeError, Result};
-use crate::metrics::Timer;
 use crate::node::Node;
 use crate::ops;
+use crate::ops::answer::is_hang_up;
 use bytes::Bytes;
 use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::WireError;
-use cairn_wire::proto::hdfs::{BlockOpResponseProto, Status};
 use cairn_wire::transfer::Op;
 use prost::Message;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -89,12 +88,6 @@ fn log_end(peer: &str, error: &DataNodeError) {
         }
         _ => tracing::info!(%peer, %error, "data connection closed"),
     }
-}
-
-/// Whether the peer went away.
-pub(crate) fn is_hang_up(error: &DataNodeError) -> bool {
-    let DataNodeError::Io { source, .. } = error else { return false };
-    matches!(source.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)
 }
 
 /// Counts a connection.
@@ -192,43 +185,4 @@ fn decode<M: Message + Default>(op: Op, body: Bytes) -> Result<M> {
     M::decode(body).map_err(|error| {
         DataNodeError::peer(format!("cannot decode the request of {op:?}: {error}"))
     })
-}
-
-/// Answers an operation that is not done.
-pub(crate) async fn refuse(
-    stream: &mut TransferStream,
-    status: Status,
-    message: impl Into<String>,
-) -> Result<()> {
-    let answer = BlockOpResponseProto {
-        status: status as i32,
-        message: Some(message.into()),
-        ..Default::default()
-    };
-    Ok(stream.writer.send_message(&answer).await?)
-}
-
-/// Answers an operation that failed, and keeps the connection if the peer took the answer.
-pub(crate) async fn answer_error(
-    node: &Node,
-    stream: &mut TransferStream,
-    op: Op,
-    what: &str,
-    error: &DataNodeError,
-) -> Result<bool> {
-    tracing::info!(%error, "{what} failed");
-    refuse(stream, Status::Error, format!("{what} received exception {error}")).await?;
-    note_failure(node, op);
-    Ok(true)
-}
-
-/// Counts the failure of an operation that was answered.
-pub(crate) fn note_failure(node: &Node, op: Op) {
-    node.metrics.op(op).into_iter().for_each(Timer::failed);
-}
-
-/// Answers an operation that succeeded.
-pub(crate) async fn answer_success(stream: &mut TransferStream) -> Result<()> {
-    let answer = BlockOpResponseProto { status: Status::Success as i32, ..Default::default() };
-    Ok(stream.writer.send_message(&answer).await?)
 }

@@ -3,24 +3,24 @@
 //! Knows files and bytes, not what a replica may do. Space counts here are estimates that only steer
 //! placement and reports. Layout: `docs/on-disk.md`. Tested in `volume/tests.rs`.
 
+pub(crate) mod check;
 mod health;
 pub(crate) mod latency;
 pub(crate) mod layout;
 pub(crate) mod room_ahead;
 pub(crate) mod scan;
-pub(crate) mod sys;
 #[cfg(test)]
 mod tests;
 
 use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
+use crate::sys::{self, DiskSpace};
 use cairn_codec::crc::ChecksumKind;
 use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use cairn_wire::meta_file::{self, MetaHeader};
 use health::Health;
-pub(crate) use health::Waiting;
 use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use room_ahead::RoomAhead;
@@ -30,7 +30,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use sys::DiskSpace;
 
 /// The paths of one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BPServiceActor#cacheReport`. Deviation: told as soon as it changes, too.
 
-use super::call;
+use super::call::call;
 use crate::cache;
 use crate::error::Result;
 use crate::node::Node;

@@ -4,10 +4,10 @@
 
 use crate::cache;
 use crate::dataset::{Block, Deletion, Finalized, blocking};
+use crate::messages;
 use crate::node::Node;
 use crate::ops::reconstruct;
 use crate::ops::transfer::{self, Targets};
-use crate::protocol;
 use crate::recovery;
 use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
@@ -167,7 +167,7 @@ fn transfer(node: &Arc<Node>, command: BlockCommandProto) {
 }
 
 fn from_local(pool: &str, proto: &cairn_wire::proto::hdfs::BlockProto) -> Block {
-    protocol::block(&cairn_wire::proto::hdfs::ExtendedBlockProto {
+    messages::block(&cairn_wire::proto::hdfs::ExtendedBlockProto {
         pool_id: pool.into(),
         block_id: proto.block_id,
         generation_stamp: proto.gen_stamp,

@@ -4,37 +4,19 @@
 //! The call is Cairn's own; a NameNode that does not offer it with its answers to heartbeats is not asked
 //! (`HeartbeatResponseProto` 1001), and work waits for the next heartbeat as with Hadoop.
 
-use super::call;
+use super::call::call;
 use crate::error::Result;
 use crate::node::Node;
 use cairn_wire::proto::datanode::{AwaitOrdersRequestProto, AwaitOrdersResponseProto};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// A NameNode that answers sooner without news is asked again after the next heartbeat only.
 const SHORTEST_HOLD: Duration = Duration::from_secs(1);
 
-/// How often the NameNode has given this DataNode work, as its last answer to a heartbeat tells; `None` if it
-/// cannot be asked to wait.
-pub(crate) struct Orders(watch::Sender<Option<u64>>);
-
-impl Default for Orders {
-    fn default() -> Orders {
-        Orders(watch::Sender::new(None))
-    }
-}
-
-impl Orders {
-    /// A heartbeat was answered.
-    pub(super) fn told(&self, orders: Option<u64>) {
-        self.0.send_replace(orders);
-    }
-}
-
 /// Has a heartbeat sent whenever the NameNode says that it has work.
 pub(crate) async fn watch(node: Arc<Node>) {
-    let mut told = node.orders.0.subscribe();
+    let mut told = node.orders.subscribe();
     loop {
         let Ok(seen) = told.wait_for(Option::is_some).await.map(|told| *told) else { return };
         let asked = Instant::now();

@@ -2,11 +2,11 @@
 //!
 //! Source: Hadoop 3.5.0 `BPServiceActor#connectToNNAndHandshake`.
 
-use super::call;
+use super::call::call;
 use crate::dataset::blocking;
 use crate::error::{DataNodeError, Result};
+use crate::messages::SOFTWARE_VERSION;
 use crate::node::Node;
-use crate::protocol::client::SOFTWARE_VERSION;
 use crate::volume::layout::{LAYOUT_VERSION, PoolVersion};
 use cairn_wire::proto::datanode::{
     DatanodeRegistrationProto, RegisterDatanodeRequestProto, RegisterDatanodeResponseProto,

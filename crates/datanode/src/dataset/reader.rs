@@ -2,8 +2,9 @@
 
 use super::{Block, Checksum, Dataset, not_found};
 use crate::error::{Context, DataNodeError, Result};
+use crate::volume::check::Waiting;
 use crate::volume::latency::DiskWork;
-use crate::volume::{ReplicaFiles, Volume, Waiting};
+use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
 use cairn_net::transfer_stream::{FileSend, FileWatch};

@@ -10,8 +10,8 @@ use super::writer::make_finalized_dir;
 use super::{
     Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, Turn, blocking, not_found,
 };
+use crate::budget::Budget;
 use crate::error::{Context, DataNodeError, Result};
-use crate::ops::budget::Budget;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc;
 use cairn_replica::{Replica, ReplicaError, ReplicaState};

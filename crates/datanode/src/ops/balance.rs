@@ -2,14 +2,14 @@
 //!
 //! Source: Hadoop 3.5.0 `DataXceiver#copyBlock`, `#replaceBlock`.
 
-use super::send::Range;
+use super::answer::{answer_error, answer_success, note_failure, refuse};
+use super::send::{Range, Sending};
 use super::write_block::Receiver;
 use crate::cache;
 use crate::dataset::{Relocation, ReplicaWriter, StorageWish, WriteKind};
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
-use crate::protocol;
-use crate::server::{answer_error, answer_success, note_failure, refuse};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::{GenerationStamp, StorageType};
 use cairn_wire::proto::hdfs::{
@@ -31,7 +31,7 @@ pub(crate) async fn serve_copy(
     let Some(_place) = node.tunables.moves.take() else {
         return too_many(node, stream, Op::CopyBlock).await;
     };
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     let view = match node.dataset.open_read(&block, 0).await {
         Ok(view) => view,
         Err(error) => {
@@ -41,7 +41,7 @@ pub(crate) async fn serve_copy(
     let range = Range::new(&view, 0, view.end, true)?;
     stream.writer.send_message(&range.answer()).await?;
     let flow = &node.metrics.read_by_datanodes;
-    let how = node.sending(flow, Some(&node.balance_budget), Some(node.caching_of_copies()));
+    let how = Sending::new(node, flow, Some(&node.balance_budget), Some(node.caching_of_copies()));
     range.send(&mut stream.writer, &how).await?;
     flow.blocks.add(1);
     // One last character says that the move's slot here is free.
@@ -122,13 +122,13 @@ fn wish(request: &OpReplaceBlockProto) -> StorageWish {
 }
 
 async fn copy_here(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Relocation> {
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     node.dataset.copy_to_volume(&block, &wish(request), &node.balance_budget).await
 }
 
 async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<ReplicaWriter> {
     // Its length tells how much room is set aside.
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     let mut proxy = node.connect(&request.source, 0).await?;
     proxy
         .writer
@@ -144,7 +144,7 @@ async fn fetch(node: &Arc<Node>, request: &OpReplaceBlockProto) -> Result<Replic
             )));
         }
     };
-    let sent = protocol::checksum(&info.checksum)?;
+    let sent = messages::checksum(&info.checksum)?;
     let kind = WriteKind::Temporary { is_transfer: false };
     let mut writer =
         node.dataset.create(&block, GenerationStamp(0), kind, &wish(request), sent).await?;

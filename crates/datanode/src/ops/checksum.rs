@@ -2,11 +2,11 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockChecksumHelper.ReplicatedBlockChecksumComputer`, `CrcComposer`.
 
+use super::answer::answer_error;
 use crate::dataset::{Block, ReadView, blocking};
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
-use crate::protocol;
-use crate::server::answer_error;
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::CrcFold;
@@ -27,7 +27,7 @@ pub(crate) async fn serve_block(
     stream: &mut TransferStream,
     request: OpBlockChecksumProto,
 ) -> Result<bool> {
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     match block_checksum(node, &block, request.block_checksum_options).await {
         Ok(checksum) => answer(stream, checksum).await.map(|()| true),
         Err(error) => answer_error(node, stream, Op::BlockChecksum, "blockChecksum", &error).await,
@@ -77,7 +77,7 @@ pub(super) async fn block_checksum(
             bytes_per_crc: view.checksum.chunk_len as u32,
             crc_per_block: view.crc_count()?,
             block_checksum: bytes,
-            crc_type: Some(protocol::checksum_type(view.checksum.kind)),
+            crc_type: Some(messages::checksum_type(view.checksum.kind)),
             block_checksum_options: options,
         })
     })

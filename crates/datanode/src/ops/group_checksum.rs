@@ -3,13 +3,13 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockChecksumHelper.BlockGroupNonStripedChecksumComputer`.
 
+use super::answer::answer_error;
 use super::checksum::{answer, be_u32, checksum_type};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
 use crate::ops::reconstruct::decoded_checksum;
-use crate::protocol;
-use crate::server::answer_error;
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::UnitIndex;
@@ -17,16 +17,12 @@ use cairn_stripe::geometry::Geometry;
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto,
-    DatanodeInfoProto, ErasureCodingPolicyProto, OpBlockChecksumProto,
-    OpBlockChecksumResponseProto, OpBlockGroupChecksumProto, Status,
+    DatanodeInfoProto, OpBlockChecksumProto, OpBlockChecksumResponseProto,
+    OpBlockGroupChecksumProto, Status,
 };
 use cairn_wire::transfer::Op;
 use md5::{Digest, Md5};
 use std::sync::Arc;
-
-/// Largest group and cell that a request may name.
-const MAX_UNITS: usize = cairn_stripe::id::MAX_UNITS_PER_GROUP;
-const MAX_CELL_LEN: u32 = 1 << 30;
 
 /// Computes the checksum of the first `requested_num_bytes` of a block group.
 pub(crate) async fn serve(
@@ -46,7 +42,7 @@ async fn group_checksum(
     node: &Arc<Node>,
     request: &OpBlockGroupChecksumProto,
 ) -> Result<OpBlockChecksumResponseProto> {
-    let geometry = geometry(&request.ec_policy)?;
+    let geometry = messages::geometry(&request.ec_policy)?;
     let kind = checksum_type(request.block_checksum_options.as_ref());
     let options = match kind {
         BlockChecksumTypeProto::Md5crc => request.block_checksum_options.clone(),
@@ -55,7 +51,7 @@ async fn group_checksum(
             stripe_length: Some(geometry.cell_len()),
         }),
     };
-    let group = protocol::block(&request.header.block);
+    let group = messages::block(&request.header.block);
     if !group.id.is_striped() {
         return Err(DataNodeError::peer(format!("{} is not a block group", group.id)));
     }
@@ -81,30 +77,6 @@ async fn group_checksum(
     join(&geometry, kind, request.block_checksum_options.clone(), &parts, covered)
 }
 
-/// The shape of a policy that a peer names, if it is possible at all.
-pub(crate) fn geometry(policy: &ErasureCodingPolicyProto) -> Result<Geometry> {
-    let schema = match &policy.schema {
-        Some(schema) => (
-            schema.data_units as usize,
-            schema.parity_units as usize,
-            policy.cell_size.unwrap_or(0),
-        ),
-        None => {
-            let id = u8::try_from(policy.id).map_err(|_| DataNodeError::peer("unknown policy"))?;
-            let known = cairn_stripe::Policy::built_in().into_iter().find(|p| p.id.0 == id);
-            let known = known.ok_or_else(|| DataNodeError::peer(format!("unknown policy {id}")))?;
-            (known.schema.data_units(), known.schema.parity_units(), known.cell_len)
-        }
-    };
-    let (k, m, cell_len) = schema;
-    if k == 0 || k + m > MAX_UNITS || cell_len == 0 || cell_len > MAX_CELL_LEN {
-        return Err(DataNodeError::peer(format!(
-            "impossible policy: {k} + {m} units of {cell_len} bytes"
-        )));
-    }
-    Ok(Geometry::new(k, m, cell_len.into()))
-}
-
 /// The checksum of a unit from the first DataNode that gives it.
 async fn ask_holders(
     node: &Arc<Node>,
@@ -118,7 +90,7 @@ async fn ask_holders(
         match ask(node, holder, block, options.clone()).await {
             Ok(checksum) => return Some(checksum),
             Err(error) => {
-                let name = protocol::xfer_name(holder);
+                let name = messages::xfer_name(holder);
                 tracing::warn!(block = %block.id, holder = %name, %error, "no checksum of a unit");
             }
         }
@@ -138,7 +110,7 @@ async fn ask(
     let mut peer = node.connect(holder, 0).await?;
     let request = OpBlockChecksumProto {
         header: BaseHeaderProto {
-            block: protocol::extended_block(block),
+            block: messages::extended_block(block),
             token: Some(TokenProto::default()),
             trace_info: None,
         },
@@ -151,7 +123,7 @@ async fn ask(
         _ => Err(DataNodeError::peer(format!(
             "no checksum of {} from {}: {}",
             block.id,
-            protocol::xfer_name(holder),
+            messages::xfer_name(holder),
             answer.message.unwrap_or_default()
         ))),
     }

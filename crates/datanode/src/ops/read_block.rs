@@ -1,11 +1,11 @@
 //! READ_BLOCK.
 
+use super::answer::{answer_error, is_hang_up};
 use super::send::{Range, Sending};
 use crate::dataset::ReadView;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::{Node, SOURCE_BUFFER};
-use crate::protocol;
-use crate::server::{answer_error, is_hang_up};
 use cairn_net::transfer_stream::{TransferError, TransferStream};
 use cairn_wire::proto::hdfs::{ClientReadStatusProto, OpReadBlockProto, Status};
 use cairn_wire::transfer::Op;
@@ -22,7 +22,7 @@ pub(crate) async fn serve(
     stream: &mut TransferStream,
     request: OpReadBlockProto,
 ) -> Result<bool> {
-    let block = protocol::block(&request.header.base_header.block);
+    let block = messages::block(&request.header.base_header.block);
     let view =
         match node.dataset.open_kept(&block, request.offset.saturating_add(request.len)).await {
             Ok(view) => view,
@@ -47,7 +47,7 @@ pub(crate) async fn serve(
     node.dataset.note_read_in_memory(block.id);
     // It travels with the first packet.
     stream.writer.hold_message(&range.answer());
-    let how = node.sending(flow, Some(&node.read_budget), request.caching_strategy.clone());
+    let how = Sending::new(node, flow, Some(&node.read_budget), request.caching_strategy.clone());
     let longest_packet = request.longest_packet.map_or(0, |len| len as usize).min(LONGEST_PACKET);
     let how = Sending { longest_packet, ..how };
     let sent = range.send(&mut stream.writer, &how).await;

@@ -16,7 +16,7 @@ impl Node {
         let is_damage = match error {
             DataNodeError::Disk { source, .. } => {
                 // Such an error says nothing of the replica.
-                !crate::volume::sys::is_out_of_descriptors(source)
+                !crate::sys::is_out_of_descriptors(source)
             }
             DataNodeError::Checksum(_) => true,
             _ => false,

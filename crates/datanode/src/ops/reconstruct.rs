@@ -13,7 +13,6 @@
 mod buffers;
 mod checksum;
 mod gather;
-mod pace;
 mod plan;
 mod rebuild;
 mod scrub;
@@ -22,88 +21,23 @@ mod sum;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;
-pub(crate) use scrub::{Scrubs, start as start_scrubs};
+pub(crate) use scrub::start as start_scrubs;
 
-use crate::config::DataNodeConfig;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
-use crate::ops::budget::Budget;
-use crate::protocol;
 use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::hdfs::BlockECReconstructionInfoProto;
-use pace::Paces;
 use plan::{Plan, Target};
 use rebuild::{Ended, Failure};
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Units that may wait for their turn; the NameNode hands further ones to others.
 const MAX_UNITS: usize = 1024;
-
-/// Bounds on the bytes per second of reconstructions.
-pub(crate) struct Budgets {
-    pub(crate) read: Budget,
-    pub(crate) write: Budget,
-}
-
-impl Budgets {
-    fn new(config: &DataNodeConfig) -> Budgets {
-        Budgets {
-            read: Budget::new(config.reconstruction_read_bandwidth),
-            write: Budget::new(config.reconstruction_write_bandwidth),
-        }
-    }
-}
-
-/// What the reconstructions of a DataNode share.
-///
-/// Groups that another loss would cost data have threads and bandwidth of their own, each as much as all
-/// others together, so that they wait for none of these.
-pub(crate) struct Reconstructions {
-    permits: [Semaphore; 2],
-    /// How many permits each of them has, or will have.
-    pub(crate) threads: AtomicUsize,
-    budgets: [Budgets; 2],
-    /// Units being rebuilt or waiting for their turn.
-    units: Mutex<HashSet<BlockId>>,
-    paces: Paces,
-}
-
-impl Reconstructions {
-    pub(crate) fn new(config: &DataNodeConfig) -> Reconstructions {
-        let permits = || Semaphore::new(config.reconstruction_threads.max(1));
-        Reconstructions {
-            permits: [permits(), permits()],
-            threads: AtomicUsize::new(config.reconstruction_threads.max(1)),
-            budgets: [Budgets::new(config), Budgets::new(config)],
-            units: Mutex::default(),
-            paces: Paces::default(),
-        }
-    }
-
-    /// The bounds for work that is urgent or not.
-    pub(crate) fn budgets(&self, is_urgent: bool) -> &Budgets {
-        &self.budgets[usize::from(is_urgent)]
-    }
-
-    /// Units being rebuilt or waiting for their turn.
-    pub(crate) fn units_in_work(&self) -> usize {
-        self.lock().len()
-    }
-
-    async fn permit(&self, is_urgent: bool) -> Option<SemaphorePermit<'_>> {
-        // The semaphores are never closed.
-        self.permits[usize::from(is_urgent)].acquire().await.ok()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<BlockId>> {
-        self.units.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The right to rebuild some units, counted among the transfers that heartbeats tell of.
 struct Claim {
@@ -197,7 +131,7 @@ pub(crate) fn start(node: &Arc<Node>, info: BlockECReconstructionInfoProto) {
 /// The units that a command names, with their stamp, and the DataNode that each is to go to. Hadoop's NameNode
 /// names none, and would not hear of them.
 fn ordered(info: &BlockECReconstructionInfoProto) -> Vec<((BlockId, GenerationStamp), String)> {
-    let group = protocol::block(&info.block);
+    let group = messages::block(&info.block);
     let units = info.target_block_indices.as_deref().unwrap_or_default().iter();
     let is_unit = |unit: &&u8| group.id.is_striped() && usize::from(**unit) < MAX_UNITS_PER_GROUP;
     let units = units.filter(is_unit).map(|unit| group.id.internal(UnitIndex(*unit)));

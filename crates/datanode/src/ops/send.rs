@@ -2,10 +2,11 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockSender`.
 
+use crate::budget::Budget;
 use crate::dataset::{Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::metrics::{Flow, Metrics};
-use crate::ops::budget::Budget;
+use crate::node::Node;
 use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
 use cairn_net::transfer_stream::{FilePart, TransferError, TransferWriter};
@@ -33,7 +34,20 @@ pub(crate) struct Sending<'a> {
     pub(crate) caching: Option<CachingStrategyProto>,
 }
 
-impl Sending<'_> {
+impl<'a> Sending<'a> {
+    /// How `node` sends a replica whose bytes count in `flow`.
+    pub(crate) fn new(
+        node: &'a Node,
+        flow: &'a Flow,
+        budget: Option<&'a Budget>,
+        caching: Option<CachingStrategyProto>,
+    ) -> Sending<'a> {
+        let cache = node.dataset.page_cache();
+        let (packet_len, metrics) = (node.config.send_packet_len, &node.metrics);
+        let longest_packet = packet_len;
+        Sending { packet_len, longest_packet, flow, metrics, budget, cache, caching }
+    }
+
     /// Data bytes of the next packet, in whole chunks, when so many were sent: long ones cost both ends less, but nobody
     /// is to wait long for the first bytes.
     fn next_packet(&self, sent: u64, chunk_len: usize) -> u64 {
@@ -89,7 +103,7 @@ impl<'a> Range<'a> {
         BlockOpResponseProto {
             status: Status::Success as i32,
             read_op_checksum_info: Some(ReadOpChecksumInfoProto {
-                checksum: crate::protocol::checksum_proto(self.checksum),
+                checksum: crate::messages::checksum_proto(self.checksum),
                 chunk_offset: self.from,
             }),
             ..Default::default()

@@ -4,11 +4,11 @@
 //! Source: Hadoop 3.5.0 `DataXceiver#requestShortCircuitFds`, `#releaseShortCircuitFds`,
 //! `#requestShortCircuitShm`, `DataNode#requestShortCircuitFdsForRead`.
 
+use super::answer::{note_failure, refuse};
 use crate::dataset::ReadView;
 use crate::error::Result;
+use crate::messages;
 use crate::node::Node;
-use crate::protocol;
-use crate::server::{note_failure, refuse};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_wire::proto::hdfs::{
     BlockOpResponseProto, OpRequestShortCircuitAccessProto, ReleaseShortCircuitAccessRequestProto,
@@ -36,7 +36,7 @@ pub(crate) async fn serve_fds(
         note_failure(node, Op::RequestShortCircuitFds);
         return Ok(true);
     }
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     if let Some(slot) = &request.slot_id {
         let is_cached = node.cache.contains(block.id, &node.dataset);
         if let Err(error) = node.short_circuit.register(block.id, slot, is_cached) {
@@ -81,7 +81,7 @@ async fn pass(
         stream.writer.send_message(&answer).await?;
         return Ok(false);
     }
-    let block = protocol::block(&request.header.block);
+    let block = messages::block(&request.header.block);
     let view: ReadView = match node.dataset.open_read(&block, 0).await {
         Ok(view) => view,
         Err(error) => {

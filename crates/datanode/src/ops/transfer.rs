@@ -1,14 +1,14 @@
 //! TRANSFER_BLOCK, and the copy to another DataNode that it shares with the NameNode's commands.
 
-use super::send::Range;
+use super::answer::{answer_error, answer_success};
+use super::send::{Range, Sending};
 use crate::dataset::Block;
-use crate::error::{DataNodeError, Result};
-use crate::node::{Counted, Node, transfer_error};
-use crate::protocol;
-use crate::server::{answer_error, answer_success};
+use crate::error::{DataNodeError, Result, transfer_error};
+use crate::messages;
+use crate::node::Node;
+use crate::node::tasks::Counted;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::ReplicaState;
-use cairn_stripe::BlockId;
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
     BaseHeaderProto, BlockOpResponseProto, ClientOperationHeaderProto, DatanodeInfoProto,
@@ -16,8 +16,7 @@ use cairn_wire::proto::hdfs::{
     Status,
 };
 use cairn_wire::transfer::Op;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Where a copy goes; the three lists are of one length, or the last two are empty.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +34,7 @@ pub(crate) async fn serve(
     stream: &mut TransferStream,
     request: OpTransferBlockProto,
 ) -> Result<bool> {
-    let block = protocol::block(&request.header.base_header.block);
+    let block = messages::block(&request.header.base_header.block);
     let targets = Targets {
         nodes: request.targets,
         storage_types: request.target_storage_types,
@@ -88,23 +87,13 @@ impl From<DataNodeError> for Failed {
     }
 }
 
-/// Copies that the NameNode has ordered and that are not done: the block and the first target's UUID.
-#[derive(Default)]
-pub(crate) struct Copies(Mutex<HashSet<(BlockId, String)>>);
-
-impl Copies {
-    fn lock(&self) -> MutexGuard<'_, HashSet<(BlockId, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Copies a replica as the NameNode orders, once for each target at a time; it is told if that fails.
 pub(crate) async fn obey(node: Arc<Node>, block: Block, targets: Targets) {
     let Some(first) = targets.nodes.first().map(|node| node.id.datanode_uuid.clone()) else {
         return;
     };
     let task = (block.id, first.clone());
-    if !node.copies.lock().insert(task.clone()) {
+    if !node.copies.begin(&task) {
         tracing::info!(block = %block.id, target = first, "this copy is under way already");
         return;
     }
@@ -113,7 +102,7 @@ pub(crate) async fn obey(node: Arc<Node>, block: Block, targets: Targets) {
     let len = node.dataset.get(block.id).map_or(0, |replica| replica.on_disk_len());
     let whole = Block { len, ..block };
     let copied = copy(&node, &whole, targets, String::new(), Stage::PipelineSetupCreate).await;
-    node.copies.lock().remove(&task);
+    node.copies.end(&task);
     // There is room for the next one.
     node.heartbeat_now.notify_one();
     if let Err(Failed { error, is_ours }) = copied {
@@ -158,7 +147,7 @@ pub(crate) async fn copy(
     let request = OpWriteBlockProto {
         header: ClientOperationHeaderProto {
             base_header: BaseHeaderProto {
-                block: protocol::extended_block(&sent),
+                block: messages::extended_block(&sent),
                 token: Some(TokenProto::default()),
                 trace_info: None,
             },
@@ -170,7 +159,7 @@ pub(crate) async fn copy(
             .ok()
             .map(|reg| DatanodeInfoProto { id: reg.datanode_id, ..Default::default() }),
         stage: stage as i32,
-        requested_checksum: protocol::checksum_proto(range.checksum()),
+        requested_checksum: messages::checksum_proto(range.checksum()),
         caching_strategy: Some(node.caching_of_copies()),
         storage_type: targets.storage_types.first().copied(),
         target_storage_types: targets.storage_types.get(1..).unwrap_or_default().to_vec(),
@@ -178,13 +167,13 @@ pub(crate) async fn copy(
         target_storage_ids: targets.storage_ids.get(1..).unwrap_or_default().to_vec(),
         ..Default::default()
     };
-    let name = protocol::xfer_name(first);
+    let name = messages::xfer_name(first);
     let failed = |error| transfer_error(format!("copying {} to {name}", block.id), error);
     peer.writer.send_op(Op::WriteBlock, &request).await.map_err(failed)?;
     // A client that waits for its pipeline is not held up.
     let budget = if has_ack { None } else { Some(&node.transfer_budget) };
     let flow = &node.metrics.copied_out;
-    let how = node.sending(flow, budget, Some(node.caching_of_copies()));
+    let how = Sending::new(node, flow, budget, Some(node.caching_of_copies()));
     range.send(&mut peer.writer, &how).await?;
     if has_ack {
         let ack: BlockOpResponseProto =

@@ -13,13 +13,13 @@ mod acknowledge;
 mod halves;
 mod receive;
 
+use super::answer::answer_success;
 use crate::cache;
 use crate::dataset::{Block, Checksum, Finalized, ReplicaWriter, StorageWish, WriteKind};
-use crate::error::{DataNodeError, Result};
-use crate::node::{Node, transfer_error};
+use crate::error::{DataNodeError, Result, transfer_error};
+use crate::messages;
+use crate::node::Node;
 use crate::peers::{Kind, Measured};
-use crate::protocol;
-use crate::server::answer_success;
 use acknowledge::Acknowledger;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::{GenerationStamp, StorageType};
@@ -48,10 +48,10 @@ impl Request {
         let stage = Stage::try_from(message.stage)
             .map_err(|_| DataNodeError::peer(format!("unknown stage {}", message.stage)))?;
         let request = Request {
-            block: protocol::block(&message.header.base_header.block),
+            block: messages::block(&message.header.base_header.block),
             stage,
             new_gs: GenerationStamp(message.latest_generation_stamp),
-            checksum: protocol::checksum(&message.requested_checksum)?,
+            checksum: messages::checksum(&message.requested_checksum)?,
             wish: StorageWish {
                 storage_type: StorageType::by_number(message.storage_type.unwrap_or_default()),
                 storage_id: message.storage_id.clone().unwrap_or_default(),
@@ -237,7 +237,7 @@ async fn connect_mirror(
             }
             Err(error) if wants_answer => {
                 answer.status = Status::Error as i32;
-                answer.first_bad_link = Some(protocol::xfer_name(target));
+                answer.first_bad_link = Some(messages::xfer_name(target));
                 stream.writer.send_message(&answer).await?;
                 return Err(error);
             }
@@ -271,7 +271,7 @@ async fn set_up_mirror(
     let targets = &request.message.targets;
     let mut mirror = node.connect(&targets[0], targets.len()).await?;
     let failed =
-        |error| transfer_error(format!("mirror {}", protocol::xfer_name(&targets[0])), error);
+        |error| transfer_error(format!("mirror {}", messages::xfer_name(&targets[0])), error);
     mirror.writer.send_op(Op::WriteBlock, &request.forwarded()).await.map_err(failed)?;
     let answer = match wants_answer {
         true => Some(mirror.reader.read_message("pipeline answer").await.map_err(failed)?),

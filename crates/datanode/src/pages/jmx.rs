@@ -3,9 +3,9 @@
 //! Source: Hadoop 3.5.0 `DataNodeMetrics`, `FSDatasetMBean`, `DataNodeMXBean`.
 
 use super::{VolumeView, host, sum, volumes};
+use crate::messages::SOFTWARE_VERSION;
 use crate::metrics::{Metrics, Timer};
 use crate::node::Node;
-use crate::protocol::client::SOFTWARE_VERSION;
 use crate::slow_io::Step;
 use crate::volume::Volume;
 use crate::volume::latency::DiskWork;

@@ -1,9 +1,10 @@
 //! ClientDatanodeProtocol: what clients and administrators ask of a DataNode by RPC.
 
+use super::superuser::check_superuser;
 use crate::dataset::blocking;
 use crate::error::DataNodeError;
+use crate::messages::{self, SOFTWARE_VERSION};
 use crate::node::Node;
-use crate::protocol;
 use crate::volume::Volume;
 use cairn_net::rpc_server::{Call, respond};
 use cairn_wire::RemoteException;
@@ -23,9 +24,6 @@ use std::time::Duration;
 
 /// The protocol's name on the wire.
 pub(crate) const NAME: &str = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol";
-
-/// The Hadoop version whose behaviour this is.
-pub(crate) const SOFTWARE_VERSION: &str = "3.5.0";
 
 /// Versions that Hadoop's files of defaults give themselves (`hadoop.common.configuration.version`,
 /// `hadoop.hdfs.configuration.version`).
@@ -55,18 +53,6 @@ const FOR_SUPERUSERS: &[&str] = &[
     "getDiskBalancerSetting",
 ];
 
-/// Refuses whoever is neither the user of this DataNode nor in the superusers' group.
-///
-/// Source: Hadoop 3.5.0 `DataNode#checkSuperuserPrivilege`.
-pub(crate) async fn check_superuser(node: &Node, call: &Call) -> Result<(), RemoteException> {
-    let (user, config) = (&call.user.effective, &node.config);
-    let is_free = !config.permissions_enabled || *user == config.user;
-    if is_free || node.groups.of(user).await.contains(&config.supergroup) {
-        return Ok(());
-    }
-    Err(RemoteException::new(class::ACCESS_CONTROL, "Permission denied."))
-}
-
 /// Answers one call.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
     if FOR_SUPERUSERS.contains(&&*call.method) {
@@ -75,7 +61,7 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
     match call.method.as_str() {
         "getReplicaVisibleLength" => {
             let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
-            let length = node.dataset.visible_len(&protocol::block(&request.block))?;
+            let length = node.dataset.visible_len(&messages::block(&request.block))?;
             respond(&GetReplicaVisibleLengthResponseProto { length })
         }
         "getDatanodeInfo" => respond(&GetDatanodeInfoResponseProto {

@@ -3,8 +3,8 @@
 use crate::cache;
 use crate::dataset::blocking;
 use crate::error::DataNodeError;
+use crate::messages;
 use crate::node::Node;
-use crate::protocol;
 use cairn_net::rpc_server::{Call, respond};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::RemoteException;
@@ -28,7 +28,7 @@ pub(crate) async fn init(
     node: &Arc<Node>,
     request: InitReplicaRecoveryRequestProto,
 ) -> Result<InitReplicaRecoveryResponseProto, DataNodeError> {
-    let block = protocol::block(&request.block.block.b);
+    let block = messages::block(&request.block.block.b);
     let found =
         node.dataset.init_recovery(&block, GenerationStamp(request.block.new_gen_stamp)).await?;
     Ok(match found {
@@ -36,7 +36,7 @@ pub(crate) async fn init(
         Some(info) => InitReplicaRecoveryResponseProto {
             replica_found: true,
             state: Some(info.original.value() as i32),
-            block: Some(protocol::local_block(info.id, info.gs, info.len)),
+            block: Some(messages::local_block(info.id, info.gs, info.len)),
         },
     })
 }
@@ -46,7 +46,7 @@ pub(crate) async fn update(
     node: &Arc<Node>,
     request: UpdateReplicaUnderRecoveryRequestProto,
 ) -> Result<UpdateReplicaUnderRecoveryResponseProto, DataNodeError> {
-    let old = protocol::block(&request.block);
+    let old = messages::block(&request.block);
     let new_id = request.new_block_id.map_or(old.id, |id| BlockId(id as i64));
     let new_id = if new_id.0 == 0 { old.id } else { new_id };
     let (gs, len) = (GenerationStamp(request.recovery_id), request.new_length);

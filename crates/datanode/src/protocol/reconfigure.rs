@@ -3,10 +3,10 @@
 //! Source: Hadoop 3.5.0 `DataNode#reconfigurePropertyImpl`. Deviation: the bounds on reconstruction and on the
 //! block scanner can be changed as well.
 
+use super::superuser::check_superuser;
 use crate::config::{DataDir, DataNodeConfig};
 use crate::dataset::{Removed, blocking};
 use crate::node::Node;
-use crate::protocol::client;
 use crate::{lazy_writer, scanner};
 use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
@@ -72,7 +72,7 @@ pub(crate) const PROPERTIES: &[Property] = &[
 
 /// Answers a call of a superuser.
 pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, RemoteException> {
-    client::check_superuser(node, call).await?;
+    check_superuser(node, call).await?;
     let (worker, call) = (node.clone(), call.clone());
     // Files are read, and volumes are looked through.
     blocking(move || Ok(worker.reconfiguration.call(&call, |name, new| apply(&worker, name, new))))

@@ -2,53 +2,14 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockScanner.Servlet`, `VolumeScanner#printStats`.
 
-use super::{Scanner, VolumeScan, millis, now_ms};
+use super::now_ms;
 use crate::node::Node;
+use crate::node::scans::{Scanner, VolumeScan, millis};
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Hadoop counts whole ones.
 const HOUR_MS: u64 = 3_600_000;
-const MINUTE: Duration = Duration::from_secs(60);
-const MINUTES: usize = 60;
-
-/// Bytes of each minute of the last hour.
-pub(super) struct LastHour {
-    began: Instant,
-    /// The minute of the last addition, counted from `began`.
-    now: u64,
-    minutes: [u64; MINUTES],
-}
-
-impl Default for LastHour {
-    fn default() -> LastHour {
-        LastHour { began: Instant::now(), now: 0, minutes: [0; MINUTES] }
-    }
-}
-
-impl LastHour {
-    pub(super) fn add(&mut self, bytes: u64, now: Instant) {
-        self.advance(now);
-        self.minutes[(self.now % MINUTES as u64) as usize] += bytes;
-    }
-
-    pub(super) fn sum(&mut self, now: Instant) -> u64 {
-        self.advance(now);
-        self.minutes.iter().sum()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        let minute = now.saturating_duration_since(self.began).as_secs() / MINUTE.as_secs();
-        let passed = minute.saturating_sub(self.now).min(MINUTES as u64);
-        for past in 1..=passed {
-            self.minutes[((self.now + past) % MINUTES as u64) as usize] = 0;
-        }
-        self.now = self.now.max(minute);
-        if passed == MINUTES as u64 {
-            self.minutes = [0; MINUTES];
-        }
-    }
-}
 
 impl Scanner {
     /// The whole page.
@@ -109,18 +70,6 @@ fn write_volume(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_of_more_than_an_hour_ago_do_not_count() {
-        let (mut hour, start) = (LastHour::default(), Instant::now());
-        hour.add(5, start);
-        hour.add(7, start + 30 * MINUTE);
-        assert_eq!(hour.sum(start + 59 * MINUTE), 12);
-        assert_eq!(hour.sum(start + 61 * MINUTE), 7);
-        hour.add(1, start + 61 * MINUTE);
-        assert_eq!(hour.sum(start + 92 * MINUTE), 1);
-        assert_eq!(hour.sum(start + 1000 * MINUTE), 0);
-    }
 
     #[test]
     fn a_volume_is_told_in_hadoops_words() {

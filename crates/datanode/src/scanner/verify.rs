@@ -1,9 +1,10 @@
 //! A look at one replica: lengths, every chunk's CRC, and the CRC of all its bytes.
 
-use super::Node;
 use crate::dataset::{Block, Finalized, ReadView, blocking};
 use crate::error::{DataNodeError, Result};
-use crate::volume::{Volume, sys};
+use crate::node::Node;
+use crate::sys;
+use crate::volume::Volume;
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_replica::{CrcFold, Replica};
 use cairn_stripe::BlockId;

@@ -3,6 +3,7 @@
 //! Source: Hadoop 3.5.0 `DataStorage`, `BlockPoolSliceStorage`, `DatanodeUtil#idToBlockDir`.
 
 use crate::error::{Context, DataNodeError, Result};
+use crate::sys;
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -129,7 +130,7 @@ impl NodeVersion {
                 ("layoutVersion", &LAYOUT_VERSION.to_string()),
             ],
         )?;
-        super::sys::sync_dir(root)
+        sys::sync_dir(root)
     }
 }
 
@@ -226,7 +227,7 @@ fn write_properties(dir: &Path, values: &[(&str, &str)]) -> Result<()> {
     let mut file = File::create(&next).at(&next)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).at(&next)?;
     fs::rename(&next, &path).at(&path)?;
-    super::sys::sync_dir(dir)
+    sys::sync_dir(dir)
 }
 
 fn take(dir: &Path, values: &mut HashMap<String, String>, key: &str) -> Result<String> {

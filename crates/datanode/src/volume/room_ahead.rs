@@ -4,7 +4,7 @@
 //! allocated at once, it only finds them: a quarter less of a write's processor time. What is left of it goes back when
 //! the replica is complete.
 
-use super::sys;
+use crate::sys;
 use std::fs::File;
 use std::io;
 use std::ops::Range;

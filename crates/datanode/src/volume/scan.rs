@@ -6,8 +6,9 @@
 //! Source: Hadoop 3.5.0 `BlockPoolSlice#getVolumeMap`, `#validateIntegrityAndSetLength`.
 
 use super::layout::{self, FileName, PoolDirs, parse_name};
-use super::{ReplicaFiles, Volume, sys};
+use super::{ReplicaFiles, Volume};
 use crate::error::{Context, DataNodeError, Result};
+use crate::sys;
 use cairn_codec::crc::ChecksumKind;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};

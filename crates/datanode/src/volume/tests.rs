@@ -1,4 +1,4 @@
-use super::health::SILENT;
+use super::check::SILENT;
 use super::*;
 use cairn_replica::Replica;
 use layout::{FileName, parse_name};

@@ -4,8 +4,8 @@ use super::super::slot::WriterSlot;
 use super::super::{Checksum, WriteKind};
 use super::*;
 use crate::config::{DataDir, DataNodeConfig};
+use crate::sys;
 use crate::volume::layout::PoolVersion;
-use crate::volume::sys;
 use cairn_codec::crc::{self, ChecksumKind};
 use cairn_stripe::{GenerationStamp, StorageType};
 

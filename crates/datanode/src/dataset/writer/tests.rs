@@ -3,8 +3,8 @@
 use super::*;
 use crate::config::DataNodeConfig;
 use crate::dataset::{Block, Deletion, StorageWish, WriteKind};
+use crate::sys;
 use crate::volume::layout::{FileName, PoolVersion, parse_name};
-use crate::volume::sys;
 use cairn_replica::ReplicaState;
 use std::path::PathBuf;
 

@@ -9,8 +9,8 @@ use super::plan::Plan;
 use super::rebuild;
 use crate::dataset::Checksum;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
-use crate::protocol;
 use cairn_codec::crc::ChecksumKind;
 use cairn_stripe::UnitIndex;
 use cairn_stripe::read::UnitHealth;
@@ -62,7 +62,7 @@ pub(crate) async fn decoded_checksum(
         bytes_per_crc: source.chunk_len as u32,
         crc_per_block: plan.len(unit).div_ceil(source.chunk_len as u64),
         block_checksum: sums.finish(),
-        crc_type: Some(protocol::checksum_type(source.kind)),
+        crc_type: Some(messages::checksum_type(source.kind)),
         block_checksum_options: None,
     })
 }

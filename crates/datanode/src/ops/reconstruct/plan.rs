@@ -5,8 +5,7 @@
 
 use crate::dataset::{Block, StorageWish};
 use crate::error::{DataNodeError, Result};
-use crate::ops::group_checksum;
-use crate::protocol;
+use crate::messages;
 use cairn_codec::{Codec, CodecKind};
 use cairn_stripe::read::UnitHealth;
 use cairn_stripe::{CodecName, Geometry, Policy, StorageType, UnitIndex};
@@ -58,11 +57,11 @@ impl Target {
 impl Plan {
     /// Checks a command. Fails if it contradicts itself, or names fewer units than decoding needs.
     pub(super) fn decode(info: BlockECReconstructionInfoProto) -> Result<Plan> {
-        let group = protocol::block(&info.block);
+        let group = messages::block(&info.block);
         if !group.id.is_striped() || group.id != group.id.group() {
             return refuse(format!("{} is not a block group", group.id));
         }
-        let geometry = group_checksum::geometry(&info.ec_policy)?;
+        let geometry = messages::geometry(&info.ec_policy)?;
         let codec = Codec::new(codec_kind(&info.ec_policy)?, geometry.k(), geometry.m())
             .map_err(|error| DataNodeError::peer(error.to_string()))?;
         let holders =
@@ -83,8 +82,8 @@ impl Plan {
 
     /// What a group's checksum needs to decode units: nothing is written.
     pub(super) fn for_checksum(request: &OpBlockGroupChecksumProto) -> Result<Plan> {
-        let group = protocol::block(&request.header.block);
-        let geometry = group_checksum::geometry(&request.ec_policy)?;
+        let group = messages::block(&request.header.block);
+        let geometry = messages::geometry(&request.ec_policy)?;
         let codec = Codec::new(codec_kind(&request.ec_policy)?, geometry.k(), geometry.m())
             .map_err(|error| DataNodeError::peer(error.to_string()))?;
         let units: Vec<u8> = request
@@ -117,7 +116,7 @@ impl Plan {
         if !group.id.is_striped() || group.id != group.id.group() {
             return refuse(format!("{} is not a block group", group.id));
         }
-        let geometry = group_checksum::geometry(policy)?;
+        let geometry = messages::geometry(policy)?;
         let codec = Codec::new(codec_kind(policy)?, geometry.k(), geometry.m())
             .map_err(|error| DataNodeError::peer(error.to_string()))?;
         let holders = holders(&geometry, units, nodes)?;

@@ -13,57 +13,20 @@ use super::plan::Plan;
 use super::source::{self, Answer, Ask, Piece, Wanted};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
+use crate::messages;
 use crate::node::Node;
-use crate::ops::budget::Budget;
-use crate::protocol;
 use cairn_codec::agree::Agreement;
 use cairn_stripe::UnitIndex;
 use cairn_wire::proto::datanode::{ScrubOrderProto, ScrubbedBlockProto, ScrubbedPlaceProto};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use std::sync::Arc;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// Bytes of each place that are read and compared at once: a multiple of every usual chunk length.
 const SLICE: u64 = 256 << 10;
 /// Places that an order may name: units of the widest group, and as many replicas.
 const MAX_PLACES: usize = cairn_stripe::id::MAX_UNITS_PER_GROUP;
-/// Results that may wait for a NameNode that is away. It gives up what it does not hear of, and asks again.
-const MAX_RESULTS: usize = 256;
-
-/// What is being scrubbed, and what came of it.
-pub(crate) struct Scrubs {
-    /// Held by the orders of one heartbeat at a time.
-    turn: AsyncMutex<()>,
-    budget: Budget,
-    results: Mutex<Vec<ScrubbedBlockProto>>,
-}
-
-impl Default for Scrubs {
-    fn default() -> Scrubs {
-        let (turn, results) = (AsyncMutex::default(), Mutex::default());
-        Scrubs { turn, budget: Budget::new(0), results }
-    }
-}
-
-impl Scrubs {
-    /// What is to be told with a heartbeat.
-    pub(crate) fn take_results(&self) -> Vec<ScrubbedBlockProto> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    /// Takes back what could not be told.
-    pub(crate) fn put_back(&self, untold: Vec<ScrubbedBlockProto>) {
-        let mut results = self.lock();
-        results.splice(..0, untold);
-        results.truncate(MAX_RESULTS);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<ScrubbedBlockProto>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Obeys orders in the background, after those before.
 pub(crate) fn start(node: &Arc<Node>, orders: Vec<ScrubOrderProto>) {
     if orders.is_empty() {
@@ -99,7 +62,7 @@ async fn obey(node: &Arc<Node>, order: ScrubOrderProto) -> Result<ScrubbedBlockP
     let Block { id, gs, len, .. } = work.block;
     tracing::info!(block = %id, agree = seen.agree, suspects = ?seen.suspects, "scrubbed");
     Ok(ScrubbedBlockProto {
-        block: protocol::local_block(id, gs, len),
+        block: messages::local_block(id, gs, len),
         places: work.places.iter().zip(&seen.crcs).map(place).collect(),
         agree: seen.agree,
         suspects: (seen.agree == Some(false)).then_some(seen.suspects),
@@ -133,7 +96,7 @@ struct Seen {
 
 impl Work {
     fn decode(order: ScrubOrderProto) -> Result<Work> {
-        let block = protocol::block(&order.block);
+        let block = messages::block(&order.block);
         let (nodes, uuids) = (order.datanodes.datanodes, order.storage_uuids.storage_uuids);
         if nodes.is_empty() || nodes.len() > MAX_PLACES || nodes.len() != uuids.len() {
             let what = format!("{} DataNodes and {} storages to scrub", nodes.len(), uuids.len());

@@ -7,11 +7,11 @@ use super::buffers::{Buffer, Buffers};
 use super::plan::Plan;
 use super::sum::UnitSum;
 use crate::dataset::{Block, Checksum, ReadView};
-use crate::error::{DataNodeError, Result};
-use crate::node::{Node, transfer_error};
+use crate::error::{DataNodeError, Result, transfer_error};
+use crate::messages;
+use crate::node::Node;
 use crate::ops::send::Range as ChunkRange;
 use crate::peers::{Kind, Measured};
-use crate::protocol;
 use bytes::{Buf, Bytes};
 use cairn_codec::crc;
 use cairn_net::transfer_stream::TransferStream;
@@ -150,7 +150,7 @@ impl UnitReader {
                     return Ok(Piece { data: self.buffers.lend(data), checksum, crc32c });
                 }
                 Err(error) => {
-                    let name = protocol::xfer_name(&holder);
+                    let name = messages::xfer_name(&holder);
                     tracing::warn!(block = %self.block.id, source = %name, %error, "cannot read a unit");
                     if matches!(error, DataNodeError::Checksum(_)) {
                         self.node.report_bad_block(&self.block, holder);
@@ -285,7 +285,7 @@ impl Stream {
         let failed = |error| transfer_error(format!("reading {}", block.id), error);
         let mut peer = node.connect_to_source(holder).await?;
         let base_header = BaseHeaderProto {
-            block: protocol::extended_block(block),
+            block: messages::extended_block(block),
             token: Some(TokenProto::default()),
             trace_info: None,
         };
@@ -304,7 +304,7 @@ impl Stream {
             Some(info) if answer.status == Status::Success as i32 => info,
             _ => return Err(DataNodeError::Peer(answer.message.unwrap_or_default())),
         };
-        let checksum = protocol::checksum(&info.checksum)?;
+        let checksum = messages::checksum(&info.checksum)?;
         let start = info.chunk_offset;
         if start > from || from - start >= checksum.chunk_len as u64 {
             let message = format!("asked for {} from {from}, it comes from {start}", block.id);

@@ -6,9 +6,9 @@
 use super::buffers::Buffer;
 use super::plan::{Plan, Target};
 use crate::dataset::{Block, Checksum, ReplicaWriter, WriteKind};
-use crate::error::{DataNodeError, Result};
-use crate::node::{Node, transfer_error};
-use crate::protocol;
+use crate::error::{DataNodeError, Result, transfer_error};
+use crate::messages;
+use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::proto::common::TokenProto;
@@ -103,7 +103,7 @@ impl Sink {
                 node.dataset.create(block, GenerationStamp(0), kind, &wish, checksum).await?;
             return Ok(Sink::Local { writer, checksum });
         }
-        let name = protocol::xfer_name(&target.node);
+        let name = messages::xfer_name(&target.node);
         let mut peer = node.connect(&target.node, 0).await?;
         let request = request(node, block, target, checksum);
         let sent = peer.writer.send_op(Op::WriteBlock, &request).await;
@@ -189,7 +189,7 @@ fn request(
     checksum: Checksum,
 ) -> OpWriteBlockProto {
     let base_header = BaseHeaderProto {
-        block: protocol::extended_block(block),
+        block: messages::extended_block(block),
         token: Some(TokenProto::default()),
         trace_info: None,
     };
@@ -199,7 +199,7 @@ fn request(
         header: ClientOperationHeaderProto { base_header, client_name: String::new() },
         source: source.map(|reg| DatanodeInfoProto { id: reg.datanode_id, ..Default::default() }),
         stage: Stage::PipelineSetupCreate as i32,
-        requested_checksum: protocol::checksum_proto(checksum),
+        requested_checksum: messages::checksum_proto(checksum),
         storage_type: target.storage_type,
         storage_id: target.storage_id.clone(),
         ..Default::default()

@@ -2,8 +2,8 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockReceiver.PacketResponder`.
 
-use super::halves::Handover;
-use crate::dataset::{AckNotes, ReplicaWriter};
+use super::halves::{Handover, Pending};
+use crate::dataset::AckNotes;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use crate::slow_io::Step;
@@ -17,18 +17,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
-
-/// A packet that was received here.
-pub(super) struct Pending {
-    pub(super) seqno: i64,
-    /// Where its bytes end in the block.
-    pub(super) end: u64,
-    pub(super) status: Status,
-    /// The mirror did not get it.
-    pub(super) mirror_failed: bool,
-    /// The writer, with the last packet of the block.
-    pub(super) last: Option<ReplicaWriter>,
-}
 
 /// Answers the packets of one block in order.
 pub(super) struct Acknowledger<'a> {

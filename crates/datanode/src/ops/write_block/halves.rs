@@ -3,8 +3,9 @@
 //! A channel would wake the task that is running, which has the runtime wake another thread for it. Here nobody is
 //! woken: whenever the task runs, the receiving half is polled first, and the acknowledging half after it.
 
-use super::acknowledge::Pending;
+use crate::dataset::ReplicaWriter;
 use crate::error::Result;
+use cairn_wire::proto::hdfs::Status;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -17,6 +18,18 @@ const MAX_PENDING: usize = 1024;
 const MAX_IN_A_ROW: usize = 8;
 /// Turns of both halves before other tasks may have the thread.
 const MAX_TURNS: usize = 8;
+
+/// A packet that was received here.
+pub(super) struct Pending {
+    pub(super) seqno: i64,
+    /// Where its bytes end in the block.
+    pub(super) end: u64,
+    pub(super) status: Status,
+    /// The mirror did not get it.
+    pub(super) mirror_failed: bool,
+    /// The writer, with the last packet of the block.
+    pub(super) last: Option<ReplicaWriter>,
+}
 
 /// What is between the halves.
 #[derive(Default)]

@@ -1,11 +1,10 @@
 //! The receiving half: packets are checked, passed on, and written.
 
-use super::acknowledge::Pending;
-use super::halves::Handover;
+use super::halves::{Handover, Pending};
+use crate::budget::Budget;
 use crate::dataset::{Checksum, ReplicaWriter};
 use crate::error::{DataNodeError, Result};
 use crate::metrics::{Batch, Flow};
-use crate::ops::budget::Budget;
 use crate::peers::Measured;
 use crate::slow_io::Step;
 use cairn_codec::crc;

@@ -3,6 +3,7 @@ use crate::dataset::Dataset;
 use crate::peers::Kind;
 use crate::volume::latency::DiskWork;
 use cairn_net::access::Access;
+use cairn_net::reconfiguration::Reconfiguration;
 use cairn_wire::proto::hdfs::DatanodeIDProto;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use std::time::Duration;
 fn node(config: &DataNodeConfig) -> Arc<Node> {
     let dataset = Dataset::open(config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    Arc::new(Node::new(config.clone(), dataset, Access::default(), (any, any, None)))
+    let reconfiguration = Reconfiguration::new(config.reload.clone(), PROPERTIES);
+    let addresses = (any, any, None);
+    Arc::new(Node::new(config.clone(), dataset, Access::default(), reconfiguration, addresses))
 }
 
 /// What holds, as text.

@@ -28,11 +28,11 @@ struct State {
 
 /// The pace of all sources of a DataNode's reconstructions.
 #[derive(Default)]
-pub(super) struct Paces(Mutex<State>);
+pub(crate) struct Paces(Mutex<State>);
 
 impl Paces {
     /// A source took `wait` for a step's bytes.
-    pub(super) fn answered(&self, wait: Duration) {
+    pub(crate) fn answered(&self, wait: Duration) {
         let mut state = self.lock();
         if state.recent.len() == RECENT {
             state.recent.pop_front();
@@ -41,19 +41,19 @@ impl Paces {
     }
 
     /// A DataNode overran the bound, or failed.
-    pub(super) fn overran(&self, uuid: &str, now: Instant) {
+    pub(crate) fn overran(&self, uuid: &str, now: Instant) {
         let mut state = self.lock();
         state.slow.retain(|_, until| *until > now);
         state.slow.insert(uuid.to_string(), now + AVOIDED);
     }
 
     /// Whether a DataNode did so a short while ago.
-    pub(super) fn is_slow(&self, uuid: &str, now: Instant) -> bool {
+    pub(crate) fn is_slow(&self, uuid: &str, now: Instant) -> bool {
         self.lock().slow.get(uuid).is_some_and(|until| *until > now)
     }
 
     /// How long to wait for a source, at most `ceiling`.
-    pub(super) fn bound(&self, ceiling: Duration) -> Duration {
+    pub(crate) fn bound(&self, ceiling: Duration) -> Duration {
         let mut recent: Vec<Duration> = self.lock().recent.iter().copied().collect();
         if recent.len() < ENOUGH {
             return ceiling;

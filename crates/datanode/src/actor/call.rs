@@ -1,0 +1,19 @@
+//! Calls of the NameNode, timed.
+
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use std::time::Instant;
+
+/// Calls the NameNode.
+pub(super) async fn call<Req: prost::Message, Resp: prost::Message + Default>(
+    node: &Node,
+    method: &'static str,
+    request: &Req,
+) -> Result<Resp> {
+    let started = Instant::now();
+    let answer = node.name_node.call(method, request).await;
+    if let Some(timer) = node.metrics.call(method) {
+        timer.ended(started.elapsed(), answer.is_err());
+    }
+    answer.map_err(|source| DataNodeError::Rpc { what: method, source })
+}
