@@ -1,9 +1,24 @@
-//! What a command or query can refuse, by Hadoop's exception classes.
+//! What a command or query can refuse, by Hadoop's exception classes, and how a store fails.
 //!
-//! A variant is an exception class; its text is Hadoop's message, built where the reason is known.
+//! A variant of [`NamespaceError`] is an exception class; its text is Hadoop's message, built where the reason is known.
 
 use crate::encoding::DecodeError;
-use crate::store::StoreError;
+
+/// Why the store gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The backend failed: disk, file, lock.
+    #[error("the namespace store failed: {0}")]
+    Backend(String),
+    /// A record or a reference between records is damaged.
+    #[error("damaged {what} in the namespace store: {reason}")]
+    Corrupt {
+        /// Which kind of record.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
 
 macro_rules! exceptions {
     ($($(#[$doc:meta])* $variant:ident = $class:literal,)*) => {

@@ -10,6 +10,7 @@ mod overlay;
 
 use crate::block::{self, Block};
 use crate::error::Result as Found;
+pub use crate::error::StoreError;
 use crate::inode::{self, Inode, InodeId, InodeRef};
 use crate::policy_admin;
 use crate::settings::{self, Settings};
@@ -85,22 +86,6 @@ tables! {
     CacheDirective = "cache-directive",
     /// Roots of encryption zones by inode.
     EncryptionZone = "encryption-zone",
-}
-
-/// Why the store gave no answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The backend failed: disk, file, lock.
-    #[error("the namespace store failed: {0}")]
-    Backend(String),
-    /// A record or a reference between records is damaged.
-    #[error("damaged {what} in the namespace store: {reason}")]
-    Corrupt {
-        /// Which kind of record.
-        what: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
 }
 
 /// What a scan calls for each key and value; `Break` ends the scan.
