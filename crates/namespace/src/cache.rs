@@ -7,7 +7,7 @@
 //! Source: Hadoop 3.5.0 `CacheManager`.
 
 use crate::block::{self, BlockState};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::{DecodeError, encode_struct, from_record, to_record};
 use crate::error::{NamespaceError, Result};
 use crate::inode::Inode;

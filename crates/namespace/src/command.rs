@@ -2,6 +2,7 @@
 //!
 //! Each command is a struct in the file of its operation under `ops/`.
 
+pub use crate::caller::Caller;
 use crate::encoding::{
     Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record, to_record,
 };
@@ -9,24 +10,6 @@ use crate::ops;
 
 /// Version byte of log entries.
 const VERSION: u8 = 1;
-
-/// On whose behalf a command runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// The effective user's name.
-    pub user: String,
-    /// The user's groups.
-    pub groups: Vec<String>,
-    /// Whether permissions do not bind: the NameNode's own user or a member of the superuser group.
-    pub superuser: bool,
-}
-
-impl Caller {
-    /// The NameNode itself, for commands that no client sent.
-    pub fn system() -> Caller {
-        Caller { user: String::new(), groups: Vec::new(), superuser: true }
-    }
-}
 
 /// What tells a repeated call from a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,7 +33,6 @@ pub struct Entry {
     pub command: Command,
 }
 
-encode_struct!(Caller { user, groups, superuser });
 encode_struct!(CallId { client_id, call_id });
 encode_struct!(Entry { now_ms, caller, call, command });
 

@@ -8,7 +8,7 @@
 
 mod walk;
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};

@@ -11,6 +11,7 @@ pub mod acl;
 pub mod apply;
 pub mod block;
 pub mod cache;
+mod caller;
 pub mod command;
 pub mod encoding;
 pub mod encryption;
@@ -33,7 +34,8 @@ pub mod usage;
 
 pub use apply::{Outcome, apply, evaluate};
 pub use block::{Block, BlockRef, BlockState};
-pub use command::{CallId, Caller, Command, Entry};
+pub use caller::Caller;
+pub use command::{CallId, Command, Entry};
 pub use error::{NamespaceError, Result};
 pub use inode::{FileRedundancy, Inode, InodeId};
 pub use retry::Retries;

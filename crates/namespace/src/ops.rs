@@ -38,7 +38,7 @@ pub mod xattr;
 
 use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{File, Inode, InodeId};
 use crate::ops::counter::Counter;

@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `FSDirectory#resolvePath`, `INodesInPath`, `DFSUtilClient#isValidName`.
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::ops;

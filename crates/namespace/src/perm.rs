@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `FSPermissionChecker`.
 
 use crate::acl::{self, AclKind};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeRef};
 use crate::path::Resolved;

@@ -7,7 +7,7 @@ mod direct;
 mod page;
 mod summary;
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::encryption::{self, Encryption};
 use crate::error::{NamespaceError, Result};

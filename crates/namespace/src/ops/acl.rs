@@ -2,7 +2,7 @@
 
 use crate::acl::{self, AclEntry, change};
 use crate::apply::Outcome;
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};

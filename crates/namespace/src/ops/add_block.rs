@@ -2,7 +2,7 @@
 
 use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState, Position};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};

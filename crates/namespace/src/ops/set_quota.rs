@@ -1,7 +1,7 @@
 //! Limits of directories.
 
 use crate::apply::Outcome;
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Directory, Quota};

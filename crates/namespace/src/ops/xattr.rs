@@ -1,7 +1,7 @@
 //! Extended attributes.
 
 use crate::apply::Outcome;
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::encryption;
 use crate::error::{NamespaceError, Result};

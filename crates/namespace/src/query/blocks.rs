@@ -1,7 +1,7 @@
 //! Questions about the blocks of files: where each is in its file, how it is to be kept, what comes next.
 
 use crate::block::{self, Block, BlockState};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
 use crate::ops::add_block::AddBlock;

@@ -5,7 +5,7 @@
 
 use super::page::{Entry, Reader};
 use crate::block::Block;
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::Result;
 use crate::inode::{self, File, Inode, InodeId, Kind};
 use crate::ops::xattr;

@@ -1,7 +1,7 @@
 //! A page of a directory read where it lies, without a copy of each record.
 
 use super::{Listed, Listing, children_page, open_listing};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encryption::{self, Encryption};
 use crate::error::Result;
 use crate::inode::{FileRedundancy, Inode, InodeId, InodeRef, Kind};

@@ -1,6 +1,6 @@
 //! What is used below a path, and what may be.
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
 use crate::ops::{set_storage_policy, xattr};

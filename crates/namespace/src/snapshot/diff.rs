@@ -5,7 +5,7 @@
 //!
 //! Source: Hadoop 3.5.0 `DirectorySnapshottableFeature#computeDiff`, `SnapshotDiffInfo`.
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::path::{self, InSnapshot, Purpose, Resolved};

@@ -1,6 +1,6 @@
 //! Questions about snapshots and snapshottable directories.
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::encryption::Encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};

@@ -1,6 +1,6 @@
 //! Where inodes are that the current tree does not have any more.
 
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::path::{self, Purpose};

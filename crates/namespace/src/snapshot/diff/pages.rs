@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `SnapshotDiffListingInfo`.
 
 use super::{Comparison, Differing, Request, compare, path_below, request, states};
-use crate::command::Caller;
+use crate::caller::Caller;
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::path::{self, Purpose};
