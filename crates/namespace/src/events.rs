@@ -13,12 +13,12 @@ use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::acl::AclChange;
 use crate::ops::create::Create;
 use crate::ops::satisfy_storage_policy;
-use crate::ops::xattr::{XAttrName, XAttrSpace};
 use crate::path;
 use crate::policy_admin::{self, REPLICATION_NAME};
 use crate::query::FileStatus;
 use crate::settings;
 use crate::store::{Changes, Overlay, StoreRead, Table};
+use crate::xattr::{XAttrName, XAttrSpace};
 use prost::Message;
 
 /// The events of one entry of the log.

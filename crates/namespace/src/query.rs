@@ -12,12 +12,11 @@ use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::encryption::{self, Encryption};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::{counter, set_storage_policy};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
 use crate::store::{StoreRead, StoreTxn};
-use crate::{lease, policy_admin, snapshot};
+use crate::{counter, lease, policy_admin, snapshot, storage_policy};
 use cairn_stripe::{GenerationStamp, Policy};
 use std::sync::Arc;
 
@@ -126,7 +125,7 @@ impl FileStatus {
         Ok(Some(FileStatus {
             inode: Arc::clone(inode),
             policy: policy_admin::effective(store, at)?,
-            storage_policy: set_storage_policy::effective(&at.chain),
+            storage_policy: storage_policy::effective(&at.chain),
             // The picture of a directory in its snapshot has none itself.
             snapshottable: inode.is_directory()
                 && at.snapshot.is_none()
@@ -261,7 +260,7 @@ pub fn get_listing(
         at.chain.push(Arc::new(child));
         let policy = policy_admin::effective(store, &at)?;
         // Also what a striped file ignores.
-        let storage_policy = set_storage_policy::set_above(&at.chain);
+        let storage_policy = storage_policy::set_above(&at.chain);
         at.names.pop();
         let Some(inode) = at.chain.pop() else { continue };
         let snapshottable = inode.is_directory() && snapshot::is_snapshottable(store, inode.id)?;
@@ -437,7 +436,7 @@ pub struct Totals {
 
 /// Totals of the namespace, kept as counters.
 pub fn totals(store: &dyn StoreRead) -> Result<Totals> {
-    use crate::ops::counter::Counter;
+    use crate::counter::Counter;
     Ok(Totals {
         inodes: counter::get(store, Counter::Inodes)?,
         blocks: counter::get(store, Counter::Blocks)?,

@@ -2,15 +2,16 @@
 
 use crate::apply::RemovedBlock;
 use crate::block::{self, Block, BlockState};
+use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::lease;
-use crate::ops::counter::{self, Counter};
-use crate::ops::set_storage_policy;
 use crate::path::Resolved;
 use crate::snapshot::reclaim::{self, Removed};
+use crate::storage_policy;
 use crate::store::{StoreRead, StoreTxn, Table, scan_prefixes};
 use crate::usage::{self, Usage};
+use crate::xattr;
 use std::sync::Arc;
 
 /// Children that a walk fetches at a time.
@@ -214,7 +215,7 @@ pub(crate) fn add(
 fn take_out(store: &mut dyn StoreTxn, at: &Resolved, inode: &Inode, now_ms: u64) -> Result<()> {
     let above = &at.chain[..at.chain.len() - 1];
     if usage::has_quota(above) {
-        let usage = usage::below(store, inode, set_storage_policy::set_above(above))?;
+        let usage = usage::below(store, inode, storage_policy::set_above(above))?;
         usage::charge(store, above, usage.negated())?;
     }
     detach(store, inode, now_ms)
@@ -472,7 +473,7 @@ fn remove_records(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     if let Some(writer) = inode.file().and_then(|file| file.writer.as_ref()) {
         lease::remove(store, &writer.holder, inode.id)?;
     }
-    crate::ops::xattr::remove_all(store, inode.id)?;
+    xattr::remove_all(store, inode.id)?;
     if inode.directory().is_some_and(|directory| directory.is_zone) {
         store.remove(Table::EncryptionZone, &inode.id.key())?;
     }

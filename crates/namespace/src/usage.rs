@@ -6,9 +6,9 @@
 use crate::block::{self, Block};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
-use crate::ops::set_storage_policy;
 use crate::policy_admin;
 use crate::snapshot::{capture, held};
+use crate::storage_policy;
 use crate::store::{StoreRead, StoreTxn};
 use crate::tree;
 use cairn_stripe::geometry::Geometry;
@@ -122,7 +122,7 @@ pub(crate) fn of_bytes(
     let space = block_space(store, redundancy, len)? as i64;
     let mut types = ByType::default();
     let len = len.min(SPACE_MAX) as i64;
-    match (redundancy, types_of(set_storage_policy::for_file(policy, redundancy))) {
+    match (redundancy, types_of(storage_policy::for_file(policy, redundancy))) {
         (_, None) | (FileRedundancy::Replicated(0), _) => {}
         (FileRedundancy::Replicated(copies), Some((first, others))) => {
             types[first] = len;
@@ -316,7 +316,7 @@ pub(crate) fn set_last_len(
     if has_quota(chain)
         && let Some(redundancy) = counted_redundancy(store, inode)?
     {
-        let policy = set_storage_policy::in_force(chain, inode);
+        let policy = storage_policy::in_force(chain, inode);
         let before = of_bytes(store, redundancy, policy, block.len)?;
         let after = of_bytes(store, redundancy, policy, len)?;
         charge(store, chain, after.minus(before))?;

@@ -3,15 +3,16 @@
 use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState, Position};
 use crate::caller::Caller;
+use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::counter::{self, Counter};
-use crate::ops::{self, Context, set_storage_policy};
+use crate::ops::{self, Context};
 use crate::path::Resolved;
 use crate::policy_admin;
 use crate::query::AddBlockPlan;
 use crate::settings::Settings;
+use crate::storage_policy;
 use crate::store::StoreRead;
 use crate::usage::{self, Usage};
 
@@ -65,7 +66,7 @@ impl AddBlock {
             file: inode.id,
             block_size: file.block_size,
             redundancy,
-            storage_policy: set_storage_policy::effective(&at.chain),
+            storage_policy: storage_policy::effective(&at.chain),
             client_machine: file
                 .writer
                 .as_ref()
@@ -79,7 +80,7 @@ impl AddBlock {
         let inode = at.existing()?;
         let Some(file) = inode.file() else { return Err(not_a_file(at)) };
         let whole_len = ops::whole_block_len(store, file)?;
-        let policy = set_storage_policy::set_above(&at.chain);
+        let policy = storage_policy::set_above(&at.chain);
         let of = |len| usage::of_bytes(store, file.redundancy, policy, len);
         let grown = match (self.previous, block::last(store, inode)?) {
             (Some(previous), Some(last)) if !last.is_final() => {

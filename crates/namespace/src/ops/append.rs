@@ -6,12 +6,12 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::lease;
+use crate::ops::Context;
 use crate::ops::lease::{self as lease_ops, LastBlocks, TakeOver};
-use crate::ops::{Context, set_storage_policy};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
-use crate::{policy_admin, usage};
+use crate::{policy_admin, storage_policy, usage};
 use std::sync::Arc;
 
 /// Opens a file for writing at its end.
@@ -63,7 +63,7 @@ impl Append {
                     .to_string(),
             ));
         }
-        if set_storage_policy::is_lazy(&at.chain) {
+        if storage_policy::is_lazy(&at.chain) {
             let what = format!("Cannot append to lazy persist file {}", at.path);
             return Err(NamespaceError::UnsupportedOperation(what));
         }
@@ -135,7 +135,7 @@ fn verify_rest(cx: &Context<'_, '_>, at: &Resolved, inode: &Inode, last: &Block)
         }
         replicated => replicated,
     };
-    let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
+    let policy = cx.settings.storage_policy(storage_policy::in_force(above, inode)).id;
     let rest = file.block_size.saturating_sub(last.len);
     usage::verify(cx.store, above, usage::of_bytes(cx.store, redundancy, policy, rest)?)
 }

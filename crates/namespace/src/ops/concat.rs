@@ -6,10 +6,11 @@ use crate::encoding::encode_struct;
 use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
-use crate::ops::{self, Context, set_storage_policy};
+use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
+use crate::storage_policy;
 use crate::tree;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
@@ -65,11 +66,11 @@ impl Concat {
         }
         let above = &at.chain[..at.chain.len() - 1];
         usage::verify(cx.store, above, more_than_before(cx, &target, above, &sources)?)?;
-        let policy = set_storage_policy::in_force(above, &target);
+        let policy = storage_policy::in_force(above, &target);
         let redundancy = usage::counted_redundancy(cx.store, &target)?;
         for from in &sources {
             let moved = file_at(from, &from.path)?;
-            let own = set_storage_policy::set_above(&from.chain);
+            let own = storage_policy::set_above(&from.chain);
             let before = usage::of_blocks(cx.store, moved, own)?;
             let Some(redundancy) = redundancy else { continue };
             let after = usage::of_blocks_as(cx.store, moved, redundancy, policy)?;
@@ -121,7 +122,7 @@ fn more_than_before(
     for from in sources {
         let inode = file_at(from, &from.path)?;
         let Some(now) = inode.file().map(|file| file.redundancy) else { continue };
-        let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
+        let policy = cx.settings.storage_policy(storage_policy::in_force(above, inode)).id;
         let after = usage::of_blocks_as(store, inode, wanted, policy)?;
         more = more.plus(after).minus(usage::of_blocks_as(store, inode, now, policy)?);
     }

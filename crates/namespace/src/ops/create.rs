@@ -7,13 +7,13 @@ use crate::encryption::FileKey;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind, Writer};
 use crate::ops::lease as lease_ops;
-use crate::ops::{self, Context, counter, mkdirs, set_replication, set_storage_policy};
+use crate::ops::{self, Context, mkdirs, set_replication};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
 use crate::snapshot::capture;
 use crate::usage::{self, Usage};
-use crate::{encryption, lease, policy_admin, tree};
+use crate::{counter, encryption, lease, policy_admin, storage_policy, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ impl Create {
         ops::check_object_limit(cx.store, cx.settings)?;
         mkdirs::make_ancestors(cx, &mut at)?;
         let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => set_storage_policy::id_of(name)?,
+            Some(name) => storage_policy::id_of(name)?,
             None => 0,
         };
         let parent = inode::expect(cx.store, at.chain[at.chain.len() - 1].id)?;
@@ -156,7 +156,7 @@ impl Create {
         let above = at.chain.len();
         let id = file.id;
         at.chain.push(Arc::new(file));
-        let in_force = cx.settings.storage_policy(set_storage_policy::effective(&at.chain));
+        let in_force = cx.settings.storage_policy(storage_policy::effective(&at.chain));
         if in_force == StoragePolicy::LAZY_PERSIST {
             Arc::make_mut(&mut at.chain[above]).storage_policy = StoragePolicy::LAZY_PERSIST.id;
         }

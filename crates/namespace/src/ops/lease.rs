@@ -5,10 +5,10 @@ use crate::block::{self, Block, BlockState};
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
-use crate::ops::{self, Context, counter};
+use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::{lease, tree};
+use crate::{counter, lease, tree};
 use cairn_stripe::{BlockId, GenerationStamp};
 
 /// What the redundancy manager knows of the replicas of a file's last two blocks.

@@ -5,10 +5,10 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Directory, Inode, Kind};
-use crate::ops::{self, Context, counter};
+use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::tree;
+use crate::{counter, tree};
 use std::sync::Arc;
 
 /// Makes a directory and, if asked, the missing ones above it.

@@ -4,9 +4,9 @@ use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::ops::{self, Context, counter};
+use crate::ops::{self, Context};
 use crate::path::{self, Resolved};
-use crate::usage;
+use crate::{counter, usage};
 
 /// Gives out a new generation stamp for a broken pipeline.
 ///

@@ -1,16 +1,17 @@
 //! Moving names.
 
 use crate::apply::{Outcome, RemovedBlock};
+use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
-use crate::ops::counter::{self, Counter};
-use crate::ops::{Context, set_storage_policy};
+use crate::ops::Context;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
 use crate::snapshot;
+use crate::storage_policy;
 use crate::tree;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
@@ -246,7 +247,7 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
     let (mut before, mut after) = (Usage::default(), Usage::default());
     if counted {
         // A storage policy set above the one place is none at the other.
-        let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
+        let [old, new] = [above_from, above_to].map(storage_policy::set_above);
         before = usage::below(cx.store, &moved, old)?;
         after = usage::below(cx.store, &moved, new)?;
         let shared =
@@ -266,7 +267,7 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
     path::check_reserved_name(to.name())?;
     usage::charge(cx.store, above_to, after)?;
     tree::relink(cx.store, &mut moved, parent.id, to.name(), cx.now_ms)?;
-    let [old, new] = [above_from, above_to].map(set_storage_policy::set_above);
+    let [old, new] = [above_from, above_to].map(storage_policy::set_above);
     if old != new && counter::get(cx.store, Counter::QuotasSet)? > 0 {
         recount_types(cx, &moved, old, new)?;
     }

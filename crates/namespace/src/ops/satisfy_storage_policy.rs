@@ -8,10 +8,11 @@ use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::ops::Context;
-use crate::ops::xattr::{self, XAttrName, XAttrSpace};
+use crate::ops::xattr as xattr_ops;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::store::StoreRead;
+use crate::xattr::{self, XAttrName, XAttrSpace};
 
 /// The attribute of what is to be looked after.
 ///
@@ -37,13 +38,13 @@ impl SatisfyStoragePolicy {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
-        let target = xattr::existing(&at)?;
+        let target = xattr_ops::existing(&at)?;
         if let Some(file) = target.file()
             && (file.block_count == 0 || xattr::has(cx.store, target.id, &mark())?)
         {
             return Ok(Outcome::ToSatisfy(None));
         }
-        xattr::set(cx, target, &mark(), &[], (true, false))?;
+        xattr_ops::set(cx, target, &mark(), &[], (true, false))?;
         Ok(Outcome::ToSatisfy(Some(target.id)))
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::apply::Outcome;
 use crate::caller::Caller;
+use crate::counter::{self, Counter};
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Directory, Quota};
-use crate::ops::counter::{self, Counter};
-use crate::ops::{self, Context, set_storage_policy};
+use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm;
 use crate::settings::{self, Settings};
 use crate::snapshot::held;
+use crate::storage_policy;
 use crate::store::StoreRead;
 use crate::usage::{self, ByType, Usage};
 use cairn_stripe::StorageType;
@@ -163,7 +164,7 @@ fn set(cx: &mut Context<'_, '_>, at: &Resolved, limits: Quota) -> Result<Outcome
         || limits.types_max.iter().any(|(_, max)| max.is_some());
     let mut quota = None;
     if any {
-        let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
+        let above = storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
         let mut usage = usage::below(cx.store, target, above)?;
         for id in held::below(cx.store, target)? {
             usage =

@@ -4,11 +4,11 @@ use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::{Context, set_storage_policy};
+use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::settings::Settings;
-use crate::usage;
+use crate::{storage_policy, usage};
 
 /// Changes the number of copies.
 ///
@@ -37,7 +37,7 @@ impl SetReplication {
         };
         let mut inode = target.clone();
         let above = &at.chain[..at.chain.len() - 1];
-        let policy = set_storage_policy::in_force(above, &inode);
+        let policy = storage_policy::in_force(above, &inode);
         let before = usage::of_blocks(cx.store, &inode, policy)?;
         if let Some(file) = inode.file_mut() {
             file.redundancy = FileRedundancy::Replicated(self.replication);

@@ -1,61 +1,18 @@
 //! Storage policies.
 
 use crate::apply::Outcome;
+use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Inode};
-use crate::ops::counter::{self, Counter};
+use crate::inode::{self, Inode};
 use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
+use crate::storage_policy;
 use crate::tree;
 use crate::usage;
 use cairn_stripe::StoragePolicy;
 use std::sync::Arc;
-
-/// Whether a striped file heeds the policy of that number.
-fn suits_stripes(id: u8) -> bool {
-    StoragePolicy::by_id(id).suits_stripes()
-}
-
-/// The storage policy in force for the last inode of a chain from the root; 0 for the default.
-///
-/// Source: Hadoop 3.5.0 `INodeFile#getStoragePolicyID`.
-pub(crate) fn effective<'a>(
-    chain: impl IntoIterator<Item = &'a Arc<Inode>, IntoIter: DoubleEndedIterator>,
-) -> u8 {
-    let mut upwards = chain.into_iter().rev().peekable();
-    let file = upwards.peek().and_then(|inode| inode.file());
-    let set = upwards.map(|inode| inode.storage_policy).find(|id| *id != 0);
-    let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
-    set.filter(|id| !striped || suits_stripes(*id)).unwrap_or(0)
-}
-
-/// The storage policy set on the last inode of a chain from the root, or nearest above it; 0 for none.
-pub(crate) fn set_above(chain: &[Arc<Inode>]) -> u8 {
-    chain.iter().rev().map(|inode| inode.storage_policy).find(|id| *id != 0).unwrap_or(0)
-}
-
-/// The storage policy set on an inode, or nearest above it in the chain that leads to its directory.
-pub(crate) fn in_force(above: &[Arc<Inode>], inode: &Inode) -> u8 {
-    match inode.storage_policy {
-        0 => set_above(above),
-        own => own,
-    }
-}
-
-/// What a storage policy set on a file or above it means for the file: striped ones ignore most.
-pub(crate) fn for_file(set: u8, redundancy: FileRedundancy) -> u8 {
-    match redundancy {
-        FileRedundancy::Striped(_) if !suits_stripes(set) => 0,
-        _ => set,
-    }
-}
-
-/// Whether the last inode of a chain from the root is a file that is kept in memory first.
-pub(crate) fn is_lazy(chain: &[Arc<Inode>]) -> bool {
-    effective(chain) == StoragePolicy::LAZY_PERSIST.id
-}
 
 /// Sets or unsets a storage policy.
 ///
@@ -74,7 +31,7 @@ encode_struct!(SetStoragePolicy { path, policy });
 
 impl SetStoragePolicy {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
-        let id = self.policy.as_deref().map_or(Ok(0), id_of)?;
+        let id = self.policy.as_deref().map_or(Ok(0), storage_policy::id_of)?;
         if self.policy.is_none() {
             cx.command = "UnsetStoragePolicy";
         }
@@ -115,7 +72,7 @@ impl SetStoragePolicy {
 /// Counts on the right types of storage what a changed policy puts elsewhere, in all quotas above and below.
 fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) -> Result<()> {
     let chain = &at.chain[..at.chain.len() - 1];
-    let above = set_above(chain);
+    let above = storage_policy::set_above(chain);
     if usage::has_quota(&at.chain) {
         let before = usage::below(cx.store, old, above)?;
         let after = usage::below(cx.store, new, above)?;
@@ -131,7 +88,7 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
     for inode in limited {
         let Some(way) = path::of_inode(cx.store, inode.id)? else { continue };
         let between: Vec<_> = way.chain.into_iter().skip(at.chain.len()).collect();
-        let policy_below = |policy| match set_above(&between) {
+        let policy_below = |policy| match storage_policy::set_above(&between) {
             0 => policy,
             own => own,
         };
@@ -141,14 +98,4 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
         usage::charge(cx.store, &[Arc::new(inode)], after.minus(before))?;
     }
     Ok(())
-}
-
-/// The id of a storage policy, its name in any case of letters.
-pub(crate) fn id_of(name: &str) -> Result<u8> {
-    let policy = StoragePolicy::by_name(name).ok_or_else(|| {
-        NamespaceError::HadoopIllegalArgument(format!(
-            "Cannot find a block policy with the name {name}"
-        ))
-    })?;
-    Ok(policy.id)
 }

@@ -2,17 +2,17 @@
 
 use crate::apply::{BlockRecovery, Outcome};
 use crate::block::{self, Block, BlockState, Position};
+use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
-use crate::ops::counter::{self, Counter};
 use crate::ops::lease as lease_ops;
-use crate::ops::{self, Context, set_storage_policy};
+use crate::ops::{self, Context};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;
 use crate::usage::{self, Usage};
-use crate::{lease, tree};
+use crate::{lease, storage_policy, tree};
 use std::sync::Arc;
 
 /// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
@@ -48,7 +48,7 @@ impl Truncate {
                 at.path
             )));
         }
-        if set_storage_policy::is_lazy(&at.chain) {
+        if storage_policy::is_lazy(&at.chain) {
             let what = format!("Cannot truncate lazy persist file {}", at.path);
             return Err(NamespaceError::UnsupportedOperation(what));
         }
@@ -158,7 +158,7 @@ impl Truncate {
     ) -> Result<()> {
         let Some(file) = inode.file().filter(|_| usage::has_quota(above)) else { return Ok(()) };
         let Some(kept) = usage::counted_redundancy(cx.store, inode)? else { return Ok(()) };
-        let policy = cx.settings.storage_policy(set_storage_policy::in_force(above, inode)).id;
+        let policy = cx.settings.storage_policy(storage_policy::in_force(above, inode)).id;
         let holders = BlockHolders::of(cx.store, inode.id)?;
         let mut more = Usage::default();
         for index in (0..file.block_count as u32).rev() {

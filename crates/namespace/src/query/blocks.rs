@@ -5,13 +5,13 @@ use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
 use crate::ops::add_block::AddBlock;
-use crate::ops::{set_storage_policy, xattr};
+use crate::ops::xattr;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
 use crate::snapshot::{self, capture, held};
 use crate::store::{StoreRead, Table};
-use crate::{policy_admin, settings};
+use crate::{policy_admin, settings, storage_policy};
 use cairn_stripe::{BlockId, Redundancy};
 use std::ops::ControlFlow;
 
@@ -198,7 +198,7 @@ pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8>
         Some(at) => at.chain,
         None => held::kept_chain(store, block.file)?.0,
     };
-    Ok(set_storage_policy::effective(&chain))
+    Ok(storage_policy::effective(&chain))
 }
 
 /// The inode of the file that has a block, or had it and is in a snapshot.

@@ -5,8 +5,8 @@ use crate::caller::Caller;
 use crate::encryption::{self, Encryption};
 use crate::error::Result;
 use crate::inode::{FileRedundancy, Inode, InodeId, InodeRef, Kind};
-use crate::ops::set_storage_policy;
 use crate::path::Resolved;
+use crate::storage_policy;
 use crate::store::{StoreError, StoreRead, Table};
 use crate::{policy_admin, snapshot};
 use cairn_stripe::{Policy, PolicyId};
@@ -92,7 +92,7 @@ impl OpenDirectory {
             return None;
         }
         let inherited = policy_admin::effective_id(&self.at.chain);
-        let storage_policy = set_storage_policy::set_above(&self.at.chain);
+        let storage_policy = storage_policy::set_above(&self.at.chain);
         let policies =
             [u8::from(inherited.is_some()), inherited.map_or(0, |id| id.0), storage_policy];
         let numbers = [&self.total.to_be_bytes()[..], &(limit as u64).to_be_bytes()].concat();
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         visit: &'a mut dyn FnMut(&Entry<'_>),
     ) -> Result<Reader<'a>> {
         let inherited = policy_admin::effective_id(chain);
-        let storage_policy = set_storage_policy::set_above(chain);
+        let storage_policy = storage_policy::set_above(chain);
         let (zone, policies) = (encryption::Below::read(store, chain, false)?, Vec::new());
         Ok(Reader { store, inherited, storage_policy, shows_ignored: false, zone, policies, visit })
     }
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                     FileRedundancy::Striped(id) => Some(id),
                     FileRedundancy::Replicated(_) => None,
                 };
-                let heeded = set_storage_policy::for_file(set, file.redundancy);
+                let heeded = storage_policy::for_file(set, file.redundancy);
                 let encryption = self.zone.of_file(self.store, inode.id)?;
                 (policy, if self.shows_ignored { set } else { heeded }, false, encryption)
             }

@@ -3,7 +3,6 @@
 use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
-use crate::ops::{set_storage_policy, xattr};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
@@ -12,7 +11,7 @@ use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
 use crate::tree;
 use crate::usage::{self, ByType};
-use crate::{policy_admin, snapshot};
+use crate::{policy_admin, snapshot, storage_policy, xattr};
 use cairn_stripe::PolicyId;
 
 /// Sums below a path.
@@ -132,7 +131,7 @@ pub fn content_summary(
     }
     let (view, now) = (at.view(store), store);
     let store = &view;
-    let above = set_storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
+    let above = storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
     // Not asked for with every file.
     let holds_more = is_now && capture::in_use(store)?;
     tree::descend_with_policy(store, &target, above, &mut |inode, policy| {

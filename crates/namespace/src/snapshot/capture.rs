@@ -5,15 +5,15 @@
 
 use crate::apply::Outcome;
 use crate::block::{self, Block};
+use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
-use crate::ops::counter::{self, Counter};
-use crate::ops::set_storage_policy;
 use crate::path;
 use crate::snapshot::held::{self, Accounts};
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot, SnapshotId, SnapshotSettings, reclaim};
+use crate::storage_policy;
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::usage::{self, Usage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -267,7 +267,7 @@ impl Standing {
                 && usage::has_quota(above)
                 && !watchers.seeing(id)?.is_empty()
             {
-                let policy = set_storage_policy::in_force(above, file);
+                let policy = storage_policy::in_force(above, file);
                 let usage = usage::of_blocks(overlay, file, policy)?;
                 found.files.push((id, usage, above.to_vec()));
             }
@@ -307,7 +307,7 @@ impl Standing {
     fn settle(self, overlay: &mut Overlay<'_>) -> Result<()> {
         for (id, usage, above) in self.files {
             let file = inode::expect(overlay, id)?;
-            let policy = set_storage_policy::in_force(&above, &file);
+            let policy = storage_policy::in_force(&above, &file);
             let now = usage::of_blocks(overlay, &file, policy)?;
             usage::charge(overlay, &above, now.minus(usage))?;
         }

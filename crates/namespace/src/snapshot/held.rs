@@ -8,10 +8,10 @@
 use crate::block;
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::set_storage_policy;
 use crate::path::{self, Resolved};
 use crate::snapshot::version::{self, Kind};
 use crate::snapshot::{self, capture, reclaim};
+use crate::storage_policy;
 use crate::store::{StoreRead, StoreTxn, Table};
 use crate::tree;
 use crate::usage::{self, ByType, Usage};
@@ -167,7 +167,7 @@ pub(crate) fn account(
     }
     let (mut chain, payers) = kept_chain(store, id)?;
     let Some(was) = chain.last().filter(|was| was.id == id) else { return Ok(None) };
-    let policy = set_storage_policy::set_above(&chain);
+    let policy = storage_policy::set_above(&chain);
     let usage = Usage::name().plus(of_cut_off(store, was, policy)?);
     chain.truncate(payers);
     Ok(Some((chain, usage)))
@@ -321,7 +321,7 @@ pub(crate) fn way_behind(store: &dyn StoreRead, id: InodeId, root: InodeId) -> R
 
 fn way(chain: &[Arc<Inode>], payers: usize) -> Way {
     let counting = chain[..payers].iter().filter(|inode| usage::is_limited(inode));
-    (counting.map(|inode| inode.id).collect(), set_storage_policy::set_above(chain))
+    (counting.map(|inode| inode.id).collect(), storage_policy::set_above(chain))
 }
 
 fn has_garbage(store: &dyn StoreRead) -> Result<bool> {
@@ -359,7 +359,7 @@ pub(crate) fn sum_below(store: &dyn StoreRead, directory: &Inode) -> Result<Held
             Some(file) => {
                 held.files += 1;
                 held.len = held.len.saturating_add(file.len);
-                let policy = set_storage_policy::set_above(&chain);
+                let policy = storage_policy::set_above(&chain);
                 let bytes = usage::of_bytes(store, file.redundancy, policy, file.len)?;
                 held.types = usage::added(held.types, bytes.types);
             }

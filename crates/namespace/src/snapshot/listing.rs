@@ -75,7 +75,7 @@ pub fn snapshottable_directories(
 
 /// How many directories are snapshottable, and how many snapshots there are.
 pub fn counts(store: &dyn StoreRead) -> Result<(u64, u64)> {
-    let snapshots = crate::ops::counter::get(store, crate::ops::counter::Counter::Snapshots)?;
+    let snapshots = crate::counter::get(store, crate::counter::Counter::Snapshots)?;
     Ok((snapshot::roots(store)?.len() as u64, snapshots))
 }
 

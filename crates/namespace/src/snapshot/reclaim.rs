@@ -2,15 +2,15 @@
 
 use crate::apply::{Outcome, RemovedBlock};
 use crate::block;
+use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::ops::counter::{self, Counter};
-use crate::ops::set_storage_policy;
 use crate::path;
 use crate::snapshot::held::{self, Accounts, current_or_kept};
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot, SnapshotId, capture, damaged};
+use crate::storage_policy;
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::tree;
 use crate::usage::{self, Usage};
@@ -153,7 +153,7 @@ fn standing(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Arc<Inode>
     if !usage::has_quota(&at.chain) {
         return Ok(None);
     }
-    let policy = set_storage_policy::in_force(&at.chain, &file);
+    let policy = storage_policy::in_force(&at.chain, &file);
     let usage = usage::of_blocks(store, &file, policy)?;
     Ok(Some((at.chain, usage)))
 }
