@@ -3,158 +3,21 @@
 //! Table `block`: id (sign bit flipped, big endian) -> [`Block`]. Table `file-block`: inode id, position
 //! (4 bytes) -> offset in the file and block id. Where replicas are is not known here.
 
-use crate::encoding::{Decode, Decoder, encode_enum, encode_struct, from_record, to_record};
+pub(crate) mod record;
+
+use crate::encoding::to_record;
 use crate::error::Result;
 use crate::inode::{File, Inode, InodeId};
-use crate::store::{StoreError, StoreRead, StoreTxn, Table};
-use cairn_stripe::{BlockId, GenerationStamp};
+use crate::store::state::find_position;
+use crate::store::{StoreRead, StoreTxn, Table};
+use cairn_stripe::BlockId;
+use record::VERSION;
 
-/// Version byte of block records.
-const VERSION: u8 = 1;
-
-/// What clients and DataNodes name: a block at a generation stamp with a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BlockRef {
-    /// The block's or block group's id.
-    pub id: BlockId,
-    /// Its generation stamp.
-    pub gs: GenerationStamp,
-    /// Its bytes (data bytes of a group).
-    pub len: u64,
-}
-
-/// A block or block group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Its id; a group's has unit bits 0.
-    pub id: BlockId,
-    /// Its generation stamp.
-    pub gs: GenerationStamp,
-    /// Its bytes as far as known (data bytes of a group).
-    pub len: u64,
-    /// The file it belongs to.
-    pub file: InodeId,
-    /// Its position in the file, from 0.
-    pub index: u32,
-    /// How far its writing has come.
-    pub state: BlockState,
-    /// CRC32C of each unit as first written, by unit index; shorter or `None` where not reported.
-    pub unit_crcs: Vec<Option<u32>>,
-}
-
-/// How far the writing of a block has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockState {
-    /// Replicas may still grow.
-    UnderConstruction,
-    /// A DataNode brings the replicas to one length.
-    UnderRecovery {
-        /// The stamp that the recovered replicas get.
-        recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
-        started_ms: u64,
-    },
-    /// As `UnderRecovery`, and the replicas are to be cut off.
-    UnderTruncation {
-        /// The stamp that the recovered replicas get.
-        recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
-        started_ms: u64,
-        /// Bytes that are to stay.
-        new_len: u64,
-    },
-    /// DataNodes copy its first bytes from another block: the one that stood here until the file was cut off inside
-    /// it, and that snapshots have. Its length and stamp are those that it will have.
-    UnderCopy {
-        /// The stamp that the copies get.
-        recovery_gs: GenerationStamp,
-        /// When it was ordered, ms since the epoch.
-        started_ms: u64,
-        /// The other block.
-        source: BlockId,
-    },
-    /// The client has said the final length; too few replicas were reported yet.
-    Committed,
-    /// Final, with enough replicas.
-    Complete,
-}
-
-encode_struct!(BlockRef { id, gs, len });
-encode_struct!(Block { id, gs, len, file, index, state, unit_crcs });
-encode_enum!(BlockState {
-    1 => UnderConstruction,
-    2 => UnderRecovery { recovery_gs, started_ms },
-    3 => Committed,
-    4 => Complete,
-    5 => UnderTruncation { recovery_gs, started_ms, new_len },
-    6 => UnderCopy { recovery_gs, started_ms, source },
-});
-
-impl Block {
-    /// The block as clients name it.
-    pub fn reference(&self) -> BlockRef {
-        BlockRef { id: self.id, gs: self.gs, len: self.len }
-    }
-
-    /// The stamp of the recovery that runs, and when it was ordered.
-    pub fn recovery(&self) -> Option<(GenerationStamp, u64)> {
-        match self.state {
-            BlockState::UnderRecovery { recovery_gs, started_ms }
-            | BlockState::UnderTruncation { recovery_gs, started_ms, .. }
-            | BlockState::UnderCopy { recovery_gs, started_ms, .. } => {
-                Some((recovery_gs, started_ms))
-            }
-            _ => None,
-        }
-    }
-
-    /// The length to which it is being cut off.
-    pub fn truncated_len(&self) -> Option<u64> {
-        match self.state {
-            BlockState::UnderTruncation { new_len, .. } => Some(new_len),
-            _ => None,
-        }
-    }
-
-    /// The block of which it becomes a copy.
-    pub fn copy_source(&self) -> Option<BlockId> {
-        match self.state {
-            BlockState::UnderCopy { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-
-    /// Orders a recovery, or orders it again; a length to cut it off at, or what it is a copy of, stays.
-    pub(crate) fn begin_recovery(&mut self, recovery_gs: GenerationStamp, started_ms: u64) {
-        self.state = match self.state {
-            BlockState::UnderTruncation { new_len, .. } => {
-                BlockState::UnderTruncation { recovery_gs, started_ms, new_len }
-            }
-            BlockState::UnderCopy { source, .. } => {
-                self.gs = recovery_gs;
-                BlockState::UnderCopy { recovery_gs, started_ms, source }
-            }
-            _ => BlockState::UnderRecovery { recovery_gs, started_ms },
-        };
-    }
-
-    /// Whether its length is final.
-    pub fn is_final(&self) -> bool {
-        matches!(self.state, BlockState::Committed | BlockState::Complete)
-    }
-}
-
-/// The key in the block table, which orders ids as numbers.
-pub fn key(id: BlockId) -> [u8; 8] {
-    ((id.0 as u64) ^ (1 << 63)).to_be_bytes()
-}
-
-/// The block with that id; an internal block's id finds its group.
-pub fn get(store: &(impl StoreRead + ?Sized), id: BlockId) -> Result<Option<Block>> {
-    let mut found = None;
-    store.peek(Table::Block, &key(id.group()), &mut |record| found = Some(decode(record)))?;
-    found.transpose()
-}
+pub use crate::store::state::{block_at as at, find_block as get, position};
+pub(crate) use record::index_of;
+pub use record::{
+    Block, BlockRef, BlockState, Position, decode, file_in, key, position_from, position_key,
+};
 
 /// Writes a block.
 pub fn put(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
@@ -166,70 +29,10 @@ pub fn delete(store: &mut dyn StoreTxn, id: BlockId) -> Result<()> {
     Ok(store.remove(Table::Block, &key(id))?)
 }
 
-/// Reads a block record, as a scan of the block table hands it out.
-pub fn decode(bytes: &[u8]) -> Result<Block> {
-    Ok(from_record(VERSION, bytes)?)
-}
-
-/// The file of a block's record.
-pub fn file_in(record: &[u8]) -> Result<InodeId> {
-    let mut input = Decoder::new(record);
-    input.byte()?;
-    <(BlockId, (GenerationStamp, u64))>::decode(&mut input)?;
-    Ok(InodeId::decode(&mut input)?)
-}
-
-/// An entry of the `file-block` table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Where the block begins in the file.
-    pub offset: u64,
-    /// The block.
-    pub id: BlockId,
-}
-
-encode_struct!(Position { offset, id });
-
-/// Where the entry at `index` of a file is found.
-pub fn position_key(file: InodeId, index: u32) -> Vec<u8> {
-    [&file.key()[..], &index.to_be_bytes()].concat()
-}
-
-/// The position that a key of the `file-block` table names.
-pub(crate) fn index_of(key: &[u8]) -> Option<u32> {
-    key.get(8..)?.try_into().ok().map(u32::from_be_bytes)
-}
-
-/// Reads an entry's record.
-pub fn position_from(bytes: &[u8]) -> Result<Position> {
-    Ok(from_record(VERSION, bytes)?)
-}
-
-/// The entry at `index` of a file.
-fn find_position(
-    store: &(impl StoreRead + ?Sized),
-    file: InodeId,
-    index: u32,
-) -> Result<Option<Position>> {
-    let mut found = None;
-    let key = position_key(file, index);
-    store.peek(Table::FileBlock, &key, &mut |record| found = Some(position_from(record)))?;
-    found.transpose()
-}
-
 /// Whether a block is at its place in its file: if not, only snapshots have it.
 pub(crate) fn is_in_place(store: &dyn StoreRead, block: &Block) -> Result<bool> {
     let position = find_position(store, block.file, block.index)?;
     Ok(position.is_some_and(|position| position.id == block.id))
-}
-
-/// The entry at `index` of a file, which must exist.
-pub fn position(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<Position> {
-    let found = find_position(store, file, index)?;
-    Ok(found.ok_or_else(|| StoreError::Corrupt {
-        what: "file",
-        reason: format!("inode {file} has no block {index}"),
-    })?)
 }
 
 /// Sets the entry at `index` of a file.
@@ -245,16 +48,6 @@ pub fn put_position(
 /// Removes the entry at `index` of a file, which is there.
 pub fn delete_position(store: &mut dyn StoreTxn, file: InodeId, index: u32) -> Result<()> {
     Ok(store.remove(Table::FileBlock, &position_key(file, index))?)
-}
-
-/// The block at `index` of a file with its offset; the block must exist.
-pub fn at(store: &(impl StoreRead + ?Sized), file: InodeId, index: u32) -> Result<(u64, Block)> {
-    let position = position(store, file, index)?;
-    let block = get(store, position.id)?.ok_or_else(|| StoreError::Corrupt {
-        what: "file",
-        reason: format!("inode {file} refers to {}, which is not there", position.id),
-    })?;
-    Ok((position.offset, block))
 }
 
 /// The last block of a file.

@@ -5,15 +5,13 @@
 use crate::acl::{self, AclKind};
 use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
+pub use crate::inode::record::STICKY;
 use crate::inode::{self, Inode, InodeRef};
 use crate::path::Resolved;
 use crate::settings::Settings;
 use crate::snapshot::paths::path_or_kept;
 use crate::store::StoreRead;
 use crate::tree;
-
-/// The sticky bit: of a directory's children only the owner removes or renames one.
-pub const STICKY: u16 = 0o1000;
 
 /// Rights that are asked for, as permission bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

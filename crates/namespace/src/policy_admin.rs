@@ -5,78 +5,23 @@
 //!
 //! Source: Hadoop 3.5.0 `ErasureCodingPolicyManager`.
 
-use crate::encoding::{
-    Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record, to_record,
-};
+pub(crate) mod record;
+
+use crate::encoding::{DecodeError, from_record, to_record};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{FileRedundancy, Inode};
 use crate::path::Resolved;
 use crate::settings::Settings;
-use crate::store::{StoreError, StoreRead, StoreTxn, Table};
-use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Redundancy, Schema};
+use crate::store::{StoreRead, StoreTxn, Table};
+use cairn_stripe::{Policy, PolicyId, PolicyState, Redundancy};
+use record::VERSION;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-const VERSION: u8 = 1;
+pub use record::{PolicyInfo, from_bytes};
 
 /// The name under which files are kept as whole replicas, whatever the directory above says.
 pub const REPLICATION_NAME: &str = "replication";
-
-/// A policy with its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyInfo {
-    /// The policy.
-    pub policy: Policy,
-    /// Its state.
-    pub state: PolicyState,
-}
-
-encode_struct!(PolicyInfo { policy, state });
-encode_struct!(Schema { codec, k, m });
-encode_struct!(Policy { id, name, schema, cell_len });
-
-impl Encode for CodecName {
-    fn encode(&self, out: &mut Encoder) {
-        out.byte(match self {
-            CodecName::Rs => 1,
-            CodecName::RsLegacy => 2,
-            CodecName::Xor => 3,
-        });
-    }
-}
-
-impl Decode for CodecName {
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        match input.byte()? {
-            1 => Ok(CodecName::Rs),
-            2 => Ok(CodecName::RsLegacy),
-            3 => Ok(CodecName::Xor),
-            value => Err(DecodeError::Invalid { what: "codec", value: u64::from(value) }),
-        }
-    }
-}
-
-// The numbers are Hadoop's `ErasureCodingPolicyState`.
-impl Encode for PolicyState {
-    fn encode(&self, out: &mut Encoder) {
-        out.byte(match self {
-            PolicyState::Disabled => 1,
-            PolicyState::Enabled => 2,
-            PolicyState::Removed => 3,
-        });
-    }
-}
-
-impl Decode for PolicyState {
-    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        match input.byte()? {
-            1 => Ok(PolicyState::Disabled),
-            2 => Ok(PolicyState::Enabled),
-            3 => Ok(PolicyState::Removed),
-            value => Err(DecodeError::Invalid { what: "policy state", value: u64::from(value) }),
-        }
-    }
-}
 
 /// Every policy that was ever known, by id.
 pub fn all(store: &dyn StoreRead) -> Result<Vec<PolicyInfo>> {
@@ -91,22 +36,6 @@ pub fn all(store: &dyn StoreRead) -> Result<Vec<PolicyInfo>> {
 /// The policy with that id, which a file or directory has.
 pub fn by_id(store: &dyn StoreRead, id: PolicyId) -> Result<Policy> {
     store.policy(id).map(Arc::unwrap_or_clone)
-}
-
-/// The policy with that id as it is recorded.
-pub(crate) fn read(store: &(impl StoreRead + ?Sized), id: PolicyId) -> Result<Arc<Policy>> {
-    match store.get(Table::Policy, &[id.0])? {
-        Some(bytes) => from_bytes(&bytes),
-        None => Err(NamespaceError::Store(StoreError::Corrupt {
-            what: "reference",
-            reason: format!("there is no policy {}", id.0),
-        })),
-    }
-}
-
-/// The policy of a record.
-pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Policy>> {
-    Ok(Arc::new(from_record::<PolicyInfo>(VERSION, bytes)?.policy))
 }
 
 /// Writes a policy and its state.

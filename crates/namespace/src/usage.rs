@@ -3,6 +3,8 @@
 //! Bytes count by type where a storage policy is set, as the policy spreads a file's copies; a group's units are
 //! all on one type. Types whose content does not survive are left out.
 
+pub(crate) mod by_type;
+
 use crate::block::{self, Block};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
@@ -13,33 +15,9 @@ use crate::store::{StoreRead, StoreTxn};
 use crate::tree;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{StoragePolicy, StorageType};
-use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-/// A value for each type of storage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ByType<T>([T; 6]);
-
-impl<T> ByType<T> {
-    /// The values with their types, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (StorageType, &T)> {
-        StorageType::ALL.into_iter().zip(&self.0)
-    }
-}
-
-impl<T> Index<StorageType> for ByType<T> {
-    type Output = T;
-
-    fn index(&self, kind: StorageType) -> &T {
-        &self.0[kind.rank()]
-    }
-}
-
-impl<T> IndexMut<StorageType> for ByType<T> {
-    fn index_mut(&mut self, kind: StorageType) -> &mut T {
-        &mut self.0[kind.rank()]
-    }
-}
+pub use by_type::ByType;
 
 /// The type of a file's first copy under a storage policy, and that of all others; `None` for an unknown policy
 /// and where none is set. A copy in memory does not count: it is on a disk soon.

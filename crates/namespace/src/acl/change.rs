@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `AclTransformation`.
 
-use super::{AclEntry, AclKind, AclScope, access, defaults};
+use super::entry::{AclEntry, AclKind, AclScope, access, defaults};
 use crate::error::{NamespaceError, Result};
 use std::cmp::Ordering;
 

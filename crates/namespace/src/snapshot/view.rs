@@ -6,7 +6,7 @@ use crate::inode::{self, Inode, InodeId, InodeRef};
 use crate::settings::Settings;
 use crate::snapshot::SnapshotId;
 use crate::snapshot::version::{self, Kind};
-use crate::store::{StoreError, StoreRead, Table, Visit};
+use crate::store::{StoreError, StoreRead, Table, Visit, state};
 use cairn_stripe::{Policy, PolicyId};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -79,13 +79,13 @@ impl StoreRead for View<'_> {
     }
 
     fn inode(&self, id: InodeId) -> Result<Option<Arc<Inode>>, NamespaceError> {
-        if self.at.is_none() { self.base.inode(id) } else { inode::read(self, id) }
+        if self.at.is_none() { self.base.inode(id) } else { state::read_inode(self, id) }
     }
 
     fn child(&self, parent: InodeId, name: &str) -> Result<Option<Arc<Inode>>, NamespaceError> {
         match self.at {
             None => self.base.child(parent, name),
-            Some(_) => inode::read_child(self, parent, name),
+            Some(_) => state::read_child(self, parent, name),
         }
     }
 
@@ -98,7 +98,7 @@ impl StoreRead for View<'_> {
         if self.at.is_none() {
             return self.base.look_up(parent, name, look);
         }
-        let found = inode::read_child(self, parent, name)?;
+        let found = state::read_child(self, parent, name)?;
         if let Some(inode) = &found {
             look(&InodeRef::from(&**inode));
         }

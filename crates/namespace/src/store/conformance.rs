@@ -1,6 +1,7 @@
 //! What every store backend must do. Each backend's tests call [`check`] with an empty store.
 
-use super::{StoreRead, StoreTxn, Table};
+use super::state::{StoreRead, StoreTxn};
+use super::table::Table;
 use std::ops::ControlFlow;
 
 /// Runs the whole suite on `store`, which must be empty. Panics at the first thing that is wrong.

@@ -1,6 +1,8 @@
 //! A store in memory, for tests and simulation.
 
-use super::{StoreError, StoreRead, StoreTxn, Table, Visit};
+use super::state::{StoreRead, StoreTxn, Visit};
+use super::table::Table;
+use crate::error::StoreError;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 

@@ -1,9 +1,10 @@
 //! Changes of one command, kept apart until it has succeeded.
 
-use super::{StoreError, StoreRead, StoreTxn, Table, Visit};
-use crate::error::Result as Found;
-use crate::inode::{self, Inode, InodeId};
-use crate::settings::{self, Settings};
+use super::state::{StoreRead, StoreTxn, Visit, read_child, read_settings};
+use super::table::Table;
+use crate::error::{Result as Found, StoreError};
+use crate::inode::record::{self as inode, Inode, InodeId};
+use crate::settings::record::{self as settings, Settings};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -145,7 +146,7 @@ impl StoreRead for Overlay<'_> {
 
     fn child(&self, parent: InodeId, name: &str) -> Found<Option<Arc<Inode>>> {
         if self.changes[Table::Child as usize].contains_key(&inode::child_key(parent, name)[..]) {
-            return inode::read_child(self, parent, name);
+            return read_child(self, parent, name);
         }
         let Some(found) = self.base.child(parent, name)? else { return Ok(None) };
         match self.changed_to(Table::Inode, &found.id.key()) {
@@ -156,7 +157,7 @@ impl StoreRead for Overlay<'_> {
 
     fn settings(&self) -> Found<Arc<Settings>> {
         match self.changed_to(Table::Meta, settings::KEY) {
-            Some(_) => settings::read(self),
+            Some(_) => read_settings(self),
             None => self.base.settings(),
         }
     }
