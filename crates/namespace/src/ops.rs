@@ -72,19 +72,6 @@ impl Context<'_, '_> {
     }
 }
 
-/// What Hadoop calls the operation of a command.
-pub(crate) fn method_of(command: &str) -> String {
-    match command {
-        "AddBlock" => "getAdditionalBlock".to_string(),
-        "Complete" => "completeFile".to_string(),
-        "RenameTo" => "rename".to_string(),
-        "SetEcPolicy" => "setErasureCodingPolicy".to_string(),
-        "UnsetEcPolicy" => "unsetErasureCodingPolicy".to_string(),
-        // The others have the names of Hadoop's methods.
-        name => format!("{}{}", name[..1].to_lowercase(), &name[1..]),
-    }
-}
-
 /// The way to a file that `holder` has open, by its id or, from old clients, by its path, for a command of a caller.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#checkLease`.

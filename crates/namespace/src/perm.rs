@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 pub use crate::inode::record::STICKY;
 use crate::inode::{self, Inode, InodeRef};
-use crate::path::Resolved;
+use crate::path::resolved::Resolved;
 use crate::settings::Settings;
 use crate::snapshot::paths::path_or_kept;
 use crate::store::StoreRead;

@@ -10,7 +10,7 @@ pub(crate) mod record;
 use crate::encoding::{DecodeError, from_record, to_record};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{FileRedundancy, Inode};
-use crate::path::Resolved;
+use crate::path::resolved::Resolved;
 use crate::settings::Settings;
 use crate::store::{StoreRead, StoreTxn, Table};
 use cairn_stripe::{Policy, PolicyId, PolicyState, Redundancy};

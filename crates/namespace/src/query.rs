@@ -212,7 +212,7 @@ fn open_listing(
     }
     if at.names.last().is_some_and(|name| name == snapshot::DOT_SNAPSHOT) {
         let above = at.above();
-        crate::ops::snapshot::directory(&above, &above.path)?;
+        path::directory(&above, &above.path)?;
         return Err(snapshot::listing::not_snapshottable(&above.path));
     }
     let view = at.view(store);

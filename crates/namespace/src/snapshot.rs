@@ -27,7 +27,6 @@ use crate::encoding::{
 };
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
-use crate::path::{self, Resolved};
 use crate::store::{StoreError, StoreRead, StoreTxn, Table, prefix_end};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -490,42 +489,4 @@ pub fn root_above(store: &dyn StoreRead, inode: InodeId) -> Result<Option<InodeI
         at = inode.parent;
     }
     Ok(None)
-}
-
-/// The directory whose snapshots a path is part of: the root is one always, as [`is_snapshottable`] says. `None` if there
-/// is none. Where a path leads to no directory, it is part of the one that it is in.
-///
-/// Source: Hadoop 3.5.0 `SnapshotManager#getSnapshottableAncestorDir`.
-pub(crate) fn ancestor_of(store: &dyn StoreRead, at: &Resolved) -> Result<Option<InodeId>> {
-    let directory = at.target().filter(|inode| inode.is_directory()).or_else(|| at.parent());
-    match directory {
-        Some(directory) if directory.id == InodeId::ROOT => Ok(Some(directory.id)),
-        Some(directory) => root_above(store, directory.id),
-        None => Ok(None),
-    }
-}
-
-/// The snapshottable directories at or below `top`. Fails if one of them has snapshots: such a tree can
-/// neither be removed nor moved.
-///
-/// Source: Hadoop 3.5.0 `FSDirSnapshotOp#checkSnapshot`.
-pub(crate) fn check_removable(store: &dyn StoreRead, top: InodeId) -> Result<Vec<InodeId>> {
-    let mut below = Vec::new();
-    for (id, root) in roots(store)? {
-        if let Some(at) = path::of_inode(store, id)?
-            && at.chain.iter().any(|inode| inode.id == top)
-        {
-            below.push((at, id, root.count));
-        }
-    }
-    // As one comes to them by name.
-    below.sort_by(|(one, ..), (other, ..)| one.names.cmp(&other.names));
-    if let Some((at, ..)) = below.iter().find(|(_, _, count)| *count > 0) {
-        let path = &at.path;
-        return Err(NamespaceError::Snapshot(format!(
-            "The directory {path} cannot be deleted since {path} is snapshottable and already has \
-             snapshots"
-        )));
-    }
-    Ok(below.into_iter().map(|(_, id, _)| id).collect())
 }

@@ -8,6 +8,7 @@ pub(crate) mod by_type;
 use crate::block::{self, Block};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
+use crate::path::name::join;
 use crate::policy_admin;
 use crate::snapshot::{capture, held};
 use crate::storage_policy;
@@ -205,7 +206,7 @@ pub(crate) fn verify_from(
         let Some(quota) = inode.directory().and_then(|d| d.quota.as_ref()) else { continue };
         let path = || {
             let names: Vec<_> = chain[1..=depth].iter().map(|inode| inode.name.clone()).collect();
-            crate::path::join(&names)
+            join(&names)
         };
         let names = quota.names.saturating_add_signed(usage.names);
         if let Some(max) = quota.names_max.filter(|max| usage.names > 0 && names > *max) {

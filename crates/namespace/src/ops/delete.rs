@@ -7,7 +7,8 @@ use crate::inode::{InodeId, Kind};
 use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
-use crate::{protected, snapshot, tree};
+use crate::snapshot::{self, listing};
+use crate::{protected, tree};
 
 /// Inodes and blocks that a delete removes itself; what is more is left to [`Purge`].
 const AT_ONCE: u64 = 1000;
@@ -48,7 +49,7 @@ impl Delete {
             return Ok(nothing);
         }
         let id = target.id;
-        for directory in snapshot::check_removable(cx.store, id)? {
+        for directory in listing::check_removable(cx.store, id)? {
             snapshot::delete_root(cx.store, directory)?;
         }
         let is_one = match &target.kind {

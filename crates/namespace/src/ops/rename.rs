@@ -10,7 +10,7 @@ use crate::ops::Context;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
-use crate::snapshot;
+use crate::snapshot::{self, listing};
 use crate::storage_policy;
 use crate::tree;
 use crate::usage::{self, Usage};
@@ -46,7 +46,7 @@ impl Rename {
         perm::check_traverse(cx.settings, cx.caller, &to)?;
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let Ok(source) = check_source(&from) else { return Ok(Outcome::Flag(false)) };
-        let snapshottable = snapshot::check_removable(cx.store, source.id)?;
+        let snapshottable = listing::check_removable(cx.store, source.id)?;
         if from.path == to.path {
             return Ok(Outcome::Flag(true));
         }
@@ -96,7 +96,7 @@ impl RenameTo {
         }
         perm::check_ancestor(cx.settings, cx.caller, &to, Access::WRITE)?;
         let source = check_source(&from)?;
-        let snapshottable = snapshot::check_removable(cx.store, source.id)?;
+        let snapshottable = listing::check_removable(cx.store, source.id)?;
         if from.path == to.path {
             return Err(NamespaceError::FileAlreadyExists(format!(
                 "The source {} and destination {} are the same",
@@ -110,7 +110,7 @@ impl RenameTo {
         encryption::check_move(cx.store, &from, &to)?;
         if let Some(target) = to.target() {
             check_overwrite(&from.path, &to.path, self.overwrite, source, target)?;
-            for directory in snapshot::check_removable(cx.store, target.id)? {
+            for directory in listing::check_removable(cx.store, target.id)? {
                 snapshot::delete_root(cx.store, directory)?;
             }
         }
@@ -217,7 +217,7 @@ fn check_same_root(cx: &Context<'_, '_>, from: &Resolved, to: &Resolved) -> Resu
     if !cx.settings.snapshots_deleted_in_order || !cx.settings.snapshot_trash_roots {
         return Ok(());
     }
-    if snapshot::ancestor_of(cx.store, from)? == snapshot::ancestor_of(cx.store, to)? {
+    if listing::ancestor_of(cx.store, from)? == listing::ancestor_of(cx.store, to)? {
         return Ok(());
     }
     Err(NamespaceError::Snapshot(format!(

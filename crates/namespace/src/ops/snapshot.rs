@@ -57,7 +57,7 @@ impl AllowSnapshot {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         let at = cx.resolve(&self.path, Purpose::Plain)?;
-        let directory = directory(&at, &self.path)?.id;
+        let directory = path::directory(&at, &self.path)?.id;
         for (id, _) in snapshot::roots(cx.store)? {
             let Some(other) = path::of_inode(cx.store, id)? else { continue };
             let refuse = |which: &str| {
@@ -98,7 +98,7 @@ impl DisallowSnapshot {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         let at = cx.resolve(&self.path, Purpose::Plain)?;
-        let directory = directory(&at, &self.path)?.id;
+        let directory = path::directory(&at, &self.path)?.id;
         let Some(root) = snapshot::root(cx.store, directory)? else { return Ok(Outcome::Done) };
         if root.count > 0 {
             return Err(NamespaceError::Snapshot(format!(
@@ -333,21 +333,8 @@ fn check_limit(count: u64, limit: u32, what: &str) -> Result<()> {
     )))
 }
 
-/// The directory at a path, or Hadoop's complaint.
-///
-/// Source: Hadoop 3.5.0 `INodeDirectory#valueOf`.
-pub(crate) fn directory<'a>(at: &'a Resolved, path: &str) -> Result<&'a Inode> {
-    match at.target() {
-        None => Err(NamespaceError::FileNotFound(format!("Directory does not exist: {path}"))),
-        Some(inode) if !inode.is_directory() => {
-            Err(NamespaceError::PathIsNotDirectory(format!("`{path}': Is not a directory")))
-        }
-        Some(inode) => Ok(inode),
-    }
-}
-
 fn snapshottable<'a>(cx: &Context<'_, '_>, at: &'a Resolved) -> Result<(&'a Inode, Root)> {
-    let inode = directory(at, &at.path)?;
+    let inode = path::directory(at, &at.path)?;
     Ok((inode, snapshot::listing::snapshottable(cx.store, at)?))
 }
 

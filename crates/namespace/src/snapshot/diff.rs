@@ -270,7 +270,7 @@ fn states(
     to: &str,
 ) -> Result<Request> {
     let root = root_of(store, at)?;
-    let scope = crate::ops::snapshot::directory(at, path)?.id;
+    let scope = path::directory(at, path)?.id;
     let root_at = path::of_inode(store, root)?;
     let root_path = root_at.map_or_else(String::new, |at| at.path);
     let named = |name: &str| match name {
@@ -294,7 +294,7 @@ fn states(
 ///
 /// Source: Hadoop 3.5.0 `SnapshotManager#checkAndGetSnapshottableAncestorDir`.
 fn root_of(store: &dyn StoreRead, at: &Resolved) -> Result<InodeId> {
-    let target = crate::ops::snapshot::directory(at, &at.path);
+    let target = path::directory(at, &at.path);
     if !snapshot::settings(store)?.diff_below_root {
         let id = target?.id;
         let is_root = at.snapshot.is_none() && snapshot::is_snapshottable(store, id)?;
