@@ -11,10 +11,11 @@ use crate::caller::Caller;
 use crate::encoding::{DecodeError, encode_struct, from_record, to_record};
 use crate::error::{NamespaceError, Result};
 use crate::inode::Inode;
+use crate::path;
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
 use crate::store::{StoreRead, StoreTxn, Table};
-use crate::{path, tree};
+use crate::tree::walk;
 use std::ops::ControlFlow;
 
 const VERSION: u8 = 1;
@@ -187,7 +188,7 @@ pub fn each_file(
     match at.target() {
         None => Ok(()),
         Some(file) if !file.is_directory() => visit(file),
-        Some(directory) => tree::each_child(store, directory.id, &mut |child| {
+        Some(directory) => walk::each_child(store, directory.id, &mut |child| {
             if child.is_directory() { Ok(()) } else { visit(child) }
         }),
     }

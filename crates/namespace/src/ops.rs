@@ -43,7 +43,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{File, Inode, InodeId};
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
-use crate::snapshot::held;
+use crate::snapshot::kept;
 use crate::store::{Overlay, StoreRead};
 use crate::{inode, policy_admin, settings, usage};
 use cairn_stripe::Redundancy;
@@ -98,7 +98,7 @@ pub(crate) fn open_file(
     let missing = "File does not exist";
     let given = file.unwrap_or(InodeId::NONE);
     let Some(at) = at else {
-        if let Some(path) = held::open_when_kept(store, given)? {
+        if let Some(path) = kept::open_when_kept(store, given)? {
             return Err(NamespaceError::FileNotFound(refused("File is deleted", &path, given)?));
         }
         let path = path::join(&path::split(path)?);

@@ -9,9 +9,9 @@ pub use crate::inode::record::STICKY;
 use crate::inode::{self, Inode, InodeRef};
 use crate::path::resolved::Resolved;
 use crate::settings::Settings;
-use crate::snapshot::paths::path_or_kept;
+use crate::snapshot::kept::path_or_kept;
 use crate::store::StoreRead;
-use crate::tree;
+use crate::tree::walk;
 
 /// Rights that are asked for, as permission bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,13 +250,13 @@ pub(crate) fn check_below_as(
         Ok(format!("{base}{below}"))
     };
     let to_delete = access == Access::ALL;
-    tree::descend_directories(store, root, &mut |inode| match inode.directory() {
+    walk::descend_directories(store, root, &mut |inode| match inode.directory() {
         Some(directory) if directory.children > 0 || !to_delete => {
             check_inode(now, settings, caller, inode, access)?;
             if inode.mode & STICKY == 0 || inode.owner == caller.user {
                 return Ok(());
             }
-            tree::each_child(store, inode.id, &mut |child| {
+            walk::each_child(store, inode.id, &mut |child| {
                 if child.owner == caller.user {
                     return Ok(());
                 }

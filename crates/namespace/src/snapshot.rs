@@ -15,7 +15,9 @@
 
 pub(crate) mod capture;
 pub mod diff;
+pub(crate) mod garbage;
 pub(crate) mod held;
+pub(crate) mod kept;
 pub mod listing;
 pub mod paths;
 pub(crate) mod reclaim;

@@ -10,10 +10,10 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
 use crate::path::name::join;
 use crate::policy_admin;
-use crate::snapshot::{capture, held};
+use crate::snapshot::{garbage, kept};
 use crate::storage_policy;
 use crate::store::{StoreRead, StoreTxn};
-use crate::tree;
+use crate::tree::walk;
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{StoragePolicy, StorageType};
 use std::sync::Arc;
@@ -120,10 +120,10 @@ pub(crate) fn counted_redundancy(
     file: &Inode,
 ) -> Result<Option<FileRedundancy>> {
     let Some(now) = file.file().map(|file| file.redundancy) else { return Ok(None) };
-    if !capture::in_use(store)? {
+    if !garbage::in_use(store)? {
         return Ok(Some(now));
     }
-    held::redundancy(store, file.id, Some(now))
+    kept::redundancy(store, file.id, Some(now))
 }
 
 /// What a file's blocks take with all copies and parity, those too that were cut off it and that snapshots hold;
@@ -131,10 +131,25 @@ pub(crate) fn counted_redundancy(
 pub(crate) fn of_blocks(store: &dyn StoreRead, file: &Inode, policy: u8) -> Result<Usage> {
     let Some(redundancy) = counted_redundancy(store, file)? else { return Ok(Usage::default()) };
     let here = of_blocks_as(store, file, redundancy, policy)?;
-    if capture::in_use(store)? {
-        return Ok(here.plus(held::of_cut_off(store, file, policy)?));
+    if garbage::in_use(store)? {
+        return Ok(here.plus(of_cut_off(store, file, policy)?));
     }
     Ok(here)
+}
+
+/// What the blocks take that snapshots hold of a file and that are not at their places any more.
+pub(crate) fn of_cut_off(store: &dyn StoreRead, file: &Inode, policy: u8) -> Result<Usage> {
+    let mut sum = Usage::default();
+    let Some(now) = file.file().map(|file| file.redundancy) else { return Ok(sum) };
+    let lens = kept::cut_off(store, file.id)?;
+    if lens.is_empty() {
+        return Ok(sum);
+    }
+    let counted = kept::redundancy(store, file.id, Some(now))?.unwrap_or(now);
+    for len in lens {
+        sum = sum.plus(of_bytes(store, counted, policy, len)?);
+    }
+    Ok(sum)
 }
 
 /// What a file's blocks take if they are kept in a certain way.
@@ -159,7 +174,7 @@ pub(crate) fn of_blocks_as(
 /// What a subtree uses, itself counted. `above` is the storage policy set above it.
 pub(crate) fn below(store: &dyn StoreRead, root: &Inode, above: u8) -> Result<Usage> {
     let mut usage = Usage::default();
-    tree::descend_with_policy(store, root, above, &mut |inode, policy| {
+    walk::descend_with_policy(store, root, above, &mut |inode, policy| {
         usage = usage.plus(Usage::name()).plus(of_blocks(store, inode, policy)?);
         Ok(())
     })?;

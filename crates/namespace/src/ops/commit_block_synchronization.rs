@@ -5,7 +5,7 @@ use crate::block::{self, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
-use crate::snapshot::capture;
+use crate::snapshot::kept;
 use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;
 
@@ -80,7 +80,7 @@ impl CommitBlockSynchronization {
             usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
         }
         if let Some(redundancy) = redundancy.filter(|_| is_copy && !self.delete_block)
-            && !capture::is_block_kept(cx.store, &source)?
+            && !kept::is_block_kept(cx.store, &source)?
         {
             // The snapshots that had it went meanwhile.
             removed.push(tree::remove_block(cx.store, &source, redundancy)?);

@@ -11,7 +11,7 @@ use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
 use crate::storage_policy;
-use crate::tree;
+use crate::tree::{self, purge};
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Concat {
             let id = moved.id;
             take_blocks(cx, &mut target, moved)?;
             tree::discard(cx.store, from, cx.now_ms)?;
-            tree::purge_one(cx.store, id, 1)?;
+            purge::purge_one(cx.store, id, 1)?;
         }
         target.mtime = cx.now_ms;
         ops::save(cx, &target)

@@ -7,8 +7,9 @@ use crate::inode::{InodeId, Kind};
 use crate::ops::Context;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
+use crate::protected;
 use crate::snapshot::{self, listing};
-use crate::{protected, tree};
+use crate::tree::{self, purge};
 
 /// Inodes and blocks that a delete removes itself; what is more is left to [`Purge`].
 const AT_ONCE: u64 = 1000;
@@ -61,7 +62,7 @@ impl Delete {
             return Ok(Outcome::Removed { done: true, blocks, more: false });
         }
         tree::discard(cx.store, &at, cx.now_ms)?;
-        let (blocks, more) = tree::purge_one(cx.store, id, AT_ONCE)?;
+        let (blocks, more) = purge::purge_one(cx.store, id, AT_ONCE)?;
         Ok(Outcome::Removed { done: true, blocks, more })
     }
 }
@@ -80,7 +81,7 @@ encode_struct!(Purge { limit });
 impl Purge {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let (removed, more) = tree::purge(cx.store, self.limit)?;
+        let (removed, more) = purge::purge(cx.store, self.limit)?;
         Ok(removed.into_outcome(more))
     }
 }

@@ -12,7 +12,7 @@ use crate::perm::{self, Access};
 use crate::protected;
 use crate::snapshot::{self, listing};
 use crate::storage_policy;
-use crate::tree;
+use crate::tree::{self, walk};
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
@@ -285,7 +285,7 @@ fn recount_types(cx: &mut Context<'_, '_>, moved: &Inode, old: u8, new: u8) -> R
             }
             Ok(())
         };
-        tree::descend_with_policy(cx.store, moved, above, visit)?;
+        walk::descend_with_policy(cx.store, moved, above, visit)?;
     }
     let [before, after] = limited;
     for ((inode, old), (_, new)) in before.into_iter().zip(after) {

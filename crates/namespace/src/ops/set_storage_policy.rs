@@ -9,7 +9,7 @@ use crate::ops::{self, Context};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::storage_policy;
-use crate::tree;
+use crate::tree::walk;
 use crate::usage;
 use cairn_stripe::StoragePolicy;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ fn recount(cx: &mut Context<'_, '_>, at: &Resolved, old: &Inode, new: &Inode) ->
         usage::charge(cx.store, &at.chain, after.minus(before))?;
     }
     let mut limited = Vec::new();
-    tree::descend(cx.store, new, &mut |inode| {
+    walk::descend(cx.store, new, &mut |inode| {
         if inode.id != new.id && usage::is_limited(inode) {
             limited.push(inode.clone());
         }

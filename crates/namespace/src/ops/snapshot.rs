@@ -7,8 +7,9 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::ops::Context;
 use crate::path::{self, Purpose, Resolved};
-use crate::snapshot::{self, Root, Snapshot, SnapshotId, SnapshotSettings, reclaim};
-use crate::{perm, tree};
+use crate::perm;
+use crate::snapshot::{self, Root, Snapshot, SnapshotId, SnapshotSettings, garbage};
+use crate::tree::purge;
 
 /// Versions of a deleted snapshot that the call gives up itself; what is more is left to
 /// [`crate::ops::delete::Purge`].
@@ -300,8 +301,8 @@ fn delete(cx: &mut Context<'_, '_>, directory: InodeId, found: &Snapshot) -> Res
     root.newest = newest.map(|snapshot| snapshot.id);
     snapshot::put_root(cx.store, directory, &root)?;
     counter::add(cx.store, Counter::Snapshots, -1)?;
-    reclaim::discard(cx.store, directory, found.id)?;
-    let (removed, more) = tree::purge(cx.store, AT_ONCE)?;
+    garbage::discard(cx.store, directory, found.id)?;
+    let (removed, more) = purge::purge(cx.store, AT_ONCE)?;
     Ok(removed.into_outcome(more))
 }
 

@@ -9,7 +9,7 @@ use crate::ops::xattr;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::query::FileStatus;
-use crate::snapshot::{self, capture, held};
+use crate::snapshot::{self, garbage, kept};
 use crate::store::{StoreRead, Table};
 use crate::{policy_admin, settings, storage_policy};
 use cairn_stripe::{BlockId, Redundancy};
@@ -186,7 +186,7 @@ fn find_block(
 
 /// Whether blocks may be kept as snapshots need them, and not only as their files say.
 pub fn has_snapshots(store: &dyn StoreRead) -> Result<bool> {
-    capture::in_use(store)
+    garbage::in_use(store)
 }
 
 /// The storage policy in force for the file of a block; 0 for the default, and for a block of no file.
@@ -196,7 +196,7 @@ pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8>
     let Some(block) = block::get(store, id)? else { return Ok(0) };
     let chain = match path::of_inode(store, block.file)? {
         Some(at) => at.chain,
-        None => held::kept_chain(store, block.file)?.0,
+        None => kept::kept_chain(store, block.file)?.0,
     };
     Ok(storage_policy::effective(&chain))
 }
@@ -204,7 +204,7 @@ pub fn storage_policy_of_block(store: &dyn StoreRead, id: BlockId) -> Result<u8>
 /// The inode of the file that has a block, or had it and is in a snapshot.
 pub fn file_of_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<Inode>> {
     match block::get(store, id)? {
-        Some(block) => held::current_or_kept(store, block.file),
+        Some(block) => kept::current_or_kept(store, block.file),
         None => Ok(None),
     }
 }
@@ -225,7 +225,7 @@ fn with_file(
     let file_open = file.is_some_and(|(_, is_open)| is_open);
     let redundancy = match file.map(|(redundancy, _)| redundancy) {
         Some(redundancy) if !has_snapshots => Some(redundancy),
-        redundancy => held::redundancy(store, block.file, redundancy)?,
+        redundancy => kept::redundancy(store, block.file, redundancy)?,
     };
     let Some(redundancy) = redundancy else { return Ok(None) };
     let redundancy = policy_admin::redundancy(store, redundancy)?;
@@ -256,7 +256,7 @@ pub fn blocks_after(
 
 /// All blocks of a file, those too that only snapshots have; the file may be in snapshots only. Checks no permissions.
 pub fn blocks_of_file(store: &dyn StoreRead, file: InodeId) -> Result<Vec<BlockId>> {
-    held::all_blocks(store, file)
+    kept::all_blocks(store, file)
 }
 
 /// The block that is becoming a copy of the first bytes of `block`, at the end of the same file.
@@ -336,7 +336,7 @@ pub fn incomplete_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Blo
 pub fn incomplete_held_blocks(store: &dyn StoreRead) -> Result<u64> {
     let mut count = 0;
     for file in snapshot::all_removed(store)? {
-        for id in held::all_blocks(store, file)? {
+        for id in kept::all_blocks(store, file)? {
             let is_open = |block: &Block| block.file == file && block.state != BlockState::Complete;
             count += u64::from(block::get(store, id)?.is_some_and(|block| is_open(&block)));
         }

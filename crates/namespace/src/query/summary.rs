@@ -6,10 +6,10 @@ use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
-use crate::snapshot::capture;
+use crate::snapshot::garbage;
 use crate::snapshot::held::{self, Held};
 use crate::store::StoreRead;
-use crate::tree;
+use crate::tree::walk;
 use crate::usage::{self, ByType};
 use crate::{policy_admin, snapshot, storage_policy, xattr};
 use cairn_stripe::PolicyId;
@@ -133,8 +133,8 @@ pub fn content_summary(
     let store = &view;
     let above = storage_policy::set_above(&at.chain[..at.chain.len() - 1]);
     // Not asked for with every file.
-    let holds_more = is_now && capture::in_use(store)?;
-    tree::descend_with_policy(store, &target, above, &mut |inode, policy| {
+    let holds_more = is_now && garbage::in_use(store)?;
+    walk::descend_with_policy(store, &target, above, &mut |inode, policy| {
         if let Some(file) = inode.file() {
             sum.files += 1;
             sum.len = sum.len.saturating_add(file.len);

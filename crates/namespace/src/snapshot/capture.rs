@@ -9,10 +9,12 @@ use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
 use crate::path;
+use crate::snapshot::garbage::{ever_used, in_use};
 use crate::snapshot::held::{self, Accounts};
+use crate::snapshot::kept;
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
-use crate::snapshot::{self, Snapshot, SnapshotId, SnapshotSettings, reclaim};
+use crate::snapshot::{self, Snapshot, SnapshotId, SnapshotSettings};
 use crate::storage_policy;
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::usage::{self, Usage};
@@ -156,16 +158,6 @@ impl<'a> BlockHolders<'a> {
         }
         Ok(false)
     }
-}
-
-/// Whether there are snapshots at all, or versions that deleted ones have left.
-pub(crate) fn in_use(store: &dyn StoreRead) -> Result<bool> {
-    Ok(counter::get(store, Counter::Snapshots)? > 0
-        || ever_used(store)? && reclaim::first_garbage(store)?.is_some())
-}
-
-fn ever_used(store: &dyn StoreRead) -> Result<bool> {
-    Ok(counter::get(store, Counter::SnapshotId)? > 0)
 }
 
 /// Whether a file only was written further: what a snapshot of an open file does not freeze.
@@ -382,8 +374,8 @@ fn fewer_copies(base: &dyn StoreRead, overlay: &Overlay<'_>) -> Result<Vec<Inode
     for key in overlay.changed(Table::Inode) {
         if overlay.get(Table::Inode, &key)?.is_none() {
             let id = version::owner(&key);
-            let before = held::redundancy_of(base, id)?;
-            if held::has_fallen(before, held::redundancy_of(overlay, id)?) {
+            let before = kept::redundancy_of(base, id)?;
+            if kept::has_fallen(before, kept::redundancy_of(overlay, id)?) {
                 found.push(id);
             }
         }
@@ -428,19 +420,6 @@ fn capture_positions(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<
     Ok(())
 }
 
-/// Whether a version of a file's position holds this block.
-pub(crate) fn is_block_kept(store: &dyn StoreRead, block: &Block) -> Result<bool> {
-    let key = block::position_key(block.file, block.index);
-    for (_, record) in version::all_of(store, Kind::FileBlock, &key)? {
-        if let Some(record) = record
-            && block::position_from(&record)?.id == block.id
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Puts back what the command has removed of blocks that snapshots hold.
 fn bring_back_blocks(
     base: &dyn StoreRead,
@@ -454,7 +433,7 @@ fn bring_back_blocks(
         }
         let Some(record) = base.get(Table::Block, &key)? else { continue };
         let block = block::decode(&record)?;
-        if !is_block_kept(overlay, &block)? {
+        if !kept::is_block_kept(overlay, &block)? {
             continue;
         }
         overlay.put(Table::Block, &key, &record)?;

@@ -5,22 +5,10 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::path::{self, Purpose};
 use crate::settings;
-use crate::snapshot::{self, DOT_SNAPSHOT, held};
+use crate::snapshot::{self, DOT_SNAPSHOT};
 use crate::store::StoreRead;
 
-/// The path of an inode or, of one that only snapshots have, the path that it had; `None` if nobody has it.
-///
-/// Source: Hadoop 3.5.0 `INode#getFullPathName`.
-pub fn path_or_kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<String>> {
-    if let Some(at) = path::of_inode(store, id)? {
-        return Ok(Some(at.path));
-    }
-    let chain = held::kept_chain(store, id)?.0;
-    let is_whole = chain.first().is_some_and(|top| top.id == InodeId::ROOT)
-        && chain.windows(2).all(|pair| pair[1].parent == pair[0].id);
-    let names: Vec<String> = chain.iter().skip(1).map(|inode| inode.name.clone()).collect();
-    Ok((is_whole && !names.is_empty()).then(|| path::join(&names)))
-}
+pub use crate::snapshot::kept::path_or_kept;
 
 /// The paths by which snapshots show an inode that is or was at `path`, those of each directory by the names of
 /// its snapshots. A snapshot that shows the inode elsewhere is left out.

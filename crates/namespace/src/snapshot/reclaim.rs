@@ -6,39 +6,17 @@ use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::path;
-use crate::snapshot::held::{self, Accounts, current_or_kept};
+use crate::snapshot::garbage::{first_garbage, garbage_key};
+use crate::snapshot::held::{self, Accounts};
+use crate::snapshot::kept::{self, current_or_kept};
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
-use crate::snapshot::{self, Snapshot, SnapshotId, capture, damaged};
+use crate::snapshot::{self, Snapshot};
 use crate::storage_policy;
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
 use crate::tree;
 use crate::usage::{self, Usage};
-use std::ops::ControlFlow;
 use std::sync::Arc;
-
-fn garbage_key(root: InodeId, id: SnapshotId) -> Vec<u8> {
-    [&root.key()[..], &id.0.to_be_bytes()].concat()
-}
-
-/// A snapshot was deleted: its versions go by [`reclaim`].
-pub(crate) fn discard(store: &mut dyn StoreTxn, root: InodeId, id: SnapshotId) -> Result<()> {
-    Ok(store.put(Table::SnapshotGarbage, &garbage_key(root, id), &[])?)
-}
-
-/// The first deleted snapshot whose versions are still to be given up.
-pub(crate) fn first_garbage(store: &dyn StoreRead) -> Result<Option<(InodeId, SnapshotId)>> {
-    let mut found = None;
-    store.scan(Table::SnapshotGarbage, &[], &[], &mut |key, _| {
-        found = Some(key.to_vec());
-        ControlFlow::Break(())
-    })?;
-    let Some(key) = found else { return Ok(None) };
-    let root = key.first_chunk().map(|id| InodeId(u64::from_be_bytes(*id)));
-    let id = key.last_chunk().map(|id| SnapshotId(u32::from_be_bytes(*id)));
-    root.zip(id)
-        .map_or_else(|| Err(damaged("snapshot garbage", "a short key")), |key| Ok(Some(key)))
-}
 
 /// What is not held any more.
 #[derive(Default)]
@@ -109,13 +87,13 @@ fn give_up(
     };
     let behind_before = Accounts::of(store, &behind)?;
     let kept = match version.kind {
-        Kind::Inode => held::redundancy_of(store, owner)?,
+        Kind::Inode => kept::redundancy_of(store, owner)?,
         _ => None,
     };
     for version in versions {
         hand_over(store, version, prior, &mut removed.blocks)?;
     }
-    if kept.is_some() && held::has_fallen(kept, held::redundancy_of(store, owner)?) {
+    if kept.is_some() && kept::has_fallen(kept, kept::redundancy_of(store, owner)?) {
         removed.fewer_copies.push(owner);
     }
     behind_before.uncharge(store)?;
@@ -218,7 +196,7 @@ fn release_block(
     };
     // The block of a file that took over another's is not at this place any more.
     let moved = block::position_key(block.file, block.index) != version.key;
-    if in_use || moved || capture::is_block_kept(store, &block)? {
+    if in_use || moved || kept::is_block_kept(store, &block)? {
         return Ok(());
     }
     let redundancy = current_or_kept(store, block.file)?
