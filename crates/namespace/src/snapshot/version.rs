@@ -5,7 +5,7 @@
 //! Table `version-of`: root, snapshot, kind, key as above (an inode's id complemented) -> nothing: the same
 //! by snapshot.
 
-use crate::error::Result;
+use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::snapshot::{SnapshotId, damaged};
 use crate::store::{StoreRead, StoreTxn, Table, prefix_end};
@@ -327,9 +327,7 @@ pub(crate) fn below(
     let mut records = Vec::with_capacity(found.len());
     for (version, record) in found {
         records.extend(
-            record?
-                .map(|record| Ok::<_, crate::NamespaceError>((version?.key, record)))
-                .transpose()?,
+            record?.map(|record| Ok::<_, NamespaceError>((version?.key, record))).transpose()?,
         );
     }
     Ok(records)

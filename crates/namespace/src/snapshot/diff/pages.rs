@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `SnapshotDiffListingInfo`.
 
-use super::{Comparison, Differing, Request, compare, path_below, request, states};
+use super::compare::{Comparison, Differing, Request, compare, path_below, request, states};
 use crate::caller::Caller;
 use crate::error::Result;
 use crate::inode::InodeId;
