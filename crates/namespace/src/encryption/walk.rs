@@ -1,6 +1,6 @@
 //! Which files of a zone still have keys of an older version of the zone's key.
 
-use super::{FileKey, file_key};
+use super::attributes::{FileKey, file_key};
 use crate::error::Result;
 use crate::inode::{self, InodeId};
 use crate::store::StoreRead;
