@@ -83,7 +83,7 @@ macro_rules! commands {
             }
 
             pub(crate) fn apply(&self, cx: &mut ops::Context<'_, '_>)
-                -> crate::error::Result<crate::apply::Outcome>
+                -> crate::error::Result<crate::outcome::Outcome>
             {
                 match self {
                     $(Command::$name(command) => command.apply(cx),)*

@@ -4,7 +4,6 @@
 //! what closes a file is told whatever it was. Source: Hadoop 3.5.0 `InotifyFSEditLogOpTranslator`, `Event`.
 
 use crate::acl::{self, AclEntry};
-use crate::apply::Outcome;
 use crate::command::{Command, Entry};
 use crate::encoding::{encode_enum, encode_struct};
 use crate::encryption;
@@ -13,10 +12,11 @@ use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::acl::AclChange;
 use crate::ops::create::Create;
 use crate::ops::satisfy_storage_policy;
+use crate::outcome::Outcome;
 use crate::path;
 use crate::policy_admin::{self, REPLICATION_NAME};
-use crate::query::FileStatus;
 use crate::settings;
+use crate::status::FileStatus;
 use crate::store::{Changes, Overlay, StoreRead, Table};
 use crate::xattr::{XAttrName, XAttrSpace};
 use prost::Message;

@@ -35,12 +35,12 @@ pub mod truncate;
 pub mod unit_crcs;
 pub mod xattr;
 
-use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState};
 use crate::caller::Caller;
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{File, Inode, InodeId};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::settings::Settings;
 use crate::snapshot::kept;

@@ -10,10 +10,10 @@
 //!
 //! Source: Hadoop 3.5.0 `RetryCache`, `LightWeightCache`.
 
-use crate::apply::Outcome;
 use crate::command::{CallId, Entry};
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record};
 use crate::error::Result;
+use crate::outcome::Outcome;
 use crate::settings::{self, Settings};
 use crate::store::{StoreError, StoreRead, Table};
 use std::collections::{BTreeMap, VecDeque};

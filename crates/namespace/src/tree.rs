@@ -3,12 +3,12 @@
 pub(crate) mod purge;
 pub(crate) mod walk;
 
-use crate::apply::RemovedBlock;
 use crate::block::{self, Block, BlockState};
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::lease;
+use crate::outcome::RemovedBlock;
 use crate::path::resolved::Resolved;
 use crate::storage_policy;
 use crate::store::{StoreTxn, Table};

@@ -1,11 +1,11 @@
 //! Taking back the last block of an open file.
 
-use crate::apply::Outcome;
 use crate::block::{self, BlockRef};
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::{tree, usage};
 
 /// Takes back the last block.

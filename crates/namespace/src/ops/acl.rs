@@ -1,11 +1,11 @@
 //! Changing and reading access control lists.
 
 use crate::acl::{self, AclEntry, change};
-use crate::apply::Outcome;
 use crate::caller::Caller;
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, InSnapshot, Purpose};
 use crate::perm;
 use crate::settings::{self, Settings};

@@ -1,6 +1,5 @@
 //! Adding a block to an open file.
 
-use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState, Position};
 use crate::caller::Caller;
 use crate::counter::{self, Counter};
@@ -8,13 +7,14 @@ use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::Resolved;
 use crate::policy_admin;
-use crate::query::AddBlockPlan;
 use crate::settings::Settings;
 use crate::storage_policy;
 use crate::store::StoreRead;
 use crate::usage::{self, Usage};
+use cairn_stripe::Redundancy;
 
 /// Commits the previous block and adds the next one. Placement is the caller's.
 ///
@@ -38,6 +38,34 @@ pub struct AddBlock {
 }
 
 encode_struct!(AddBlock { path, file, holder, previous, previous_crcs, previous_min_replicated });
+
+/// What `addBlock` will do, for choosing targets before the command is submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddBlockPlan {
+    /// An earlier call added the block already: the answer is this one, with its offset.
+    Retry {
+        /// Where it begins in the file.
+        offset: u64,
+        /// The block.
+        block: Block,
+    },
+    /// A block is to be placed.
+    New {
+        /// The file.
+        file: InodeId,
+        /// Bytes of a whole block.
+        block_size: u64,
+        /// Replicas or policy.
+        redundancy: Redundancy,
+        /// Storage policy in force; 0 for the default.
+        storage_policy: u8,
+        /// The client's host.
+        client_machine: String,
+        /// The block before the previous one, which must have its minimum of replicas or the
+        /// call fails with `NotReplicatedYet`.
+        penultimate: Option<Block>,
+    },
+}
 
 impl AddBlock {
     pub(crate) fn plan(

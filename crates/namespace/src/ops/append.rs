@@ -1,6 +1,5 @@
 //! Opening a file at its end.
 
-use crate::apply::Outcome;
 use crate::block::{self, Block, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
@@ -8,9 +7,10 @@ use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::lease;
 use crate::ops::Context;
 use crate::ops::lease::{self as lease_ops, LastBlocks, TakeOver};
+use crate::outcome::Outcome;
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::query::FileStatus;
+use crate::status::FileStatus;
 use crate::{policy_admin, storage_policy, usage};
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Directives: which paths are to be kept in memory.
 
-use crate::apply::Outcome;
 use crate::cache::{self, CacheDirective, CachePool, TTL_MAX_MS, UNLIMITED};
 use crate::counter::{self, Counter};
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::path;
 use crate::perm::Access;
 

@@ -1,10 +1,10 @@
 //! Pools of cache directives.
 
-use crate::apply::Outcome;
 use crate::cache::{self, CachePool, TTL_MAX_MS, UNLIMITED};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::perm;
 
 /// Permission bits of a pool that was given none. Source: Hadoop 3.5.0 `FsPermission#getCachePoolDefault`.

@@ -1,10 +1,10 @@
 //! The end of a block's recovery.
 
-use crate::apply::Outcome;
 use crate::block::{self, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::snapshot::kept;
 use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;

@@ -1,11 +1,11 @@
 //! Closing a file.
 
-use crate::apply::Outcome;
 use crate::block::{self, BlockRef};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::tree;
 

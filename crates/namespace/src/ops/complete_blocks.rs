@@ -1,11 +1,11 @@
 //! Completing blocks of open files.
 
-use crate::apply::Outcome;
 use crate::block::{self, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::ops::unit_crcs::BlockCrcs;
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::perm;
 
 /// Completes committed blocks that have their minimum of replicas by now, though their file stays open:

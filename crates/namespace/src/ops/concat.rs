@@ -1,12 +1,12 @@
 //! Joining files.
 
-use crate::apply::Outcome;
 use crate::block::{self, Position};
 use crate::encoding::encode_struct;
 use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;

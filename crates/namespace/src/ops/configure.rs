@@ -1,11 +1,11 @@
 //! Changing the settings.
 
-use crate::apply::Outcome;
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::{self, Directory, Inode, InodeId, Kind};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::settings::{self, Settings};
 use crate::{perm, policy_admin};
 

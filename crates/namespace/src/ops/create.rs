@@ -1,17 +1,17 @@
 //! Making files.
 
 use crate::acl::{self, CreateMode};
-use crate::apply::{Outcome, RemovedBlock};
 use crate::encoding::encode_struct;
 use crate::encryption::FileKey;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{self, Context, mkdirs, set_replication};
+use crate::outcome::{Outcome, RemovedBlock};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::query::FileStatus;
 use crate::snapshot::capture;
+use crate::status::FileStatus;
 use crate::usage::{self, Usage};
 use crate::{counter, encryption, lease, policy_admin, storage_policy, tree};
 use cairn_stripe::{PolicyId, StoragePolicy};

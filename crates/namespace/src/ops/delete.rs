@@ -1,10 +1,10 @@
 //! Removing files and trees.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{InodeId, Kind};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::protected;

@@ -1,10 +1,10 @@
 //! Erasure coding policies: on directories, and their administration.
 
-use crate::apply::{Outcome, PolicyAdded};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::Inode;
 use crate::ops::{self, Context};
+use crate::outcome::{Outcome, PolicyAdded};
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::policy_admin::{self, PolicyInfo};

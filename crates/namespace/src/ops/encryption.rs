@@ -1,11 +1,11 @@
 //! Making encryption zones, and encrypting the keys of their files anew.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::encryption::{self, FileKey, PROTOCOL_VERSION, Reencryption, Zone};
 use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::ops::{Context, xattr};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose};
 use prost::Message;
 

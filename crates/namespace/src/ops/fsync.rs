@@ -1,11 +1,11 @@
 //! Lengths for readers of an open file.
 
-use crate::apply::Outcome;
 use crate::block;
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::usage;
 
 /// Records how long the last block is for readers.

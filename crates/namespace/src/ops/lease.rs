@@ -1,11 +1,11 @@
 //! Renewing, taking over and ending leases.
 
-use crate::apply::{BlockRecovery, Outcome, RemovedBlock};
 use crate::block::{self, Block, BlockState};
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
+use crate::outcome::{BlockRecovery, Outcome, RemovedBlock};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::{counter, lease, tree};

@@ -1,11 +1,11 @@
 //! Making directories.
 
 use crate::acl::{self, CreateMode};
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Directory, Inode, Kind};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::{counter, tree};

@@ -1,10 +1,10 @@
 //! Generation stamps for pipelines that broke.
 
-use crate::apply::Outcome;
 use crate::block::{self, Block, BlockRef, BlockState};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Resolved};
 use crate::{counter, usage};
 

@@ -1,12 +1,12 @@
 //! Moving names.
 
-use crate::apply::{Outcome, RemovedBlock};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
 use crate::ops::Context;
+use crate::outcome::{Outcome, RemovedBlock};
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;

@@ -3,12 +3,12 @@
 //! A request is an extended attribute, which the satisfier removes when it is done; the NameNode keeps the order in
 //! which they came.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::inode::InodeId;
 use crate::ops::Context;
 use crate::ops::xattr as xattr_ops;
+use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::store::StoreRead;

@@ -1,9 +1,9 @@
 //! Changing owners.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose};
 use crate::perm;
 

@@ -1,12 +1,12 @@
 //! Limits of directories.
 
-use crate::apply::Outcome;
 use crate::caller::Caller;
 use crate::counter::{self, Counter};
 use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Directory, Quota};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm;
 use crate::settings::{self, Settings};

@@ -1,10 +1,10 @@
 //! Changing the number of copies.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::settings::Settings;

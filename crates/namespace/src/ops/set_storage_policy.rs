@@ -1,11 +1,11 @@
 //! Storage policies.
 
-use crate::apply::Outcome;
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::storage_policy;

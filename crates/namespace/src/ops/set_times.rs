@@ -1,10 +1,10 @@
 //! Changing times.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 

@@ -1,11 +1,11 @@
 //! Snapshots: allowing, taking, renaming and deleting them.
 
-use crate::apply::Outcome;
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm;
 use crate::snapshot::{self, Root, Snapshot, SnapshotId, SnapshotSettings, garbage};

@@ -1,6 +1,5 @@
 //! Cutting files off.
 
-use crate::apply::{BlockRecovery, Outcome};
 use crate::block::{self, Block, BlockState, Position};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
@@ -8,6 +7,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{self, Context};
+use crate::outcome::{BlockRecovery, Outcome};
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;

@@ -1,9 +1,9 @@
 //! CRCs that came late.
 
-use crate::apply::Outcome;
 use crate::encoding::encode_struct;
 use crate::error::Result;
 use crate::ops::{self, Context};
+use crate::outcome::Outcome;
 use crate::{block, perm};
 use cairn_stripe::{BlockId, GenerationStamp};
 

@@ -1,12 +1,12 @@
 //! Changing and reading extended attributes.
 
-use crate::apply::Outcome;
 use crate::caller::Caller;
 use crate::encoding::encode_struct;
 use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
 use crate::ops::Context;
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};

@@ -4,12 +4,12 @@ use crate::block::{self, Block, BlockState};
 use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
-use crate::ops::add_block::AddBlock;
+use crate::ops::add_block::{AddBlock, AddBlockPlan};
 use crate::ops::xattr;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
-use crate::query::FileStatus;
 use crate::snapshot::{self, garbage, kept};
+use crate::status::FileStatus;
 use crate::store::{StoreRead, Table};
 use crate::{policy_admin, settings, storage_policy};
 use cairn_stripe::{BlockId, Redundancy};
@@ -273,34 +273,6 @@ pub fn last_block(store: &dyn StoreRead, file: InodeId) -> Result<Option<(u64, B
         Some(index) => block::at(store, file, index as u32).map(Some),
         None => Ok(None),
     }
-}
-
-/// What `addBlock` will do, for choosing targets before the command is submitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AddBlockPlan {
-    /// An earlier call added the block already: the answer is this one, with its offset.
-    Retry {
-        /// Where it begins in the file.
-        offset: u64,
-        /// The block.
-        block: Block,
-    },
-    /// A block is to be placed.
-    New {
-        /// The file.
-        file: InodeId,
-        /// Bytes of a whole block.
-        block_size: u64,
-        /// Replicas or policy.
-        redundancy: Redundancy,
-        /// Storage policy in force; 0 for the default.
-        storage_policy: u8,
-        /// The client's host.
-        client_machine: String,
-        /// The block before the previous one, which must have its minimum of replicas or the
-        /// call fails with `NotReplicatedYet`.
-        penultimate: Option<Block>,
-    },
 }
 
 /// Checks `command` against the state as it is and says what it needs.

@@ -1,11 +1,12 @@
 //! A page of a directory read where it lies, without a copy of each record.
 
-use super::{Listed, Listing, children_page, open_listing};
+use super::listing::{Listed, children_page, open_listing};
 use crate::caller::Caller;
 use crate::encryption::{self, Encryption};
 use crate::error::Result;
 use crate::inode::{FileRedundancy, Inode, InodeId, InodeRef, Kind};
 use crate::path::Resolved;
+use crate::status::Listing;
 use crate::storage_policy;
 use crate::store::{StoreError, StoreRead, Table};
 use crate::{policy_admin, snapshot};

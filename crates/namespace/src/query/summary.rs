@@ -48,14 +48,14 @@ const ROOT_NAMES_MAX: u64 = i64::MAX as u64;
 ///
 /// Source: Hadoop 3.5.0 `FSDirStatAndListingOp#getQuotaUsage`.
 pub fn quota_usage(store: &dyn StoreRead, caller: &Caller, path: &str) -> Result<ContentSummary> {
-    let at = super::resolve(store, caller, path)?;
+    let settings = settings::get(store)?;
+    let at = path::resolve(store, &settings, caller, path, Purpose::Use)?;
     let Some(target) = at.target() else {
         return Err(NamespaceError::FileNotFound(format!(
             "File/Directory does not exist: {}",
             at.path
         )));
     };
-    let settings = settings::get(store)?;
     check_all(store, &settings, caller, &at, target)?;
     // What is limited is counted all the time.
     match target.directory().and_then(|directory| directory.quota.as_ref()) {

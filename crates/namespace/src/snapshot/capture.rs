@@ -3,11 +3,11 @@
 //! Every command ends here, whatever it did: its changes are compared with the state before it, so that no
 //! operation can forget a snapshot.
 
-use crate::apply::Outcome;
 use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
+use crate::outcome::Outcome;
 use crate::path;
 use crate::snapshot::garbage::{ever_used, in_use};
 use crate::snapshot::held::{self, Accounts};

@@ -1,10 +1,10 @@
 //! Giving up what only a deleted snapshot held, in steps.
 
-use crate::apply::{Outcome, RemovedBlock};
 use crate::block;
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::outcome::{Outcome, RemovedBlock};
 use crate::path;
 use crate::snapshot::garbage::{first_garbage, garbage_key};
 use crate::snapshot::held::{self, Accounts};

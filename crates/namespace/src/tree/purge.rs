@@ -2,11 +2,11 @@
 
 use super::walk::PAGE;
 use super::{remove_blocks, remove_records};
-use crate::apply::RemovedBlock;
 use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
+use crate::outcome::RemovedBlock;
 use crate::snapshot::reclaim::{self, Removed};
 use crate::store::{StoreRead, StoreTxn, Table, scan_prefixes};
 use std::ops::ControlFlow;
