@@ -1,7 +1,7 @@
 //! From path strings to inodes.
 //!
-//! What a path says is in [`name`], what is there in [`resolved`]; here it is followed for a caller, who must have
-//! the right to.
+//! What a path says is in `path/name.rs`, what is there in `path/resolved.rs`; here it is followed for a caller, who must
+//! have the right to.
 //!
 //! Source: Hadoop 3.5.0 `FSDirectory#resolvePath`.
 
