@@ -10,10 +10,13 @@
 //! Formats: `docs/on-disk.md`. Crash tests: `journal/tests.rs`, `tests/it/journal.rs`, `tests/it/every_command.rs`.
 
 mod check;
+mod error;
 mod frame;
 mod history;
 mod lock;
 mod log;
+mod options;
+mod outcomes;
 mod recent;
 mod rollback;
 mod segment;
@@ -22,181 +25,33 @@ mod tests;
 mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
+pub use error::{Fatal, OpenError, SubmitError};
 pub use log::LogError;
+pub use options::{Durability, NamesystemOptions};
 pub use recent::Since;
 pub use rollback::RollbackPoint;
+pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
-pub use writer::{ENTRY_LEN_MAX, Fatal};
 
 use crate::store::Store;
 use cairn_namespace::command::Caller;
-use cairn_namespace::encoding::DecodeError;
 use cairn_namespace::events::EventBatch;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
-use cairn_namespace::snapshot::SnapshotSettings;
-use cairn_namespace::store::{StoreError, StoreTxn, Table};
-use cairn_namespace::{
-    CallId, Command, Entry, NamespaceError, Outcome, Retries, Settings, settings,
-};
+use cairn_namespace::store::StoreError;
+use cairn_namespace::{CallId, Command, Entry, Outcome, Retries, settings};
 use cairn_net::storage_dir;
 use log::Log;
+use outcomes::{save, unread};
 use recent::Recent;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
 use writer::{Input, Request, Work, Writer};
-
-/// When an answer is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// After the entry is on stable storage.
-    Stable,
-    /// After the entry is with the operating system: a power cut can lose it, a crash of the process
-    /// can't.
-    PageCache,
-}
-
-/// How to open a [`Namesystem`].
-#[derive(Clone, Debug)]
-pub struct NamesystemOptions {
-    /// Limits and switches, put in force at the start.
-    pub settings: Settings,
-    /// The same of snapshots.
-    pub snapshots: SnapshotSettings,
-    /// When an answer is given.
-    pub durability: Durability,
-    /// Bound of the store's cache, in bytes.
-    pub cache_len: usize,
-    /// A segment of the log that is longer is closed at the next checkpoint, in bytes.
-    pub segment_len: u64,
-    /// Entries between durable commits of the store, which is what a start replays at most.
-    pub checkpoint_entries: u64,
-    /// Time between durable commits of the store, if anything has changed.
-    pub checkpoint_interval: Duration,
-    /// Most bytes of what entries have done that are kept on the disk for watchers.
-    pub event_history_len: u64,
-    /// Most entries that one sync makes durable.
-    pub group_max: usize,
-    /// The NameNode's own user, who owns the root directory.
-    pub superuser: String,
-    /// The cluster's id for a new file system; `None` makes one up.
-    pub cluster_id: Option<String>,
-    /// The address in the block pool's name of a new file system.
-    pub block_pool_host: String,
-    /// Goes back to the rollback point first; fails without one.
-    pub roll_back: bool,
-    /// Permission bits of the directory.
-    pub dir_mode: u32,
-}
-
-impl Default for NamesystemOptions {
-    fn default() -> NamesystemOptions {
-        NamesystemOptions {
-            settings: Settings::default(),
-            snapshots: SnapshotSettings::default(),
-            durability: Durability::Stable,
-            cache_len: 64 << 20,
-            segment_len: 8 << 20,
-            checkpoint_entries: 20_000,
-            checkpoint_interval: Duration::from_secs(10),
-            event_history_len: 128 << 20,
-            group_max: 512,
-            superuser: "root".to_string(),
-            cluster_id: None,
-            block_pool_host: "127.0.0.1".to_string(),
-            roll_back: false,
-            dir_mode: 0o700,
-        }
-    }
-}
-
-/// Why a namespace can't be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The directory can't be made or locked.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Another NameNode has it.
-    #[error("{}: another NameNode uses this folder", path.display())]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There is data but no `VERSION` file to say whose.
-    #[error("{}: there is a log but no VERSION file", path.display())]
-    NoVersion {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The `VERSION` file can't be used.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The log can't be used.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The store can't be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// An entry of the log is not one that this build knows.
-    #[error("entry {sequence} of the log: {source}")]
-    Entry {
-        /// Its number.
-        sequence: u64,
-        /// What is wrong.
-        source: DecodeError,
-    },
-    /// An entry of the log, which had succeeded, now fails: store and log do not fit.
-    #[error("entry {sequence} of the log can't be applied again: {source}")]
-    Replay {
-        /// Its number.
-        sequence: u64,
-        /// Why.
-        source: NamespaceError,
-    },
-    /// The first entry can't be made durable.
-    #[error(transparent)]
-    Write(#[from] Fatal),
-    /// The way back to a rollback point was begun and not ended.
-    #[error("{}: a rollback was begun and not ended; start with --rollback", path.display())]
-    RollbackBegun {
-        /// The point's folder.
-        path: PathBuf,
-    },
-    /// There is nothing to go back to.
-    #[error("{}: there is no rollback point", path.display())]
-    NoRollbackPoint {
-        /// Where it would be.
-        path: PathBuf,
-    },
-    /// The settings were refused.
-    #[error("settings: {0}")]
-    Settings(NamespaceError),
-}
-
-/// Why an entry has no outcome.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SubmitError {
-    /// The command was refused and changed nothing.
-    #[error(transparent)]
-    Refused(#[from] NamespaceError),
-    /// A rollback point cannot be made; nothing has changed.
-    #[error("the rollback point cannot be made: {0}")]
-    RollbackPoint(String),
-    /// The log or the store failed, or the namespace was closed. Whether the entry is durable is not
-    /// known; nothing can be submitted any more.
-    #[error("the namespace takes no more changes: its log or store has failed or was closed")]
-    Stopped,
-}
 
 /// Entries that may wait for the writer; more callers wait for a place.
 const WAITING_MAX: usize = 8192;
@@ -536,24 +391,6 @@ fn replay(
     recent.save(store.applied());
     store.write_out()?;
     Ok((log, retries))
-}
-
-/// Has the next checkpoint write what is kept of calls that may come again.
-fn save(retries: &mut Retries, batch: &mut crate::store::Batch) -> Result<(), StoreError> {
-    for (key, record) in retries.save() {
-        match record {
-            Some(record) => batch.put(Table::Outcome, &key, &record)?,
-            None => batch.delete(Table::Outcome, &key)?,
-        }
-    }
-    Ok(())
-}
-
-fn unread(error: NamespaceError) -> StoreError {
-    match error {
-        NamespaceError::Store(error) => error,
-        other => StoreError::Corrupt { what: "outcomes of calls", reason: other.to_string() },
-    }
 }
 
 fn apply_again(

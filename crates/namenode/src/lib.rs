@@ -9,6 +9,7 @@ mod audit;
 pub mod caching;
 pub mod config;
 mod diff_listings;
+mod disk;
 pub mod fsck;
 pub mod host_names;
 pub mod hosts;

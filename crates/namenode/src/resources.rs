@@ -2,10 +2,11 @@
 //!
 //! Source: Hadoop 3.5.0 `NameNodeResourceChecker`, `FSNamesystem.NameNodeResourceMonitor`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::NameNode;
+use crate::disk::free_len;
+use crate::node::NameNode;
 
 /// Looks again and again whether enough is free where the NameNode keeps its files.
 pub(crate) async fn watch(node: Arc<NameNode>) {
@@ -38,15 +39,4 @@ fn lowest(dirs: &[PathBuf], reserved_len: u64) -> Option<(PathBuf, u64)> {
     let free = dirs.iter().map(|dir| (dir, free_len(dir)));
     let low = free.into_iter().find(|(_, free_len)| *free_len < reserved_len);
     low.map(|(dir, free_len)| (dir.clone(), free_len))
-}
-
-/// Bytes that can be written; none where nobody can look.
-pub(crate) fn free_len(dir: &Path) -> u64 {
-    match rustix::fs::statvfs(dir) {
-        Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
-        Err(error) => {
-            tracing::warn!(dir = %dir.display(), %error, "free space is not known");
-            0
-        }
-    }
 }

@@ -16,14 +16,16 @@ mod listings;
 mod records;
 mod runs;
 mod shares;
+mod tables;
 mod view;
 
 pub use identity::{Identity, IdentityError};
 pub(crate) use view::Spent;
 
+use crate::disk::sync_dir;
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
-use cairn_namespace::{Block, Inode, InodeId, Retries, Settings};
+use cairn_namespace::{Block, Inode, InodeId, Settings};
 use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
 use gaps::WORTH;
@@ -31,38 +33,21 @@ use kept::Kept;
 use layer::Layer;
 use listings::Listings;
 use records::Records;
-use redb::{
-    Database, Durability, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata, StorageBackend,
-    TableDefinition, TableError,
-};
+use redb::{Database, ReadableTableMetadata, StorageBackend};
 use runs::Runs;
 use shares::Shares;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use view::{Aside, FileState, View, scan_in};
-
-type Bytes = &'static [u8];
-
-/// Key: [`APPLIED`]; value: the sequence number, 8 bytes, big endian.
-const JOURNAL: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("journal");
-const APPLIED: &[u8] = b"applied";
+use tables::{applied_in, backend, former_outcomes, open_tables, write_file};
+use view::{Aside, FileState, View};
 
 /// The folder beside the store where a new one is made.
 const UNFINISHED: &str = "new-store";
-
-fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
-    TableDefinition::new(table.name())
-}
-
-/// Makes names in a directory durable.
-pub(crate) fn sync_dir(path: &Path) -> std::io::Result<()> {
-    std::fs::File::open(path)?.sync_all()
-}
 
 /// Makes an empty store. It gets its name when it is whole, because redb does not open the beginning of a file.
 fn create(path: &Path, cache_len: usize) -> Result<(), StoreError> {
@@ -81,10 +66,6 @@ fn create(path: &Path, cache_len: usize) -> Result<(), StoreError> {
         path.parent().map_or(Ok(()), sync_dir)
     };
     move_in().map_err(backend)
-}
-
-fn backend(error: impl std::fmt::Display) -> StoreError {
-    StoreError::Backend(error.to_string())
 }
 
 /// The open store.
@@ -277,80 +258,6 @@ impl Store {
         self.set_aside();
         self.write_aside().map(|_| ())
     }
-}
-
-/// Tables of older builds, which had each call's outcome in records of its own.
-const FORMER: [&str; 2] = ["retry", "retry-age"];
-
-fn former(name: &str) -> TableDefinition<'_, Bytes, Bytes> {
-    TableDefinition::new(name)
-}
-
-/// What an older build has kept of calls, as it is kept now.
-fn former_outcomes(database: &Database) -> Result<Layer, StoreError> {
-    let layer = Layer::default();
-    let txn = database.begin_read().map_err(backend)?;
-    let table = match txn.open_table(former(FORMER[0])) {
-        Ok(table) => table,
-        Err(TableError::TableDoesNotExist(_)) => return Ok(layer),
-        Err(error) => return Err(backend(error)),
-    };
-    let mut records = Vec::new();
-    scan_in(&table, &[], &[], &mut |key, record| {
-        records.push((key.to_vec(), record.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    let kept = Retries::from_former(&records).map_err(|error| StoreError::Corrupt {
-        what: "outcomes of calls",
-        reason: error.to_string(),
-    });
-    for (key, record) in kept?.save() {
-        layer.put(Table::Outcome, &key, record.as_deref(), 0);
-    }
-    Ok(layer)
-}
-
-/// Writes all of `layer` and the number of the last entry to the file, and syncs it.
-fn write_file(database: &Database, applied: Option<u64>, layer: &Layer) -> Result<(), StoreError> {
-    let mut txn = database.begin_write().map_err(backend)?;
-    // Without it a start after a crash would walk the whole file.
-    txn.set_quick_repair(true);
-    txn.set_durability(Durability::Immediate).map_err(backend)?;
-    for table in Table::ALL {
-        let mut file = txn.open_table(definition(*table)).map_err(backend)?;
-        layer.newest(*table, |key, value| {
-            match value {
-                Some(value) => file.insert(key, value).map_err(backend)?,
-                None => file.remove(key).map_err(backend)?,
-            };
-            Ok(())
-        })?;
-    }
-    for name in FORMER {
-        txn.delete_table(former(name)).map_err(backend)?;
-    }
-    let mut journal = txn.open_table(JOURNAL).map_err(backend)?;
-    if let Some(applied) = applied {
-        journal.insert(APPLIED, &applied.to_be_bytes()[..]).map_err(backend)?;
-    }
-    drop(journal);
-    txn.commit().map_err(backend)
-}
-
-fn open_tables(database: &Database) -> Result<Box<[ReadOnlyTable<Bytes, Bytes>]>, StoreError> {
-    let txn = database.begin_read().map_err(backend)?;
-    Table::ALL.iter().map(|table| txn.open_table(definition(*table)).map_err(backend)).collect()
-}
-
-fn applied_in(database: &Database) -> Result<u64, StoreError> {
-    let txn = database.begin_read().map_err(backend)?;
-    let table = txn.open_table(JOURNAL).map_err(backend)?;
-    let Some(value) = table.get(APPLIED).map_err(backend)? else { return Ok(0) };
-    let bytes = value.value().try_into().map_err(|_| StoreError::Corrupt {
-        what: "sequence number",
-        reason: format!("{} bytes", value.value().len()),
-    })?;
-    Ok(u64::from_be_bytes(bytes))
 }
 
 /// A group of changes that are being made, and the store as it is with them.

@@ -14,7 +14,7 @@ mod frame;
 #[cfg(test)]
 mod tests;
 
-use crate::store::sync_dir;
+use crate::disk::sync_dir;
 use cairn_namespace::events::EventBatch;
 use frame::{FRAME_HEADER_LEN, Frame, HEADER_LEN};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! One NameNode at a time has a folder: two would write over each other's log and store.
 
-use super::OpenError;
+use super::error::OpenError;
 use cairn_net::storage_dir;
 use std::fs::File;
 use std::path::Path;

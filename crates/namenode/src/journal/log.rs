@@ -6,7 +6,7 @@
 
 use super::frame::{self, Frame, FrameBuilder};
 use super::segment::{self, Header};
-use crate::store::sync_dir;
+use crate::disk::sync_dir;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;

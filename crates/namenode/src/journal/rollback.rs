@@ -8,10 +8,10 @@
 //!
 //! Source: Hadoop 3.5.0 `FSImage#rollingRollback`, `NNStorage` (`IMAGE_ROLLBACK`).
 
-use super::OpenError;
+use super::error::OpenError;
 use super::log::{Log, remove_all_segments};
-use crate::resources;
-use crate::store::{Identity, Store, sync_dir};
+use crate::disk::{free_len, sync_dir};
+use crate::store::{Identity, Store};
 use cairn_namespace::query;
 use std::fs::{self, File};
 use std::io;
@@ -166,7 +166,7 @@ fn check_room(dir: &Path, reserved_len: u64) -> io::Result<()> {
     for file in store_files(dir)? {
         needed += file.metadata()?.len();
     }
-    let free = resources::free_len(dir);
+    let free = free_len(dir);
     if needed.saturating_add(reserved_len) > free {
         let why = format!(
             "{}: a copy of the store takes {needed} bytes, {reserved_len} are to stay free, and only {free} are",

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 /// What is done to the store's file.
 #[derive(Clone, Debug)]

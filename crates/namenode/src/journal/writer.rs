@@ -3,11 +3,13 @@
 //! While a group of entries is on its way to the disk, the next one is applied to what they will have been, and grows
 //! until the disk is free. Answers are given in the order of groups.
 
+use super::error::{Fatal, SubmitError};
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
-use super::log::{Log, LogError};
+use super::log::Log;
+use super::options::{Durability, NamesystemOptions};
+use super::outcomes::{save, unread};
 use super::recent::Recent;
 use super::rollback::{self, RollbackPoint};
-use super::{Durability, NamesystemOptions, SubmitError};
 use crate::store::{Batch, Spent, Store};
 use cairn_namespace::encoding::STRING_LEN_MAX;
 use cairn_namespace::events::{self, Event, EventBatch};
@@ -94,20 +96,6 @@ pub enum Input {
     Checkpointed(Result<(), Fatal>),
     /// Nothing comes any more.
     Close,
-}
-
-/// What stops the writer.
-#[derive(Debug, thiserror::Error)]
-pub enum Fatal {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A segment of the log can't be made or removed.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The log can't be written.
-    #[error("the log can't be written: {0}")]
-    Append(std::io::Error),
 }
 
 /// Entries that are made durable together.
@@ -486,7 +474,7 @@ impl Writer {
     /// Adds to what is to be set aside the outcomes of all that were applied.
     fn save_retries(&mut self) -> Result<(), Fatal> {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(super::save(&mut retries, &mut self.batch)?)
+        Ok(save(&mut retries, &mut self.batch)?)
     }
 
     /// Makes the store durable up to here. Nothing is under way.
@@ -565,7 +553,7 @@ impl Writer {
 
 /// What cannot be the fault of a caller.
 fn fatal(error: NamespaceError) -> Fatal {
-    super::unread(error).into()
+    unread(error).into()
 }
 
 /// What an entry has done. That it cannot be told is no reason not to do it.

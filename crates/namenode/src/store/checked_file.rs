@@ -251,7 +251,9 @@ mod tests {
 
     #[test]
     fn a_crash_at_any_write_leaves_a_store_that_need_not_be_read_from_end_to_end() {
-        use super::super::{Layer, Store, write_file};
+        use crate::store::Store;
+        use crate::store::layer::Layer;
+        use crate::store::tables::write_file;
         use cairn_namespace::store::{StoreRead, Table};
         use std::ops::ControlFlow;
         let dir = tempfile::tempdir().unwrap();

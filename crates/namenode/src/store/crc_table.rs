@@ -12,7 +12,7 @@
 //! ```
 //! Numbers are little endian; the CRC of a block that is not known is 0.
 
-use super::sync_dir;
+use crate::disk::sync_dir;
 use cairn_codec::crc::crc32c;
 use std::fs::File;
 use std::io::{self, Read};

@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `NNStorage`, `NamespaceInfo`.
 
+use crate::disk::sync_dir;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ impl Identity {
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&temporary, path)?;
-            super::sync_dir(path.parent().unwrap_or(Path::new(".")))
+            sync_dir(path.parent().unwrap_or(Path::new(".")))
         };
         write().map_err(|source| IdentityError::Io { path: path.to_owned(), source })
     }

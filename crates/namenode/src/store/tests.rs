@@ -1,9 +1,12 @@
+use super::tables::former;
 use super::*;
 use cairn_namespace::encoding::{Encode, Encoder};
 use cairn_namespace::ops::cache_pool::RemoveCachePool;
 use cairn_namespace::store::conformance;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::{CallId, Caller, Entry, Outcome, inode};
+use cairn_namespace::{CallId, Caller, Entry, Outcome, Retries, inode};
+use redb::{ReadableDatabase, TableError};
+use std::ops::ControlFlow;
 
 #[test]
 fn conforms() {

@@ -6,15 +6,15 @@ use super::layer::Layer;
 use super::listings::Listings;
 use super::records::Records;
 use super::runs::{At, Runs};
-use super::{Bytes, backend};
+use super::tables::{Bytes, backend, scan_in};
 use cairn_namespace::inode::{InodeRef, Kind};
 use cairn_namespace::settings::{self, Settings};
 use cairn_namespace::store::{StoreError, Table, Visit};
 use cairn_namespace::{Block, Inode, InodeId, block, inode, policy_admin};
 use cairn_stripe::{Policy, PolicyId};
-use redb::{ReadOnlyTable, ReadableTable};
+use redb::ReadOnlyTable;
 use std::cell::Cell;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The store after a group of entries.
@@ -570,22 +570,4 @@ impl FileState {
         self.kept.add_settings(&found);
         Ok(found)
     }
-}
-
-/// Calls `visit` for the records of a table in `from..to`, which is not empty; an empty `to` means no end.
-pub(super) fn scan_in(
-    table: &impl ReadableTable<Bytes, Bytes>,
-    from: &[u8],
-    to: &[u8],
-    visit: Visit<'_>,
-) -> Result<(), StoreError> {
-    let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
-    let range = table.range::<&[u8]>((Bound::Included(from), end)).map_err(backend)?;
-    for entry in range {
-        let (key, value) = entry.map_err(backend)?;
-        if visit(key.value(), value.value()).is_break() {
-            break;
-        }
-    }
-    Ok(())
 }
