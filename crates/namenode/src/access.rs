@@ -10,9 +10,9 @@ use cairn_net::service_policy::ServicePolicy;
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
 
-use crate::NameNode;
 use crate::config::NameNodeConfig;
-use crate::protocol::refusal::Refusal;
+use crate::node::NameNode;
+use crate::refusal::Refusal;
 
 impl NameNode {
     fn access(&self) -> MutexGuard<'_, Arc<Access>> {

@@ -15,10 +15,10 @@ use cairn_net::rpc_server::Call;
 use cairn_stripe::PolicyState;
 use cairn_wire::exception::class;
 
-use crate::NameNode;
-use crate::config::AuditConfig;
-use crate::node::wall_ms;
-use crate::protocol::refusal::{Answer, Refusal};
+use crate::clock::wall_ms;
+use crate::config::{AuditConfig, NameNodeConfig};
+use crate::journal::Namesystem;
+use crate::refusal::{Answer, Refusal};
 use calls::{Event, Stat, When};
 use file::AuditFile;
 
@@ -69,28 +69,28 @@ impl AuditLog {
     }
 
     /// To be called before a call is handled.
-    pub(crate) fn begin(&self, node: &NameNode, call: &Call) -> Begun {
+    pub(crate) fn begin(&self, ns: &Namesystem, config: &NameNodeConfig, call: &Call) -> Begun {
         let mut events = calls::events(call);
         events.retain(|event| !self.is_silent(&event.command));
-        if !node.config.storage_policies_superuser_only {
+        if !config.storage_policies_superuser_only {
             // Then it is only by its path that a call can need a superuser.
             let sets = |event: &&mut Event| event.command.ends_with("etStoragePolicy");
             events.iter_mut().filter(sets).for_each(|event| event.denied = None);
         }
         let renamed = events.iter().find(|event| event.stat == Stat::Renamed);
-        let renamed = renamed.and_then(|event| leads_to(node, event));
-        Begun { events, renamed, changes_nothing: changes_nothing(node, call) }
+        let renamed = renamed.and_then(|event| leads_to(ns, event));
+        Begun { events, renamed, changes_nothing: changes_nothing(ns, call) }
     }
 
     /// Tells of a call that is answered.
-    pub(crate) fn end(&self, node: &NameNode, call: &Call, begun: Begun, answer: &Answer) {
+    pub(crate) fn end(&self, ns: &Namesystem, call: &Call, begun: Begun, answer: &Answer) {
         if let ("getBatchedListing", Ok(body)) = (call.method.as_str(), answer) {
             let listed = calls::listed(call, body);
             let told = listed.iter().filter(|(event, _)| !self.is_silent(&event.command));
             told.for_each(|(event, allowed)| self.write(call, *allowed, event, None));
         }
         for mut event in begun.events {
-            let Some(allowed) = allowed(node, &event, answer) else { continue };
+            let Some(allowed) = allowed(ns, &event, answer) else { continue };
             if allowed && begun.changes_nothing {
                 continue;
             }
@@ -103,7 +103,7 @@ impl AuditLog {
                 event.dst = calls::string_field(body, 1);
             }
             let renamed = begun.renamed.as_deref();
-            let told = if allowed { permissions(node, &event, renamed, answer) } else { None };
+            let told = if allowed { permissions(ns, &event, renamed, answer) } else { None };
             self.write(call, allowed, &event, told.as_deref());
         }
     }
@@ -190,7 +190,7 @@ fn begun(allowed: bool, user: &str, real: Option<&str>, ip: IpAddr) -> String {
 }
 
 /// Whether the call counts as allowed; `None` where nothing is told of it.
-fn allowed(node: &NameNode, event: &Event, answer: &Answer) -> Option<bool> {
+fn allowed(ns: &Namesystem, event: &Event, answer: &Answer) -> Option<bool> {
     match answer {
         Ok(body) => match event.when {
             When::Done | When::Allowed | When::Tried | When::Looked => Some(true),
@@ -203,19 +203,19 @@ fn allowed(node: &NameNode, event: &Event, answer: &Answer) -> Option<bool> {
         Err(_) if is_denied(answer) => Some(false),
         Err(refusal) => match event.when {
             When::Tried => Some(false),
-            When::Looked => has_looked(node, event, &refusal.0.class).then_some(true),
+            When::Looked => has_looked(ns, event, &refusal.0.class).then_some(true),
             _ => None,
         },
     }
 }
 
 /// Whether something was found, or nothing, and not only the path refused: what leads nowhere by an inode's number is.
-fn has_looked(node: &NameNode, event: &Event, name: &str) -> bool {
+fn has_looked(ns: &Namesystem, event: &Event, name: &str) -> bool {
     let is_somewhere = || {
         let path = event.src.as_deref().unwrap_or_default();
         let Some(rest) = path.strip_prefix("/.reserved/.inodes/") else { return true };
         let number = rest.split('/').next().unwrap_or_default();
-        number.is_empty() || status(node, &format!("/.reserved/.inodes/{number}")).is_some()
+        number.is_empty() || status(ns, &format!("/.reserved/.inodes/{number}")).is_some()
     };
     name == class::IO || name == class::FILE_NOT_FOUND && is_somewhere()
 }
@@ -238,36 +238,36 @@ fn is_denied(answer: &Answer) -> bool {
 /// Whether a call enables or disables an erasure coding policy that is so already.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#enableErasureCodingPolicy`, `#disableErasureCodingPolicy`.
-fn changes_nothing(node: &NameNode, call: &Call) -> bool {
+fn changes_nothing(ns: &Namesystem, call: &Call) -> bool {
     let wanted = match call.method.as_str() {
         "enableErasureCodingPolicy" => PolicyState::Enabled,
         "disableErasureCodingPolicy" => PolicyState::Disabled,
         _ => return false,
     };
     let name = calls::string_field(&call.body, 1).unwrap_or_default();
-    let policies = node.ns.read(|store| query::policies(store)).unwrap_or_default();
+    let policies = ns.read(|store| query::policies(store)).unwrap_or_default();
     policies.iter().any(|info| info.policy.name == name && info.state == wanted)
 }
 
-fn status(node: &NameNode, path: &str) -> Option<query::FileStatus> {
-    let found = node.ns.read(|store| query::get_file_info(store, &Caller::system(), path));
+fn status(ns: &Namesystem, path: &str) -> Option<query::FileStatus> {
+    let found = ns.read(|store| query::get_file_info(store, &Caller::system(), path));
     found.ok().flatten()
 }
 
 /// The path that a rename gives: by the source's name in the target, where that is a directory.
-fn leads_to(node: &NameNode, event: &Event) -> Option<String> {
+fn leads_to(ns: &Namesystem, event: &Event) -> Option<String> {
     let dst = event.dst.as_deref()?;
-    let Some(target) = status(node, dst).filter(|status| status.inode.is_directory()) else {
+    let Some(target) = status(ns, dst).filter(|status| status.inode.is_directory()) else {
         return Some(dst.to_string());
     };
-    let source = status(node, event.src.as_deref()?)?;
+    let source = status(ns, event.src.as_deref()?)?;
     // By its number: nothing may follow on the `..` of a path that begins with a number.
     Some(format!("/.reserved/.inodes/{}/{}", target.inode.id.0, source.inode.name))
 }
 
 /// Owner, group and mode of what the call was about, as it is now.
 fn permissions(
-    node: &NameNode,
+    ns: &Namesystem,
     event: &Event,
     renamed: Option<&str>,
     answer: &Answer,
@@ -279,7 +279,7 @@ fn permissions(
         Stat::Target => event.dst.as_deref()?,
         Stat::Renamed => renamed?,
     };
-    let status = status(node, path)?;
+    let status = status(ns, path)?;
     let inode = &status.inode;
     Some(calls::permissions(&inode.owner, &inode.group, inode.mode))
 }

@@ -17,8 +17,8 @@ use cairn_redundancy::{CacheWant, Cluster};
 use cairn_stripe::{BlockId, Geometry, Redundancy, UnitIndex};
 use tokio::sync::{Notify, watch};
 
-use crate::NameNode;
-use crate::node::dice;
+use crate::dice::dice;
+use crate::node::NameNode;
 
 /// Directives read at a time.
 const PAGE: usize = 256;

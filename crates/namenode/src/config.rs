@@ -2,6 +2,8 @@
 //!
 //! Plain values: reading keys from files is the binary's duty. Each field names its Hadoop key.
 
+pub(crate) mod parts;
+
 use cairn_namespace::snapshot::SnapshotSettings;
 use cairn_net::groups::GroupsConfig;
 use cairn_net::reconfiguration::Reload;
@@ -14,8 +16,8 @@ use std::time::Duration;
 
 use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
 
-use crate::fsck::salvage::Salvager;
 use crate::host_names;
+use crate::salvager::Salvager;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;

@@ -15,12 +15,12 @@ mod options;
 mod out;
 pub mod salvage;
 mod storage;
-pub(crate) mod text;
 mod totals;
 mod walk;
 
+use crate::java_text::java_date;
 use crate::node::NameNode;
-use crate::protocol::refusal::Refusal;
+use crate::refusal::Refusal;
 use cairn_namespace::Caller;
 use cairn_net::http::{Answer, Request, Response, Streamed};
 use options::Options;
@@ -179,13 +179,13 @@ impl Check {
 
     fn tell_end(&mut self) {
         let millis = self.started.elapsed().as_millis();
-        let now = text::java_date(self.node.now().wall_ms);
+        let now = java_date(self.node.now().wall_ms);
         self.out.print(&format!("FSCK ended at {now} in {millis} milliseconds\n"));
     }
 
     /// `FSCK started by USER (auth:SIMPLE) from /HOST`
     fn tell_start(&mut self, what: &str) {
-        let now = text::java_date(self.node.now().wall_ms);
+        let now = java_date(self.node.now().wall_ms);
         let line = format!(
             "FSCK started by {} (auth:SIMPLE) from /{}{what} at {now}",
             self.caller.user, self.peer

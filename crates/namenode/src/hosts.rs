@@ -15,7 +15,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::config::{HostsFormat, NameNodeConfig};
-use crate::topology::{TopologyError, read_text};
+use crate::host_files::{TopologyError, read_text};
 
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use cairn_kms::{EncryptedKey, EncryptedKeys, Kms, KmsError, ProviderPath};
 use cairn_namespace::encryption::FileKey;
-use cairn_namespace::query;
+use cairn_namespace::{InodeId, query};
 use cairn_wire::exception::class;
 
-use crate::NameNode;
 use crate::config::EncryptionConfig;
-use crate::protocol::refusal::Refusal;
+use crate::journal::Namesystem;
+use crate::refusal::Refusal;
 
 /// Hadoop's number of a cipher suite by the cipher of a key.
 ///
@@ -72,6 +72,27 @@ impl KeyProvider {
         let encrypted: Vec<_> = keys.iter().map(|key| encrypted_key(name, key)).collect();
         Ok(self.kms.reencrypt(&encrypted).await?.into_iter().map(file_key).collect())
     }
+
+    /// Has keys ready for files in all zones, soon after the start.
+    ///
+    /// Source: Hadoop 3.5.0 `FSDirEncryptionZoneOp.EDEKCacheLoader`.
+    pub(crate) async fn warm_up(&self, ns: &Namesystem, config: &EncryptionConfig) {
+        tokio::time::sleep(config.warm_up_delay).await;
+        let zones = ns.read(|store| query::zones(store, InodeId::NONE, usize::MAX));
+        let mut names: Vec<String> = match zones {
+            Ok((zones, _)) => zones.into_iter().map(|placed| placed.zone.key_name).collect(),
+            Err(error) => return tracing::error!(%error, "encryption zones cannot be read"),
+        };
+        names.sort_unstable();
+        names.dedup();
+        for _ in 0..config.warm_up_tries {
+            match self.ready.warm_up(&names).await {
+                Ok(()) => return,
+                Err(error) => tracing::info!(%error, "no keys for files were made ready"),
+            }
+            tokio::time::sleep(config.warm_up_interval).await;
+        }
+    }
 }
 
 fn file_key(key: EncryptedKey) -> FileKey {
@@ -96,29 +117,5 @@ fn refusal(error: KmsError) -> Refusal {
             Refusal::new(&class, message)
         }
         error => Refusal::io(error.to_string()),
-    }
-}
-
-/// Has keys ready for files in all zones, soon after the start.
-///
-/// Source: Hadoop 3.5.0 `FSDirEncryptionZoneOp.EDEKCacheLoader`.
-pub(crate) async fn warm_up(node: Arc<NameNode>) {
-    let Some(provider) = &node.keys else { return };
-    let config = &node.config.encryption;
-    tokio::time::sleep(config.warm_up_delay).await;
-    let zones =
-        node.ns.read(|store| query::zones(store, cairn_namespace::InodeId::NONE, usize::MAX));
-    let mut names: Vec<String> = match zones {
-        Ok((zones, _)) => zones.into_iter().map(|placed| placed.zone.key_name).collect(),
-        Err(error) => return tracing::error!(%error, "encryption zones cannot be read"),
-    };
-    names.sort_unstable();
-    names.dedup();
-    for _ in 0..config.warm_up_tries {
-        match provider.ready.warm_up(&names).await {
-            Ok(()) => return,
-            Err(error) => tracing::info!(%error, "no keys for files were made ready"),
-        }
-        tokio::time::sleep(config.warm_up_interval).await;
     }
 }

@@ -8,8 +8,9 @@ use cairn_namespace::query::ExpiredLease;
 use cairn_namespace::{Block, Caller, InodeId, Outcome, lease, query, settings};
 use cairn_redundancy::{BlockLookup, Cluster};
 
+use crate::clock::wall_ms;
 use crate::lookup::Lookup;
-use crate::node::{NameNode, wall_ms};
+use crate::node::NameNode;
 
 /// Files of expired holders that are looked up at a time.
 const PAGE: usize = 256;

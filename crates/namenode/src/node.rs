@@ -3,12 +3,11 @@
 //! Locks: `cluster` is held for short work and never across an await; a namespace snapshot that the
 //! cluster looks blocks up in is taken while that lock is held, so it is never older than the cluster.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use cairn_namespace::apply::RemovedBlock;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
@@ -26,14 +25,15 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::audit::AuditLog;
 use crate::caching::Caching;
+use crate::clock::wall_ms;
 use crate::config::NameNodeConfig;
 use crate::diff_listings::DiffListings;
 use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::key_provider::KeyProvider;
 use crate::lookup::{Ahead, Lookup};
-use crate::protocol::refusal::Refusal;
 use crate::reencryption::Reencryptor;
+use crate::refusal::Refusal;
 use crate::satisfier::Satisfier;
 use crate::snapshots::MissingTrash;
 use crate::store::Snapshot;
@@ -462,25 +462,6 @@ impl NameNode {
 fn call_id(call: &Call) -> Option<CallId> {
     let has_identity = call.client_id != [0; 16] && call.call_id >= 0;
     has_identity.then_some(CallId { client_id: call.client_id, call_id: call.call_id })
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn wall_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
-/// A number for the cluster's choices, of which each reader needs some: drawn by a generator that each thread has, and
-/// that begins where the system says.
-pub(crate) fn dice() -> u64 {
-    thread_local! {
-        // Without randomness choices are still right, only not spread.
-        static STATE: Cell<u64> = Cell::new(getrandom::u64().unwrap_or(0));
-    }
-    let state = STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-    STATE.set(state);
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// The command that records CRCs, block by block.

@@ -15,10 +15,10 @@ use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
 use tokio::sync::Notify;
 
-use crate::NameNode;
 use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;
-use crate::protocol::refusal::{Refusal, unexpected};
+use crate::node::NameNode;
+use crate::refusal::{Refusal, unexpected};
 
 /// Which zone is worked on.
 #[derive(Debug, Default)]

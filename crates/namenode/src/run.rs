@@ -1,12 +1,8 @@
 //! Starting and stopping a NameNode: its sockets, and what runs beside the calls.
 //!
-//! What its parts are told of its settings is in `run/settings.rs`, the loops over the cluster in `run/loops.rs`.
+//! What its parts are told of its settings is in `config/parts.rs`, the loops over the cluster in `run/loops.rs`.
 
 mod loops;
-mod settings;
-
-pub(crate) use loops::TICK_MIN;
-pub(crate) use settings::cluster_config;
 
 use std::future::Future;
 use std::io;
@@ -34,19 +30,21 @@ use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
 use crate::caching::{self, Caching};
-use crate::config::{self, NameNodeConfig};
+use crate::clock::wall_ms;
+use crate::config::{self, NameNodeConfig, parts};
 use crate::diff_listings::DiffListings;
+use crate::host_files::TopologyError;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
-use crate::key_provider::{self, KeyProvider};
+use crate::key_provider::KeyProvider;
 use crate::lazy_files;
-use crate::node::{NameNode, wall_ms};
+use crate::node::NameNode;
 use crate::pages;
 use crate::protocol::{self, Protocols};
 use crate::reencryption::{self, Reencryptor};
 use crate::resources;
 use crate::satisfier::{self, Satisfier};
 use crate::snapshots::{self, MissingTrash};
-use crate::topology::{Topology, TopologyError};
+use crate::topology::Topology;
 use crate::trash;
 
 /// How long a service rests after it has failed.
@@ -174,10 +172,9 @@ impl NameNode {
             let access = tokio::task::spawn_blocking(read).await;
             let access =
                 access.map_err(|_| StartError::Interrupted)?.map_err(StartError::Policy)?;
-            let rpc =
-                RpcServer::bind(config.rpc_addr, settings::rpc_options(&config)).await.map_err(
-                    |source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source },
-                )?;
+            let rpc = RpcServer::bind(config.rpc_addr, parts::rpc_options(&config)).await.map_err(
+                |source| StartError::Bind { addr: config.rpc_addr, purpose: "RPC", source },
+            )?;
             let http = match config.http_addr {
                 Some(addr) => {
                     Some(TcpListener::bind(addr).await.map_err(|source| StartError::Bind {
@@ -196,7 +193,7 @@ impl NameNode {
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.groups);
             let node = Arc::new(NameNode {
-                cluster: Mutex::new(Cluster::new(cluster_config(&config))),
+                cluster: Mutex::new(Cluster::new(parts::cluster_config(&config))),
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
                     protocol::reconfigure::PROPERTIES,
@@ -286,7 +283,7 @@ impl RunningNameNode {
         running.spawn_vital("the watch over the log", loops::stop_without_log(again(), stop));
         running.spawn_service("the watch over cache directives", caching::watch_directives);
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
-        running.spawn_service("the warming-up of keys", key_provider::warm_up);
+        running.spawn_service("the warming-up of keys", warm_up_keys);
         running.spawn_service("re-encryption", reencryption::run);
         running.spawn_service("the emptier of the trash", trash::empty_trash);
         running.spawn_service("the watch over lazy files", lazy_files::watch);
@@ -339,6 +336,13 @@ impl RunningNameNode {
     }
 }
 
+/// Has keys for files made ready, if there is a key server.
+async fn warm_up_keys(node: Arc<NameNode>) {
+    if let Some(keys) = &node.keys {
+        keys.warm_up(&node.ns, &node.config.encryption).await;
+    }
+}
+
 async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     // An error means that the handle was dropped, which stops as well.
     let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -353,7 +357,7 @@ async fn open_namespace(
         return Err(StartError::NotFormatted { path });
     }
     let options = NamesystemOptions {
-        settings: settings::settings(config),
+        settings: parts::settings(config),
         snapshots: config.snapshots,
         durability: match config.durability {
             config::Durability::Stable => Durability::Stable,

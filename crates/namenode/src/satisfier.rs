@@ -12,8 +12,8 @@ use cairn_namespace::ops::satisfy_storage_policy::mark;
 use cairn_namespace::ops::xattr::RemoveXAttr;
 use cairn_namespace::{InodeId, query};
 
-use crate::NameNode;
 use crate::config::SatisfierMode;
+use crate::node::NameNode;
 
 /// Attributes looked at in one hold of a state of the tree.
 const PAGE: usize = 10_000;

@@ -13,9 +13,9 @@ use cairn_redundancy::Cluster;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use crate::clock::TICK_MIN;
 use crate::node::NameNode;
-use crate::protocol::refusal::Refusal;
-use crate::run::TICK_MIN;
+use crate::refusal::Refusal;
 
 /// Everybody throws things away there, and nobody what is another's.
 ///

@@ -8,14 +8,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cairn_redundancy::NodeAddress;
 use tracing::warn;
 
 use crate::config::{NameNodeConfig, RackSource};
+use crate::host_files::read_text;
 use crate::hosts::Hosts;
+
+pub use crate::host_files::TopologyError;
 
 #[cfg(test)]
 mod tests;
@@ -23,31 +26,8 @@ mod tests;
 /// The rack of hosts that nothing else is known of.
 pub const DEFAULT_RACK: &str = "/default-rack";
 
-/// Longest table or list that is read, bytes.
-const MAX_FILE_LEN: u64 = 64 << 20;
 /// Longest output of a program that is read, bytes.
 const MAX_OUTPUT_LEN: usize = 1 << 20;
-
-/// Why a rack cannot be told.
-#[derive(Debug, thiserror::Error)]
-pub enum TopologyError {
-    /// A table or list cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file of hosts makes no sense.
-    #[error("{path} is no file of hosts: {reason}")]
-    Hosts {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-}
 
 /// Racks and the lists of DataNodes that may serve.
 #[derive(Debug)]
@@ -161,17 +141,6 @@ fn parse_table(text: &str) -> BTreeMap<String, String> {
         }
     }
     racks
-}
-
-/// The text of a file, of its first part where it is longer than any list.
-pub(crate) fn read_text(path: &Path) -> Result<String, TopologyError> {
-    use std::io::Read;
-    let read = || {
-        let mut text = String::new();
-        std::fs::File::open(path)?.take(MAX_FILE_LEN).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    read().map_err(|source| TopologyError::Read { path: path.to_path_buf(), source })
 }
 
 /// Runs `path ip` and reads the one rack that it prints.

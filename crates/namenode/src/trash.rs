@@ -15,10 +15,10 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::query::{self, FileStatus};
 
-use crate::NameNode;
-use crate::fsck::text::compact_date;
-use crate::node::wall_ms;
-use crate::protocol::refusal::Refusal;
+use crate::clock::wall_ms;
+use crate::java_text::compact_date;
+use crate::node::NameNode;
+use crate::refusal::Refusal;
 use crate::snapshots::TRASH;
 
 /// What clients move deleted files to.

@@ -1,46 +1,20 @@
 //! `-delete`, and `-move`: what can be read of damaged files, copied to `/lost+found`.
-//!
-//! The NameNode reads no blocks itself: whoever starts it may give it a [`Salvager`], which has a
-//! client's means.
 
 use super::Check;
 use super::block::View;
 use crate::node::NameNode;
-use crate::protocol::refusal::Refusal;
+use crate::refusal::Refusal;
 use cairn_namespace::command::Command;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::query::{self, FileBlocks};
 use cairn_namespace::{Caller, Outcome};
-use cairn_net::Boxed;
 use cairn_redundancy::BlockLookup;
-use std::fmt::Debug;
-use std::net::SocketAddr;
 use std::ops::Range;
 
+pub use crate::salvager::{Salvage, Salvager};
+
 const LOST_FOUND: &str = "/lost+found";
-
-/// Parts of a file that are to be copied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Salvage {
-    /// The NameNode to ask.
-    pub namenode: SocketAddr,
-    /// The user to be.
-    pub user: String,
-    /// The damaged file.
-    pub source: String,
-    /// The folder for the copies, which exists and is empty: files `0`, `1`, ... for each run of blocks that
-    /// follow one another.
-    pub target: String,
-    /// Offsets of each block in the file; `None` for one that is lost.
-    pub blocks: Vec<Option<Range<u64>>>,
-}
-
-/// Copies parts of files.
-pub trait Salvager: Debug + Send + Sync {
-    /// Copies what can be read. Fails if a block of which something is left could not be copied.
-    fn salvage(&self, salvage: Salvage) -> Boxed<'_, Result<(), String>>;
-}
 
 impl NameNode {
     /// Has a command of a user logged and applied that came by HTTP.

@@ -1,6 +1,6 @@
 //! Sums over all files of a kind, and how Hadoop shows them.
 
-use super::text::java_float;
+use crate::java_text::java_float;
 use cairn_redundancy::Verdict;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -6,8 +6,8 @@
 
 use cairn_net::rpc_server::Call;
 
-use super::refusal::Answer;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::Answer;
 
 pub mod block_list;
 mod commands;
@@ -16,10 +16,8 @@ mod register;
 mod report;
 mod synchronize;
 
+pub use register::SOFTWARE_VERSION;
 pub(super) use register::version_request;
-
-/// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
-pub const SOFTWARE_VERSION: &str = "3.5.0";
 
 /// Handles a call of this protocol.
 pub async fn handle(node: &NameNode, call: &Call) -> Answer {

@@ -6,8 +6,8 @@
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::common::MonitorHealthResponseProto;
 
-use super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// What every call but `monitorHealth` gets without HA.
 const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";

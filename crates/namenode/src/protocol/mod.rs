@@ -10,9 +10,10 @@ pub mod datanode;
 pub mod ha;
 pub mod namenode;
 pub mod reconfigure;
-pub mod refusal;
 pub mod storage_policy;
 pub mod user_mappings;
+
+pub use crate::refusal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use cairn_net::reconfiguration;
 use cairn_net::rpc_server::{Call, Service, UserInfo};
 use cairn_wire::RemoteException;
 
-use crate::NameNode;
-use refusal::{Answer, Refusal};
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal};
 
 /// The Java names of the protocols. All have version 1.
 pub(crate) const CLIENT: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
@@ -63,9 +64,9 @@ fn log(call: &Call, refusal: &Refusal) {
 /// Handles a client's or an operator's call by `handled`, and tells of it.
 async fn audited(node: &NameNode, call: &Call, handled: impl Future<Output = Answer>) -> Answer {
     let Some(audit) = &node.audit else { return handled.await };
-    let begun = audit.begin(node, call);
+    let begun = audit.begin(&node.ns, &node.config, call);
     let answer = handled.await;
-    audit.end(node, call, begun, &answer);
+    audit.end(&node.ns, call, begun, &answer);
     answer
 }
 
@@ -107,10 +108,10 @@ impl Service for Protocols {
             return None;
         }
         let caller = node.caller_now(call)?;
-        let begun = node.audit.as_ref().map(|audit| audit.begin(node, call));
+        let begun = node.audit.as_ref().map(|audit| audit.begin(&node.ns, &node.config, call));
         let answer = client::handle_now(node, call, &caller)?;
         if let (Some(audit), Some(begun)) = (&node.audit, begun) {
-            audit.end(node, call, begun, &answer);
+            audit.end(&node.ns, call, begun, &answer);
         }
         if let Err(refusal) = &answer {
             log(call, refusal);

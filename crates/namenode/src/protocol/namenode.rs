@@ -12,10 +12,10 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::{hdfs as pb, namenode as nn};
 
 use super::datanode;
-use super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::dice::dice;
 use crate::lookup::Lookup;
-use crate::node::dice;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 use std::collections::BTreeSet;
 
 /// How often one call looks for blocks, each time elsewhere.

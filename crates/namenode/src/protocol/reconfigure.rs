@@ -11,10 +11,10 @@ use cairn_namespace::{Settings, query};
 use cairn_net::reconfiguration::Property;
 use cairn_net::rpc_server::Call;
 
-use super::refusal::{Answer, Refusal};
-use crate::NameNode;
 use crate::config::NameNodeConfig;
-use crate::run::cluster_config;
+use crate::config::parts::cluster_config;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal};
 use crate::satisfier;
 
 const HEARTBEAT: &str = "dfs.heartbeat.interval";

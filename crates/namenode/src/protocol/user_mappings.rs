@@ -6,8 +6,8 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::common as pb;
 
-use super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// `GetUserMappingsProtocol`: the groups of a user, as this NameNode sees them.
 pub async fn get_user_mappings(node: &NameNode, call: &Call) -> Answer {

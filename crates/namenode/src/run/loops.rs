@@ -8,12 +8,12 @@ use cairn_namespace::Outcome;
 use cairn_namespace::ops::delete::Purge;
 use tokio::sync::watch;
 
-use crate::node::{NameNode, dice};
+use crate::clock::TICK_MIN;
+use crate::dice::dice;
+use crate::node::NameNode;
 
-/// The longest time between two looks at the clock for the cluster's sake.
+/// The longest time between two looks at the clock for the cluster's sake; [`TICK_MIN`] is the shortest.
 const TICK_MAX: Duration = Duration::from_secs(1);
-/// The shortest.
-pub(crate) const TICK_MIN: Duration = Duration::from_millis(20);
 /// Inodes and blocks of deleted trees that one command removes.
 const PURGE_LIMIT: u64 = 500;
 /// Longest rest between two of these.

@@ -7,8 +7,8 @@ use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Entries of a message. Source: Hadoop 3.5.0 `PBHelperClient#convertAclEntry`.
 fn entries(messages: &[pb::AclEntryProto]) -> Vec<AclEntry> {

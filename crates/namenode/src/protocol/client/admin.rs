@@ -7,8 +7,8 @@ use cairn_wire::proto::common::HAServiceStateProto;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Most bytes a second that `setBalancerBandwidth` takes (`HdfsServerConstants`).
 const MAX_BALANCER_BANDWIDTH: i64 = 1 << 40;

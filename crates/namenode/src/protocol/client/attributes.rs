@@ -10,10 +10,10 @@ use cairn_redundancy::StoragePolicy;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
 use super::super::storage_policy::to_proto;
 use super::refused::UNSUPPORTED_ACTION;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Refuses what needs storage policies where these are switched off.
 ///

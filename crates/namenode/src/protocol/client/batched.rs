@@ -7,9 +7,9 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 
-use super::super::refusal::{Answer, Refusal, answer};
 use super::read::listing;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// What a client sends back to go on: it must ask for the same paths.
 fn checksum(paths: &[String]) -> Vec<u8> {

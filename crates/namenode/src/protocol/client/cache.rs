@@ -15,9 +15,9 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use crate::NameNode;
 use crate::caching::CacheFigures;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// Directives read at a time.
 const READ_PAGE: usize = 256;

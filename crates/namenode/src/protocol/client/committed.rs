@@ -11,7 +11,7 @@ use cairn_stripe::BlockId;
 
 use crate::config::NameNodeConfig;
 use crate::lookup::Lookup;
-use crate::protocol::refusal::Refusal;
+use crate::refusal::Refusal;
 
 /// Whether a file may be closed though the block that is `back` from its end, 1 being the last, has too few replicas.
 /// `facts` must have its final length.

@@ -13,8 +13,8 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#setErasureCodingPolicy`.
 pub async fn set_policy(node: &NameNode, call: &Call) -> Answer {

@@ -7,9 +7,9 @@ use cairn_namespace::{InodeId, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
 use crate::key_provider::KeyProvider;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// How often a new file's zone may have changed while a key was fetched for it.
 const CREATE_TRIES: usize = 10;

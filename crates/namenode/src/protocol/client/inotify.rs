@@ -7,10 +7,10 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
 
-use super::super::refusal::{Answer, answer};
 use super::{acl, attributes};
-use crate::NameNode;
 use crate::journal::SubmitError;
+use crate::node::NameNode;
+use crate::refusal::{Answer, answer};
 use std::sync::Arc;
 
 /// The number of the last log entry.

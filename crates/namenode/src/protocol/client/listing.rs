@@ -9,10 +9,10 @@ use prost::Message;
 use prost::encoding::encoded_len_varint;
 use std::ops::{Range, RangeInclusive};
 
-use super::super::refusal::Refusal;
 use super::encode::{self, Policies};
 use super::locate;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::Refusal;
 
 /// The keys of field 1 of `DirectoryListingProto` and of `GetListingResponseProto`, and of field 2 of the first.
 const FIRST: u8 = encode::bytes(1);

@@ -12,9 +12,9 @@ use cairn_wire::proto::hdfs as pb;
 use super::super::convert;
 use super::encode::{Located, LocatedFile};
 use super::places::Places;
-use crate::NameNode;
+use crate::dice::dice;
 use crate::lookup;
-use crate::node::dice;
+use crate::node::NameNode;
 
 /// What every located block needs besides the block.
 pub struct Locator<'a> {

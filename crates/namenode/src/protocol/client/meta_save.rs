@@ -15,10 +15,10 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use std::fmt::Write as _;
 
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
-use crate::fsck::text::java_date;
+use crate::java_text::java_date;
 use crate::lookup::Lookup;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Longest name that is taken, bytes.
 const MAX_NAME: usize = 200;

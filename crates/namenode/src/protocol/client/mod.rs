@@ -33,8 +33,8 @@ use cairn_wire::proto::hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS;
 
 pub(crate) use scan::take_lost;
 
-use super::refusal::Answer;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::Answer;
 
 /// Answers the calls that clients make most, if it is known who `caller` is. They read only and wait for nothing.
 pub fn handle_now(node: &NameNode, call: &Call, caller: &Caller) -> Option<Answer> {

@@ -2,7 +2,7 @@
 
 use cairn_wire::exception::class;
 
-use super::super::refusal::Refusal;
+use crate::refusal::Refusal;
 
 /// Longest path, in UTF-16 units (`HdfsServerConstants.MAX_PATH_LENGTH`).
 const MAX_PATH_LEN: usize = 8000;

@@ -14,14 +14,14 @@ use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::committed;
 use super::locate::Locator;
 use super::places::Places;
 use super::write::{block_ref, file_id, in_pool};
-use crate::NameNode;
+use crate::dice::dice;
 use crate::lookup::{self, Lookup};
-use crate::node::dice;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// How long `addBlock` waits for the block before the previous one to be reported.
 const ADD_BLOCK_PATIENCE: Duration = Duration::from_millis(1000);

@@ -11,12 +11,12 @@ use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
 use super::encode;
 use super::locate::{self, Locator};
 use super::snapshot;
-use crate::NameNode;
 use crate::config::ChecksumType;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 use crate::store::Snapshot;
 
 /// A quota or space that is not limited (`HdfsConstants.QUOTA_RESET` as an unsigned number).

@@ -5,9 +5,9 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::proto::common;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
 use super::paths::check_path_len;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// What Hadoop throws for services of a NameNode that do not run.
 pub(super) const UNSUPPORTED_ACTION: &str =

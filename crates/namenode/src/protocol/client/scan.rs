@@ -11,8 +11,8 @@ use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// Open files that are looked at for a page at a time.
 const OPEN_FILES_STEP: usize = 1000;

@@ -11,11 +11,11 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 use std::sync::Arc;
 
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::paths::check_path_len;
-use crate::NameNode;
 use crate::diff_listings::Question;
-use crate::fsck::text;
+use crate::java_text::compact_date;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#allowSnapshot`.
 pub async fn allow(node: &NameNode, call: &Call) -> Answer {
@@ -46,7 +46,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
     check_path_len("createSnapshot", &path)?;
     node.check_change(call, || format!("Cannot create snapshot for {path}"))?;
     let name = request.snapshot_name.filter(|name| !name.is_empty());
-    let name = name.unwrap_or_else(|| format!("s{}", text::compact_date(node.now().wall_ms)));
+    let name = name.unwrap_or_else(|| format!("s{}", compact_date(node.now().wall_ms)));
     match node.submit(call, CreateSnapshot { path, name }).await? {
         Outcome::SnapshotCreated(snapshot_path) => {
             answer(&pb::CreateSnapshotResponseProto { snapshot_path })

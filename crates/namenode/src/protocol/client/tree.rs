@@ -16,9 +16,9 @@ use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::paths::check_path_len;
-use crate::NameNode;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// `HdfsConstants.QUOTA_DONT_SET`: leave the limit as it is.
 const QUOTA_DONT_SET: u64 = i64::MAX as u64;

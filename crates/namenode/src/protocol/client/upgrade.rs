@@ -7,10 +7,10 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer};
-use crate::NameNode;
+use crate::clock::wall_ms;
 use crate::journal::RollbackPoint;
-use crate::node::wall_ms;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// What needs safe mode says without it.
 const NO_SAFE_MODE: &str = "Safe mode should be turned ON in order to create namespace image.";

@@ -19,15 +19,15 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::super::refusal::{Answer, Refusal, answer, unexpected};
 use super::committed;
 use super::encryption;
 use super::locate::{self, Locator};
 use super::paths::check_path_len;
 use super::places::Places;
 use super::tree::create_mode;
-use crate::NameNode;
 use crate::lookup;
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// How long `complete` waits for DataNodes' reports before it tells the client to ask again: clients
 /// pause for longer than reports take.

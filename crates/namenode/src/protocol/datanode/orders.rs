@@ -13,8 +13,8 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::datanode as dn;
 
 use super::register::verify;
-use crate::NameNode;
-use crate::protocol::refusal::{Answer, Refusal, answer};
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 
 /// No call is held longer, whatever the configuration says: callers have a time limit too.
 const LONGEST_HOLD: Duration = Duration::from_secs(30);

@@ -7,12 +7,13 @@ use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{info, warn};
 
-use super::SOFTWARE_VERSION;
-use crate::NameNode;
 use crate::hosts::Hosts;
-use crate::protocol::refusal::{Answer, Refusal, answer};
+use crate::node::NameNode;
+use crate::refusal::{Answer, Refusal, answer};
 use crate::topology::DEFAULT_RACK;
 
+/// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
+pub const SOFTWARE_VERSION: &str = "3.5.0";
 /// `NameNodeLayoutVersion.CURRENT_LAYOUT_VERSION` of Hadoop 3.5.0.
 const LAYOUT_VERSION: i32 = -67;
 /// `NamespaceInfo.Capability.STORAGE_BLOCK_REPORT_BUFFERS`.

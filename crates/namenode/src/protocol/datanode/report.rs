@@ -15,9 +15,9 @@ use tracing::{debug, info, warn};
 use super::block_list::{decode_buffers, decode_longs};
 use super::register::{disallow, verify};
 use super::{commands, orders};
-use crate::NameNode;
+use crate::node::NameNode;
 use crate::node::late_command;
-use crate::protocol::refusal::{Answer, Refusal, answer};
+use crate::refusal::{Answer, Refusal, answer};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
 const FATAL_DISK_ERROR: u32 = 3;

@@ -8,9 +8,9 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode as dn;
 use tracing::info;
 
-use crate::NameNode;
+use crate::node::NameNode;
 use crate::protocol::client::write::check_len;
-use crate::protocol::refusal::{Answer, answer};
+use crate::refusal::{Answer, answer};
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#commitBlockSynchronization`.
 pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -> Answer {

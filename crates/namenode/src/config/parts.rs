@@ -12,7 +12,7 @@ use crate::config::NameNodeConfig;
 const BLOCK_RECOVERY_HEARTBEATS: u32 = 30;
 
 /// The settings that commands obey.
-pub(super) fn settings(config: &NameNodeConfig) -> Settings {
+pub(crate) fn settings(config: &NameNodeConfig) -> Settings {
     let ms = |duration: Duration| duration.as_millis() as u64;
     Settings {
         permissions_enabled: config.permissions_enabled,
@@ -89,7 +89,7 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
     }
 }
 
-pub(super) fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
+pub(crate) fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
     RpcServerOptions {
         max_frame_len: u32::try_from(config.rpc_max_request_len).unwrap_or(u32::MAX),
         idle_timeout: config.rpc_idle_timeout,
