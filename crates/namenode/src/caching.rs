@@ -6,8 +6,7 @@
 //! Source: Hadoop 3.5.0 `CacheReplicationMonitor`.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_namespace::cache::{self, CacheDirective, UNLIMITED};
@@ -15,111 +14,43 @@ use cairn_namespace::store::StoreRead;
 use cairn_namespace::{BlockState, query};
 use cairn_redundancy::{CacheWant, Cluster};
 use cairn_stripe::{BlockId, Geometry, Redundancy, UnitIndex};
-use tokio::sync::{Notify, watch};
 
 use crate::dice::dice;
 use crate::node::NameNode;
+
+pub use crate::node::caching::{CacheFigures, Caching, Scanned};
 
 /// Directives read at a time.
 const PAGE: usize = 256;
 /// The shortest time between two walks.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
-/// What directives or a pool ask for, and how much of it is in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheFigures {
-    /// Bytes with all copies.
-    pub bytes_needed: u64,
-    /// Bytes with all copies that are there.
-    pub bytes_cached: u64,
-    /// Files.
-    pub files_needed: u64,
-    /// Files with all copies there.
-    pub files_cached: u64,
-}
-
-impl CacheFigures {
-    fn add(&mut self, other: &CacheFigures) {
-        self.bytes_needed = self.bytes_needed.saturating_add(other.bytes_needed);
-        self.bytes_cached = self.bytes_cached.saturating_add(other.bytes_cached);
-        self.files_needed += other.files_needed;
-        self.files_cached += other.files_cached;
-    }
-}
-
-/// What a walk has found.
-#[derive(Debug, Default)]
-pub struct Scanned {
-    /// By the directive's number.
-    pub directives: BTreeMap<u64, CacheFigures>,
-    /// By the pool's name.
-    pub pools: BTreeMap<String, CacheFigures>,
-}
-
-/// When to walk, and what the last walk has found.
-#[derive(Debug)]
-pub struct Caching {
-    /// Changes so far.
-    wanted: AtomicU64,
-    /// Changes that the last walk has seen.
-    seen: watch::Sender<u64>,
-    wake: Notify,
-    last: Mutex<Arc<Scanned>>,
-}
-
-impl Default for Caching {
-    fn default() -> Caching {
-        Caching {
-            wanted: AtomicU64::new(0),
-            seen: watch::Sender::new(0),
-            wake: Notify::new(),
-            last: Mutex::default(),
-        }
-    }
-}
-
-impl Caching {
-    /// A directive or a pool has changed.
-    pub fn note_change(&self) {
-        self.wanted.fetch_add(1, Ordering::SeqCst);
-        self.wake.notify_one();
-    }
-
-    /// What a walk has found that has seen every change so far.
-    ///
-    /// Source: Hadoop 3.5.0 `CacheReplicationMonitor#waitForRescanIfNeeded`.
-    pub async fn figures(&self) -> Arc<Scanned> {
-        let wanted = self.wanted.load(Ordering::SeqCst);
-        let mut seen = self.seen.subscribe();
-        // It ends only with the NameNode, which holds the sender.
-        let _ = seen.wait_for(|seen| *seen >= wanted).await;
-        Arc::clone(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
 /// Walks when something has changed, and once in each interval.
 pub(crate) async fn watch_directives(node: Arc<NameNode>) {
     loop {
-        let wanted = node.caching.wanted.load(Ordering::SeqCst);
+        let wanted = node.caching.changes();
         if !node.config.caching_enabled {
-            node.caching.seen.send_replace(wanted);
-            node.caching.wake.notified().await;
+            node.caching.note_walk(wanted, None);
+            node.caching.changed().await;
             continue;
         }
         let worker = Arc::clone(&node);
         let scan = tokio::task::spawn_blocking(move || scan(&worker)).await;
-        match scan {
-            Ok(Ok(scanned)) => {
-                *node.caching.last.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Arc::new(scanned);
+        let found = match scan {
+            Ok(Ok(scanned)) => Some(scanned),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the cache directives cannot be read");
+                None
             }
-            Ok(Err(error)) => tracing::error!(%error, "the cache directives cannot be read"),
-            Err(error) => tracing::error!(%error, "a walk over the cache directives has failed"),
-        }
-        node.caching.seen.send_replace(wanted);
+            Err(error) => {
+                tracing::error!(%error, "a walk over the cache directives has failed");
+                None
+            }
+        };
+        node.caching.note_walk(wanted, found);
         let interval = node.config.cache_refresh_interval.max(INTERVAL_MIN);
         // Nobody needs to know which of the two it was.
-        let _ = tokio::time::timeout(interval, node.caching.wake.notified()).await;
+        let _ = tokio::time::timeout(interval, node.caching.changed()).await;
     }
 }
 

@@ -1,7 +1,15 @@
 //! What all handlers and loops of a NameNode share, and the questions that each of them asks.
 //!
+//! Parts that know nothing of the whole are in `node/`; what works with them has a module of its own, such as
+//! [`crate::caching`].
+//!
 //! Locks: `cluster` is held for short work and never across an await; a namespace snapshot that the
 //! cluster looks blocks up in is taken while that lock is held, so it is never older than the cluster.
+
+pub(crate) mod caching;
+pub(crate) mod missing_trash;
+pub(crate) mod reencryptor;
+pub(crate) mod satisfier;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,7 +32,6 @@ use cairn_wire::exception::class;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::audit::AuditLog;
-use crate::caching::Caching;
 use crate::clock::wall_ms;
 use crate::config::NameNodeConfig;
 use crate::diff_listings::DiffListings;
@@ -32,12 +39,13 @@ use crate::hosts::Hosts;
 use crate::journal::Namesystem;
 use crate::key_provider::KeyProvider;
 use crate::lookup::{Ahead, Lookup};
-use crate::reencryption::Reencryptor;
 use crate::refusal::Refusal;
-use crate::satisfier::Satisfier;
-use crate::snapshots::MissingTrash;
 use crate::store::Snapshot;
 use crate::topology::Topology;
+use caching::Caching;
+use missing_trash::MissingTrash;
+use reencryptor::Reencryptor;
+use satisfier::Satisfier;
 
 /// A NameNode that has its state open; [`crate::run`] puts sockets and loops around it.
 pub struct NameNode {

@@ -6,42 +6,18 @@
 //!
 //! Source: Hadoop 3.5.0 `ReencryptionHandler`, `ReencryptionUpdater`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cairn_kms::KmsError;
 use cairn_namespace::encoding::to_record;
 use cairn_namespace::encryption::{FileKey, PlacedZone, Reencryption, Walk};
 use cairn_namespace::ops::encryption::{AdvanceReencryption, RenewedKey};
 use cairn_namespace::{InodeId, Outcome, query};
-use tokio::sync::Notify;
 
 use crate::journal::ENTRY_LEN_MAX;
 use crate::key_provider::KeyProvider;
 use crate::node::NameNode;
 use crate::refusal::{Refusal, unexpected};
-
-/// Which zone is worked on.
-#[derive(Debug, Default)]
-pub(crate) struct Reencryptor {
-    wanted: Notify,
-    at: Mutex<Option<InodeId>>,
-}
-
-impl Reencryptor {
-    /// Looks for zones to work on.
-    pub(crate) fn wake(&self) {
-        self.wanted.notify_one();
-    }
-
-    /// Whether this zone is the one.
-    pub(crate) fn is_at(&self, zone: InodeId) -> bool {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) == Some(zone)
-    }
-
-    fn set(&self, zone: Option<InodeId>) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = zone;
-    }
-}
 
 /// Works on zones as they are asked for, and on what a start finds.
 pub(crate) async fn run(node: Arc<NameNode>) {
@@ -67,7 +43,7 @@ pub(crate) async fn run(node: Arc<NameNode>) {
         }
         let rest = tokio::time::sleep(node.config.encryption.reencryption_interval);
         tokio::select! {
-            () = node.reencryptor.wanted.notified() => {}
+            () = node.reencryptor.woken() => {}
             () = rest => {}
         }
     }

@@ -29,7 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::audit::AuditLog;
-use crate::caching::{self, Caching};
+use crate::caching;
 use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
 use crate::diff_listings::DiffListings;
@@ -38,12 +38,16 @@ use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::key_provider::KeyProvider;
 use crate::lazy_files;
 use crate::node::NameNode;
+use crate::node::caching::Caching;
+use crate::node::missing_trash::MissingTrash;
+use crate::node::reencryptor::Reencryptor;
+use crate::node::satisfier::Satisfier;
 use crate::pages;
 use crate::protocol::{self, Protocols};
-use crate::reencryption::{self, Reencryptor};
+use crate::reencryption;
 use crate::resources;
-use crate::satisfier::{self, Satisfier};
-use crate::snapshots::{self, MissingTrash};
+use crate::satisfier;
+use crate::snapshots;
 use crate::topology::Topology;
 use crate::trash;
 

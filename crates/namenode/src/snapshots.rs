@@ -2,7 +2,7 @@
 //! become the earliest, and directories get trash of their own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use cairn_namespace::command::Caller;
 use cairn_namespace::ops::mkdirs::Mkdirs;
@@ -10,7 +10,6 @@ use cairn_namespace::ops::snapshot::CollectSnapshot;
 use cairn_namespace::snapshot::{self, listing};
 use cairn_namespace::{Entry, Outcome, query};
 use cairn_redundancy::Cluster;
-use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::clock::TICK_MIN;
@@ -42,17 +41,6 @@ pub(crate) async fn collect(node: Arc<NameNode>) {
             tracing::warn!(refusal = %refusal.0, "deleted snapshots stay where they are");
         }
     }
-}
-
-/// What is to be done when safe mode has ended.
-#[derive(Default)]
-pub(crate) struct MissingTrash {
-    /// Safe mode has ended, and nobody has looked since.
-    due: AtomicBool,
-    /// Wakes [`provision`].
-    ended: Notify,
-    /// Held while somebody looks.
-    alone: Mutex<()>,
 }
 
 /// Makes what trash snapshottable directories lack, each time that safe mode has ended and nobody who was told of it

@@ -15,8 +15,8 @@ use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use crate::caching::CacheFigures;
 use crate::node::NameNode;
+use crate::node::caching::CacheFigures;
 use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// Directives read at a time.
