@@ -9,29 +9,27 @@
 //! Source: Hadoop 3.5.0 `NamenodeFsck`, `FsckServlet`.
 
 mod block;
+mod check;
 mod file;
 mod lost;
 mod options;
 mod out;
 pub mod salvage;
+mod stop;
 mod storage;
 mod totals;
 mod walk;
 
-use crate::java_text::java_date;
 use crate::node::NameNode;
-use crate::refusal::Refusal;
-use cairn_namespace::Caller;
 use cairn_net::http::{Answer, Request, Response, Streamed};
+use check::Check;
 use options::Options;
 use out::Out;
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::time::Instant;
-use storage::StorageSummary;
+use stop::Stop;
 use tokio::sync::mpsc;
-use totals::Totals;
 
 /// Pieces of the answer that may wait for the client.
 const PIECES_MAX: usize = 8;
@@ -39,26 +37,6 @@ const PIECES_MAX: usize = 8;
 const DEFAULT_USER: &str = "dr.who";
 const TEXT: &str = "text/plain;charset=utf-8";
 const JSON_LINES: &str = "application/x-ndjson;charset=utf-8";
-
-/// Why a check ends early.
-pub(crate) enum Stop {
-    /// Nobody reads any more.
-    Gone,
-    /// It cannot go on; the reason is told.
-    Failed(String),
-}
-
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Stop {
-        Stop::Failed(refusal.0.message)
-    }
-}
-
-impl From<cairn_namespace::NamespaceError> for Stop {
-    fn from(error: cairn_namespace::NamespaceError) -> Stop {
-        Stop::Failed(error.to_string())
-    }
-}
 
 /// Answers `GET /fsck`: begins a check, and sends what it finds.
 pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
@@ -99,42 +77,7 @@ fn user(request: &Request) -> Result<String, Response> {
     }
 }
 
-/// One check.
-struct Check {
-    node: Arc<NameNode>,
-    caller: Caller,
-    peer: IpAddr,
-    options: Options,
-    out: Out,
-    started: Instant,
-    directories: u64,
-    replicated: Totals,
-    striped: Totals,
-    storage: StorageSummary,
-    /// Whether something that was asked for could not be done.
-    internal_error: bool,
-    /// Whether `/lost+found` can be used, once that is known.
-    lost_found: Option<bool>,
-}
-
 impl Check {
-    fn new(node: Arc<NameNode>, caller: Caller, peer: IpAddr, options: Options, out: Out) -> Check {
-        Check {
-            node,
-            caller,
-            peer,
-            options,
-            out,
-            started: Instant::now(),
-            directories: 0,
-            replicated: Totals::default(),
-            striped: Totals::default(),
-            storage: StorageSummary::default(),
-            internal_error: false,
-            lost_found: None,
-        }
-    }
-
     async fn run(mut self) {
         if self.options.show_progress {
             self.out.print(
@@ -175,23 +118,6 @@ impl Check {
         self.out.finding(&json!({"path": path, "status": "FAILED", "error": reason}));
         self.tell_end();
         self.out.print(&format!("{reason}\n\n\nFsck on path '{}' FAILED", self.options.path));
-    }
-
-    fn tell_end(&mut self) {
-        let millis = self.started.elapsed().as_millis();
-        let now = java_date(self.node.now().wall_ms);
-        self.out.print(&format!("FSCK ended at {now} in {millis} milliseconds\n"));
-    }
-
-    /// `FSCK started by USER (auth:SIMPLE) from /HOST`
-    fn tell_start(&mut self, what: &str) {
-        let now = java_date(self.node.now().wall_ms);
-        let line = format!(
-            "FSCK started by {} (auth:SIMPLE) from /{}{what} at {now}",
-            self.caller.user, self.peer
-        );
-        tracing::info!("{line}");
-        self.out.print(&format!("{line}\n"));
     }
 
     async fn check_path(&mut self) -> Result<(), Stop> {

@@ -3,6 +3,11 @@
 //!
 //! It decides nothing itself: `protocol` turns each RPC into a command or query, `run` turns time
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
+//!
+//! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
+//! what is kept (`store`, `journal`, `lookup`); refusals and the parts that know nothing of the whole (`topology`,
+//! `audit`, `key_provider`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
+//! `caching`, `snapshots`, ...); `protocol`; `fsck` and `pages`; `run`.
 
 mod access;
 mod audit;

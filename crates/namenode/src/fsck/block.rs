@@ -1,7 +1,8 @@
 //! What is told of one block: its verdict, its places, and `-blockId`.
 
+use super::check::Check;
 use super::options::Options;
-use super::{Check, Stop};
+use super::stop::Stop;
 use crate::lookup::Lookup;
 use cairn_namespace::query;
 use cairn_namespace::snapshot::paths::path_or_kept;

@@ -1,7 +1,9 @@
 //! One file: its line, and what its blocks lack.
 
 use super::block::{Look, View, finding};
-use super::{Check, Stop};
+use super::check::Check;
+use super::stop::Stop;
+use super::totals::Totals;
 use cairn_namespace::query::{self, FileBlocks};
 use cairn_namespace::{Block, BlockState, NamespaceError};
 use cairn_redundancy::BlockLookup;
@@ -64,7 +66,7 @@ impl Check {
         Ok(())
     }
 
-    fn totals_of(&mut self, found: &FileBlocks) -> &mut super::Totals {
+    fn totals_of(&mut self, found: &FileBlocks) -> &mut Totals {
         match found.redundancy {
             Redundancy::Striped(_) => &mut self.striped,
             Redundancy::Replicated(_) => &mut self.replicated,

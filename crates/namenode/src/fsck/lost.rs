@@ -1,6 +1,7 @@
 //! `-list-corruptfileblocks`: blocks of which nothing good is left, a page at a time.
 
-use super::{Check, Stop};
+use super::check::Check;
+use super::stop::Stop;
 use crate::protocol::client::take_lost;
 use cairn_namespace::query;
 use cairn_namespace::snapshot::paths::paths_in_snapshots;

@@ -1,6 +1,6 @@
 //! The answer on its way: text that gathers until a piece is worth sending.
 
-use super::Stop;
+use super::stop::Stop;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::mpsc;

@@ -1,7 +1,7 @@
 //! `-delete`, and `-move`: what can be read of damaged files, copied to `/lost+found`.
 
-use super::Check;
 use super::block::View;
+use super::check::Check;
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 use cairn_namespace::command::Command;

@@ -1,6 +1,7 @@
 //! The walk over a tree, a page of a directory at a time.
 
-use super::{Check, Stop};
+use super::check::Check;
+use super::stop::Stop;
 use cairn_namespace::query::{self, FileStatus};
 use cairn_namespace::snapshot::{self, DOT_SNAPSHOT};
 

@@ -1,0 +1,73 @@
+//! One check: what was asked for, and what was found so far.
+
+use super::options::Options;
+use super::out::Out;
+use super::storage::StorageSummary;
+use super::totals::Totals;
+use crate::java_text::java_date;
+use crate::node::NameNode;
+use cairn_namespace::Caller;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One check.
+pub(super) struct Check {
+    pub(super) node: Arc<NameNode>,
+    pub(super) caller: Caller,
+    pub(super) peer: IpAddr,
+    pub(super) options: Options,
+    pub(super) out: Out,
+    pub(super) started: Instant,
+    pub(super) directories: u64,
+    pub(super) replicated: Totals,
+    pub(super) striped: Totals,
+    pub(super) storage: StorageSummary,
+    /// Whether something that was asked for could not be done.
+    pub(super) internal_error: bool,
+    /// Whether `/lost+found` can be used, once that is known.
+    pub(super) lost_found: Option<bool>,
+}
+
+impl Check {
+    pub(super) fn new(
+        node: Arc<NameNode>,
+        caller: Caller,
+        peer: IpAddr,
+        options: Options,
+        out: Out,
+    ) -> Check {
+        Check {
+            node,
+            caller,
+            peer,
+            options,
+            out,
+            started: Instant::now(),
+            directories: 0,
+            replicated: Totals::default(),
+            striped: Totals::default(),
+            storage: StorageSummary::default(),
+            internal_error: false,
+            lost_found: None,
+        }
+    }
+
+    /// `FSCK started by USER (auth:SIMPLE) from /HOST`
+    pub(super) fn tell_start(&mut self, what: &str) {
+        let now = java_date(self.node.now().wall_ms);
+        let line = format!(
+            "FSCK started by {} (auth:SIMPLE) from /{}{what} at {now}",
+            self.caller.user, self.peer
+        );
+        tracing::info!("{line}");
+        self.out.print(&format!("{line}\n"));
+    }
+
+    /// `FSCK ended at TIME in NUMBER milliseconds`
+    pub(super) fn tell_end(&mut self) {
+        let millis = self.started.elapsed().as_millis();
+        let now = java_date(self.node.now().wall_ms);
+        self.out.print(&format!("FSCK ended at {now} in {millis} milliseconds\n"));
+    }
+}
