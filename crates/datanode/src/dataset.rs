@@ -7,9 +7,10 @@
 //! Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners in
 //! `dataset/inspect.rs`, deletions in `dataset/delete.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in
 //! memory in `dataset/ram.rs`, the open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in
-//! `dataset/kept.rs`. Tested in `tests/it`.
+//! `dataset/kept.rs`, what becomes of closed ones in `dataset/files.rs`. Tested in `tests/it`.
 
 mod delete;
+mod files;
 mod inspect;
 mod kept;
 mod ram;

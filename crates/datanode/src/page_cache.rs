@@ -1,7 +1,7 @@
 //! What a DataNode asks of the page cache: to read ahead, to write back early, to forget what was sent or received.
 //!
 //! All of it is hints to the kernel. What the settings and a request say is decided here; the system calls are in
-//! `volume/sys.rs`.
+//! `sys.rs`.
 //!
 //! Source: Hadoop 3.5.0 `BlockSender#manageOsCache`, `BlockReceiver#manageWriterOsCache`, `CachingStrategy`.
 

@@ -1,7 +1,7 @@
 //! Reports of DataNodes: in time, lost, repeated, and late.
 //!
-//! Follows `crates/datanode/src/actor/report.rs`. A call that a DataNode has given up may still wait at the NameNode
-//! and be taken in after those that came later.
+//! Follows `crates/datanode/src/actor/report.rs` and `crates/datanode/src/node/reports.rs`. A call that a DataNode has
+//! given up may still wait at the NameNode and be taken in after those that came later.
 
 use crate::data_node::FullReport;
 use crate::world::{Event, World};

@@ -1,7 +1,7 @@
 //! Deletes replicas: because the NameNode says so, because there is another one here, or because its bytes are not to be
 //! believed any more.
 
-use super::{Dataset, Entry, Placed, relocate};
+use super::{Dataset, Entry, Placed, files};
 use crate::error::{Context, Result};
 use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
@@ -130,7 +130,7 @@ impl Dataset {
         let files = entry.volume.files(replica.id(), replica.gs(), replica.place())?;
         if let Some((saved, volume)) = entry.ram.as_ref().and_then(|h| h.saved_files(replica)) {
             volume.sub_used(saved.size());
-            relocate::remove(&saved);
+            files::remove(&saved);
         }
         // What cannot be deleted is no replica either; the directory scanner counts it again if it takes it in.
         entry.volume.sub_used(files.size());

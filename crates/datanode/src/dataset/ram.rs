@@ -7,12 +7,11 @@
 //!
 //! Source: Hadoop 3.5.0 `FsDatasetImpl` (`LazyWriter`), `RamDiskReplicaTracker`.
 
-use super::relocate::{Origin, remove};
-use super::write::move_files;
-use super::writer::make_finalized_dir;
+use super::files::{make_finalized_dir, move_files, remove};
+use super::relocate::Origin;
 use super::{Block, Dataset, Entry, Finalized, Home, Placed, StorageWish, blocking};
 use crate::budget::Budget;
-use crate::error::{DataNodeError, Result};
+use crate::error::Result;
 use crate::memory::{LockedMemory, Reservation};
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::{RamDisk, Replica, ReplicaState, Ticket};
@@ -479,13 +478,6 @@ fn vanished(found: &Placed) -> bool {
         })
     };
     found.files().is_ok_and(is_missing)
-}
-
-/// The refusal to move a replica that is in memory.
-///
-/// Source: Hadoop 3.5.0 `FsDatasetImpl#moveBlockAcrossStorage`.
-pub(super) fn cannot_move(id: BlockId) -> DataNodeError {
-    DataNodeError::peer(format!("Replica {id} cannot be moved from storageType : RAM_DISK"))
 }
 
 fn count(counter: &AtomicU64, by: u64) {

@@ -1,7 +1,6 @@
 //! Operations of block recovery: freeze a replica, then set its length and stamp.
 
-use super::write::{move_files, truncate};
-use super::writer::{be_crc, make_finalized_dir};
+use super::files::{be_crc, make_finalized_dir, move_files, truncate};
 use super::{Block, Dataset, Entry, Finalized, Placed, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::{ReplicaFiles, Volume, scan};

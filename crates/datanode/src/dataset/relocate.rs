@@ -4,9 +4,7 @@
 //! points there; only then do the old files go. A crash between leaves two equal ones. A block has one copy made at a
 //! time, which gets its names only while the map has what was copied: else they may be those of a live replica.
 
-use super::ram::cannot_move;
-use super::write::move_files;
-use super::writer::make_finalized_dir;
+use super::files::{make_finalized_dir, move_files, remove, remove_file};
 use super::{
     Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, Turn, blocking, not_found,
 };
@@ -289,15 +287,11 @@ fn checked_bytes(view: &ReadView, at: u64, end: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Deletes files that are not needed any more.
-pub(super) fn remove(files: &ReplicaFiles) {
-    [&files.data, &files.meta].into_iter().for_each(|path| remove_file(path));
-}
-
-fn remove_file(path: &Path) {
-    if let Err(error) = fs::remove_file(path) {
-        tracing::warn!(path = %path.display(), %error, "cannot delete a file of a moved replica");
-    }
+/// The refusal to move a replica that is in memory.
+///
+/// Source: Hadoop 3.5.0 `FsDatasetImpl#moveBlockAcrossStorage`.
+fn cannot_move(id: BlockId) -> DataNodeError {
+    DataNodeError::peer(format!("Replica {id} cannot be moved from storageType : RAM_DISK"))
 }
 
 /// Files that are deleted unless they were moved away.

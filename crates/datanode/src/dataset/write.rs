@@ -1,19 +1,15 @@
 //! Operations that give a replica a writer: create, append, and pipeline recovery.
 
+use super::files::{move_files, truncate};
 use super::ram::Hold;
 use super::slot::WriterSlot;
-use super::writer::{Finalized, Opening, ReplicaWriter, blocking};
+use super::writer::{Finalized, Opening, ReplicaWriter, blocking, taken_away, written_by};
 use super::{Block, Checksum, Dataset, Entry, Placed, StorageType, not_found};
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::{ReplicaFiles, Volume, scan};
-use cairn_codec::crc::{CRC_LEN, ChecksumKind};
-use cairn_replica::{Replica, ReplicaError, ReplicaState};
+use crate::volume::{ReplicaFiles, Volume};
+use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::meta_file::HEADER_LEN;
-use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -353,81 +349,4 @@ impl Dataset {
             tracing::warn!(block = %id, %error, "cannot delete an unfinished copy");
         }
     }
-}
-
-/// The entry of a replica, if `slot` is its writer's.
-pub(super) fn written_by<'a>(
-    map: &'a mut HashMap<BlockId, Entry>,
-    id: BlockId,
-    slot: &Arc<WriterSlot>,
-) -> Option<&'a mut Entry> {
-    map.get_mut(&id).filter(|entry| entry.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, slot)))
-}
-
-/// What a writer is told whose replica another operation has taken.
-pub(super) fn taken_away(block: BlockId, gs: GenerationStamp) -> ReplicaError {
-    ReplicaError::NotFound { block, gs, reason: "The replica was taken from its writer" }
-}
-
-/// Renames a replica's two files, the CRCs first; both or none. A start that finds only the CRCs moved lets the block
-/// file follow them.
-pub(super) fn move_files(volume: &Volume, from: &ReplicaFiles, to: &ReplicaFiles) -> Result<()> {
-    if from == to {
-        return Ok(());
-    }
-    volume.rename(&from.meta, &to.meta)?;
-    if from.data == to.data {
-        return Ok(());
-    }
-    volume.rename(&from.data, &to.data).inspect_err(|_| {
-        if let Err(error) = volume.rename(&to.meta, &from.meta) {
-            tracing::error!(path = %to.meta.display(), %error, "cannot move CRCs back to their block file");
-        }
-    })
-}
-
-/// Cuts a replica to `len` bytes. A chunk of which only a part stays gets a new CRC, and so must match its old
-/// one; if it does not, [`DataNodeError::Corrupt`] says so, and nothing is changed. Returns the bytes freed.
-///
-/// Source: Hadoop 3.5.0 `LocalReplica#truncateBlock`, which makes a good CRC for bytes that are not.
-pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
-    let data = File::options().read(true).write(true).open(&files.data).at(&files.data)?;
-    let meta = File::options().read(true).write(true).open(&files.meta).at(&files.meta)?;
-    let old_len = data.metadata().at(&files.data)?.len();
-    if old_len < len {
-        return Ok(0);
-    }
-    let old_meta_len = meta.metadata().at(&files.meta)?.len();
-    let checksum = super::reader::read_header(&meta, files)?;
-    let (kind, chunk) = (checksum.kind, checksum.chunk_len as u64);
-    let crcs = len.div_ceil(chunk) * kind.len() as u64;
-    let part = len % chunk;
-    if old_len > len && part > 0 && kind != ChecksumKind::Null {
-        let start = len - part;
-        let mut bytes = vec![0; chunk.min(old_len - start) as usize];
-        data.read_exact_at(&mut bytes, start).at(&files.data)?;
-        let at = HEADER_LEN as u64 + crcs - kind.len() as u64;
-        let mut stored = [0; CRC_LEN];
-        let is_there = match meta.read_exact_at(&mut stored, at) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
-            read => read.map(|()| true).at(&files.meta)?,
-        };
-        // A writer that failed may have left bytes that no CRC covers.
-        let good = scan::covered(kind, &bytes, u32::from_be_bytes(stored)) as u64;
-        if !is_there || good < part {
-            return Err(DataNodeError::Corrupt(format!(
-                "{}: the chunk at {start}, which is to be cut at {len}, does not match its CRC",
-                files.data.display()
-            )));
-        }
-        let crc = kind.update(0, &bytes[..part as usize]).to_be_bytes();
-        meta.write_all_at(&crc, at).at(&files.meta)?;
-    }
-    data.set_len(len).at(&files.data)?;
-    // Also if a try that a stop has ended has cut the data already.
-    let meta_len = HEADER_LEN as u64 + crcs;
-    if old_meta_len > meta_len {
-        meta.set_len(meta_len).at(&files.meta)?;
-    }
-    Ok(old_len - len + old_meta_len.saturating_sub(meta_len))
 }

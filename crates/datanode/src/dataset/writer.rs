@@ -1,7 +1,7 @@
 //! A replica opened for writing: packets in, a durable finalized replica out.
 
+use super::files::{be_crc, make_finalized_dir, move_files};
 use super::slot::WriterSlot;
-use super::write::{move_files, taken_away, written_by};
 use super::{Checksum, Dataset, Entry};
 use crate::error::{Context, DataNodeError, Result};
 use crate::page_cache::Writing;
@@ -10,11 +10,12 @@ use crate::volume::latency::DiskWork;
 use crate::volume::room_ahead::RoomAhead;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
-use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaState};
+use cairn_replica::{ChunkTail, CrcFold, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{HEADER_LEN, MetaHeader};
 use cairn_wire::proto::hdfs::CachingStrategyProto;
-use std::fs::{self, File};
+use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -488,22 +489,18 @@ impl Dataset {
     }
 }
 
-/// Makes the folder of a finalized replica; new names are made durable up to the `finalized` folder.
-pub(super) fn make_finalized_dir(volume: &Volume, dir: &Path, is_stable: bool) -> Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    volume.timed(DiskWork::Metadata, || fs::create_dir_all(dir)).at(dir)?;
-    if is_stable {
-        for parent in dir.ancestors().skip(1).take(2) {
-            volume.sync_dir(parent)?;
-        }
-    }
-    Ok(())
+/// The entry of a replica, if `slot` is its writer's.
+pub(super) fn written_by<'a>(
+    map: &'a mut HashMap<BlockId, Entry>,
+    id: BlockId,
+    slot: &Arc<WriterSlot>,
+) -> Option<&'a mut Entry> {
+    map.get_mut(&id).filter(|entry| entry.writer.as_ref().is_some_and(|s| Arc::ptr_eq(s, slot)))
 }
 
-pub(super) fn be_crc(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |crc, byte| crc << 8 | u32::from(*byte))
+/// What a writer is told whose replica another operation has taken.
+pub(super) fn taken_away(block: BlockId, gs: GenerationStamp) -> ReplicaError {
+    ReplicaError::NotFound { block, gs, reason: "The replica was taken from its writer" }
 }
 
 /// Runs file work that may wait for the disk.

@@ -6,6 +6,7 @@ use crate::dataset::{Block, Deletion, StorageWish, WriteKind};
 use crate::sys;
 use crate::volume::layout::{FileName, PoolVersion, parse_name};
 use cairn_replica::ReplicaState;
+use std::fs;
 use std::path::PathBuf;
 
 const POOL: &str = "BP-1-127.0.0.1-1";
@@ -153,9 +154,9 @@ async fn a_cut_that_was_stopped_after_the_data_cuts_the_crcs_when_it_is_tried_ag
     let files = writer.opening.files.clone();
     assert_eq!(len(&files.meta), HEADER_LEN as u64 + 8);
     File::options().write(true).open(&files.data).unwrap().set_len(512).unwrap();
-    assert_eq!(crate::dataset::write::truncate(&files, 512).unwrap(), 4);
+    assert_eq!(crate::dataset::files::truncate(&files, 512).unwrap(), 4);
     assert_eq!(len(&files.meta), HEADER_LEN as u64 + 4);
-    assert_eq!(crate::dataset::write::truncate(&files, 512).unwrap(), 0);
+    assert_eq!(crate::dataset::files::truncate(&files, 512).unwrap(), 0);
 }
 
 #[tokio::test]
@@ -234,7 +235,7 @@ async fn readers_get_the_right_crc_while_a_pipeline_is_recovered() {
     dataset.lock().get_mut(&BlockId(1)).unwrap().writer = Some(slot.clone());
     let mut next = found.replica.clone();
     let len = next.recover_rbw(GS, NEXT_GS, (600, 700), 700).unwrap();
-    crate::dataset::write::truncate(&found.files().unwrap(), len).unwrap();
+    crate::dataset::files::truncate(&found.files().unwrap(), len).unwrap();
     dataset.reopen(&found, &slot, next).unwrap();
     let view = dataset.try_open_read(&Block { gs: NEXT_GS, ..block(1) }).unwrap();
     let (mut data, mut crcs) = (vec![0; 600], Vec::new());
