@@ -8,7 +8,7 @@
 //! of each noun; the [`store`], whose states read records; what finds and writes them, as [`inode`], [`block`], [`lease`]
 //! and [`snapshot`]; the inodes along a [`path`], who may follow it ([`perm`]), what counts in quotas ([`usage`]); what
 //! clients are told and what comes of commands; changes of the tree; [`ops`], one to a file, and the [`command`]s they
-//! are; [`apply`], [`query`] and [`events`].
+//! are; `apply`, [`query`] and [`events`].
 //!
 //! Invariants: the same entries give the same store; an entry that fails changes nothing; a file costs
 //! store space, not memory. Tested in `tests/it` against a model.

@@ -9,7 +9,7 @@
 //! Taking a snapshot writes its own records only. A record that changes later is kept as it was, once for
 //! each snapshot at most ([`capture`]), under the newest snapshot that sees it ([`version`]); reading a
 //! snapshot finds the first version that was kept for it or for a newer one, else the record as it is
-//! ([`view`]). What is kept of inodes and blocks is found by [`kept`]; which quotas count it, by [`held`]. A deleted
+//! ([`view`]). What is kept of inodes and blocks is found by `kept`; which quotas count it, by `held`. A deleted
 //! snapshot hands its versions to the one before, or gives them up ([`reclaim`]).
 //!
 //! Source: Hadoop 3.5.0 `SnapshotManager`, `DirectorySnapshottableFeature`.
