@@ -77,7 +77,8 @@ impl VolumeScanner {
         name_node_known(&self.node).await;
         self.enabled().await;
         let Ok(folder) = self.volume.pool().map(|pool| pool.finalized.clone()) else { return };
-        let mut cursor = Cursor::load(folder, now_ms());
+        let loaded = blocking(move || Ok(Cursor::load(folder, now_ms()))).await;
+        let Ok(mut cursor) = loaded else { return };
         while !self.volume.is_failed() {
             self.enabled().await;
             self.note(&cursor);
