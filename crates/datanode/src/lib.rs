@@ -3,6 +3,9 @@
 //! Keeps replicas on disk in Hadoop's layout and moves their bytes. What a replica may do is decided in
 //! `cairn-replica`; where blocks belong is the NameNode's affair. A start in reading order: [`DataNode::start`],
 //! `server`, `ops/write_block`, `dataset/writer`, `actor`. Knows no files, leases or policies.
+//!
+//! A file imports files below it only. From the bottom up: errors, settings and system calls; `volume`; `dataset`; `node`,
+//! which has what all parts share; those parts (`cache`, `scanner`, `ops`, `protocol`, `recovery`); `server` and `actor`.
 
 mod actor;
 mod budget;
