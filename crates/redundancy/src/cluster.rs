@@ -5,7 +5,7 @@
 //! it here: `block_allocated`, `pipeline_updated`, `block_completed`, `block_changed`, `block_removed`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
-use crate::block_map::{self, BlockMap, Place};
+use crate::block_map::{self, Place};
 use crate::caching::Caching;
 use crate::config::Config;
 use crate::construction::Construction;
@@ -13,6 +13,7 @@ use crate::lease::ReportLeases;
 use crate::leaving::Leaving;
 use crate::mend::Mending;
 use crate::node::{DataNode, NodeHandle};
+use crate::places::Places;
 use crate::queue::Queues;
 use crate::report::LateCrc;
 use crate::report::full::Ongoing;
@@ -20,6 +21,7 @@ use crate::safe_mode::SafeMode;
 use crate::scrub::Scrubs;
 use crate::slow::SlowReports;
 use crate::storage::{Storage, StorageHandle};
+use crate::waits::Ticket;
 use crate::{Dice, Now};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +43,7 @@ pub struct Cluster {
     pub(crate) domain_count: usize,
     /// Live nodes in service.
     pub(crate) serving: usize,
-    pub(crate) blocks: BlockMap,
-    pub(crate) constructions: BTreeMap<BlockId, Construction>,
+    pub(crate) blocks: Places,
     pub(crate) safe_mode: SafeMode,
     /// No deletion is ordered.
     pub(crate) holds_deletions: bool,
@@ -97,8 +98,7 @@ impl Cluster {
             rack_count: 0,
             domain_count: 0,
             serving: 0,
-            blocks: BlockMap::default(),
-            constructions: BTreeMap::new(),
+            blocks: Places::default(),
             leases: ReportLeases::default(),
             queues: Queues::default(),
             mending: Mending::default(),
@@ -242,7 +242,7 @@ impl Cluster {
         facts: &BlockFacts,
         places: impl Iterator<Item = Place>,
     ) -> usize {
-        let construction = self.constructions.get(&id);
+        let construction = self.blocks.construction(id);
         let mut seen = 0_u32;
         let mut replicas = 0;
         for place in places {
@@ -285,6 +285,22 @@ impl Cluster {
         self.unreported(id).next().is_some() && !self.min_reached(id, facts)
     }
 
+    /// Begins a wait for news of blocks and groups: from now on any change of what is known of one of them (a report of a
+    /// replica, of its loss, a new stamp, completion, removal) wakes it, once. Never, if there are none.
+    pub fn await_change(&mut self, blocks: &[BlockId]) -> Ticket {
+        self.blocks.await_change(blocks)
+    }
+
+    /// Nobody waits for it any more: its time was over.
+    pub fn forget_wait(&mut self, ticket: Ticket) {
+        self.blocks.forget_wait(ticket);
+    }
+
+    /// The waits that have ended since this was asked last, in the order in which they did.
+    pub fn take_woken(&mut self) -> Vec<Ticket> {
+        self.blocks.take_woken()
+    }
+
     /// Tells that `addBlock` (or `append`) gave a block to a writer, with the storages it was given;
     /// unit `i` of a group is at `targets[i]`.
     pub fn block_allocated(
@@ -298,7 +314,7 @@ impl Cluster {
             let storage = &mut self.storages[expected.storage.0 as usize];
             expected.promise = Some(storage.promised.add());
         }
-        self.constructions.insert(id, construction);
+        self.blocks.begin_construction(id, construction);
     }
 
     /// Takes what is known of a block out that is no longer written; `facts` if it is complete.
@@ -307,7 +323,7 @@ impl Cluster {
         id: BlockId,
         facts: Option<&BlockFacts>,
     ) -> Option<Construction> {
-        let construction = self.constructions.remove(&id)?;
+        let construction = self.blocks.end_construction(id)?;
         for expected in &construction.expected {
             // A list of targets comes from outside and may have more of them than there are units.
             let unit = expected.unit;
@@ -326,8 +342,7 @@ impl Cluster {
         gs: GenerationStamp,
         targets: &[Option<StorageHandle>],
     ) {
-        let construction =
-            self.constructions.entry(id).or_insert_with(|| Construction::new(id, gs, &[]));
+        let construction = self.blocks.construction_or_new(id, gs);
         construction.update_pipeline(id, gs, targets);
     }
 
@@ -340,10 +355,11 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#completeBlock`, `#addExpectedReplicasToPending`.
     pub fn block_completed(&mut self, lookup: &dyn BlockLookup, id: BlockId) -> Vec<LateCrc> {
+        self.blocks.note_change(id);
         let Some(facts) = lookup.block(id) else { return Vec::new() };
         let mut late_crcs = Vec::new();
         if facts.state == BlockState::Complete
-            && let Some(construction) = self.constructions.get(&id)
+            && let Some(construction) = self.blocks.construction(id)
         {
             let late = construction.unreported(&facts);
             let alive = |s: &StorageHandle| self.node(self.storage(*s).node).alive;
@@ -364,6 +380,7 @@ impl Cluster {
 
     /// Tells that something else of a block has changed (its number of copies, say).
     pub fn block_changed(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
+        self.blocks.note_change(id);
         self.check_redundancy(lookup, id);
     }
 
@@ -376,7 +393,7 @@ impl Cluster {
     /// finalized it with the final stamp and length of `facts`.
     pub fn unit_crcs(&self, id: BlockId, facts: &BlockFacts) -> Vec<Option<u32>> {
         let count = if facts.layout.is_striped() { facts.layout.width() } else { 1 };
-        let construction = self.constructions.get(&id);
+        let construction = self.blocks.construction(id);
         (0..count)
             .map(|unit| construction.and_then(|c| c.crc(UnitIndex(unit as u8), facts)))
             .collect()

@@ -231,7 +231,7 @@ impl Cluster {
     /// Where a block that is not complete should be, with what is known of each place. Empty when
     /// nothing was told since a restart.
     pub fn expected(&self, id: BlockId) -> &[Expected] {
-        self.constructions.get(&id.group()).map_or(&[], |c| c.expected.as_slice())
+        self.blocks.construction(id.group()).map_or(&[], |c| c.expected.as_slice())
     }
 
     /// Whether enough places are known or expected for a recovery of a block that no writer has told a
@@ -257,7 +257,7 @@ impl Cluster {
     }
 
     fn pipeline_gs(&self, id: BlockId) -> GenerationStamp {
-        self.constructions.get(&id.group()).map_or(GenerationStamp(0), |c| c.gs)
+        self.blocks.construction(id.group()).map_or(GenerationStamp(0), |c| c.gs)
     }
 
     /// Tells that a complete block is written to again (`append`, or a truncated block that is
@@ -272,7 +272,7 @@ impl Cluster {
             construction.record(place.storage, ReportedReplica { block, state, crc32c: None });
             construction.entry(place.storage, place.unit).in_pipeline = true;
         }
-        self.constructions.insert(id, construction);
+        self.blocks.begin_construction(id, construction);
     }
 
     /// Tells that a block is to become a copy of the first bytes of another one, made by the DataNodes that have that
@@ -282,8 +282,7 @@ impl Cluster {
     pub fn block_copied(&mut self, id: BlockId, gs: GenerationStamp, source: BlockId) {
         let places = self.places(source).filter(|place| !place.corrupt);
         let targets: Vec<_> = places.map(|place| Some(place.storage)).collect();
-        let construction =
-            self.constructions.entry(id).or_insert_with(|| Construction::new(id, gs, &[]));
+        let construction = self.blocks.construction_or_new(id, gs);
         construction.update_pipeline(id, gs, &targets);
     }
 
@@ -301,7 +300,7 @@ impl Cluster {
         new_gs: GenerationStamp,
         now: Now,
     ) -> bool {
-        if let Some(running) = self.constructions.get(&id).and_then(|c| c.recovery) {
+        if let Some(running) = self.blocks.construction(id).and_then(|c| c.recovery) {
             let timeout = crate::millis(self.config.pending_timeout);
             let young = now.mono_ms.saturating_sub(running.since_ms) < timeout;
             if running.new_gs == new_gs && young {
@@ -309,7 +308,7 @@ impl Cluster {
             }
         }
         let places = self.recovery_places(id, facts, now);
-        let last = self.constructions.get(&id).and_then(|c| c.last_primary);
+        let last = self.blocks.construction(id).and_then(|c| c.last_primary);
         let Some(primary) = self.choose_primary(&places, last) else { return false };
         let node = self.storage(primary).node;
         let striped = facts.layout.is_striped();
@@ -321,8 +320,7 @@ impl Cluster {
             units: if striped { places.iter().map(|(_, unit)| *unit).collect() } else { vec![] },
         };
         self.queue_recovery(node, recovery);
-        let construction =
-            self.constructions.entry(id).or_insert_with(|| Construction::new(id, facts.gs, &[]));
+        let construction = self.blocks.construction_or_new(id, facts.gs);
         construction.recovery = Some(Attempt { new_gs, since_ms: now.mono_ms });
         construction.last_primary = Some(primary);
         true
@@ -334,7 +332,7 @@ impl Cluster {
         let patience = 2 * self.config.heartbeat_interval;
         let patience = crate::millis(patience);
         for (id, new_gs) in self.mending.recoveries_not_told() {
-            let Some(construction) = self.constructions.get(&id) else { continue };
+            let Some(construction) = self.blocks.construction(id) else { continue };
             let last = construction.last_primary;
             let is_late =
                 |attempt: Attempt| now.mono_ms.saturating_sub(attempt.since_ms) >= patience;
@@ -348,7 +346,7 @@ impl Cluster {
                 continue;
             }
             self.mending.take_recovery_back(id);
-            if let Some(construction) = self.constructions.get_mut(&id) {
+            if let Some(construction) = self.blocks.construction_mut(id) {
                 construction.recovery = None;
             }
             self.start_block_recovery(id, &facts, new_gs, now);
@@ -369,7 +367,7 @@ impl Cluster {
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let striped = facts.layout.is_striped();
         let mut places = Vec::new();
-        if let Some(construction) = self.constructions.get(&id) {
+        if let Some(construction) = self.blocks.construction(id) {
             let counts = |e: &&Expected| striped || construction.is_current(e);
             let expected = construction.expected.iter().filter(counts);
             places.extend(expected.map(|e| (e.storage, e.unit)));
@@ -404,7 +402,7 @@ impl Cluster {
 
     /// Whether a report of a finished recovery belongs to the attempt that runs.
     pub fn is_current_recovery(&self, id: BlockId, new_gs: GenerationStamp) -> bool {
-        let running = self.constructions.get(&id.group()).and_then(|c| c.recovery);
+        let running = self.blocks.construction(id.group()).and_then(|c| c.recovery);
         running.is_none_or(|attempt| attempt.new_gs == new_gs)
     }
 

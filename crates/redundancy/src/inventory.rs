@@ -120,6 +120,7 @@ impl Cluster {
             self.storages[storage.0 as usize].reported = false;
         }
         self.outdate_reports(handle);
+        self.note_change_on_node(handle);
         self.count_racks();
         if is_elsewhere {
             // What a live node holds is kept, and may be on too few racks now.
@@ -254,7 +255,9 @@ impl Cluster {
                 failed.push(storage);
             }
             entry.storage_type = report.storage_type;
-            entry.state = report.state;
+            if std::mem::replace(&mut entry.state, report.state) != report.state {
+                self.blocks.note_change_on(storage);
+            }
             entry.usage = report.usage;
             entry.promised.renew();
             if report.state != StorageState::Failed {
@@ -496,7 +499,7 @@ impl Cluster {
 
     /// Blocks and units that a node holds.
     pub fn block_count(&self, node: &DataNode) -> usize {
-        node.storages.iter().map(|storage| self.blocks.count_on(*storage)).sum()
+        node.storages.iter().map(|storage| self.blocks.map().count_on(*storage)).sum()
     }
 
     /// Figures of the whole cluster.

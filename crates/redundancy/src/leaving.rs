@@ -248,6 +248,7 @@ impl Cluster {
             return;
         }
         let (alive, maintenance) = (node.alive, node.is_maintenance());
+        self.note_change_on_node(handle);
         self.count_racks();
         self.leaving.untrack(handle);
         // What others hold now counts for less, or for more: what was settled may not be.
@@ -395,6 +396,7 @@ impl Cluster {
             };
             // Neither counts for less than before: nobody else's blocks are to be looked at.
             self.nodes[node.0 as usize].admin = next;
+            self.note_change_on_node(*node);
             self.leaving.untrack(*node);
         }
         free
@@ -440,7 +442,7 @@ impl Cluster {
             if *budget == 0 {
                 return false;
             }
-            let blocks = self.blocks.iter_on(storage, walk.after);
+            let blocks = self.blocks.map().iter_on(storage, walk.after);
             let next: Vec<BlockId> = blocks.take(*budget).collect();
             *budget -= next.len();
             for id in &next {
@@ -509,7 +511,7 @@ impl Cluster {
             return;
         }
         self.leaving.note_placed(id);
-        for place in self.blocks.places(id) {
+        for place in self.blocks.of(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
             self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
         }

@@ -13,6 +13,7 @@ mod fixture;
 mod lease;
 mod lost;
 mod number_set;
+mod places;
 
 pub mod block;
 pub mod caching;
@@ -39,6 +40,7 @@ pub mod slow;
 pub mod stats;
 pub mod storage;
 pub mod verify;
+pub mod waits;
 
 pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
 pub use caching::CacheWant;
@@ -65,6 +67,7 @@ pub use slow::{Outlier, SlowConfig, SlowDisk, SlowNode};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts};
 pub use storage::{Storage, StorageHandle, StorageState, StorageUsage};
 pub use verify::{TopologyVerdict, verify_policies};
+pub use waits::Ticket;
 
 pub use cairn_stripe::{StoragePolicy, StorageType};
 

@@ -7,6 +7,7 @@
 use crate::block::BlockLookup;
 use crate::block_map::Place;
 use crate::cluster::Cluster;
+use crate::node::NodeHandle;
 use crate::storage::{StorageHandle, StorageState};
 use cairn_stripe::BlockId;
 
@@ -23,7 +24,14 @@ impl Cluster {
 
     /// The places of a block or group that are not lost.
     pub(crate) fn places(&self, id: BlockId) -> impl Iterator<Item = Place> + Clone + '_ {
-        self.blocks.places(id).filter(|place| !self.is_lost(place.storage))
+        self.blocks.of(id).filter(|place| !self.is_lost(place.storage))
+    }
+
+    /// What a node holds counts in another way from now on.
+    pub(crate) fn note_change_on_node(&mut self, node: NodeHandle) {
+        for storage in &self.nodes[node.0 as usize].storages {
+            self.blocks.note_change_on(*storage);
+        }
     }
 
     /// Notes that a storage is lost: [`Cluster::drop_lost`] forgets what it held. What it was to delete is
@@ -35,6 +43,7 @@ impl Cluster {
         entry.reported = false;
         entry.lost_after = self.report_number;
         self.lost.insert(storage);
+        self.blocks.note_change_on(storage);
     }
 
     /// Forgets some of what lost storages held, and queues what is missing for it. Returns whether
@@ -42,18 +51,19 @@ impl Cluster {
     pub fn drop_lost(&mut self, lookup: &dyn BlockLookup) -> bool {
         let mut budget = STEP;
         while let Some(storage) = self.lost.first().copied() {
-            if self.blocks.count_on(storage) == 0 || !self.is_lost(storage) {
+            if self.blocks.map().count_on(storage) == 0 || !self.is_lost(storage) {
                 self.lost.remove(&storage);
                 continue;
             }
             if budget == 0 {
                 return true;
             }
-            let next: Vec<BlockId> = self.blocks.iter_on(storage, None).take(budget).collect();
+            let next: Vec<BlockId> =
+                self.blocks.map().iter_on(storage, None).take(budget).collect();
             budget -= next.len();
             self.mending.hurry();
             for id in next {
-                if let Some(construction) = self.constructions.get_mut(&id.group()) {
+                if let Some(construction) = self.blocks.construction_mut(id.group()) {
                     construction.forget(storage, id.unit());
                 }
                 self.remove_place(lookup, storage, id);

@@ -282,6 +282,9 @@ impl Cluster {
         if !done.is_empty() && self.mending.pending.of(group).is_empty() {
             self.mending.setbacks.forget(group);
         }
+        if !done.is_empty() {
+            self.blocks.note_change(group);
+        }
         !done.is_empty()
     }
 
@@ -301,6 +304,7 @@ impl Cluster {
         let lost = self.mending.pending.take_all(concerns);
         let mut lost: Vec<BlockId> = lost.into_iter().map(|(id, _)| id).collect();
         lost.dedup();
+        lost.iter().for_each(|id| self.blocks.note_change(*id));
         lost
     }
 
@@ -308,7 +312,7 @@ impl Cluster {
     pub(crate) fn count_blocks(&self, stats: &mut ClusterStats) {
         self.queues.count(&mut stats.replicated, &mut stats.groups);
         // Those that are being deleted are not needed any more.
-        let is_kept = |id: &BlockId| self.blocks.places(*id).any(|p| p.corrupt && !p.excess);
+        let is_kept = |id: &BlockId| self.blocks.of(*id).any(|p| p.corrupt && !p.excess);
         for id in self.mending.bad.keys().filter(|id| is_kept(id)) {
             let corrupt = if id.is_striped() {
                 &mut stats.groups.corrupt
@@ -360,6 +364,7 @@ impl Cluster {
         }
         let mut ids: Vec<BlockId> = expired.into_iter().map(|(id, _)| id).collect();
         ids.dedup();
+        ids.iter().for_each(|id| self.blocks.note_change(*id));
         ids
     }
 }

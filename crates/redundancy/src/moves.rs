@@ -93,7 +93,7 @@ impl Cluster {
     /// All that storages hold, once, from somewhere on and round. Where that is, is found by counting chunks of
     /// blocks, of which a storage has few, and then some blocks.
     fn held_from(&self, storages: &[StorageHandle], start: u64) -> impl Iterator<Item = BlockId> {
-        let chunks_on = |storage: &StorageHandle| self.blocks.chunks_on(*storage);
+        let chunks_on = |storage: &StorageHandle| self.blocks.map().chunks_on(*storage);
         let all = storages.iter().map(chunks_on).sum::<usize>().max(1) as u64;
         let mut chunk = (start % all) as usize;
         let skipped = (start / all % CHUNK as u64) as usize;
@@ -102,13 +102,14 @@ impl Cluster {
             (first, chunk) = (first + 1, chunk - here);
         }
         let (before, from) = storages.split_at(first);
-        let opening = from.first().and_then(|s| self.blocks.first_in_chunk(*s, chunk));
+        let opening = from.first().and_then(|s| self.blocks.map().first_in_chunk(*s, chunk));
         let last = opening.and_then(|id| id.0.checked_sub(1)).map(BlockId);
-        let held = move |(storage, after)| self.blocks.iter_on(storage, after);
+        let held = move |(storage, after)| self.blocks.map().iter_on(storage, after);
         let begun = from.iter().zip(once(last).chain(repeat(None)));
         let rest = before.iter().zip(repeat(None));
         let whole = begun.chain(rest).map(|(storage, after)| (*storage, after)).flat_map(held);
-        let opened = from.first().into_iter().flat_map(move |s| self.blocks.iter_on(*s, None));
+        let opened =
+            from.first().into_iter().flat_map(move |s| self.blocks.map().iter_on(*s, None));
         let round = whole.chain(opened.take_while(move |id| Some(*id) <= last));
         round.clone().skip(skipped).chain(round.take(skipped))
     }

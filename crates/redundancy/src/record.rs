@@ -115,7 +115,7 @@ impl Cluster {
     }
 
     fn keep_all(&mut self, id: BlockId) {
-        let chosen: Vec<Place> = self.blocks.places(id).filter(|place| place.excess).collect();
+        let chosen: Vec<Place> = self.blocks.of(id).filter(|place| place.excess).collect();
         for Place { storage, unit, .. } in chosen {
             let own_id = if id.is_striped() { id.internal(unit) } else { id };
             let is_kept = self.mending.revoke_all(storage, own_id);
@@ -151,7 +151,7 @@ impl Cluster {
             self.clear_mark(own_id, *storage, &facts);
         }
         self.count_safe(&facts, before, self.safe_units(id, &facts));
-        let places = self.blocks.places(id);
+        let places = self.blocks.of(id);
         let unknown = places.filter(|place| !place.corrupt && place.unit == unit);
         let unknown: Vec<StorageHandle> =
             unknown.map(|place| place.storage).filter(|storage| !good.contains(storage)).collect();

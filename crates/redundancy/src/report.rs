@@ -178,7 +178,7 @@ impl Cluster {
                     let state = ReplicaState::Finalized;
                     let replica = ReportedReplica { block, state, crc32c };
                     let hint = delete_hint.as_deref();
-                    let was_known = self.blocks.is_on(storage, block.id);
+                    let was_known = self.blocks.map().is_on(storage, block.id);
                     let has_arrived = self.work_arrived(storage, block.id);
                     self.take_replica(lookup, storage, replica, hint, &mut changes);
                     if was_known && has_arrived {
@@ -198,7 +198,7 @@ impl Cluster {
         block: BlockRef,
     ) {
         self.invalidation_done(storage, block);
-        if let Some(construction) = self.constructions.get_mut(&block.id.group()) {
+        if let Some(construction) = self.blocks.construction_mut(block.id.group()) {
             construction.forget(storage, block.id.unit());
         }
         self.remove_place(lookup, storage, block.id);
@@ -309,7 +309,7 @@ impl Cluster {
         replica: ReportedReplica,
     ) {
         let own = &self.nodes[self.storages[storage.0 as usize].node.0 as usize].storages;
-        match self.constructions.get_mut(&id) {
+        match self.blocks.construction_mut(id) {
             Some(construction) => {
                 construction.relocate(own, storage, replica.block.id.unit());
                 construction.record(storage, replica);
@@ -318,7 +318,7 @@ impl Cluster {
             None => {
                 let mut construction = Construction::new(id, facts.gs, &[]);
                 construction.record(storage, replica);
-                self.constructions.insert(id, construction);
+                self.blocks.begin_construction(id, construction);
             }
         }
     }
@@ -385,7 +385,7 @@ impl Cluster {
         storage: StorageHandle,
         id: BlockId,
     ) {
-        if !self.blocks.is_on(storage, id) {
+        if !self.blocks.map().is_on(storage, id) {
             return;
         }
         let group = id.group();
@@ -412,7 +412,7 @@ impl Cluster {
 
     /// Whether a place is chosen for deletion.
     fn is_excess(&self, id: BlockId, storage: StorageHandle, unit: UnitIndex) -> bool {
-        let mut places = self.blocks.places(id);
+        let mut places = self.blocks.of(id);
         places.any(|place| place.storage == storage && place.unit == unit && place.excess)
     }
 
@@ -431,7 +431,7 @@ impl Cluster {
             let elsewhere = place.storage != storage && place.unit == unit;
             elsewhere && self.storage(place.storage).node == node
         };
-        let old = self.blocks.places(id).find(is_old)?.storage;
+        let old = self.blocks.of(id).find(is_old)?.storage;
         let marks = self.mending.bad_of(id).iter();
         let bad = marks.copied().find(|(s, bad)| *s == old && bad.block.id.unit() == unit);
         Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
@@ -453,7 +453,7 @@ impl Cluster {
         let Some(facts) = lookup.block(id) else {
             return Err(RedundancyError::UnknownBlock { id: block.id.0 });
         };
-        let on_node = self.blocks.places(id).find(|place| {
+        let on_node = self.blocks.of(id).find(|place| {
             let storage = self.storage(place.storage);
             let named = storage_uuid.is_empty() || storage.uuid == storage_uuid;
             storage.node == node && place.unit == block.id.unit() && named
@@ -485,6 +485,7 @@ impl Cluster {
         self.blocks.add(id, storage, unit);
         self.blocks.change(id, storage, unit, |place| place.corrupt = true);
         self.mending.mark_bad(id, storage, bad);
+        self.blocks.note_change(id);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(id, facts));
         }
@@ -501,10 +502,10 @@ impl Cluster {
         id: BlockId,
         facts: &BlockFacts,
     ) {
-        let Some(construction) = self.constructions.get(&id) else { return };
+        let Some(construction) = self.blocks.construction(id) else { return };
         let misfits: Vec<(StorageHandle, BlockRef)> = self
             .blocks
-            .places(id)
+            .of(id)
             .filter(|place| !place.corrupt && !construction.fits(place, facts))
             .filter_map(|place| Some((place.storage, construction.reported_block(&place)?)))
             .collect();
@@ -513,7 +514,7 @@ impl Cluster {
         if facts.state == BlockState::Complete {
             left_open = construction.left_open(facts.gs);
             left_open.retain(|(storage, block)| {
-                let is_known = self.blocks.is_on(*storage, block.id);
+                let is_known = self.blocks.map().is_on(*storage, block.id);
                 !is_known && !self.is_lost(*storage)
             });
         }
@@ -525,6 +526,7 @@ impl Cluster {
 
     /// Forgets a block that no file has; what is known of it anywhere is deleted.
     pub(crate) fn forget_block(&mut self, id: BlockId, gs: GenerationStamp) {
+        self.blocks.note_change(id);
         let bad = self.mending.forget_block(id);
         self.queues.remove(id);
         self.scrubs.forget_block(id);
@@ -532,7 +534,7 @@ impl Cluster {
         for expected in construction.into_iter().flat_map(|c| c.expected) {
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };
-            if !self.blocks.is_on(expected.storage, reported.block.id) {
+            if !self.blocks.map().is_on(expected.storage, reported.block.id) {
                 self.queue_invalidation(expected.storage, reported.block);
             }
         }
@@ -551,7 +553,7 @@ impl Cluster {
     /// Good replicas or units as safe mode counts them; 0 for a block that is not complete.
     pub(crate) fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
         let counted = self.safe_mode.is_starting() && facts.state == BlockState::Complete;
-        let places = self.blocks.places(id);
+        let places = self.blocks.of(id);
         if counted { self.count_good(id, facts, places) } else { 0 }
     }
 

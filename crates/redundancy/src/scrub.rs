@@ -231,7 +231,7 @@ impl Cluster {
     }
 
     fn has_bad_places(&self, id: BlockId) -> bool {
-        self.blocks.places(id).any(|place| place.corrupt)
+        self.blocks.of(id).any(|place| place.corrupt)
     }
 
     /// Blocks and groups whose replicas or units disagreed when they were read last, and nobody knows which one is
@@ -281,7 +281,7 @@ impl Cluster {
     /// A block that waits, best one of which the node has a part.
     fn next_scrub(&mut self, worker: NodeHandle) -> Option<BlockId> {
         let has_part = |id: &BlockId| {
-            let mut places = self.blocks.places(*id);
+            let mut places = self.blocks.of(*id);
             places.any(|place| self.storage(place.storage).node == worker)
         };
         let own = self.scrubs.waiting.iter().take(LOOKS).position(has_part);
@@ -309,7 +309,7 @@ impl Cluster {
         let doubted = self.doubted_unit(id);
         let read = |place: &ScrubbedPlace| {
             let told = doubted.filter(|(unit, _)| *unit == place.unit).map(|(_, crc32c)| crc32c);
-            let here = self.blocks.places(id).find(|here| {
+            let here = self.blocks.of(id).find(|here| {
                 let is_it = self.storage(here.storage).uuid == place.storage_uuid;
                 let is_witness = told.is_some() && told == place.crc32c;
                 is_it && here.unit == place.unit && (is_witness || !here.corrupt)

@@ -20,7 +20,7 @@ impl Cluster {
         lookup: &dyn BlockLookup,
         node: NodeHandle,
     ) -> BTreeMap<BlockId, Left> {
-        let ids = self.constructions.keys().copied();
+        let ids = self.blocks.under_construction();
         ids.flat_map(|id| self.open_of(lookup, id))
             .filter(|(at, ..)| *at == node)
             .map(|(_, own_id, left)| (own_id, left))
@@ -35,7 +35,7 @@ impl Cluster {
         lookup: &dyn BlockLookup,
         id: BlockId,
     ) -> Vec<(NodeHandle, BlockId, Left)> {
-        let Some(construction) = self.constructions.get(&id) else { return Vec::new() };
+        let Some(construction) = self.blocks.construction(id) else { return Vec::new() };
         let current: Vec<(NodeHandle, UnitIndex)> = construction
             .current()
             .filter(|expected| !self.is_lost(expected.storage))

@@ -45,7 +45,7 @@ fn what_a_dead_node_held_is_forgotten_in_steps_and_counts_for_nothing_from_the_f
     }
     assert_eq!(queued, [2000]);
     assert_eq!(world.cluster.queues().len(), 2500);
-    assert_eq!(world.cluster.blocks.count_on(world.storage(0)), 0);
+    assert_eq!(world.cluster.blocks.map().count_on(world.storage(0)), 0);
 }
 
 #[test]

@@ -270,7 +270,7 @@ impl Cluster {
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
         let Job { id, facts, policy, now, .. } = job;
-        let places = self.blocks.places(id);
+        let places = self.blocks.of(id);
         let coming = self.mending.coming(id);
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
         // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get

@@ -395,7 +395,7 @@ fn row_04_a_surplus_unit_goes_only_if_the_same_unit_lives_elsewhere() {
             world.received(node, good);
         }
         let before: std::collections::BTreeSet<u8> = (0..8)
-            .filter_map(|n| world.cluster.blocks.next_on(world.storage(n), None))
+            .filter_map(|n| world.cluster.blocks.map().next_on(world.storage(n), None))
             .map(|block| block.unit().0)
             .collect();
         for (node, block) in deletions(&world.run(9000, &[])) {

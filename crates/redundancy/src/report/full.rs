@@ -164,8 +164,9 @@ impl Cluster {
         if entry.state == StorageState::Failed && call.number > entry.lost_after {
             // A volume that is put back is reported before the next heartbeat names it.
             entry.state = StorageState::Normal;
+            self.blocks.note_change_on(storage);
         }
-        if entry.state != StorageState::Failed {
+        if self.storages[storage.0 as usize].state != StorageState::Failed {
             self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Cluster {
         for _ in 0..STEP {
             let ongoing = self.reports.get(&storage).filter(|ongoing| ongoing.number == number);
             let Some(ongoing) = ongoing else { return false };
-            let known = self.blocks.next_on(storage, report.after);
+            let known = self.blocks.map().next_on(storage, report.after);
             let told = report.replicas.get(report.taken).copied();
             let gone = known.filter(|known| told.is_none_or(|told| *known < told.block.id));
             match (gone, told) {
@@ -219,6 +220,7 @@ impl Cluster {
         node.last_report_wall_ms = now.wall_ms;
         if first {
             self.mending.recheck_postponed();
+            self.blocks.note_change_on(storage);
         }
     }
 

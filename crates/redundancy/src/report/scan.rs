@@ -24,7 +24,7 @@ impl Cluster {
                 ReportedReplica { block, state: ReplicaState::Finalized, crc32c: Some(crc32c) };
             let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
             let is_good = matches!(judge(facts.as_ref(), &replica), Verdict::Good);
-            let place = self.blocks.places(id).find(|place| {
+            let place = self.blocks.of(id).find(|place| {
                 let storage = self.storage(place.storage);
                 let is_here = storage.node == node && storage.uuid == storage_uuid;
                 is_here && place.unit == block.id.unit() && !place.corrupt

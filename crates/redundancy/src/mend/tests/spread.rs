@@ -125,6 +125,7 @@ fn row_04_the_only_copy_of_a_unit_is_never_surplus() {
             let held: Vec<ReportedReplica> = world
                 .cluster
                 .blocks
+                .map()
                 .iter_on(world.storage(gone), None)
                 .map(|own| world.good(id, own.unit().0))
                 .map(|block| ReportedReplica {
