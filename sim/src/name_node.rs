@@ -22,7 +22,7 @@ use cairn_namespace::{
 };
 use cairn_redundancy::{
     AdminState, BlockFacts, BlockLookup, BlockState, Cluster, Config, DisprovedCrc, Layout,
-    NodeHandle, Now, StoragePolicy,
+    NodeClaim, NodeHandle, Now, StoragePolicy,
 };
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use log::Log;
@@ -30,6 +30,8 @@ use std::time::Duration;
 
 pub(crate) use files::{LocatedBlock, Target};
 
+/// Where each DataNode listens, at an address of its own.
+const XFER_PORT: u16 = 9866;
 /// Wall time at the start of a simulation.
 const EPOCH_MS: u64 = 1_700_000_000_000;
 
@@ -395,6 +397,23 @@ impl NameNode {
 
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {
         self.block(id).map(|info| facts(&info.block, &info.redundancy))
+    }
+}
+
+/// The names of a DataNode.
+struct Named {
+    uuid: String,
+    ip: String,
+}
+
+impl Named {
+    fn of(node: usize) -> Named {
+        Named { uuid: format!("dn-{node}"), ip: format!("10.0.0.{node}") }
+    }
+
+    /// What is said of it, by others or by itself.
+    fn claim(&self) -> NodeClaim<'_> {
+        NodeClaim { uuid: &self.uuid, ip: &self.ip, xfer_port: XFER_PORT.into(), process: None }
     }
 }
 

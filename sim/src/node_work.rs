@@ -76,7 +76,7 @@ impl World<'_> {
         }
         if !self.nodes[node].is_registered {
             let rack = self.parts.rack(self.name_node.rack_of(node), &self.nodes[node].rack);
-            self.name_node.register(node, &rack);
+            self.name_node.register(node, self.nodes[node].life, &rack);
             self.note(|| format!("dn-{node} registers"));
             self.name_node.set_intent(node, self.nodes[node].intent);
             self.nodes[node].is_registered = true;
@@ -85,7 +85,8 @@ impl World<'_> {
         }
         let is_report_due = self.now_ms >= self.nodes[node].next_report_ms;
         let heartbeat = self.nodes[node].heartbeat(is_report_due);
-        let (commands, lease) = self.name_node.heartbeat(node, heartbeat, &mut *self.parts);
+        let caller = (node, self.nodes[node].life);
+        let (commands, lease) = self.name_node.heartbeat(caller, heartbeat, &mut *self.parts);
         if !commands.is_empty() {
             self.send_commands(node, commands);
         }

@@ -113,6 +113,9 @@ pub(crate) struct Node {
     pub(crate) http_addr: Option<SocketAddr>,
     pub(crate) started: Instant,
     pub(crate) tasks: Tasks,
+    /// What tells this process from any other with the same UUID, a copy of its disks or a predecessor; `None`
+    /// where there is no randomness.
+    pub(crate) process_number: Option<u64>,
     /// As the NameNode returned it; `None` before the first registration.
     registration: RwLock<Option<DatanodeRegistrationProto>>,
     /// When the NameNode last answered a heartbeat, in milliseconds since the start and 1 more; 0 before.
@@ -149,6 +152,13 @@ pub(crate) struct Node {
     pub(crate) groups: Groups,
     /// Whether a superuser has told this DataNode to stop.
     pub(crate) is_told_to_stop: AtomicBool,
+}
+
+/// A number that no other process has; `None` where there is no randomness.
+fn random_number() -> Option<u64> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).ok()?;
+    Some(u64::from_le_bytes(random))
 }
 
 impl Node {
@@ -206,6 +216,7 @@ impl Node {
             http_addr,
             started: Instant::now(),
             tasks: Tasks::default(),
+            process_number: random_number(),
             registration: RwLock::new(None),
             heard_ms: AtomicU64::new(0),
             connections: AtomicUsize::new(0),

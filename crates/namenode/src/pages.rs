@@ -12,7 +12,7 @@ use cairn_namespace::InodeId;
 use cairn_namespace::encryption;
 use cairn_namespace::query::{self, Totals};
 use cairn_namespace::snapshot::listing;
-use cairn_redundancy::{AdminState, ClusterStats, DataNode, ReportKind};
+use cairn_redundancy::{AdminState, ClusterStats, DataNode, NodeAddress, Now, ReportKind};
 use serde_json::{Map, Value, json};
 
 use crate::fsck;
@@ -53,7 +53,7 @@ struct View {
     totals: Totals,
     nodes: Vec<(DataNode, usize)>,
     safe_mode: Option<String>,
-    mono_ms: u64,
+    now: Now,
     /// From when on DataNodes are told to delete, ms since the epoch.
     deletions_begin_ms: u64,
 }
@@ -72,7 +72,7 @@ fn view(node: &NameNode) -> View {
             .map(|n| (n.clone(), cluster.block_count(n)))
             .collect(),
         safe_mode: cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now)),
-        mono_ms: now.mono_ms,
+        now,
         deletions_begin_ms: node.started_ms.saturating_add(delay_ms),
     }
 }
@@ -169,7 +169,7 @@ fn datanode_bean(node: &DataNode, blocks: usize, view: &View) -> Value {
         "xferaddr": format!("{}:{}", address.ip, address.xfer_port),
         "location": node.rack,
         "uuid": node.uuid,
-        "lastContact": view.mono_ms.saturating_sub(node.last_update_mono_ms) / 1000,
+        "lastContact": view.now.mono_ms.saturating_sub(node.last_update_mono_ms) / 1000,
         "usedSpace": usage.dfs_used,
         "adminState": node.admin.to_string(),
         "decommissioned": node.admin == AdminState::Decommissioned,
@@ -269,7 +269,8 @@ fn name_node_status(node: &NameNode) -> Value {
 fn metrics(node: &NameNode) -> Response {
     let view = view(node);
     let stats = &view.stats;
-    let gauges: [(&str, &str, u64); 21] = [
+    let twins = view.nodes.iter().filter(|(datanode, _)| datanode.twin(view.now).is_some());
+    let gauges: [(&str, &str, u64); 22] = [
         ("capacity_bytes", "Bytes that live DataNodes can hold", stats.usage.capacity),
         ("used_bytes", "Bytes of blocks", stats.usage.dfs_used),
         ("remaining_bytes", "Bytes free for blocks", stats.usage.remaining),
@@ -286,6 +287,11 @@ fn metrics(node: &NameNode) -> Response {
             "decommissioning_datanodes",
             "DataNodes being taken out",
             stats.decommissioning_nodes as u64,
+        ),
+        (
+            "twin_datanodes",
+            "DataNodes of which another one with the same UUID was alive lately",
+            twins.count() as u64,
         ),
         ("failed_volumes", "Volumes of DataNodes that have failed", stats.failed_volumes),
         ("pending_reconstruction", "Blocks and groups being mended", stats.pending_reconstruction),
@@ -312,9 +318,15 @@ fn metrics(node: &NameNode) -> Response {
     metrics.page()
 }
 
-fn state(node: &DataNode) -> String {
-    let life = if node.alive { "live" } else { "dead" };
-    if node.is_leaving() { format!("{life}, {}", node.admin) } else { life.to_string() }
+fn state(node: &DataNode, twin: Option<&NodeAddress>) -> String {
+    let mut state = (if node.alive { "live" } else { "dead" }).to_string();
+    if node.is_leaving() {
+        let _ = write!(state, ", {}", node.admin);
+    }
+    if let Some(other) = twin {
+        let _ = write!(state, ", two with one UUID, the other at {}", escape(&other.to_string()));
+    }
+    state
 }
 
 fn status_page(node: &NameNode) -> String {
@@ -352,7 +364,7 @@ fn status_page(node: &NameNode) -> String {
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{blocks}</td></tr>",
             escape(&datanode.name()),
             escape(&datanode.rack),
-            state(datanode),
+            state(datanode, datanode.twin(view.now)),
             datanode.usage.dfs_used,
             datanode.usage.remaining,
         );

@@ -78,13 +78,14 @@ fn add_node(cluster: &mut Cluster, blocks: &Blocks, number: usize, storages: usi
     let (uuid, ip) = (format!("uuid-{number}"), format!("10.0.{}.{}", number / 250, number % 250));
     let address = NodeAddress { ip, xfer_port: 9866, ..NodeAddress::default() };
     let rack = "/rack".to_string();
-    let registration =
-        Registration { uuid: uuid.clone(), address, rack, ..Registration::default() };
-    let node = cluster.register(blocks, registration, Now::default());
+    let registration = Registration { uuid, address, rack, ..Registration::default() };
+    let claimed = registration.clone();
+    let node = cluster.register(blocks, registration, Now::default()).expect("it is the only one");
     let named = |storage| StorageReport { uuid: name(number, storage), ..StorageReport::default() };
     let heartbeat =
         Heartbeat { storages: (0..storages).map(named).collect(), ..Heartbeat::default() };
-    cluster.heartbeat(blocks, &uuid, heartbeat, Now::default());
+    let beat = cluster.heartbeat(blocks, &claimed.claim(), heartbeat, Now::default());
+    beat.expect("it has registered");
     node
 }
 

@@ -9,6 +9,23 @@ pub enum RedundancyError {
         /// The DataNode's UUID.
         uuid: String,
     },
+    /// The one that has registered under this id is another one than calls, or than is named.
+    ///
+    /// Source of its words: Hadoop 3.5.0 `UnregisteredNodeException`.
+    #[error(
+        "Data node {claimed} is attempting to report storage ID {uuid}. Node {registered} is expected \
+         to serve this storage."
+    )]
+    OtherNode {
+        /// The UUID that both have.
+        uuid: String,
+        /// Where the one is that is not taken, as it claims itself.
+        claimed: String,
+        /// Where the one is that has registered.
+        registered: String,
+        /// Whether that one has taken the place of this one, which is to stop.
+        is_replaced: bool,
+    },
     /// A full report came without the leave to send it, or after that ran out.
     #[error("Block report lease {lease_id:#x} of {uuid} is not valid")]
     InvalidReportLease {

@@ -88,7 +88,13 @@ pub fn registration(node: usize, rack: usize) -> Registration {
         ..NodeAddress::default()
     };
     let (uuid, rack) = (format!("uuid-{node}"), format!("/rack{rack}"));
-    Registration { uuid, address, rack, software_version: "3.5.0".to_string() }
+    let software_version = "3.5.0".to_string();
+    Registration { uuid, address, rack, software_version, ..Registration::default() }
+}
+
+/// What a DataNode of Hadoop claims to be.
+pub fn claim_of<'a>(uuid: &'a str, address: &'a NodeAddress) -> NodeClaim<'a> {
+    NodeClaim { uuid, ip: &address.ip, xfer_port: address.xfer_port.into(), process: None }
 }
 
 pub fn storage_uuid(node: usize) -> String {
@@ -119,7 +125,7 @@ impl World {
         let (cluster, blocks) = (Cluster::new(Config::default()), Blocks::default());
         let mut world = World { cluster, blocks, now: at(1000), dice: Box::new(dice(7)) };
         for (node, rack) in racks.iter().enumerate() {
-            world.cluster.register(&world.blocks, registration(node, *rack), world.now);
+            world.register(registration(node, *rack));
             world.heartbeat(node);
             world.full_report(node, &[]);
         }
@@ -144,10 +150,21 @@ impl World {
         self.cluster.node(self.cluster.storage(storage).node).rack.clone()
     }
 
+    /// Takes a node in whom nothing is to keep out.
+    pub fn register(&mut self, registration: Registration) -> NodeHandle {
+        self.cluster.register(&self.blocks, registration, self.now).unwrap()
+    }
+
     pub fn heartbeat(&mut self, node: usize) -> Vec<Command> {
-        let uuid = format!("uuid-{node}");
-        let heartbeat = heartbeat_of(node, 50 * GIB);
-        self.cluster.heartbeat(&self.blocks, &uuid, heartbeat, self.now).commands
+        self.beat(&format!("uuid-{node}"), heartbeat_of(node, 50 * GIB)).commands
+    }
+
+    /// A heartbeat of the node that has registered under `uuid`, or of one that never has.
+    pub fn beat(&mut self, uuid: &str, heartbeat: Heartbeat) -> HeartbeatAnswer {
+        let known = self.cluster.node_by_uuid(uuid).map(|node| node.address.clone());
+        let address = known.unwrap_or_default();
+        let claim = claim_of(uuid, &address);
+        self.cluster.heartbeat(&self.blocks, &claim, heartbeat, self.now).unwrap()
     }
 
     /// Node `node` begins to tell all that it has.

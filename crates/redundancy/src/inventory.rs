@@ -4,7 +4,8 @@ use crate::block::BlockLookup;
 use crate::cluster::Cluster;
 use crate::command::Command;
 use crate::error::RedundancyError;
-use crate::node::{AdminState, DataNode, NodeAddress, NodeHandle, ReportKind, VolumeFailures};
+use crate::identity::{Identity, NodeAddress, NodeClaim};
+use crate::node::{AdminState, DataNode, NodeHandle, ReportKind, VolumeFailures};
 use crate::scrub::ScrubOrder;
 use crate::storage::{Promised, Storage, StorageHandle, StorageState, StorageUsage};
 use crate::{ClusterStats, Now};
@@ -23,6 +24,22 @@ pub struct Registration {
     pub rack: String,
     /// Its version.
     pub software_version: String,
+    /// The number of its process, if it tells one.
+    pub process: Option<u64>,
+    /// When it asked: others may have registered while the shell looked for its rack.
+    pub asked: Now,
+}
+
+impl Registration {
+    /// What the DataNode says it is.
+    pub fn claim(&self) -> NodeClaim<'_> {
+        NodeClaim {
+            uuid: &self.uuid,
+            ip: &self.address.ip,
+            xfer_port: self.address.xfer_port.into(),
+            process: self.process,
+        }
+    }
 }
 
 /// One storage in a heartbeat.
@@ -82,13 +99,16 @@ impl Cluster {
     /// Takes a DataNode in, or takes it back with its handle if its UUID is known.
     ///
     /// Another node that was at the same address and data transfer port is forgotten: its place is
-    /// taken. Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
+    /// taken. Of two processes with one UUID the one that asked last is taken; one whose place another has
+    /// taken does not get it back while that one lives. Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`,
+    /// where two have it in turn.
     pub fn register(
         &mut self,
         lookup: &dyn BlockLookup,
         registration: Registration,
         now: Now,
-    ) -> NodeHandle {
+    ) -> Result<NodeHandle, RedundancyError> {
+        self.refuse_former(&registration, now)?;
         let xfer = (registration.address.ip.clone(), registration.address.xfer_port);
         let at_address = self.node_by_xfer.get(&xfer).copied();
         let known = self.node_by_uuid.get(&registration.uuid).copied();
@@ -101,6 +121,9 @@ impl Cluster {
         self.node_by_xfer.remove(&(old_address.ip, old_address.xfer_port));
         self.node_by_xfer.insert(xfer, handle);
         let node = &mut self.nodes[handle.0 as usize];
+        let old = known.map(|_| std::mem::take(&mut node.address));
+        let new = (&registration.address, registration.process);
+        node.identity.take_over((old, was_alive), new, (registration.asked, now));
         node.address = registration.address;
         let is_elsewhere = was_alive && node.rack != registration.rack;
         node.rack = registration.rack;
@@ -130,7 +153,25 @@ impl Cluster {
         for id in self.drop_commands(handle) {
             self.check_redundancy(lookup, id);
         }
-        handle
+        Ok(handle)
+    }
+
+    /// Refuses the registration of a process whose place a live one has, or which asked before that one did.
+    fn refuse_former(
+        &mut self,
+        registration: &Registration,
+        now: Now,
+    ) -> Result<(), RedundancyError> {
+        let claim = registration.claim();
+        let Some(handle) = self.node_by_uuid.get(claim.uuid).copied() else { return Ok(()) };
+        let node = &mut self.nodes[handle.0 as usize];
+        let is_overtaken = node.identity.has_overtaken(registration.process, registration.asked);
+        let is_former = node.identity.is_former(&claim);
+        if !node.alive || !(is_former || is_overtaken) {
+            return Ok(());
+        }
+        node.identity.heard_of_former(&claim, &node.address, now);
+        Err(other_node(&claim, node, is_former))
     }
 
     fn new_node(&mut self, uuid: &str) -> NodeHandle {
@@ -161,6 +202,7 @@ impl Cluster {
             storages: Vec::new(),
             takes_scrubs: false,
             heartbeat_seen: false,
+            identity: Identity::default(),
             report_call: 0,
             forgotten: false,
         });
@@ -170,18 +212,26 @@ impl Cluster {
 
     /// Takes a heartbeat and gives the commands that wait for the node.
     ///
-    /// A node that is unknown or dead is told to register (an answer, not an error). Source: Hadoop
-    /// 3.5.0 `DatanodeManager#handleHeartbeat`, `DatanodeDescriptor#updateHeartbeatState`.
+    /// A node that is unknown or dead is told to register (an answer, not an error), and so is one whose UUID
+    /// another has. A process whose place another has taken is refused. Source: Hadoop 3.5.0
+    /// `DatanodeManager#handleHeartbeat`, `DatanodeDescriptor#updateHeartbeatState`.
     pub fn heartbeat(
         &mut self,
         lookup: &dyn BlockLookup,
-        uuid: &str,
+        claim: &NodeClaim<'_>,
         heartbeat: Heartbeat,
         now: Now,
-    ) -> HeartbeatAnswer {
-        let Some(handle) = self.live_node_by_uuid(uuid) else {
-            let commands = vec![Command::Register];
-            return HeartbeatAnswer { commands, ..HeartbeatAnswer::default() };
+    ) -> Result<HeartbeatAnswer, RedundancyError> {
+        let handle = match self.registered(claim) {
+            Ok(handle) => handle,
+            Err(refused @ RedundancyError::OtherNode { is_replaced: true, .. }) => {
+                self.hear_of_former(claim, now);
+                return Err(refused);
+            }
+            Err(_) => {
+                let commands = vec![Command::Register];
+                return Ok(HeartbeatAnswer { commands, ..HeartbeatAnswer::default() });
+            }
         };
         let wants_lease = heartbeat.wants_report_lease;
         self.take_figures(lookup, handle, heartbeat, now);
@@ -196,22 +246,32 @@ impl Cluster {
         let commands = self.take_commands(lookup, handle, now);
         let is_free = commands.is_empty();
         let scrubs = if is_free { self.take_scrubs(lookup, handle, now) } else { Vec::new() };
-        HeartbeatAnswer { commands, scrubs, report_lease }
+        Ok(HeartbeatAnswer { commands, scrubs, report_lease })
     }
 
     /// Takes the sign of life that a node sends when its heartbeats are late. It gets no commands, and
-    /// one that is unknown or dead is passed over.
+    /// one that is unknown or dead is passed over; one whose UUID another has is refused.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#handleLifeline`.
     pub fn lifeline(
         &mut self,
         lookup: &dyn BlockLookup,
-        uuid: &str,
+        claim: &NodeClaim<'_>,
         heartbeat: Heartbeat,
         now: Now,
-    ) {
-        if let Some(handle) = self.live_node_by_uuid(uuid) {
-            self.take_figures(lookup, handle, heartbeat, now);
+    ) -> Result<(), RedundancyError> {
+        match self.registered(claim) {
+            Ok(handle) => self.take_figures(lookup, handle, heartbeat, now),
+            Err(RedundancyError::UnregisteredNode { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    }
+
+    fn hear_of_former(&mut self, claim: &NodeClaim<'_>, now: Now) {
+        if let Some(handle) = self.node_by_uuid.get(claim.uuid) {
+            let node = &mut self.nodes[handle.0 as usize];
+            node.identity.heard_of_former(claim, &node.address, now);
         }
     }
 
@@ -421,14 +481,16 @@ impl Cluster {
         self.node_by_uuid.get(uuid).map(|handle| self.node(*handle))
     }
 
-    /// The live node with that UUID, or why there is none.
-    pub fn registered(&self, uuid: &str) -> Result<NodeHandle, RedundancyError> {
-        self.live_node_by_uuid(uuid)
-            .ok_or_else(|| RedundancyError::UnregisteredNode { uuid: uuid.to_string() })
-    }
-
-    pub(crate) fn live_node_by_uuid(&self, uuid: &str) -> Option<NodeHandle> {
-        self.node_by_uuid.get(uuid).copied().filter(|handle| self.node(*handle).alive)
+    /// The live node that a message is from or about, or why there is none.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getDatanode`.
+    pub fn registered(&self, claim: &NodeClaim<'_>) -> Result<NodeHandle, RedundancyError> {
+        let node = self.node_by_uuid(claim.uuid).filter(|node| node.alive);
+        match node {
+            None => Err(RedundancyError::UnregisteredNode { uuid: claim.uuid.to_string() }),
+            Some(node) if node.is_of(claim) => Ok(node.handle),
+            Some(node) => Err(other_node(claim, node, node.identity.is_former(claim))),
+        }
     }
 
     /// The node at an address and data transfer port.
@@ -447,16 +509,18 @@ impl Cluster {
         self.storage_by_uuid.get(uuid).map(|handle| self.storage(*handle))
     }
 
-    /// The storages of `(DataNode UUID, storage UUID)` pairs, as clients send them. A pair that
-    /// names nothing gives `None` in its place.
+    /// The storages of pairs of a DataNode and the UUID of a storage, as clients send them. A pair that
+    /// names nothing, or a DataNode whose UUID another one has, gives `None` in its place.
+    ///
+    /// Source: Hadoop 3.5.0 `DatanodeManager#getDatanodeStorageInfos`.
     pub fn storages_named<'a>(
         &self,
-        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        pairs: impl IntoIterator<Item = (NodeClaim<'a>, &'a str)>,
     ) -> Vec<Option<StorageHandle>> {
         pairs
             .into_iter()
-            .map(|(node, storage)| {
-                let node = self.node_by_uuid(node)?;
+            .map(|(claim, storage)| {
+                let node = self.node_by_uuid(claim.uuid).filter(|node| node.is_of(&claim))?;
                 let mut own = node.storages.iter().copied();
                 own.find(|handle| self.storage(*handle).uuid == storage)
             })
@@ -534,6 +598,16 @@ impl Cluster {
         }
         self.count_blocks(&mut stats);
         stats
+    }
+}
+
+/// The refusal of one whose UUID `node` has.
+fn other_node(claim: &NodeClaim<'_>, node: &DataNode, is_replaced: bool) -> RedundancyError {
+    RedundancyError::OtherNode {
+        uuid: node.uuid.clone(),
+        claimed: claim.to_string(),
+        registered: node.address.to_string(),
+        is_replaced,
     }
 }
 

@@ -1,35 +1,13 @@
 //! DataNodes: who they are, where they are, and how they are.
 
+use crate::Now;
+use crate::identity::{Identity, NodeAddress, NodeClaim};
 use crate::storage::{StorageHandle, StorageUsage};
 use std::fmt;
 
 /// Names a DataNode within one [`Cluster`](crate::Cluster); never reused for another UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeHandle(pub u32);
-
-/// How to reach a DataNode. Source: Hadoop 3.5.0 `DatanodeID`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeAddress {
-    /// Where the NameNode saw it register from.
-    pub ip: String,
-    /// What it calls its host.
-    pub host: String,
-    /// Data transfer.
-    pub xfer_port: u16,
-    /// HTTP.
-    pub info_port: u16,
-    /// HTTPS; 0 if it has none.
-    pub info_secure_port: u16,
-    /// RPC of clients to it.
-    pub ipc_port: u16,
-}
-
-impl fmt::Display for NodeAddress {
-    /// `ip:xferPort`, as Hadoop writes a DataNode.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.ip, self.xfer_port)
-    }
-}
 
 /// What an administrator has done with a node. Source: Hadoop 3.5.0 `DatanodeInfo.AdminStates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +118,8 @@ pub struct DataNode {
     pub takes_scrubs: bool,
     /// Whether it has sent a heartbeat since it registered.
     pub heartbeat_seen: bool,
+    /// Which processes have spoken for it.
+    pub(crate) identity: Identity,
     /// The number of its last call that reports in full, or of what has overtaken that.
     pub(crate) report_call: u64,
     /// Whether another node has taken its place, so that nothing must know it any more.
@@ -147,6 +127,17 @@ pub struct DataNode {
 }
 
 impl DataNode {
+    /// Whether a claim is of the process that has registered as this node, dead or alive.
+    pub fn is_of(&self, claim: &NodeClaim<'_>) -> bool {
+        self.uuid == claim.uuid && self.identity.is_of(&self.address, claim)
+    }
+
+    /// Where another process with its UUID was alive within the last minutes: a machine may have been cloned, or
+    /// a disk copied.
+    pub fn twin(&self, now: Now) -> Option<&NodeAddress> {
+        self.identity.twin(now)
+    }
+
     /// Whether it is on its way out or away, so that no new block goes there.
     pub fn is_leaving(&self) -> bool {
         self.admin != AdminState::InService

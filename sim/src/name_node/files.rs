@@ -93,8 +93,8 @@ impl NameNode {
     pub(super) fn storages(&self, targets: &[Option<Target>]) -> Vec<Option<StorageHandle>> {
         let named = targets.iter().map(|target| {
             let target = target.as_ref()?;
-            let name = format!("dn-{}", target.node);
-            let pair = [(name.as_str(), target.storage.as_str())];
+            let named = super::Named::of(target.node);
+            let pair = [(named.claim(), target.storage.as_str())];
             self.cluster.storages_named(pair).into_iter().next().flatten()
         });
         named.collect()

@@ -2,7 +2,7 @@
 //!
 //! Follows `crates/namenode/src/protocol/datanode/{register,report,commands,synchronize}.rs`.
 
-use super::{CallError, NameNode, Target, with_cluster};
+use super::{CallError, NameNode, Named, Target, XFER_PORT, with_cluster};
 use crate::data_node::{FullReport, Intent};
 use crate::parts::Parts;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
@@ -10,22 +10,27 @@ use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs};
 use cairn_redundancy::{
     AdminIntent, AdminState, BlockLookup, BlockRef, Changes, Command, Heartbeat, NodeAddress,
-    Registration, ReplicaEvent, StorageType, Synchronized,
+    NodeClaim, Registration, ReplicaEvent, StorageType, Synchronized,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 
 impl NameNode {
-    pub(crate) fn register(&mut self, node: usize, rack: &str) {
-        let address =
-            NodeAddress { ip: format!("10.0.0.{node}"), xfer_port: 9866, ..NodeAddress::default() };
+    /// Takes the `life`th process of a node in.
+    pub(crate) fn register(&mut self, node: usize, life: u64, rack: &str) {
+        let Named { uuid, ip } = Named::of(node);
+        let address = NodeAddress { ip, xfer_port: XFER_PORT, ..NodeAddress::default() };
+        let now = self.now();
         let registration = Registration {
-            uuid: format!("dn-{node}"),
+            uuid,
             address,
             rack: rack.to_string(),
             software_version: "3.5.0".to_string(),
+            process: Some(life),
+            asked: now,
         };
-        let now = self.now();
-        with_cluster!(self, |cluster, lookup| cluster.register(lookup, registration, now));
+        let taken =
+            with_cluster!(self, |cluster, lookup| cluster.register(lookup, registration, now));
+        assert!(taken.is_ok(), "no two processes of dn-{node} run at a time: {taken:?}");
     }
 
     /// Acts on the operator's lists. Follows `NameNode::refresh_nodes` of `crates/namenode/src/node.rs`.
@@ -58,25 +63,29 @@ impl NameNode {
     /// Takes a heartbeat; gives commands and the leave to send a full report.
     pub(crate) fn heartbeat(
         &mut self,
-        node: usize,
+        (node, life): (usize, u64),
         heartbeat: Heartbeat,
         parts: &mut dyn Parts,
     ) -> (Vec<Command>, Option<u64>) {
         let now = self.now();
-        let uuid = format!("dn-{node}");
-        let answer =
-            with_cluster!(self, |cluster, lookup| cluster.heartbeat(lookup, &uuid, heartbeat, now));
-        let commands = match self.cluster.registered(&uuid) {
+        let named = Named::of(node);
+        let claim = NodeClaim { process: Some(life), ..named.claim() };
+        let answer = with_cluster!(self, |cluster, lookup| cluster
+            .heartbeat(lookup, &claim, heartbeat, now));
+        let answer = answer.expect("no two processes of a node run at a time");
+        let commands = match self.cluster.registered(&claim) {
             Ok(handle) => parts.commands(&self.cluster, handle, answer.commands),
             Err(_) => answer.commands,
         };
         (commands, answer.report_lease)
     }
 
-    /// Takes a full report of all storages, under its lease.
+    /// Takes a full report of all storages, under its lease; reports claim no process, as those of Hadoop's
+    /// DataNodes, so that one of an earlier life may come late.
     pub(crate) fn full_report(&mut self, node: usize, lease: u64, storages: &FullReport) -> bool {
         let now = self.now();
-        let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return false };
+        let reporter = self.cluster.registered(&Named::of(node).claim());
+        let Ok(handle) = reporter else { return false };
         let Ok(call) = self.cluster.begin_report_call(handle, lease, now) else { return false };
         for (storage, kind, replicas) in storages {
             let storage = (storage.as_str(), *kind);
@@ -95,7 +104,7 @@ impl NameNode {
         storage: (&str, StorageType),
         events: &[ReplicaEvent],
     ) {
-        let Ok(handle) = self.cluster.registered(&format!("dn-{node}")) else { return };
+        let Ok(handle) = self.cluster.registered(&Named::of(node).claim()) else { return };
         let changes = with_cluster!(self, |cluster, lookup| {
             cluster.incremental_report(lookup, handle, storage, events)
         });
@@ -136,7 +145,7 @@ impl NameNode {
         if !self.up {
             return;
         }
-        let Ok(handle) = self.cluster.registered(&format!("dn-{}", target.node)) else { return };
+        let Ok(handle) = self.cluster.registered(&Named::of(target.node).claim()) else { return };
         // It may know nothing of the replica any more.
         _ = with_cluster!(self, |cluster, lookup| {
             cluster.report_bad(lookup, handle, &target.storage, block)

@@ -179,6 +179,11 @@ impl Cluster {
         }
     }
 
+    /// Where its servers have their folders: `name`, `data0` and so on.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// Stops a DataNode at once.
     pub fn kill(&mut self, uuid: &str) {
         let index = self.datanodes.iter().position(|node| node.uuid() == uuid).unwrap();

@@ -2,6 +2,7 @@
 
 mod balancing;
 mod caching;
+mod cloned;
 mod cluster;
 mod encryption;
 mod failover;

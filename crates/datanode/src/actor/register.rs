@@ -36,7 +36,9 @@ pub(super) async fn register(node: &Arc<Node>) -> Result<()> {
     node.dataset.begin_registration();
     let request = RegisterDatanodeRequestProto { registration: registration(node, &info) };
     let answer: RegisterDatanodeResponseProto = call(node, "registerDatanode", &request).await?;
-    node.set_registration(answer.registration);
+    // A NameNode that does not know the number does not return it.
+    let process_number = node.process_number;
+    node.set_registration(DatanodeRegistrationProto { process_number, ..answer.registration });
     Ok(())
 }
 
@@ -74,5 +76,6 @@ fn registration(node: &Node, info: &NamespaceInfoProto) -> DatanodeRegistrationP
             ..Default::default()
         },
         software_version: SOFTWARE_VERSION.into(),
+        process_number: node.process_number,
     }
 }

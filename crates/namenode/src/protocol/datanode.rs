@@ -17,7 +17,7 @@ mod report;
 mod synchronize;
 
 pub use register::SOFTWARE_VERSION;
-pub(super) use register::version_request;
+pub(super) use register::{named, version_request};
 
 /// Handles a call of this protocol.
 pub async fn handle(node: &NameNode, call: &Call) -> Answer {

@@ -208,6 +208,7 @@ pub async fn registration(rpc: &Client, number: u16) -> (String, dn::RegisterDat
         storage_info: version.info.storage_info,
         keys: pb::ExportedBlockKeysProto::default(),
         software_version: "3.5.0".to_string(),
+        process_number: None,
     };
     (version.info.block_pool_id, dn::RegisterDatanodeRequestProto { registration })
 }
@@ -399,6 +400,10 @@ impl FakeDataNode {
         };
         let _: dn::CommitBlockSynchronizationResponseProto =
             self.rpc.call("commitBlockSynchronization", &request).await.unwrap();
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.rpc
     }
 
     pub fn uuid(&self) -> &str {

@@ -117,6 +117,7 @@ impl Nodes {
                     },
                     keys: pb::ExportedBlockKeysProto::default(),
                     software_version: "3.5.0".to_string(),
+                    process_number: None,
                 },
                 storages: (0..storages)
                     .map(|storage| format!("DS-00000000-0000-4000-{storage:04}-{index:012}"))

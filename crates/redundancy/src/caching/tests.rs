@@ -11,7 +11,7 @@ fn orders(world: &mut World, memory: &[u64]) -> Vec<(Vec<BlockId>, Vec<BlockId>)
     for (node, capacity) in memory.iter().enumerate() {
         let heartbeat = Heartbeat { cache_capacity: *capacity, ..heartbeat_of(node, 50 * GIB) };
         let uuid = format!("uuid-{node}");
-        let answer = world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+        let answer = world.beat(&uuid, heartbeat);
         let (mut take, mut give) = (Vec::new(), Vec::new());
         for command in answer.commands {
             match command {
@@ -125,9 +125,9 @@ fn memory_of_dead_nodes_counts_for_nothing() {
     assert!(!world.cluster.is_cached(id, dead));
     let uuid = "uuid-1";
     let heartbeat = Heartbeat { cache_capacity: 8 * MIB, ..heartbeat_of(1, 50 * GIB) };
-    world.cluster.heartbeat(&world.blocks, uuid, heartbeat, world.now);
+    world.beat(uuid, heartbeat);
     rescan(&mut world, &[(id, 1, MIB)]);
     let heartbeat = Heartbeat { cache_capacity: 8 * MIB, ..heartbeat_of(1, 50 * GIB) };
-    let answer = world.cluster.heartbeat(&world.blocks, uuid, heartbeat, world.now);
+    let answer = world.beat(uuid, heartbeat);
     assert!(answer.commands.contains(&Command::Cache(vec![id])));
 }

@@ -38,7 +38,7 @@ fn two_volumes(world: &mut World) {
         StorageReport { uuid: uuid.to_string(), usage, ..StorageReport::default() }
     });
     let heartbeat = Heartbeat { storages: storages.to_vec(), ..Heartbeat::default() };
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    world.beat("uuid-0", heartbeat);
     let (call, storage) = (world.report_call(0), ("DS-0b", StorageType::Disk));
     world.cluster.full_report(&world.blocks, call, storage, &[], world.now);
 }
@@ -51,7 +51,7 @@ fn deletions_on_both_volumes(world: &mut World) -> Vec<Command> {
         ..StorageReport::default()
     });
     let heartbeat = Heartbeat { storages: storages.to_vec(), ..Heartbeat::default() };
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now).commands
+    world.beat("uuid-0", heartbeat).commands
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_bad_replica_that_is_being_deleted_does_not_count_as_good_again() {
     let copy = world.good(id, 0);
     let handle = world.handle(0);
     // Of two good ones node 1's would go, which has less room.
-    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.beat("uuid-1", heartbeat_of(1, GIB));
     world.cluster.report_bad(&world.blocks, handle, "DS-0", copy).unwrap();
     world.received(1, copy);
     // A report that node 0 had made before it deleted its replica.
@@ -193,7 +193,7 @@ fn deletions_of_a_failed_volume_are_forgotten() {
     failed.storages[0].state = StorageState::Failed;
     // The command of this heartbeat is lost with the volume; nothing is to be told later.
     world.cluster.enter_safe_mode();
-    world.cluster.heartbeat(&world.blocks, &format!("uuid-{surplus}"), failed, world.now);
+    world.beat(&format!("uuid-{surplus}"), failed);
     let handle = world.handle(kept);
     world.cluster.node_died(&world.blocks, handle);
     world.heartbeat(surplus);

@@ -11,7 +11,7 @@ fn a_node_keeps_its_handle_over_a_restart() {
     let before = world.handle(0);
     let mut moved = registration(0, 1);
     moved.address.ip = "10.9.9.9".to_string();
-    let handle = world.cluster.register(&world.blocks, moved, world.now);
+    let handle = world.register(moved);
     assert_eq!(handle, before);
     assert_eq!(world.places(block(1)), [(0, 0), (1, 0)], "it still has what it had");
     assert_eq!(world.cluster.node(handle).rack, "/rack1");
@@ -24,7 +24,7 @@ fn another_node_at_the_same_address_takes_its_place() {
     let mut world = World::new(2, 2);
     world.store(block(1), replicated(2, 10, BlockState::Complete), &[0, 1]);
     let new = Registration { uuid: "uuid-new".to_string(), ..registration(0, 0) };
-    world.cluster.register(&world.blocks, new, world.now);
+    world.register(new);
     assert!(world.cluster.node_by_uuid("uuid-0").is_none());
     let locations = world.cluster.locations(block(1));
     assert_eq!(locations.len(), 1);
@@ -34,9 +34,10 @@ fn another_node_at_the_same_address_takes_its_place() {
 #[test]
 fn who_is_not_registered_is_told_to() {
     let mut world = World::new(1, 1);
-    let answer = world.cluster.heartbeat(&world.blocks, "nobody", heartbeat_of(9, GIB), world.now);
+    let answer = world.beat("nobody", heartbeat_of(9, GIB));
     assert_eq!(answer.commands, [Command::Register]);
-    assert!(world.cluster.registered("nobody").is_err());
+    let nobody = NodeAddress::default();
+    assert!(world.cluster.registered(&claim_of("nobody", &nobody)).is_err());
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn silence_makes_a_node_stale_then_dead() {
     assert_eq!(world.cluster.datanode_report(ReportKind::Dead).len(), 1);
     assert_eq!(world.cluster.datanode_report(ReportKind::Live).len(), 2);
 
-    world.cluster.register(&world.blocks, registration(2, 0), world.now);
+    world.register(registration(2, 0));
     world.heartbeat(2);
     let replica = ReportedReplica {
         block: world.good(block(1), 0),
@@ -78,7 +79,7 @@ fn a_failed_volume_loses_what_it_held() {
     let mut heartbeat = heartbeat_of(0, GIB);
     heartbeat.storages[0].state = StorageState::Failed;
     heartbeat.failed_volumes = 1;
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    world.beat("uuid-0", heartbeat);
     assert_eq!(world.places(block(1)), [(1, 0)]);
     let stats = world.cluster.stats(world.now);
     assert_eq!((stats.failed_volumes, stats.replicated.highest_priority), (1, 1));
@@ -94,7 +95,7 @@ fn a_volume_is_back_with_a_report_that_was_begun_after_its_loss() {
     let before = world.report_call(0);
     let mut heartbeat = heartbeat_of(0, GIB);
     heartbeat.storages[0].uuid = "DS-other".to_string();
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    world.beat("uuid-0", heartbeat);
     let (block, state) = (world.good(id, 0), ReplicaState::Finalized);
     let held = [ReportedReplica { block, state, crc32c: None }];
     let report = |world: &mut World, call: ReportCall| {
@@ -116,7 +117,7 @@ fn a_volume_that_is_not_named_any_more_is_gone() {
     world.store(block(1), replicated(2, 10, BlockState::Complete), &[0, 1]);
     let mut heartbeat = heartbeat_of(0, GIB);
     heartbeat.storages[0].uuid = "DS-other".to_string();
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    world.beat("uuid-0", heartbeat);
     assert_eq!(world.places(block(1)), [(1, 0)]);
 }
 
@@ -163,7 +164,8 @@ fn a_lifeline_keeps_a_node_alive_and_brings_it_nothing() {
     let dead = world.cluster.config().dead_interval().as_millis() as u64;
     world.now = at(world.now.mono_ms + dead / 2);
     let heartbeat = Heartbeat { xceivers: 5, ..heartbeat_of(0, GIB) };
-    world.cluster.lifeline(&world.blocks, "uuid-0", heartbeat, world.now);
+    let claims = [0, 1].map(|node| registration(node, 0));
+    world.cluster.lifeline(&world.blocks, &claims[0].claim(), heartbeat, world.now).unwrap();
     world.now = at(world.now.mono_ms + dead / 2 + 2000);
     world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
     let node = |n| world.cluster.node(world.handle(n));
@@ -172,7 +174,8 @@ fn a_lifeline_keeps_a_node_alive_and_brings_it_nothing() {
     // The command that waits is for the next heartbeat.
     assert_eq!(world.heartbeat(0), [Command::Invalidate(vec![unwanted])]);
     // A dead node does not come back by a lifeline.
-    world.cluster.lifeline(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    let heartbeat = heartbeat_of(1, GIB);
+    world.cluster.lifeline(&world.blocks, &claims[1].claim(), heartbeat, world.now).unwrap();
     assert!(!world.cluster.node(world.handle(1)).alive);
 }
 
@@ -185,7 +188,7 @@ fn figures_from_outside_can_be_of_any_size() {
         heartbeat.storages[0].usage.capacity = u64::MAX;
         heartbeat.storages[0].usage.dfs_used = u64::MAX;
         (heartbeat.xceivers, heartbeat.failed_volumes) = (u32::MAX, u32::MAX);
-        world.cluster.heartbeat(&world.blocks, &format!("uuid-{node}"), heartbeat, world.now);
+        world.beat(&format!("uuid-{node}"), heartbeat);
     }
     let stats = world.cluster.stats(world.now);
     assert_eq!((stats.cache_capacity, stats.usage.capacity), (u64::MAX, u64::MAX));

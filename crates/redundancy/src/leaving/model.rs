@@ -71,8 +71,7 @@ impl Play {
 
     pub fn revive(&mut self, node: usize, rack: usize) {
         self.dead.remove(&node);
-        let now = self.world.now;
-        self.world.cluster.register(&self.world.blocks, registration(node, rack), now);
+        self.world.register(registration(node, rack));
         self.world.heartbeat(node);
         let state = ReplicaState::Finalized;
         let replicas: Vec<ReportedReplica> = self.disks[node]

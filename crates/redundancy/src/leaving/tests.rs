@@ -113,7 +113,7 @@ fn row_15_a_busy_leaving_node_holds_nothing_pending_and_no_other_index_is_rebuil
     for node in 1..5 {
         play.maintain(node, 600_000);
     }
-    play.world.cluster.heartbeat(&play.world.blocks, "uuid-0", busy.clone(), now);
+    play.world.beat("uuid-0", busy.clone());
     play.world.now = at(now.mono_ms + 3000);
     let later = play.world.now;
     play.world.cluster.tick(&play.world.blocks, later, &mut || 0);
@@ -358,9 +358,7 @@ fn a_dead_node_is_decommissioned_at_once_and_one_that_dies_on_the_way_when_nothi
 #[test]
 fn a_node_that_has_not_reported_is_not_let_go() {
     let mut play = Play::new(4, 1);
-    let now = play.world.now;
-    let blocks = play.world.blocks.clone();
-    play.world.cluster.register(&blocks, registration(4, 0), now);
+    play.world.register(registration(4, 0));
     play.disks.push(Default::default());
     play.decommission(4);
     play.steps(30);

@@ -80,7 +80,7 @@ fn nothing_is_deleted_on_account_of_what_is_lost_and_not_forgotten_yet() {
 fn a_node_that_returns_before_all_is_forgotten_has_the_rest() {
     let mut world = filled(2500);
     die(&mut world, 0);
-    world.cluster.register(&world.blocks, registration(0, 0), world.now);
+    world.register(registration(0, 0));
     world.heartbeat(0);
     assert!(!world.cluster.drop_lost(&world.blocks));
     assert_eq!((live(&world, block(999)), live(&world, block(1000))), (1, 2));
@@ -139,7 +139,7 @@ fn a_report_ends_when_another_begins_and_when_its_node_starts_anew() {
     while step(&mut world, &mut second) {}
     assert_eq!(live(&world, block(0)) + live(&world, block(2499)), 4);
     let mut third = begin(&mut world, 0, 0..0);
-    world.cluster.register(&world.blocks, registration(0, 0), world.now);
+    world.register(registration(0, 0));
     assert!(!step(&mut world, &mut third));
     assert!(!world.cluster.storage(world.storage(0)).reported, "its report is still to come");
     assert_eq!(live(&world, block(0)), 2);
@@ -150,11 +150,11 @@ fn a_report_ends_when_another_begins_and_when_its_node_starts_anew() {
 fn what_is_overtaken_in_one_storage_goes_on_with_no_other() {
     let overtakes: [fn(&mut World); 3] = [
         |world| {
-            world.cluster.register(&world.blocks, registration(0, 0), world.now);
+            world.register(registration(0, 0));
         },
         |world| {
             die(world, 0);
-            world.cluster.register(&world.blocks, registration(0, 0), world.now);
+            world.register(registration(0, 0));
         },
         |world| {
             world.report_call(0);
@@ -188,7 +188,7 @@ fn a_node_has_only_so_many_storages() {
     for round in 0..3 {
         let storages = (0..800).map(|number| named(round * 800 + number)).collect();
         let heartbeat = Heartbeat { storages, ..Heartbeat::default() };
-        world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+        world.beat("uuid-0", heartbeat);
     }
     assert_eq!(world.cluster.node_by_uuid("uuid-0").unwrap().storages.len(), 1024);
     let handle = world.handle(0);

@@ -27,10 +27,9 @@ impl Mending {
 
 impl Cluster {
     /// A number that is another one whenever work was queued for the node since: one that has taken what
-    /// it was told need not ask again before. `None` for a node that is unknown or dead.
-    pub fn orders(&self, uuid: &str) -> Option<u64> {
-        let node = self.live_node_by_uuid(uuid)?;
-        Some(self.mending.orders.counts.get(&node).copied().unwrap_or(0))
+    /// it was told need not ask again before.
+    pub fn orders(&self, node: NodeHandle) -> u64 {
+        self.mending.orders.counts.get(&node).copied().unwrap_or(0)
     }
 
     /// Whether work was queued for any node since this was asked last.

@@ -186,7 +186,7 @@ fn nothing_is_deleted_while_a_storage_has_not_reported() {
     let mut world = World::new(3, 1);
     let id = block(1);
     world.store(id, replicated(2, 100, LIVE), &[0, 1]);
-    world.cluster.register(&world.blocks, registration(1, 0), world.now);
+    world.register(registration(1, 0));
     world.heartbeat(1);
     let good = world.good(id, 0);
     world.received(2, good);
@@ -373,7 +373,7 @@ fn a_group_with_too_few_units_is_missing_until_some_return() {
     let stats = world.cluster.stats(world.now);
     assert_eq!((stats.groups.missing, stats.groups.low_redundancy), (1, 0));
     assert_eq!(decodes(&world.run(6000, &[0, 1, 2, 3])), []);
-    world.cluster.register(&world.blocks, registration(2, 2), world.now);
+    world.register(registration(2, 2));
     world.heartbeat(2);
     let block = world.good(id, 2);
     let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
@@ -426,7 +426,7 @@ fn replicas_in_one_rack_are_spread_when_a_second_rack_comes() {
     let id = block(1);
     world.store(id, replicated(3, 100, LIVE), &[0, 1, 2]);
     assert_eq!(world.cluster.queues().len(), 0);
-    world.cluster.register(&world.blocks, registration(3, 1), world.now);
+    world.register(registration(3, 1));
     world.heartbeat(3);
     world.full_report(3, &[]);
     world.cluster.block_changed(&world.blocks, id);
@@ -543,7 +543,7 @@ fn the_order_to_recover_a_block_outlasts_the_death_and_the_registration_of_its_l
         if dies {
             die(&mut world, first);
         } else {
-            world.cluster.register(&world.blocks, registration(first, first % 2), world.now);
+            world.register(registration(first, first % 2));
         }
         let silent: &[usize] = if dies { &[first] } else { &[] };
         let told = orders(&world.run(9000, silent));

@@ -133,7 +133,7 @@ fn field_notes_row_4_nothing_goes_while_a_holder_has_not_reported() {
     let mut world = World::new(8, 1);
     world.store(group(1), rs(3, 2, 5000, LIVE), &[0, 1, 2, 3, 4]);
     let again = registration(2, 0);
-    world.cluster.register(&world.blocks, again, world.now);
+    world.register(again);
     moved(&mut world, group(1), 2, 2, 7);
     assert_eq!(told_to_delete(&mut world), []);
 }
@@ -145,7 +145,7 @@ fn with_archives() -> World {
         let mut heartbeat = heartbeat_of(node, 50 * GIB);
         heartbeat.storages[0].storage_type = StorageType::Archive;
         let uuid = format!("uuid-{node}");
-        world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+        world.beat(&uuid, heartbeat);
     }
     world
 }

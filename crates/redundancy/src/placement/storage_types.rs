@@ -23,7 +23,7 @@ fn world_of(kinds: &[StorageType], racks: usize) -> World {
 fn retype(world: &mut World, node: usize, kind: StorageType) {
     let mut heartbeat = heartbeat_of(node, 50 * GIB);
     heartbeat.storages[0].storage_type = kind;
-    world.cluster.heartbeat(&world.blocks, &format!("uuid-{node}"), heartbeat, world.now);
+    world.beat(&format!("uuid-{node}"), heartbeat);
 }
 
 /// The types of the storages that a new block gets, sorted.
@@ -117,7 +117,7 @@ fn run_typed(
             let mut heartbeat = heartbeat_of(node, 50 * GIB);
             heartbeat.storages[0].storage_type = kinds.get(node).copied().unwrap_or(Archive);
             let uuid = format!("uuid-{node}");
-            let answer = world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+            let answer = world.beat(&uuid, heartbeat);
             for command in answer.commands {
                 match command {
                     Command::Transfer(copies) => {

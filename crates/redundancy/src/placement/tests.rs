@@ -167,7 +167,7 @@ fn who_cannot_take_a_block_is_never_chosen() {
         world.run(33_000, &[stale, dead]);
         let beat = |world: &mut World, node: usize, heartbeat: Heartbeat| {
             let uuid = format!("uuid-{node}");
-            world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+            world.beat(&uuid, heartbeat);
         };
         beat(&mut world, full, heartbeat_of(full, GIB - 1));
         beat(&mut world, busy, Heartbeat { xceivers: 1000, ..heartbeat_of(busy, 50 * GIB) });
@@ -271,7 +271,7 @@ fn storages_of_the_wanted_type_are_taken() {
         let mut heartbeat = heartbeat_of(node, 50 * GIB);
         heartbeat.storages[0].storage_type = StorageType::Ssd;
         let uuid = format!("uuid-{node}");
-        world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+        world.beat(&uuid, heartbeat);
     }
     for seed in 0..SEEDS {
         let storage_policy = StoragePolicy::by_name("ONE_SSD").unwrap();
@@ -306,7 +306,7 @@ fn blocks_that_come_between_heartbeats_go_to_all_disks_of_a_node() {
         storage.uuid = format!("DS-0-{disk}");
         heartbeat.storages.push(storage);
     }
-    world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    world.beat("uuid-0", heartbeat);
     let mut counts = BTreeMap::new();
     for number in 0..12 {
         let chosen = world.cluster.choose_replicated(&request(1), world.now, &mut dice(number));

@@ -95,7 +95,7 @@ fn one_replica_against_the_record_is_bad() {
 #[test]
 fn nothing_is_proven_while_a_storage_is_to_report() {
     let (mut world, id) = told(4, 3, &[Some(7), Some(8)]);
-    world.cluster.register(&world.blocks, registration(0, 0), world.now);
+    world.register(registration(0, 0));
     let good = world.good(id, 0);
     world.received_with_crc(2, good, Some(8));
     assert!(world.cluster.is_record_doubtful(id));

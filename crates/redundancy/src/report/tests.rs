@@ -404,7 +404,7 @@ fn a_reopened_block_forgets_replicas_that_miss_the_append() {
 fn full_reports_need_leave_once_a_lease_was_asked_for() {
     let mut world = World::new(1, 1);
     let heartbeat = Heartbeat { wants_report_lease: true, ..heartbeat_of(0, GIB) };
-    let answer = world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    let answer = world.beat("uuid-0", heartbeat);
     let (node, lease) = (world.handle(0), answer.report_lease.unwrap());
     let now = world.now;
     assert!(world.cluster.begin_report_call(node, lease + 1, now).is_err());

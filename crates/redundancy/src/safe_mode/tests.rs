@@ -17,7 +17,7 @@ fn starting(total: i64, config: Config) -> World {
     }
     world.cluster.start_safe_mode(total as u64, world.now);
     for node in 0..3 {
-        world.cluster.register(&world.blocks, registration(node, 0), world.now);
+        world.register(registration(node, 0));
         world.heartbeat(node);
     }
     world
@@ -89,7 +89,7 @@ fn enough_nodes_must_live() {
     let want = "The number of live datanodes 3 needs an additional 1 live datanodes to reach the \
                 minimum number 4.\n";
     assert!(tip.contains(want), "{tip}");
-    world.cluster.register(&world.blocks, registration(3, 0), world.now);
+    world.register(registration(3, 0));
     world.run(3000, &[]);
     assert_eq!(status(&world), SafeModeStatus::Off, "an empty namespace needs no extension");
 }

@@ -15,7 +15,7 @@ fn world(nodes: usize, capable: usize) -> World {
 fn beat(world: &mut World, node: usize) -> Vec<ScrubOrder> {
     let heartbeat = Heartbeat { takes_scrubs: true, ..heartbeat_of(node, 50 * GIB) };
     let uuid = format!("uuid-{node}");
-    world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now).scrubs
+    world.beat(&uuid, heartbeat).scrubs
 }
 
 fn tick(world: &mut World, ms: u64) {
@@ -186,7 +186,7 @@ fn busy_nodes_and_clusters_that_want_no_scrubs_read_nothing() {
     world.cluster.set_config(crate::Config::default());
     (0..5).for_each(|_| tick(&mut world, 1));
     let heartbeat = Heartbeat { takes_scrubs: true, xmits: 1, ..heartbeat_of(0, GIB) };
-    let answer = world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat, world.now);
+    let answer = world.beat("uuid-0", heartbeat);
     assert_eq!(answer.scrubs, []);
     world.cluster.enter_safe_mode();
     assert_eq!(beat(&mut world, 0), []);

@@ -90,7 +90,7 @@ fn a_peer_is_named_by_any_port_or_by_an_address_that_is_its_own() {
         },
         ..Registration::default()
     };
-    world.cluster.register(&world.blocks, second, world.now);
+    world.register(second);
     let (reporter, now) = (world.handle(1), world.now);
     let mut found = |name: &str| {
         world.cluster.slow.peers.clear();

@@ -183,7 +183,7 @@ impl Model {
             0 => self.world.cluster.node_died(&self.world.blocks, handle),
             1 => {
                 let registration = registration(node, node % 3);
-                self.world.cluster.register(&self.world.blocks, registration, self.world.now);
+                self.world.register(registration);
             }
             2 if self.world.cluster.node(handle).alive => {
                 let id = self.ids[dice() as usize % self.ids.len()];
@@ -198,7 +198,7 @@ impl Model {
                 let mut heartbeat = heartbeat_of(node, GIB);
                 heartbeat.storages[0].state = state;
                 let uuid = format!("uuid-{node}");
-                self.world.cluster.heartbeat(&self.world.blocks, &uuid, heartbeat, self.world.now);
+                self.world.beat(&uuid, heartbeat);
             }
             4 => {
                 let all = [

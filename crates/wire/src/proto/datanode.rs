@@ -242,6 +242,9 @@ pub struct DatanodeRegistrationProto {
     /// Field 4 `softwareVersion`.
     #[prost(string, required, tag = "4")]
     pub software_version: ::std::string::String,
+    /// Field 1000 `processNumber`.
+    #[prost(fixed64, optional, tag = "1000")]
+    pub process_number: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.datanode.ErrorReportRequestProto`.

@@ -21,6 +21,7 @@ use super::write::{block_ref, file_id, in_pool};
 use crate::dice::dice;
 use crate::lookup::{self, Lookup};
 use crate::node::NameNode;
+use crate::protocol::datanode::named;
 use crate::refusal::{Answer, Refusal, answer, unexpected};
 
 /// How long `addBlock` waits for the block before the previous one to be reported.
@@ -262,8 +263,7 @@ fn storages_named(
     nodes: &[pb::DatanodeInfoProto],
     storages: &[String],
 ) -> Vec<StorageHandle> {
-    let uuids = nodes.iter().map(|node| node.id.datanode_uuid.as_str());
-    let pairs = uuids.zip(storages.iter().map(String::as_str));
+    let pairs = nodes.iter().map(|node| named(&node.id)).zip(storages.iter().map(String::as_str));
     cluster.storages_named(pairs).into_iter().flatten().collect()
 }
 
@@ -363,8 +363,8 @@ pub async fn update_pipeline(node: &NameNode, call: &Call) -> Answer {
     let command = UpdatePipeline { holder: request.client_name, old, new };
     node.submit(call, command).await.map_err(|refusal| with_pool(node, refusal))?;
     let id = new.id.group();
-    let uuids = request.new_nodes.iter().map(|node| node.datanode_uuid.as_str());
-    let pairs = uuids.zip(request.storage_i_ds.iter().map(String::as_str));
+    let pairs =
+        request.new_nodes.iter().map(named).zip(request.storage_i_ds.iter().map(String::as_str));
     node.with_cluster(|cluster, lookup| {
         // Meanwhile the file may have been deleted, or its block recovered.
         if lookup.block(id).is_some_and(|facts| facts.gs == new.gs && !facts.is_final()) {
@@ -382,7 +382,7 @@ pub async fn report_bad_blocks(node: &NameNode, call: &Call) -> Answer {
         for located in &request.blocks {
             let block = block_ref(node, &located.b)?;
             for (index, info) in located.locs.iter().enumerate() {
-                let Ok(handle) = cluster.registered(&info.id.datanode_uuid) else { continue };
+                let Ok(handle) = cluster.registered(&named(&info.id)) else { continue };
                 let storage = located.storage_i_ds.get(index).map_or("", String::as_str);
                 let mut bad =
                     cairn_redundancy::BlockRef { id: block.id, gs: block.gs, len: block.len };

@@ -8,27 +8,26 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::Cluster;
-use cairn_wire::exception::class;
+use cairn_redundancy::{Cluster, NodeHandle};
 use cairn_wire::proto::datanode as dn;
 
-use super::register::verify;
+use super::register::{claim, unregistered, verify};
 use crate::node::NameNode;
-use crate::refusal::{Answer, Refusal, answer};
+use crate::refusal::{Answer, answer};
 
 /// No call is held longer, whatever the configuration says: callers have a time limit too.
 const LONGEST_HOLD: Duration = Duration::from_secs(30);
 
 /// What the answer to a heartbeat tells a DataNode, if it may wait for work.
-pub(super) fn told(node: &NameNode, cluster: &Cluster, uuid: &str) -> Option<u64> {
-    cluster.orders(uuid).filter(|_| !node.config.order_hold.is_zero())
+pub(super) fn told(node: &NameNode, cluster: &Cluster, datanode: NodeHandle) -> Option<u64> {
+    (!node.config.order_hold.is_zero()).then(|| cluster.orders(datanode))
 }
 
 /// Answers once the DataNode was given more work than it has `seen`, or the time to hold it is over.
 pub(super) async fn await_orders(node: &NameNode, call: &Call) -> Answer {
     let request: dn::AwaitOrdersRequestProto = call.decode()?;
     verify(node, &request.registration)?;
-    let uuid = request.registration.datanode_id.datanode_uuid.as_str();
+    let claim = claim(&request.registration);
     let hold = node.config.order_hold.min(LONGEST_HOLD);
     let deadline = tokio::time::Instant::now() + hold;
     loop {
@@ -36,9 +35,10 @@ pub(super) async fn await_orders(node: &NameNode, call: &Call) -> Answer {
         tokio::pin!(ordered);
         // Counts from here, so that work queued between the look and the wait is not missed.
         ordered.as_mut().enable();
-        let Some(orders) = node.cluster().orders(uuid) else {
-            let message = format!("DataNode {uuid} is not registered");
-            return Err(Refusal::new(class::UNREGISTERED_NODE, message));
+        let orders = {
+            let cluster = node.cluster();
+            let caller = cluster.registered(&claim).map_err(|error| unregistered(&error))?;
+            cluster.orders(caller)
         };
         let is_over = orders != request.seen || node.is_stopping.load(Ordering::SeqCst);
         if is_over || tokio::time::timeout_at(deadline, ordered).await.is_err() {

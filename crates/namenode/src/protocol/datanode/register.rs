@@ -2,7 +2,7 @@
 //! is of a DataNode of this file system.
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{AdminIntent, NodeAddress, Registration};
+use cairn_redundancy::{AdminIntent, NodeAddress, NodeClaim, RedundancyError, Registration};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{info, warn};
@@ -84,6 +84,40 @@ pub(super) fn verify(
     let who = describe(registration);
     warn!(%who, "a DataNode of another file system called");
     Err(Refusal::new(class::UNREGISTERED_NODE, format!("Unregistered server: {who}")))
+}
+
+/// Whom a DataNode's message says that it is from.
+pub(super) fn claim(registration: &dn::DatanodeRegistrationProto) -> NodeClaim<'_> {
+    NodeClaim { process: registration.process_number, ..named(&registration.datanode_id) }
+}
+
+/// Whom a message is about.
+pub(crate) fn named(id: &pb::DatanodeIDProto) -> NodeClaim<'_> {
+    NodeClaim { uuid: &id.datanode_uuid, ip: &id.ip_addr, xfer_port: id.xfer_port, process: None }
+}
+
+/// The refusal of a DataNode that is not the one that has registered: it stops.
+///
+/// Source: Hadoop 3.5.0 `UnregisteredNodeException`.
+pub(super) fn unregistered(error: &RedundancyError) -> Refusal {
+    if let RedundancyError::OtherNode { uuid, claimed, registered, is_replaced: true } = error {
+        warn!(
+            uuid,
+            older = claimed,
+            newer = registered,
+            "two DataNodes have one UUID, was a machine cloned? The older one is refused"
+        );
+    }
+    Refusal::new(class::UNREGISTERED_NODE, error.to_string())
+}
+
+/// Refuses one whose place another DataNode with its UUID has taken; others that are not registered, or not as they
+/// say, are told to register by the next heartbeat.
+pub(super) fn unless_replaced(error: RedundancyError) -> Result<RedundancyError, Refusal> {
+    match error {
+        RedundancyError::OtherNode { is_replaced: true, .. } => Err(unregistered(&error)),
+        _ => Ok(error),
+    }
 }
 
 /// Refuses DataNodes that are too old. Source: Hadoop 3.5.0 `NameNodeRpcServer#verifySoftwareVersion`.
@@ -183,6 +217,7 @@ async fn rack(node: &NameNode, address: &NodeAddress) -> Result<String, Refusal>
 
 /// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
 pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
+    let asked = node.now();
     let request: dn::RegisterDatanodeRequestProto = call.decode()?;
     let mut registration = request.registration;
     verify_version(&registration)?;
@@ -201,8 +236,14 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
         let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
         let uuid = registration.datanode_id.datanode_uuid.clone();
         let software_version = registration.software_version.clone();
-        let known = Registration { uuid, address, rack, software_version };
-        let handle = cluster.register(lookup, known, now);
+        let process = registration.process_number;
+        let known = Registration { uuid, address, rack, software_version, process, asked };
+        let handle = cluster.register(lookup, known, now).map_err(|error| unregistered(&error))?;
+        let known = cluster.node(handle);
+        if let Some(other) = known.twin(now) {
+            let (uuid, address) = (&known.uuid, &known.address);
+            warn!(uuid, %address, %other, "two DataNodes have one UUID, was a machine cloned?");
+        }
         cluster.set_upgrade_domain(handle, domain);
         // Nobody is put back into service by registering. Source: Hadoop 3.5.0
         // `DatanodeManager#startAdminOperationIfNecessary`.

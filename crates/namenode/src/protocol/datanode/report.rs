@@ -2,9 +2,10 @@
 
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
-    Agreement, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
-    NodeHandle, Now, Outlier, RedundancyError, ReplicaEvent, ReplicaEventKind, ReportedReplica,
-    Scrubbed, ScrubbedPlace, SlowDisk, StorageReport, StorageState, StorageUsage, VolumeFailures,
+    Agreement, BlockLookup, BlockRef, Changes, Cluster, DataNode, FailedWork, FullReport,
+    Heartbeat, NodeHandle, Now, Outlier, RedundancyError, ReplicaEvent, ReplicaEventKind,
+    ReportedReplica, Scrubbed, ScrubbedPlace, SlowDisk, StorageReport, StorageState, StorageUsage,
+    VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 use cairn_wire::exception::class;
@@ -13,7 +14,7 @@ use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{debug, info, warn};
 
 use super::block_list::{decode_buffers, decode_longs};
-use super::register::{disallow, verify};
+use super::register::{claim, disallow, named, unless_replaced, unregistered, verify};
 use super::{commands, orders};
 use crate::node::NameNode;
 use crate::node::late_command;
@@ -29,10 +30,11 @@ const EVENTS_PER_LOCK: usize = 1000;
 pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     let mut request: dn::HeartbeatRequestProto = call.decode()?;
     verify(node, &request.registration)?;
-    let uuid = request.registration.datanode_id.datanode_uuid.clone();
-    let disallowed = node.cluster().node_by_uuid(&uuid).is_some_and(|known| known.disallowed);
-    if disallowed {
-        return Err(disallow(&request.registration));
+    let registration = request.registration.clone();
+    let claim = claim(&registration);
+    let is_disallowed = |known: &DataNode| known.disallowed && known.is_of(&claim);
+    if node.cluster().node_by_uuid(claim.uuid).is_some_and(is_disallowed) {
+        return Err(disallow(&registration));
     }
     let failed_work = std::mem::take(&mut request.failed_work);
     let scrubbed = std::mem::take(&mut request.scrubbed);
@@ -41,25 +43,26 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     let heartbeat = heartbeat(request);
     let now = node.now();
     let mut found = Changes::default();
-    let (cmds, scrubs, lease, orders, is_slow, newly_slow) =
-        node.with_cluster(|cluster, lookup| {
+    let (cmds, scrubs, lease, orders, is_slow, newly_slow) = node
+        .with_cluster(|cluster, lookup| -> Result<_, RedundancyError> {
             let mut newly_slow = Vec::new();
-            if let Ok(reporter) = cluster.registered(&uuid) {
+            let known = cluster.registered(&claim).ok();
+            if let Some(reporter) = known {
                 take_failed_work(cluster, lookup, reporter, &failed_work, now);
                 for result in scrubbed {
                     found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
                 }
                 newly_slow = take_slow(cluster, reporter, &slow_peers, slow_disks, now);
             }
-            let answer = cluster.heartbeat(lookup, &uuid, heartbeat, now);
+            let answer = cluster.heartbeat(lookup, &claim, heartbeat, now)?;
             let pool = &node.ns.identity().block_pool_id;
             let cmds = commands::encode(cluster, lookup, pool, answer.commands);
             let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
-            let is_slow =
-                cluster.node_by_uuid(&uuid).is_some_and(|node| cluster.is_slow(node.handle));
-            let orders = orders::told(node, cluster, &uuid);
-            (cmds, scrubs, answer.report_lease, orders, is_slow, newly_slow)
-        });
+            let is_slow = known.is_some_and(|handle| cluster.is_slow(handle));
+            let orders = known.and_then(|handle| orders::told(node, cluster, handle));
+            Ok((cmds, scrubs, answer.report_lease, orders, is_slow, newly_slow))
+        })
+        .map_err(|error| unregistered(&error))?;
     for (slow, by) in newly_slow {
         warn!(%slow, %by, "a DataNode is slow, another tells");
     }
@@ -160,10 +163,13 @@ fn scrub_result(proto: dn::ScrubbedBlockProto) -> Scrubbed {
 pub(super) fn send_lifeline(node: &NameNode, call: &Call) -> Answer {
     let request: dn::HeartbeatRequestProto = call.decode()?;
     verify(node, &request.registration)?;
-    let uuid = request.registration.datanode_id.datanode_uuid.clone();
+    let registration = request.registration.clone();
     let heartbeat = heartbeat(request);
     let now = node.now();
-    node.with_cluster(|cluster, lookup| cluster.lifeline(lookup, &uuid, heartbeat, now));
+    node.with_cluster(|cluster, lookup| {
+        cluster.lifeline(lookup, &claim(&registration), heartbeat, now)
+    })
+    .map_err(|error| unregistered(&error))?;
     answer(&LifelineResponseProto {})
 }
 
@@ -217,10 +223,15 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
     for report in &request.reports {
         lists.push((&report.storage, replicas(report)?));
     }
-    let Ok(handle) = node.cluster().registered(uuid) else {
-        warn!(uuid, "a DataNode reports blocks without being registered");
-        let cmd = Some(commands::register());
-        return answer(&dn::BlockReportResponseProto { cmd });
+    let reporter = node.cluster().registered(&claim(&request.registration));
+    let handle = match reporter.map_err(unless_replaced) {
+        Ok(handle) => handle,
+        Err(why) => {
+            let why = why?;
+            warn!(uuid, "a DataNode reports blocks without being registered: {why}");
+            let cmd = Some(commands::register());
+            return answer(&dn::BlockReportResponseProto { cmd });
+        }
     };
     let context = request.context.unwrap_or_default();
     let call = node.cluster().begin_report_call(handle, context.lease_id(), node.now());
@@ -306,9 +317,14 @@ pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> 
     verify(node, &request.registration)?;
     let uuid = &request.registration.datanode_id.datanode_uuid;
     // A node that is unknown or dead will be told to register by its next heartbeat.
-    let Ok(handle) = node.cluster().registered(uuid) else {
-        warn!(uuid, "a DataNode reports changes without being registered");
-        return answer(&dn::BlockReceivedAndDeletedResponseProto {});
+    let reporter = node.cluster().registered(&claim(&request.registration));
+    let handle = match reporter.map_err(unless_replaced) {
+        Ok(handle) => handle,
+        Err(why) => {
+            let why = why?;
+            warn!(uuid, "a DataNode reports changes without being registered: {why}");
+            return answer(&dn::BlockReceivedAndDeletedResponseProto {});
+        }
     };
     for part in request.blocks {
         let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
@@ -373,8 +389,10 @@ pub(super) fn cache_report(node: &NameNode, call: &Call) -> Answer {
     verify(node, &request.registration)?;
     let mut cluster = node.cluster();
     let uuid = &request.registration.datanode_id.datanode_uuid;
-    let reporter = cluster.registered(uuid).map_err(|_| {
-        Refusal::io(format!("processCacheReport from dead or unregistered datanode: {uuid}"))
+    let reporter = cluster.registered(&claim(&request.registration));
+    let reporter = reporter.map_err(|error| match error {
+        RedundancyError::OtherNode { .. } => unregistered(&error),
+        _ => Refusal::io(format!("processCacheReport from dead or unregistered datanode: {uuid}")),
     })?;
     if node.config.caching_enabled {
         cluster.cache_report(reporter, request.blocks.iter().map(|id| BlockId(*id as i64)));
@@ -392,10 +410,13 @@ pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
     }
     if request.error_code == FATAL_DISK_ERROR {
         node.with_cluster(|cluster, lookup| {
-            if let Ok(handle) = cluster.registered(uuid) {
-                cluster.node_died(lookup, handle);
+            match cluster.registered(&claim(&request.registartion)) {
+                Ok(handle) => cluster.node_died(lookup, handle),
+                Err(error @ RedundancyError::OtherNode { .. }) => return Err(unregistered(&error)),
+                Err(_) => {}
             }
-        });
+            Ok(())
+        })?;
     }
     answer(&dn::ErrorReportResponseProto {})
 }
@@ -419,7 +440,7 @@ pub(crate) fn mark_bad_blocks(node: &NameNode, blocks: &[pb::LocatedBlockProto])
             for (at, info) in located.locs.iter().enumerate() {
                 let uuid = &info.id.datanode_uuid;
                 let storage = located.storage_i_ds.get(at).map_or("", String::as_str);
-                let Ok(handle) = cluster.registered(uuid) else { continue };
+                let Ok(handle) = cluster.registered(&named(&info.id)) else { continue };
                 info!(block = %block.id, uuid, storage, "a replica is reported to be bad");
                 if let Err(error) = cluster.report_bad(lookup, handle, storage, block) {
                     debug!(%error, "nothing to mark as bad");

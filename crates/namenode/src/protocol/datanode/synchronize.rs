@@ -8,6 +8,7 @@ use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode as dn;
 use tracing::info;
 
+use super::register::named;
 use crate::node::NameNode;
 use crate::protocol::client::write::check_len;
 use crate::refusal::{Answer, answer};
@@ -45,7 +46,7 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
     // What was recovered is the block that stands in the file.
     let id = copy.unwrap_or(id);
     let late = node.with_cluster(|cluster, lookup| {
-        let nodes = request.new_taragets.iter().map(|target| target.datanode_uuid.as_str());
+        let nodes = request.new_taragets.iter().map(named);
         let storages = request.new_target_storages.iter().map(String::as_str);
         let done = Synchronized {
             block: cairn_redundancy::BlockRef { id, gs, len },

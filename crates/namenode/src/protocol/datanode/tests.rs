@@ -71,6 +71,7 @@ impl Server {
             },
             keys: pb::ExportedBlockKeysProto::default(),
             software_version: "3.5.0".to_string(),
+            process_number: None,
         }
     }
 
@@ -162,8 +163,8 @@ async fn a_datanode_registers_reports_and_is_told_to_delete() {
     let early = server.block_report(&registration, 0).await.unwrap();
     assert_eq!(early.cmd.map(|cmd| cmd.cmd_type), Some(kind));
 
-    let registered = server.register(&registration).await.unwrap();
-    assert_eq!(registered.datanode_id.ip_addr, "127.0.0.1", "as seen by the NameNode");
+    let registration = server.register(&registration).await.unwrap();
+    assert_eq!(registration.datanode_id.ip_addr, "127.0.0.1", "as seen by the NameNode");
     let answer = server.heartbeat(&registration).await;
     assert_eq!(answer.ha_status.state, pb::NNHAStatusHeartbeatProtoState::Active as i32);
     let lease = answer.full_block_report_lease_id();
@@ -225,7 +226,7 @@ async fn commands_carry_what_hadoops_datanodes_read() {
     let server = start(|_| {}).await;
     for number in 0..3 {
         let registration = server.registration(number).await;
-        server.register(&registration).await.unwrap();
+        let registration = server.register(&registration).await.unwrap();
         server.heartbeat(&registration).await;
     }
     let group = BlockId(i64::MIN + 16);
@@ -301,7 +302,7 @@ fn unwanted(storage_uuid: &str, count: i64) -> dn::StorageBlockReportProto {
 async fn a_report_ends_with_all_its_storages_when_its_datanode_registers() {
     let server = start(|_| {}).await;
     let registration = server.registration(1).await;
-    server.register(&registration).await.unwrap();
+    let registration = server.register(&registration).await.unwrap();
     let request = dn::BlockReportRequestProto {
         registration: registration.clone(),
         block_pool_id: String::new(),
@@ -324,8 +325,9 @@ async fn a_report_ends_with_all_its_storages_when_its_datanode_registers() {
             address: known.address.clone(),
             rack: known.rack.clone(),
             software_version: known.software_version.clone(),
+            ..Registration::default()
         };
-        cluster.register(lookup, again, node.now());
+        cluster.register(lookup, again, node.now()).unwrap();
     });
     let answer: Result<dn::BlockReportResponseProto, _> = report.await.unwrap();
     assert_eq!(refusal(answer).0, class::BLOCK_REPORT_LEASE_INVALID);
@@ -349,7 +351,7 @@ async fn a_call_that_waits_for_work_ends_when_there_is_some() {
     let registration = server.registration(1).await;
     let stranger = awaiting(&server, &registration, 0).await.unwrap();
     assert_eq!(refusal(stranger).0, class::UNREGISTERED_NODE);
-    server.register(&registration).await.unwrap();
+    let registration = server.register(&registration).await.unwrap();
     let told = server.heartbeat(&registration).await.orders.unwrap();
     let waiting = awaiting(&server, &registration, told);
     // Other calls of the connection are answered meanwhile.
@@ -368,14 +370,14 @@ async fn a_call_that_waits_for_work_ends_when_there_is_some() {
 async fn calls_that_wait_for_work_are_held_for_a_while_only_and_not_when_it_stops() {
     let server = start(|config| config.order_hold = Duration::from_millis(50)).await;
     let registration = server.registration(1).await;
-    server.register(&registration).await.unwrap();
+    let registration = server.register(&registration).await.unwrap();
     let told = server.heartbeat(&registration).await.orders.unwrap();
     let answer = awaiting(&server, &registration, told).await.unwrap().unwrap();
     assert_eq!(answer.orders, told);
 
     let server = start(|_| {}).await;
     let registration = server.registration(1).await;
-    server.register(&registration).await.unwrap();
+    let registration = server.register(&registration).await.unwrap();
     let told = server.heartbeat(&registration).await.orders.unwrap();
     let waiting = awaiting(&server, &registration, told);
     // An answer to a later call says that this one is being held.
@@ -387,6 +389,6 @@ async fn calls_that_wait_for_work_are_held_for_a_while_only_and_not_when_it_stop
 
     let server = start(|config| config.order_hold = Duration::ZERO).await;
     let registration = server.registration(1).await;
-    server.register(&registration).await.unwrap();
+    let registration = server.register(&registration).await.unwrap();
     assert_eq!(server.heartbeat(&registration).await.orders, None, "nobody is to wait");
 }

@@ -75,7 +75,7 @@ fn a_replica_whose_length_turns_out_to_be_right_is_not_deleted_as_a_bad_one() {
         let id = block(1);
         world.store(id, replicated(1, 100, LIVE), &[0]);
         // Of two good ones node 0's would go, which has less room.
-        world.cluster.heartbeat(&world.blocks, "uuid-0", heartbeat_of(0, GIB), world.now);
+        world.beat("uuid-0", heartbeat_of(0, GIB));
         let good = world.good(id, 0);
         world.received(1, BlockRef { len: 99, ..good });
         let mut gone: BTreeSet<usize> = BTreeSet::new();
@@ -95,7 +95,7 @@ fn a_replica_whose_length_turns_out_to_be_right_is_not_deleted_as_a_bad_one() {
 fn a_deletion_does_not_hit_the_next_replica_of_the_same_place() {
     let mut world = World::new(2, 1);
     let id = block(1);
-    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.beat("uuid-1", heartbeat_of(1, GIB));
     world.store(id, replicated(1, 100, LIVE), &[0]);
     let good = world.good(id, 0);
     world.received(1, good);
@@ -148,7 +148,7 @@ fn a_bad_unit_makes_room_only_when_no_node_could_take_a_good_one_for_a_while() {
     let (bad, node) = (world.good(id, 1), world.handle(1));
     world.cluster.report_bad(&world.blocks, node, "", bad).unwrap();
     assert_eq!(invalidations(world.run(57_000, &[5])), []);
-    world.cluster.register(&world.blocks, registration(5, 0), world.now);
+    world.register(registration(5, 0));
     world.full_report(5, &[]);
     let commands = world.run(6000, &[]);
     let work = commands.values().flatten().find_map(|command| match command {
@@ -220,7 +220,7 @@ fn a_replica_with_a_stamp_from_the_future_is_kept() {
 /// Node 1 holds surplus whose deletion was ordered, and the order was lost.
 fn order_lost(world: &mut World) -> BlockId {
     let id = block(1);
-    world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+    world.beat("uuid-1", heartbeat_of(1, GIB));
     world.store(id, replicated(1, 100, LIVE), &[0, 1]);
     assert_eq!(told_to_delete(world, 1).len(), 1);
     assert_eq!(world.places(id), [(0, 0)]);
@@ -249,7 +249,7 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
         let nodes: &[usize] = if id.is_striped() { &[0, 2, 3] } else { &[0] };
         world.store(id, facts, nodes);
         let good = world.good(id, 0);
-        world.cluster.heartbeat(&world.blocks, "uuid-1", heartbeat_of(1, GIB), world.now);
+        world.beat("uuid-1", heartbeat_of(1, GIB));
         world.received(1, good);
         assert_eq!(told_to_delete(&mut world, 1), [good]);
         // A report that was made before is taken in after the order.
@@ -365,7 +365,7 @@ fn a_replica_that_is_being_deleted_holds_no_leaving_node_back() {
 fn blocks_that_wait_for_reports_are_looked_at_some_at_a_time() {
     const MANY: i64 = 25_000;
     let mut world = World::new(3, 1);
-    world.cluster.register(&world.blocks, registration(1, 0), world.now);
+    world.register(registration(1, 0));
     for number in 0..MANY {
         let id = block(number);
         world.store(id, replicated(1, 100, LIVE), &[0, 1]);

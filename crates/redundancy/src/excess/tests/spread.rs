@@ -12,7 +12,7 @@ fn told_by_heartbeats(world: &mut World, flash: &[usize]) -> Vec<usize> {
             heartbeat.storages[0].storage_type = StorageType::Ssd;
         }
         let uuid = format!("uuid-{node}");
-        let answer = world.cluster.heartbeat(&world.blocks, &uuid, heartbeat, world.now);
+        let answer = world.beat(&uuid, heartbeat);
         let deletes = |command: &Command| matches!(command, Command::Invalidate(_));
         told.extend(answer.commands.iter().any(deletes).then_some(node));
     }
@@ -91,7 +91,7 @@ fn a_live_node_that_registers_in_another_rack_has_its_blocks_spread_anew() {
     let id = block(1);
     world.store(id, replicated(2, 100, LIVE), &[0, 1]);
     world.run(9000, &[]);
-    world.cluster.register(&world.blocks, registration(1, 0), world.now);
+    world.register(registration(1, 0));
     let own = finalized(world.good(id, 0));
     world.full_report(1, &[own]);
     let commands = world.run(9000, &[]);

@@ -129,7 +129,7 @@ fn row_16_work_that_is_not_needed_any_more_is_not_handed_out() {
     }
     assert_eq!(world.cluster.stats(world.now).pending_reconstruction, 2);
     // The node comes back with all that it had.
-    world.cluster.register(&world.blocks, registration(4, 1), world.now);
+    world.register(registration(4, 1));
     world.heartbeat(4);
     let finalized = |block| ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };
     let held = [world.good(id, 4), world.good(plain, 0)].map(finalized);
@@ -210,7 +210,7 @@ fn row_17_blocks_that_cannot_be_mended_starve_no_others() {
     assert!(asked.get() <= 300, "{} looks in 60 rounds at 300 blocks", asked.get());
     assert!(quiet > 40, "{quiet} rounds without a look");
     // A node that joins wakes them all.
-    world.cluster.register(&world.blocks, registration(5, 5), world.now);
+    world.register(registration(5, 5));
     world.heartbeat(5);
     world.full_report(5, &[]);
     assert!(!decodes(&world.run(6000, &[3, 4])).is_empty());
@@ -233,7 +233,7 @@ fn a_group_one_loss_from_the_end_does_not_wait_for_others() {
         let uuid = format!("uuid-{node}");
         // Each says that it has all the copies to do that it may have.
         let busy = Heartbeat { xmits: 2, ..heartbeat_of(node, 50 * GIB) };
-        let answer = world.cluster.heartbeat(&world.blocks, &uuid, busy, world.now);
+        let answer = world.beat(&uuid, busy);
         told.extend(decodes(&BTreeMap::from([(node, answer.commands)])));
     }
     let groups: Vec<BlockId> = told.iter().map(|(_, work)| work.group.id).collect();

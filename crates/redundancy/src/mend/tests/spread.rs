@@ -34,7 +34,7 @@ fn obey(world: &mut World, ids: &[BlockId], silent: &[usize], rounds: usize) {
 }
 
 fn join(world: &mut World, node: usize, rack: usize) {
-    world.cluster.register(&world.blocks, registration(node, rack), world.now);
+    world.register(registration(node, rack));
     world.heartbeat(node);
     world.full_report(node, &[]);
 }
@@ -142,7 +142,7 @@ fn row_04_the_only_copy_of_a_unit_is_never_surplus() {
             assert_eq!(before, after, "seed {seed}");
             die(&mut world, gone);
             world.run(3000, &[gone]);
-            world.cluster.register(&world.blocks, registration(gone, gone % 3), world.now);
+            world.register(registration(gone, gone % 3));
             world.heartbeat(gone);
             world.full_report(gone, &held);
         }
