@@ -175,7 +175,7 @@ impl NameNode {
             new_gs,
             new_len,
             close_file: true,
-            delete_block: is_deleted,
+            delete_block: is_deleted.into(),
         };
         let outcome = self.submit(None, command)?;
         self.settle(&outcome);

@@ -16,7 +16,7 @@ use cairn_namespace::ops::cache_directive::{
 use cairn_namespace::ops::cache_pool::{
     AddCachePool, CachePoolSpec, ModifyCachePool, RemoveCachePool,
 };
-use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
@@ -271,7 +271,7 @@ impl World {
             new_gs: work.recovery_gs,
             new_len,
             close_file: true,
-            delete_block: false,
+            delete_block: DropBlock::No,
         });
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a block's recovery.
 
 use crate::block::{self, BlockRef, BlockState};
-use crate::encoding::encode_struct;
+use crate::encoding::{encode_enum, encode_struct};
 use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
 use crate::outcome::Outcome;
@@ -9,11 +9,37 @@ use crate::snapshot::kept;
 use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;
 
+/// Whether a recovery that has found nothing drops the block from its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropBlock {
+    /// It has found something.
+    No,
+    /// In any case; what older builds have logged.
+    Always,
+    /// If the writer was told of no byte of it that it is safe.
+    Unacknowledged,
+}
+
+encode_enum!(DropBlock { 0 => No, 1 => Always, 2 => Unacknowledged });
+
+impl DropBlock {
+    fn is_wanted(self) -> bool {
+        self != DropBlock::No
+    }
+}
+
+impl From<bool> for DropBlock {
+    fn from(delete_block: bool) -> DropBlock {
+        if delete_block { DropBlock::Unacknowledged } else { DropBlock::No }
+    }
+}
+
 /// A DataNode has recovered a block.
 ///
 /// Answer: `Outcome::Removed`.
 ///
-/// Source: Hadoop 3.5.0 `FSNamesystem#commitBlockSynchronization`.
+/// Source: Hadoop 3.5.0 `FSNamesystem#commitBlockSynchronization`. Deviation: Hadoop drops the block also when the
+/// writer was told that bytes of it are safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitBlockSynchronization {
     /// The block as the DataNode was told.
@@ -24,8 +50,8 @@ pub struct CommitBlockSynchronization {
     pub new_len: u64,
     /// Close the file.
     pub close_file: bool,
-    /// The block has no bytes: drop it.
-    pub delete_block: bool,
+    /// Whether the block has no bytes, and goes.
+    pub delete_block: DropBlock,
 }
 
 encode_struct!(CommitBlockSynchronization { block, new_gs, new_len, close_file, delete_block });
@@ -36,7 +62,7 @@ impl CommitBlockSynchronization {
         let nothing = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
         let name = format!("{}_{}", self.block.id, self.block.gs);
         let Some(mut block) = block::get(cx.store, self.block.id)? else {
-            if self.delete_block {
+            if self.delete_block.is_wanted() {
                 return Ok(nothing);
             }
             return Err(NamespaceError::Io(format!("Block (={name}) not found")));
@@ -64,10 +90,16 @@ impl CommitBlockSynchronization {
                 self.new_gs
             )));
         }
+        if self.delete_block == DropBlock::Unacknowledged && block.len > 0 {
+            return Err(NamespaceError::Io(format!(
+                "Block (={name}) is not deleted: {} bytes of it were acknowledged",
+                block.len
+            )));
+        }
         let above = &at.chain[..at.chain.len() - 1];
         let redundancy = inode.file().map(|file| file.redundancy);
         let mut removed = Vec::new();
-        if self.delete_block {
+        if self.delete_block.is_wanted() {
             usage::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
             removed.extend(tree::remove_last_block(cx.store, &mut inode)?);
         } else {
@@ -79,7 +111,7 @@ impl CommitBlockSynchronization {
             block.state = BlockState::UnderConstruction;
             usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
         }
-        if let Some(redundancy) = redundancy.filter(|_| is_copy && !self.delete_block)
+        if let Some(redundancy) = redundancy.filter(|_| is_copy && !self.delete_block.is_wanted())
             && !kept::is_block_kept(cx.store, &source)?
         {
             // The snapshots that had it went meanwhile.

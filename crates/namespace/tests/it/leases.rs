@@ -4,9 +4,10 @@ use crate::support::{Fs, add_block, complete, create, said};
 use cairn_namespace::Settings;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
-use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::create::Create;
+use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
@@ -128,7 +129,7 @@ fn recovery_closes_the_file_at_the_recovered_length() {
         new_gs: work.recovery_gs,
         new_len: 4321,
         close_file: true,
-        delete_block: false,
+        delete_block: DropBlock::No,
     };
     let stale = CommitBlockSynchronization { new_gs: work.recovery_gs.next(), ..commit.clone() };
     assert!(said(&fs.err(stale)).1.contains("does not match current recovery id"));
@@ -202,14 +203,59 @@ fn a_block_without_bytes_is_dropped_when_its_recovery_says_so() {
         new_gs: work.unwrap().recovery_gs,
         new_len: 0,
         close_file: true,
-        delete_block: true,
+        delete_block: DropBlock::Unacknowledged,
     };
     let Outcome::Removed { blocks, .. } = fs.ok(commit.clone()) else { panic!() };
     assert_eq!(blocks.len(), 1);
     assert_eq!(fs.status("/f").unwrap().inode.file().unwrap().block_count, 0);
     fs.ok(commit.clone());
-    let unknown = CommitBlockSynchronization { delete_block: false, ..commit };
+    let unknown = CommitBlockSynchronization { delete_block: DropBlock::No, ..commit };
     assert!(said(&fs.err(unknown)).1.ends_with("not found"));
+}
+
+#[test]
+fn a_recovery_that_finds_nothing_drops_no_byte_that_was_acknowledged() {
+    let dropping = |(block, new_gs), delete_block| CommitBlockSynchronization {
+        block,
+        new_gs,
+        new_len: 0,
+        close_file: true,
+        delete_block,
+    };
+    let flushed = |fs: &mut Fs| {
+        let file = fs.create("/f");
+        fs.add_block("/f", None);
+        let (path, holder) = (String::new(), "client".to_string());
+        fs.ok(Fsync { path, file: Some(file), holder, last_len: Some(700) });
+    };
+    let appended = |fs: &mut Fs| {
+        fs.create("/f");
+        let block = fs.add_block("/f", None);
+        fs.complete("/f", Some(BlockRef { len: 700, ..block.reference() }));
+        fs.ok(Append {
+            path: "/f".into(),
+            holder: "client".into(),
+            client_machine: String::new(),
+            new_block: false,
+            replicas: LastBlocks { last_min_replicated: true, ..LOCATED },
+        });
+    };
+    let ways: [&dyn Fn(&mut Fs); 2] = [&flushed, &appended];
+    for way in ways {
+        let mut fs = Fs::new();
+        way(&mut fs);
+        let Outcome::Recovery { work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
+        let work = work.map(|work| (work.block.reference(), work.recovery_gs)).unwrap();
+        let refused = fs.err(dropping(work, DropBlock::Unacknowledged));
+        assert!(said(&refused).1.contains("700 bytes of it were acknowledged"), "{refused:?}");
+        let status = fs.status("/f").unwrap();
+        assert_eq!((status.len(), status.is_under_construction()), (700, true));
+        // The log of an older build has what it did.
+        let Outcome::Removed { blocks, .. } = fs.ok(dropping(work, DropBlock::Always)) else {
+            panic!()
+        };
+        assert_eq!(blocks.len(), 1);
+    }
 }
 
 #[test]

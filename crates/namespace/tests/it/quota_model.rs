@@ -8,7 +8,7 @@ mod model;
 use crate::support::{Fs, add_block, complete, create, root};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::append::Append;
-use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
@@ -511,7 +511,7 @@ impl World {
             new_gs: work.recovery_gs,
             new_len: offset,
             close_file: true,
-            delete_block: false,
+            delete_block: DropBlock::No,
         })
         .unwrap();
         self.model.lens.insert(work.block.id.0, offset);

@@ -4,7 +4,7 @@ use crate::support::{Fs, add_block, create, page, root};
 use cairn_namespace::inode::Kind;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
-use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::configure::Configure;
@@ -478,7 +478,7 @@ impl World {
                 new_gs: work.recovery_gs,
                 new_len,
                 close_file: true,
-                delete_block: false,
+                delete_block: DropBlock::No,
             })
             .unwrap();
         }

@@ -3,7 +3,7 @@
 use crate::support::{Fs, MIB, create, said};
 use cairn_namespace::apply::BlockRecovery;
 use cairn_namespace::ops::append::Append;
-use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
+use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::{LastBlocks, RecoverLease};
@@ -28,7 +28,7 @@ pub fn done(work: &BlockRecovery, new_len: u64) -> CommitBlockSynchronization {
         new_gs: work.recovery_gs,
         new_len,
         close_file: true,
-        delete_block: false,
+        delete_block: DropBlock::No,
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
             new_gs,
             new_len: request.new_length,
             close_file: request.close_file,
-            delete_block: request.delete_block,
+            delete_block: request.delete_block.into(),
         })
         .await?;
     node.settle(&outcome);
