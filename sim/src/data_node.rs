@@ -543,6 +543,7 @@ impl DataNode {
     ) -> Result<(), NodeError> {
         let stored = self.existing(found.id)?;
         stored.replica.check_finish_recovery(recovery, found.len, new_len)?;
+        stored.check_cut(new_len)?;
         stored.cut(new_len);
         stored.replica.finish_recovery(recovery, new_len);
         self.finalized(found.id)

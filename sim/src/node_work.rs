@@ -12,9 +12,10 @@ use crate::name_node::Target;
 use crate::world::{Event, World};
 use cairn_codec::crc::crc32c;
 use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, StorageHandle};
-use cairn_replica::RecoveryInfo;
+use cairn_replica::recovery::{Answer, CutResult, Cutting};
 use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
-use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
+use cairn_stripe::{BlockId, Geometry, UnitIndex};
+use recovery::{Recovery, Told};
 use std::ops::Bound::{Excluded, Unbounded};
 
 /// A step of a DataNode's work.
@@ -30,12 +31,12 @@ pub(crate) enum Task {
     Replace(Move),
     /// Rebuild lost units.
     Rebuild(Box<Rebuild>),
-    /// Ask the holders of a block to freeze it.
-    Freeze(Box<Recovery>),
-    /// Have them cut it to one length.
-    Cut(Box<Recovery>, Agreed),
+    /// Ask the next holder of a block to freeze it.
+    Ask(Box<Recovery>, Vec<Answer>),
+    /// Have the next one that takes part cut it.
+    Cut(Box<Recovery>, Cutting, Vec<CutResult>),
     /// Tell the NameNode.
-    Commit(Box<Recovery>, Agreed, Vec<Option<Target>>),
+    Commit(Box<Recovery>, Told),
 }
 
 /// Lost units of a group, as a DataNode is told.
@@ -46,25 +47,6 @@ pub(crate) struct Rebuild {
     sources: Vec<(Target, UnitIndex)>,
     targets: Vec<(Target, UnitIndex)>,
     recorded: Vec<Option<u32>>,
-}
-
-/// The recovery of a block, as its primary is told.
-#[derive(Clone, Debug)]
-pub(crate) struct Recovery {
-    block: BlockRef,
-    new_gs: GenerationStamp,
-    layout: Layout,
-    places: Vec<(Target, UnitIndex)>,
-    /// The length at which the block is to be cut off.
-    cut_to: Option<u64>,
-}
-
-/// What the holders of a block have agreed on.
-#[derive(Clone, Debug)]
-pub(crate) struct Agreed {
-    /// Who takes part, with what it holds and how long it will be.
-    parts: Vec<(Target, RecoveryInfo, u64)>,
-    len: u64,
 }
 
 impl World<'_> {
@@ -182,19 +164,8 @@ impl World<'_> {
                 works.into_iter().map(task).collect()
             }
             Command::Recover(recoveries) => {
-                let task = |recovery: BlockRecovery| {
-                    let units = recovery.units.iter().copied();
-                    let units = units.chain(std::iter::repeat(UnitIndex(0)));
-                    let list: Vec<_> = recovery.locations.iter().copied().zip(units).collect();
-                    let known = self.name_node.block(recovery.block.id);
-                    Task::Freeze(Box::new(Recovery {
-                        cut_to: known.and_then(|info| info.block.truncated_len()),
-                        block: recovery.block,
-                        new_gs: recovery.new_gs,
-                        layout: recovery.layout,
-                        places: places(&list),
-                    }))
-                };
+                let task =
+                    |order: BlockRecovery| Task::Ask(Box::new(self.recovery(order)), Vec::new());
                 recoveries.into_iter().map(task).collect()
             }
             Command::Register
@@ -246,17 +217,11 @@ impl World<'_> {
                 let rebuilt = self.rebuild(node, &work);
                 self.note(|| format!("dn-{node} rebuilds {:?}: {rebuilt:?}", work.targets));
             }
-            Task::Freeze(recovery) => {
-                let frozen = self.freeze(node, *recovery.clone());
-                self.note(|| {
-                    let Recovery { block, new_gs, .. } = *recovery;
-                    format!("dn-{node} recovers {block:?} as {new_gs}: {frozen:?}")
-                });
+            Task::Ask(recovery, answers) => self.ask_next(node, recovery, answers),
+            Task::Cut(recovery, cutting, results) => {
+                self.cut_next(node, recovery, cutting, results);
             }
-            Task::Cut(recovery, agreed) => self.cut(node, *recovery, agreed),
-            Task::Commit(recovery, agreed, targets) => {
-                self.commit(node, &recovery, &agreed, &targets)
-            }
+            Task::Commit(recovery, told) => self.commit(node, &recovery, &told),
         }
     }
 

@@ -4,7 +4,8 @@
 //! are in `tests/it/bugs.rs` only.
 
 use cairn_redundancy::{Cluster, Command, NodeHandle};
-use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+use cairn_replica::recovery::{Agreement, Answer, Order, RecoveryError};
+use cairn_stripe::UnitIndex;
 
 /// What a simulated server does at the places where bugs are put back.
 pub trait Parts {
@@ -57,9 +58,9 @@ pub trait Parts {
         units
     }
 
-    /// Bytes of a group that is recovered from these units.
-    fn recovered_len(&self, geometry: &Geometry, units: &[UnitFound]) -> Option<u64> {
-        geometry.recovered_len(units)
+    /// What the answers to a recovery come to.
+    fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
+        order.agree(answers)
     }
 }
 

@@ -3,6 +3,7 @@
 use cairn_net::transfer_stream::TransferError;
 use cairn_replica::ReplicaError;
 use cairn_replica::checksum::PlaceError;
+use cairn_replica::recovery::RecoveryError;
 use cairn_wire::WireError;
 use cairn_wire::exception::{RemoteException, class};
 use std::io;
@@ -15,6 +16,9 @@ pub enum DataNodeError {
     /// The replica does not allow it.
     #[error(transparent)]
     Replica(#[from] ReplicaError),
+    /// The recovery of a block has come to nothing.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
     /// A packet does not fit the replica.
     #[error(transparent)]
     Place(#[from] PlaceError),

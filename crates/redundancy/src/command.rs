@@ -49,6 +49,9 @@ pub struct BlockRecovery {
     pub locations: Vec<StorageHandle>,
     /// The unit of each location; empty for a replicated block.
     pub units: Vec<UnitIndex>,
+    /// The unit of each other place that may have something of the block and is not asked, for its node is dead or
+    /// silent or its replica is bad; 0 for a replica. What they have is not known.
+    pub away: Vec<UnitIndex>,
 }
 
 /// Lost units of one group to decode.

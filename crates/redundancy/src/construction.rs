@@ -8,6 +8,7 @@ use crate::block::{BlockFacts, BlockRef, BlockState};
 use crate::block_map::Place;
 use crate::cluster::Cluster;
 use crate::command::BlockRecovery;
+use crate::node::AdminState;
 use crate::report::{LateCrc, ReplicaState, ReportedReplica};
 use crate::storage::{Promise, StorageHandle};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
@@ -26,12 +27,14 @@ pub struct Expected {
     pub in_pipeline: bool,
     /// When it was sent there, if it was given to a writer for that.
     pub(crate) promise: Option<Promise>,
+    /// The stamp of what it had when its storage was lost, which it may bring back.
+    lost: Option<GenerationStamp>,
 }
 
 impl Expected {
     /// One of which nothing is known yet.
     fn new(storage: StorageHandle, unit: UnitIndex) -> Expected {
-        Expected { storage, unit, reported: None, in_pipeline: false, promise: None }
+        Expected { storage, unit, reported: None, in_pipeline: false, promise: None, lost: None }
     }
 }
 
@@ -149,6 +152,15 @@ impl Construction {
             old.crc32c
         });
         entry.reported = Some(ReportedReplica { crc32c, ..replica });
+        entry.lost = None;
+    }
+
+    /// What was reported of a place is not there any more, for its storage is lost.
+    pub(crate) fn lose(&mut self, storage: StorageHandle, unit: UnitIndex) {
+        let found = self.expected.iter_mut().find(|e| e.storage == storage && e.unit == unit);
+        if let Some(entry) = found {
+            entry.lost = entry.reported.take().map(|reported| reported.block.gs).or(entry.lost);
+        }
     }
 
     pub(crate) fn forget(&mut self, storage: StorageHandle, unit: UnitIndex) {
@@ -171,6 +183,11 @@ impl Construction {
 
     fn is_current(&self, place: &Expected) -> bool {
         place.in_pipeline || place.reported.is_some_and(|r| r.block.gs >= self.gs)
+    }
+
+    /// Whether a place may have what was acknowledged: it has what the writer goes on with, or had it.
+    fn may_have(&self, place: &Expected) -> bool {
+        self.is_current(place) || place.lost.is_some_and(|gs| gs >= self.gs)
     }
 
     /// The replicas and units that are still open with an older stamp than a block got in the end, on storages
@@ -307,7 +324,7 @@ impl Cluster {
                 return true;
             }
         }
-        let places = self.recovery_places(id, facts, now);
+        let (places, away) = self.recovery_places(id, facts, now);
         let last = self.blocks.construction(id).and_then(|c| c.last_primary);
         let Some(primary) = self.choose_primary(&places, last) else { return false };
         let node = self.storage(primary).node;
@@ -318,6 +335,7 @@ impl Cluster {
             layout: facts.layout,
             locations: places.iter().map(|(storage, _)| *storage).collect(),
             units: if striped { places.iter().map(|(_, unit)| *unit).collect() } else { vec![] },
+            away,
         };
         self.queue_recovery(node, recovery);
         let construction = self.blocks.construction_or_new(id, facts.gs);
@@ -340,7 +358,7 @@ impl Cluster {
                 continue;
             }
             let Some(facts) = lookup.block(id) else { continue };
-            let places = self.recovery_places(id, &facts, now);
+            let (places, _) = self.recovery_places(id, &facts, now);
             let next = self.choose_primary(&places, last);
             if next.is_none() || next == last {
                 continue;
@@ -353,10 +371,12 @@ impl Cluster {
         }
     }
 
-    /// Live places that may hold something of the block: expected ones, then reported ones. Stale
-    /// nodes are left out if enough others are there: one more than a replicated block needs, all
-    /// that a group may need. Of a replicated block those that its writer went on without are left out: they know
-    /// nothing of what was acknowledged later, and a recovery that finds nothing deletes the block.
+    /// Live places that may hold something of the block: expected ones, then reported ones; and the units of the
+    /// other places that may. Stale nodes are left out if enough others are there: one more than a replicated block
+    /// needs, all that a group may need. Of a replicated block those that its writer went on without do not count:
+    /// they know nothing of what was acknowledged later, and a recovery that finds nothing deletes the block. Dead
+    /// ones that an administrator has taken out of service do not come back. Where a group's writer was given places
+    /// by a NameNode that has ended, any unit may be somewhere.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn recovery_places(
@@ -364,24 +384,41 @@ impl Cluster {
         id: BlockId,
         facts: &BlockFacts,
         now: Now,
-    ) -> Vec<(StorageHandle, UnitIndex)> {
+    ) -> (Vec<(StorageHandle, UnitIndex)>, Vec<UnitIndex>) {
         let striped = facts.layout.is_striped();
         let mut places = Vec::new();
         if let Some(construction) = self.blocks.construction(id) {
-            let counts = |e: &&Expected| striped || construction.is_current(e);
+            let counts = |e: &&Expected| striped || construction.may_have(e);
             let expected = construction.expected.iter().filter(counts);
             places.extend(expected.map(|e| (e.storage, e.unit)));
         }
-        for place in self.places(id).filter(|place| !place.corrupt) {
-            if !places.contains(&(place.storage, place.unit)) {
-                places.push((place.storage, place.unit));
+        let mut away = Vec::new();
+        for place in self.places(id) {
+            match places.contains(&(place.storage, place.unit)) {
+                true => {}
+                false if place.corrupt => away.push(place.unit),
+                false => places.push((place.storage, place.unit)),
             }
         }
         let node_of = |place: &(StorageHandle, UnitIndex)| self.node(self.storage(place.0).node);
-        places.retain(|place| node_of(place).alive);
-        let fresh: Vec<_> =
-            places.iter().filter(|p| !self.is_stale(node_of(p), now)).copied().collect();
-        if !striped && fresh.len() > 1 { fresh } else { places }
+        let is_fresh = |p: &&_| node_of(p).alive && !self.is_stale(node_of(p), now);
+        let takes_stale = striped || places.iter().filter(is_fresh).count() < 2;
+        let (asked, others): (Vec<_>, Vec<_>) = places
+            .into_iter()
+            .partition(|p| node_of(p).alive && (takes_stale || !self.is_stale(node_of(p), now)));
+        let may_return =
+            |p: &&_| node_of(p).alive || node_of(p).admin != AdminState::Decommissioned;
+        away.extend(others.iter().filter(may_return).map(|(_, unit)| *unit));
+        let is_given = self.expected(id).iter().any(|e| e.in_pipeline);
+        if striped && !is_given {
+            let is_known = |unit: &UnitIndex| {
+                away.contains(unit) || asked.iter().any(|(_, other)| other == unit)
+            };
+            let all = (0..facts.layout.width()).map(|unit| UnitIndex(unit as u8));
+            let unknown: Vec<_> = all.filter(|unit| !is_known(unit)).collect();
+            away.extend(unknown);
+        }
+        (asked, away)
     }
 
     /// The live place whose node was heard of last, but not the one that led the last attempt unless

@@ -64,7 +64,7 @@ impl Cluster {
             self.mending.hurry();
             for id in next {
                 if let Some(construction) = self.blocks.construction_mut(id.group()) {
-                    construction.forget(storage, id.unit());
+                    construction.lose(storage, id.unit());
                 }
                 self.remove_place(lookup, storage, id);
             }

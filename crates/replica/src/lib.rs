@@ -12,5 +12,4 @@ pub mod state;
 
 pub use checksum::{ChunkTail, CrcFold, Placement};
 pub use ram_disk::{RamDisk, Ticket};
-pub use recovery::{Candidate, RecoveryPlan};
 pub use state::{RecoveryInfo, Replica, ReplicaError, ReplicaState};

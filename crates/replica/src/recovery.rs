@@ -1,74 +1,244 @@
-//! Which replicas take part in a block's recovery, and how long the block is afterwards.
+//! The recovery of a block whose writer is gone, as the DataNode that leads it decides: what an answer tells, how
+//! long the block is from now on and who takes part, whether it is dropped, and what the NameNode is told.
 //!
-//! Knows neither the DataNodes nor the wire: the caller asks every DataNode for its
-//! [`RecoveryInfo`], hands the answers in, and truncates what the plan names. Tested below.
+//! ```text
+//! Order --ask each place--> Answer... --agree()--> Drop
+//!                                             \--> Cutting --cut each--> Cut... --settle()--> targets
+//! ```
+//! Knows neither the DataNodes nor the wire: whoever drives it asks the places one by one and has them cut.
+//! Invariants: what was acknowledged is never dropped, and neither silence nor a place that was not asked is taken
+//! for an empty answer. Tested in `recovery/tests.rs`.
+
+mod replicated;
+mod striped;
 
 use crate::state::{RecoveryInfo, ReplicaState};
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
+use thiserror::Error;
 
-/// One DataNode's answer, with the caller's index for that DataNode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Place of the DataNode in the caller's list.
-    pub node: usize,
-    /// What it holds.
-    pub info: RecoveryInfo,
+/// Replicas that a block is taken to have at least, where a NameNode does not tell how many places are away.
+///
+/// Source: Hadoop 3.5.0 `dfs.replication`.
+const REPLICAS_AT_LEAST: usize = 3;
+
+/// What the NameNode orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The block or group; for a copy, the block of which it becomes one.
+    pub block: BlockId,
+    /// Its stamp so far.
+    pub gs: GenerationStamp,
+    /// Bytes that the writer was told are safe, as far as the NameNode knows; data bytes of a group.
+    pub acked_len: u64,
+    /// The stamp that the block gets; it also tells attempts apart.
+    pub recovery_id: GenerationStamp,
+    /// The units of the places to ask; of a replicated block each is 0.
+    pub places: Vec<UnitIndex>,
+    /// The units of the places that may have something and are not to be asked, because they are dead or silent, or
+    /// because it is not known where they are; `None` where the NameNode does not tell.
+    pub away: Option<Vec<UnitIndex>>,
+    /// How the block is kept, and what becomes of it.
+    pub aim: Aim,
 }
 
-/// What a recovery has to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecoveryPlan {
-    /// Nobody holds a byte: the block is deleted from its file.
-    Delete,
-    /// The nodes with these indices become finalized replicas of `len` bytes.
-    Truncate {
-        /// Indices of [`Candidate::node`].
-        nodes: Vec<usize>,
-        /// Length of the block from now on, in bytes.
+/// What a recovery makes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// Replicas of one length.
+    Replicas,
+    /// Replicas of so many bytes, for the file was cut off there.
+    Truncated {
+        /// The block that has them: this one, or a copy of its start.
+        id: BlockId,
+        /// Bytes that stay.
         len: u64,
     },
-    /// The answers contradict each other; the recovery is tried again later.
-    Impossible(&'static str),
+    /// Units of a group.
+    Units(Geometry),
 }
 
-/// Plans the recovery of a replicated block whose stamp was `gs`.
-///
-/// If a finalized replica exists its length wins, because the writer may have been told that the block is
-/// complete; else the shortest replica in the best state decides: acknowledged bytes are in all of them.
-///
-/// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`.
-pub fn plan_replicated(answers: &[Candidate], gs: GenerationStamp) -> RecoveryPlan {
-    let usable: Vec<&Candidate> =
-        answers.iter().filter(|c| c.info.gs >= gs && c.info.len > 0).collect();
-    let sync: Vec<&Candidate> =
-        usable.iter().copied().filter(|c| c.info.original <= ReplicaState::Rwr).collect();
-    let Some(best) = sync.iter().map(|c| c.info.original).min() else {
-        return match usable.is_empty() {
-            true => RecoveryPlan::Delete,
-            false => RecoveryPlan::Impossible("no replica is in RWR or better state"),
+/// What one place has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It has this, frozen from now on.
+    Holds(RecoveryInfo),
+    /// It has no replica of it.
+    Nothing,
+    /// It could not be asked, or cannot say.
+    Silent,
+    /// A newer recovery holds it.
+    Superseded,
+}
+
+/// Why a recovery ends without an outcome; the NameNode orders it again.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RecoveryError {
+    /// The order contradicts itself.
+    #[error("{0}")]
+    BadOrder(&'static str),
+    /// A newer recovery holds a replica.
+    #[error("a newer recovery is in progress")]
+    Superseded,
+    /// Nobody could be asked.
+    #[error("All datanodes failed")]
+    NobodyAnswers,
+    /// What was found is not all, and others that may have more could not be asked.
+    #[error("{unanswered} places that may have more of it have not answered")]
+    Unanswered {
+        /// How many.
+        unanswered: usize,
+    },
+    /// Nothing was found of what is acknowledged.
+    #[error("nobody has any of the {acked_len} bytes that were acknowledged")]
+    Acknowledged {
+        /// Bytes that the writer was told are safe.
+        acked_len: u64,
+    },
+    /// The answers contradict each other.
+    #[error("{0}")]
+    Contradiction(&'static str),
+    /// Too few units have bytes.
+    #[error("there are not enough internal blocks")]
+    TooFewUnits,
+    /// Too few of those that take part could be cut.
+    #[error("too few of those that take part could be updated")]
+    NotCut,
+}
+
+/// What the answers come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Nobody was told that a byte of it is safe, and there is nothing worth keeping.
+    Drop,
+    /// These are cut to one length.
+    Cut(Cutting),
+}
+
+/// Who takes part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cutting {
+    /// Bytes of the block from now on; data bytes of a group.
+    pub len: u64,
+    /// What is to be done, in this order.
+    pub cuts: Vec<Cut>,
+    units: Option<Geometry>,
+}
+
+/// One replica or unit to be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its place in [`Order::places`].
+    pub place: usize,
+    /// Which unit; 0 for a replica.
+    pub unit: UnitIndex,
+    /// What it holds.
+    pub info: RecoveryInfo,
+    /// The block that has what stays.
+    pub id: BlockId,
+    /// Its bytes from now on.
+    pub len: u64,
+}
+
+/// What became of a [`Cut`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutResult {
+    /// It is done.
+    Done,
+    /// The replica is corrupt and was left as it is.
+    Corrupt,
+    /// It is not known what the place holds now.
+    Failed,
+}
+
+impl Order {
+    /// Fails if the order makes no sense: units of what is no group, or one that no group of its policy has.
+    pub fn check(&self) -> Result<(), RecoveryError> {
+        let units = match self.aim {
+            Aim::Units(geometry) if self.block.is_striped() => geometry.units(),
+            Aim::Units(_) => return Err(RecoveryError::BadOrder("the block is no group")),
+            Aim::Replicas | Aim::Truncated { .. } => 1,
         };
-    };
-    if best == ReplicaState::Finalized {
-        return plan_finalized(&sync);
+        let away = self.away.iter().flatten();
+        match self.places.iter().chain(away).all(|unit| unit.as_usize() < units) {
+            true => Ok(()),
+            false => Err(RecoveryError::BadOrder("a unit is not in the group")),
+        }
     }
-    let chosen = sync.iter().filter(|c| c.info.original == best);
-    let len = chosen.clone().map(|c| c.info.len).min().unwrap_or(0);
-    RecoveryPlan::Truncate { nodes: chosen.map(|c| c.node).collect(), len }
+
+    /// The replica or internal block that a place is asked for. Panics if there is no such place (caller's bug).
+    pub fn asked_of(&self, place: usize) -> BlockId {
+        match self.aim {
+            Aim::Units(_) => self.block.internal(self.places[place]),
+            Aim::Replicas | Aim::Truncated { .. } => self.block,
+        }
+    }
+
+    /// Decides by the answers, one for each place and in their order; missing ones are places that were not asked.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockRecoveryWorker`.
+    pub fn agree(&self, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
+        self.check()?;
+        if answers.contains(&Answer::Superseded) {
+            return Err(RecoveryError::Superseded);
+        }
+        if !answers.iter().any(|answer| matches!(answer, Answer::Holds(_) | Answer::Nothing)) {
+            return Err(RecoveryError::NobodyAnswers);
+        }
+        match self.aim {
+            Aim::Units(geometry) => self.agree_units(&geometry, answers),
+            Aim::Replicas => self.agree_replicas(answers, None),
+            Aim::Truncated { id, len } => self.agree_replicas(answers, Some((id, len))),
+        }
+    }
+
+    /// The places that were told of and have said nothing, by their units.
+    fn unanswered<'a>(&'a self, answers: &'a [Answer]) -> impl Iterator<Item = UnitIndex> + 'a {
+        let answers = answers.iter().copied().chain(std::iter::repeat(Answer::Silent));
+        let asked = self.places.iter().zip(answers);
+        let silent = asked.filter(|(_, answer)| *answer == Answer::Silent).map(|(unit, _)| *unit);
+        silent.chain(self.away.iter().flatten().copied())
+    }
 }
 
-fn plan_finalized(sync: &[&Candidate]) -> RecoveryPlan {
-    let mut lens =
-        sync.iter().filter(|c| c.info.original == ReplicaState::Finalized).map(|c| c.info.len);
-    let len = lens.next().unwrap_or(0);
-    if lens.any(|other| other != len) {
-        return RecoveryPlan::Impossible("Inconsistent size of finalized replicas");
+impl RecoveryInfo {
+    /// Whether a recovery may build on it: of this stamp, and not half a copy.
+    fn is_current(&self, gs: GenerationStamp) -> bool {
+        self.gs >= gs && self.original <= ReplicaState::Rwr
     }
-    let takes_part = |c: &&&Candidate| match c.info.original {
-        ReplicaState::Finalized => true,
-        ReplicaState::Rbw => c.info.len == len,
-        _ => false,
-    };
-    RecoveryPlan::Truncate { nodes: sync.iter().filter(takes_part).map(|c| c.node).collect(), len }
+
+    /// Whether its node may have lost the end of it, for it has been down since it was written.
+    fn may_be_torn(&self) -> bool {
+        self.original == ReplicaState::Rwr
+    }
+}
+
+impl Cutting {
+    /// Whether the cuts after one that ended so are still of use.
+    pub fn goes_on_after(&self, result: CutResult) -> bool {
+        self.units.is_none() || result != CutResult::Failed
+    }
+
+    /// The places that have the block now, by what became of the cuts: of a group one for each unit, with `None` for
+    /// those that are not there.
+    ///
+    /// Of replicas one is enough. All units must succeed, for what a failed one holds is not known; but those that
+    /// are found corrupt are done without as long as there are enough others.
+    pub fn settle(&self, results: &[CutResult]) -> Result<Vec<Option<usize>>, RecoveryError> {
+        let ended = self.cuts.iter().zip(results);
+        let done = ended.filter(|(_, result)| **result == CutResult::Done).map(|(cut, _)| cut);
+        let Some(geometry) = self.units else {
+            let places: Vec<Option<usize>> = done.map(|cut| Some(cut.place)).collect();
+            return if places.is_empty() { Err(RecoveryError::NotCut) } else { Ok(places) };
+        };
+        let is_known = results.len() == self.cuts.len() && !results.contains(&CutResult::Failed);
+        let mut places = vec![None; geometry.units()];
+        for cut in done {
+            places[cut.unit.as_usize()] = Some(cut.place);
+        }
+        let is_enough = !results.contains(&CutResult::Corrupt)
+            || places.iter().flatten().count() >= geometry.k();
+        if is_known && is_enough { Ok(places) } else { Err(RecoveryError::NotCut) }
+    }
 }
 
 #[cfg(test)]

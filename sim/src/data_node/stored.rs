@@ -50,6 +50,15 @@ impl Stored {
         }
     }
 
+    /// A chunk of which only a part stays gets a new CRC, and so must match its old one.
+    pub(super) fn check_cut(&self, len: u64) -> Result<(), NodeError> {
+        let chunk = len / CHUNK_LEN * CHUNK_LEN..len.next_multiple_of(CHUNK_LEN);
+        match self.data.len() as u64 > len && self.damaged.range(chunk).next().is_some() {
+            true => Err(NodeError::Damaged),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn cut(&mut self, len: u64) {
         self.data.truncate(len as usize);
         self.synced = self.synced.min(len);

@@ -4,8 +4,9 @@
 //! time of writing; here each bug must be found within three times as many.
 
 use cairn_redundancy::{BlockRef, Cluster, Command, NodeHandle};
+use cairn_replica::recovery::{Agreement, Aim, Answer, Order, RecoveryError};
 use cairn_sim::{Options, Parts, run};
-use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+use cairn_stripe::UnitIndex;
 use std::collections::BTreeMap;
 
 /// The first seed that finds the bug, of so many.
@@ -143,9 +144,19 @@ fn hdfs_15759_a_rebuilt_unit_is_believed_without_proof() {
 struct LongestUnitDecides;
 
 impl Parts for LongestUnitDecides {
-    fn recovered_len(&self, geometry: &Geometry, units: &[UnitFound]) -> Option<u64> {
-        let longest = units.iter().map(|found| found.len).max()?;
-        Some(longest / geometry.cell_len() * geometry.stripe_len())
+    fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
+        let (mut agreed, Aim::Units(geometry)) = (order.agree(answers)?, order.aim) else {
+            return order.agree(answers);
+        };
+        if let Agreement::Cut(cutting) = &mut agreed {
+            let longest = cutting.cuts.iter().map(|cut| cut.info.len).max().unwrap_or(0);
+            cutting.len = longest / geometry.cell_len() * geometry.stripe_len();
+            for cut in &mut cutting.cuts {
+                cut.len = geometry.internal_block_len(cutting.len, cut.unit);
+            }
+            cutting.cuts.retain(|cut| cut.info.len >= cut.len);
+        }
+        Ok(agreed)
     }
 }
 

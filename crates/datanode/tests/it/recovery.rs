@@ -146,13 +146,28 @@ async fn what_stays_of_a_block_is_copied_to_another_one_and_again_when_an_attemp
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_nobody_holds_is_deleted() {
+async fn a_block_nobody_holds_is_deleted_when_all_that_may_have_it_have_answered() {
     let cluster = Cluster::start(2).await;
     let locs = (0..2).map(|n| cluster.info(n)).collect();
-    cluster.send_command(1, recover(vec![order(block(ID, 1001, 0), 1005, locs)]));
+    let all = order(block(ID, 1001, 0), 1005, locs);
+    let with_away = |new_gen_stamp, away_indices| {
+        let order = RecoveringBlockProto { new_gen_stamp, away_indices, ..all.clone() };
+        cluster.send_command(1, recover(vec![order]));
+    };
+    // One is dead, or Hadoop's NameNode does not tell whether one is.
+    with_away(1005, Some(vec![0]));
+    with_away(1006, None);
+    // What is acknowledged is not dropped, whoever has lost it.
+    let acknowledged = order(block(ID, 1001, 70), 1007, all.block.locs.clone());
+    let acknowledged = RecoveringBlockProto { away_indices: Some(vec![]), ..acknowledged };
+    cluster.send_command(1, recover(vec![acknowledged]));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    with_away(1008, Some(vec![]));
     cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
-    let done = cluster.name_node.record.lock().unwrap().synchronized[0].clone();
-    assert_eq!((done.new_length, done.delete_block), (0, true));
+    let done = cluster.name_node.record.lock().unwrap().synchronized.clone();
+    let told: Vec<_> =
+        done.iter().map(|d| (d.new_gen_stamp, d.new_length, d.delete_block)).collect();
+    assert_eq!(told, [(1008, 0, true)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,9 +179,10 @@ async fn a_block_of_which_one_cannot_be_asked_is_not_deleted() {
     let locs: Vec<_> = (0..2).map(|n| cluster.info(n)).collect();
     cluster.kill_node(0);
     cluster.send_command(1, recover(vec![order(block(ID, 1001, 0), 1005, locs)]));
-    // Both orders are obeyed one after the other: the second one's answer shows what became of the first.
+    // The second order's answer shows what became of the first.
     let other = order(block(ID + 1, 1001, 0), 1006, vec![cluster.info(1)]);
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let other = RecoveringBlockProto { away_indices: Some(vec![]), ..other };
+    tokio::time::sleep(Duration::from_millis(500)).await;
     cluster.send_command(1, recover(vec![other]));
     cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
     let done = cluster.name_node.record.lock().unwrap().synchronized.clone();
@@ -202,6 +218,30 @@ async fn a_block_group_is_cut_to_its_full_stripes() {
                 .unwrap();
         assert_eq!(got, bytes(2048));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_group_is_not_dropped_while_units_that_may_have_bytes_are_away() {
+    let cluster = Cluster::start(3).await;
+    let cell = 1024;
+    let group = i64::MIN + 16;
+    // RS(2, 1): unit 1 has lost its replica, and unit 2 is on a rack that is away.
+    for unit in [0, 2] {
+        let mut writer = Writer::create(&cluster, &[unit], group + unit as i64, 1001).await;
+        writer.write(&bytes(2 * cell), 1).await;
+    }
+    let whole = group_order(&cluster, group, cell);
+    let mut without_unit_2 = whole.clone();
+    without_unit_2.block.locs.truncate(2);
+    without_unit_2.block_indices = Some(vec![0, 1]);
+    cluster.send_command(0, recover(vec![without_unit_2]));
+    // The next order's answer shows what became of the first.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.send_command(0, recover(vec![RecoveringBlockProto { new_gen_stamp: 1006, ..whole }]));
+    cluster.wait("synchronization", |r| !r.synchronized.is_empty()).await;
+    let done = cluster.name_node.record.lock().unwrap().synchronized.clone();
+    let told: Vec<_> = done.iter().map(|d| (d.new_gen_stamp, d.new_length)).collect();
+    assert_eq!(told, [(1006, 4 * cell as u64)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

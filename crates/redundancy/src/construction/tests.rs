@@ -165,6 +165,78 @@ fn a_recovery_waits_for_the_node_that_the_writer_went_on_with() {
     assert_eq!(locations(&world.run(3000, &[])), [(0, vec![world.storage(0)])]);
 }
 
+/// The orders to recover blocks: how many places are to be asked, and which units are away.
+fn recoveries(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, Vec<u8>)> {
+    let mut found = Vec::new();
+    for command in commands.values().flatten() {
+        let Command::Recover(recoveries) = command else { continue };
+        let away = |one: &BlockRecovery| one.away.iter().map(|unit| unit.0).collect();
+        found.extend(recoveries.iter().map(|one| (one.locations.len(), away(one))));
+    }
+    found
+}
+
+#[test]
+fn a_recovery_is_told_of_those_that_may_have_the_block_and_are_not_asked() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+    let facts = world.blocks.0[&id];
+    // Silent for a while: two others are enough to be asked.
+    world.run(60_000, &[0]);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
+    // Dead.
+    world.run(700_000, &[0]);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1004), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
+    // Taken out of service for good.
+    let intent = AdminIntent::Decommission;
+    world.cluster.set_admin_intent(&world.blocks, world.handle(0), intent, world.now);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1005), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![])]);
+}
+
+#[test]
+fn a_recovery_is_told_of_a_dead_node_that_had_a_replica_before_the_writer_was_known() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    // As after a start of the NameNode: the replicas are all that is known.
+    world.blocks.0.insert(id, replicated(3, 0, OPEN));
+    for node in 0..3 {
+        world.received(node, BlockRef { id, gs: GenerationStamp(1001), len: 70 });
+    }
+    world.run(700_000, &[0]);
+    while world.cluster.drop_lost(&world.blocks) {}
+    let facts = world.blocks.0[&id];
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
+}
+
+#[test]
+fn a_recovery_of_a_group_is_told_of_the_units_on_dead_nodes() {
+    let mut world = World::new(6, 2);
+    let id = group(1);
+    open(&mut world, id, rs(3, 2, 0, OPEN), &[0, 1, 2, 3, 4]);
+    world.run(700_000, &[1, 3]);
+    let facts = world.blocks.0[&id];
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[1, 3])), [(3, vec![1, 3])]);
+    // A writer that was given four places, and one that was given them by a NameNode that has ended.
+    let (given, reported) = (group(2), group(3));
+    open(&mut world, given, rs(3, 2, 0, OPEN), &[0, 2, 4, 5]);
+    world.blocks.0.insert(reported, rs(3, 2, 0, OPEN));
+    for node in [0, 2, 4] {
+        let id = reported.internal(cairn_stripe::UnitIndex(node as u8));
+        world.received(node, BlockRef { id, gs: GenerationStamp(1001), len: 70 });
+    }
+    for (id, want) in [(given, (4, vec![])), (reported, (3, vec![1, 3]))] {
+        let facts = world.blocks.0[&id];
+        assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+        assert_eq!(recoveries(&world.run(3000, &[1, 3])), [want]);
+    }
+}
+
 #[test]
 fn a_unit_that_nobody_reports_is_missed_after_a_few_heartbeats() {
     let mut world = World::new(10, 2);

@@ -1,43 +1,305 @@
 use super::*;
+use Answer::{Nothing, Silent};
 use ReplicaState::*;
-use cairn_stripe::BlockId;
 
-fn check(answers: &[(ReplicaState, u64, u64)], want: RecoveryPlan) {
-    let answers: Vec<Candidate> = answers
-        .iter()
-        .enumerate()
-        .map(|(node, &(original, gs, len))| Candidate {
-            node,
-            info: RecoveryInfo { id: BlockId(7), gs: GenerationStamp(gs), len, original },
-        })
-        .collect();
-    assert_eq!(plan_replicated(&answers, GenerationStamp(10)), want, "{answers:?}");
+const GS: u64 = 10;
+const CELL: u64 = 100;
+
+fn holds(original: ReplicaState, gs: u64, len: u64) -> Answer {
+    holds_of(BlockId(7), original, gs, len)
 }
 
-fn truncate(nodes: &[usize], len: u64) -> RecoveryPlan {
-    RecoveryPlan::Truncate { nodes: nodes.to_vec(), len }
+fn holds_of(id: BlockId, original: ReplicaState, gs: u64, len: u64) -> Answer {
+    Answer::Holds(RecoveryInfo { id, gs: GenerationStamp(gs), len, original })
+}
+
+/// An order for as many replicas as answer, with others that are `away`.
+fn replicas(answers: &[Answer], acked_len: u64, away: Option<usize>) -> Order {
+    Order {
+        block: BlockId(7),
+        gs: GenerationStamp(GS),
+        acked_len,
+        recovery_id: GenerationStamp(20),
+        places: vec![UnitIndex(0); answers.len()],
+        away: away.map(|count| vec![UnitIndex(0); count]),
+        aim: Aim::Replicas,
+    }
+}
+
+#[track_caller]
+fn check_order(order: &Order, answers: &[Answer], want: Result<(&[usize], u64), RecoveryError>) {
+    let agreed = order.agree(answers).map(|agreed| match agreed {
+        Agreement::Drop => (Vec::new(), 0),
+        Agreement::Cut(Cutting { len, cuts, .. }) => {
+            (cuts.iter().map(|cut| cut.place).collect(), len)
+        }
+    });
+    assert_eq!(agreed, want.map(|(places, len)| (places.to_vec(), len)), "{answers:?}");
+}
+
+/// All places are asked, and nothing is acknowledged.
+#[track_caller]
+fn check(answers: &[Answer], want: Result<(&[usize], u64), RecoveryError>) {
+    check_order(&replicas(answers, 0, Some(0)), answers, want);
+}
+
+const DROPPED: Result<(&[usize], u64), RecoveryError> = Ok((&[], 0));
+
+fn waits(unanswered: usize) -> Result<(&'static [usize], u64), RecoveryError> {
+    Err(RecoveryError::Unanswered { unanswered })
 }
 
 #[test]
 fn the_best_state_and_its_shortest_replica_decide() {
-    check(&[(Rbw, 10, 100), (Rbw, 10, 70), (Rwr, 10, 50)], truncate(&[0, 1], 70));
-    check(&[(Rwr, 10, 100), (Rwr, 11, 70)], truncate(&[0, 1], 70));
-    check(
-        &[(Finalized, 10, 80), (Rbw, 10, 80), (Rbw, 10, 60), (Rwr, 10, 80)],
-        truncate(&[0, 1], 80),
-    );
+    let answers = [holds(Rbw, 10, 100), holds(Rbw, 10, 70), holds(Rwr, 10, 50)];
+    check(&answers, Ok((&[0, 1], 70)));
+    check(&[holds(Rwr, 10, 100), holds(Rwr, 11, 70)], Ok((&[0, 1], 70)));
+    let answers =
+        [holds(Finalized, 10, 80), holds(Rbw, 10, 80), holds(Rbw, 10, 60), holds(Rwr, 10, 80)];
+    check(&answers, Ok((&[0, 1], 80)));
+    // Acknowledged bytes are in all of them, those of the ones that are silent included.
+    check(&[Silent, holds(Rbw, 10, 100), Nothing, holds(Rbw, 10, 70)], Ok((&[1, 3], 70)));
 }
 
 #[test]
 fn stale_empty_and_temporary_replicas_do_not_count() {
-    check(&[(Rbw, 9, 100), (Rbw, 10, 70)], truncate(&[1], 70));
-    check(&[(Rbw, 9, 100), (Rbw, 10, 0)], RecoveryPlan::Delete);
-    check(&[], RecoveryPlan::Delete);
-    check(&[(Temporary, 10, 5)], RecoveryPlan::Impossible("no replica is in RWR or better state"));
+    check(&[holds(Rbw, 9, 100), holds(Rbw, 10, 70)], Ok((&[1], 70)));
+    check(&[holds(Rbw, 9, 100), holds(Rbw, 10, 0)], DROPPED);
+    check(&[Nothing], DROPPED);
+    let why = RecoveryError::Contradiction("no replica is in RWR or better state");
+    check(&[holds(Temporary, 10, 5)], Err(why));
 }
 
 #[test]
 fn finalized_replicas_must_agree() {
-    let want = RecoveryPlan::Impossible("Inconsistent size of finalized replicas");
-    check(&[(Finalized, 10, 80), (Finalized, 10, 81)], want);
+    let why = RecoveryError::Contradiction("Inconsistent size of finalized replicas");
+    check(&[holds(Finalized, 10, 80), holds(Finalized, 10, 81)], Err(why));
+}
+
+#[test]
+fn a_newer_recovery_and_the_silence_of_all_end_it() {
+    check(&[holds(Rbw, 10, 70), Answer::Superseded], Err(RecoveryError::Superseded));
+    check(&[Silent, Silent], Err(RecoveryError::NobodyAnswers));
+    check(&[], Err(RecoveryError::NobodyAnswers));
+}
+
+#[test]
+fn a_block_is_not_dropped_while_one_that_may_have_it_has_not_answered() {
+    check(&[Nothing, Nothing, Silent], waits(1));
+    // One that has been down may have lost what was acknowledged.
+    check(&[Nothing, holds(Rwr, 10, 0), Silent], waits(1));
+    // Dead ones are not asked.
+    let answers = [Nothing, Nothing];
+    check_order(&replicas(&answers, 0, Some(1)), &answers, waits(1));
+    check_order(&replicas(&answers, 0, Some(0)), &answers, DROPPED);
+    // Hadoop's NameNode does not tell of them.
+    check_order(&replicas(&answers, 0, None), &answers, waits(1));
+    let answers = [Nothing; 3];
+    check_order(&replicas(&answers, 0, None), &answers, DROPPED);
+}
+
+#[test]
+fn an_empty_replica_of_the_pipeline_shows_that_nothing_was_acknowledged() {
+    check(&[Silent, holds(Rbw, 10, 0)], DROPPED);
+    let answers = [Nothing, holds(Rbw, 10, 0)];
+    check_order(&replicas(&answers, 0, Some(1)), &answers, DROPPED);
+    // The writer went on without this one.
+    check(&[Silent, holds(Rbw, 9, 0)], waits(1));
+}
+
+#[test]
+fn what_was_acknowledged_is_not_dropped() {
+    let acknowledged = || Err(RecoveryError::Acknowledged { acked_len: 70 });
+    let answers = [Nothing, holds(Rbw, 10, 0)];
+    check_order(&replicas(&answers, 70, Some(0)), &answers, acknowledged());
+    check_order(&replicas(&answers, 70, Some(1)), &answers, acknowledged());
+    // Who has not answered may have all of it.
+    let answers = [Silent, holds(Rwr, 10, 60)];
+    check_order(&replicas(&answers, 70, Some(0)), &answers, waits(1));
+    let answers = [Nothing, holds(Rwr, 10, 60)];
+    check_order(&replicas(&answers, 70, Some(0)), &answers, Ok((&[1], 60)));
+    check_order(&replicas(&answers, 60, Some(1)), &answers, Ok((&[1], 60)));
+}
+
+#[test]
+fn a_truncated_block_is_cut_off_where_the_file_ends() {
+    let answers = [holds(Finalized, 10, 80), holds(Finalized, 11, 50)];
+    let id = BlockId(8);
+    let mut order = replicas(&answers, 80, Some(0));
+    order.aim = Aim::Truncated { id, len: 50 };
+    // An attempt before this one has cut off the second.
+    let Ok(Agreement::Cut(Cutting { len: 50, cuts, .. })) = order.agree(&answers) else { panic!() };
+    let held: Vec<_> = cuts.iter().map(|cut| (cut.id, cut.info.len, cut.len)).collect();
+    assert_eq!(held, [(id, 80, 50), (id, 50, 50)]);
+    let answers = [Nothing, Nothing];
+    check_order(&order, &answers, Err(RecoveryError::Acknowledged { acked_len: 80 }));
+}
+
+#[test]
+fn one_replica_that_is_cut_is_enough() {
+    let answers = [holds(Rbw, 10, 70), holds(Rbw, 10, 70)];
+    let Ok(Agreement::Cut(cutting)) = replicas(&answers, 0, Some(0)).agree(&answers) else {
+        panic!()
+    };
+    assert!(cutting.goes_on_after(CutResult::Failed));
+    let settle = |results: [CutResult; 2]| cutting.settle(&results);
+    assert_eq!(settle([CutResult::Failed, CutResult::Done]), Ok(vec![Some(1)]));
+    assert_eq!(settle([CutResult::Failed, CutResult::Corrupt]), Err(RecoveryError::NotCut));
+}
+
+const GROUP: BlockId = BlockId(i64::MIN + 16);
+
+/// An order for a group of RS(6, 3), of which the units that are `None` are not asked; `&str`s are pictures:
+/// `2.5` is two cells and a half in a replica being written, `2.5t` in one that may be torn, `2.5o` in one that the
+/// writer has gone on without, `-` nothing, `?` silence, a blank a unit that is not asked.
+fn group(picture: &str, acked_len: u64) -> (Order, Vec<Answer>) {
+    let (mut places, mut answers) = (Vec::new(), Vec::new());
+    for (unit, what) in picture.split('|').enumerate() {
+        let unit = UnitIndex(unit as u8);
+        let what = what.trim();
+        if what.is_empty() {
+            continue;
+        }
+        places.push(unit);
+        let cells = what.trim_end_matches(['t', 'o', 'f']);
+        answers.push(match what {
+            "-" => Nothing,
+            "?" => Silent,
+            _ => {
+                let len = (cells.parse::<f64>().unwrap() * CELL as f64) as u64;
+                let original = match what.chars().last() {
+                    Some('t') => Rwr,
+                    Some('f') => Finalized,
+                    _ => Rbw,
+                };
+                let gs = if what.ends_with('o') { GS - 1 } else { GS };
+                holds_of(GROUP.internal(unit), original, gs, len)
+            }
+        });
+    }
+    let order = Order {
+        block: GROUP,
+        gs: GenerationStamp(GS),
+        acked_len,
+        recovery_id: GenerationStamp(20),
+        places,
+        away: None,
+        aim: Aim::Units(Geometry::new(6, 3, CELL)),
+    };
+    (order, answers)
+}
+
+/// The length that a group is cut to, 0 if it is dropped.
+#[track_caller]
+fn check_group(picture: &str, acked_len: u64, want: Result<u64, RecoveryError>) {
+    let (order, answers) = group(picture, acked_len);
+    let agreed = order.agree(&answers).map(|agreed| match agreed {
+        Agreement::Drop => 0,
+        Agreement::Cut(cutting) => cutting.len,
+    });
+    assert_eq!(agreed, want, "{picture}");
+}
+
+const STRIPE: u64 = 6 * CELL;
+
+#[test]
+fn a_group_is_cut_to_its_whole_stripes() {
+    check_group("3|3|3|3|2|2|2|2|2", 0, Ok(2 * STRIPE));
+    check_group("3| |3|3| |2t|?|2|2", 0, Ok(2 * STRIPE));
+    // A data unit that ends early and is whole otherwise: the data ends there.
+    check_group("2|2|2|2|1.5|1|2|2|2", 0, Ok(STRIPE));
+}
+
+#[test]
+fn a_group_is_not_dropped_while_a_rack_is_away_that_may_have_its_stripes() {
+    let waits = |unanswered| Err(RecoveryError::Unanswered { unanswered });
+    check_group("4|4|4|4|4|-| | | ", 0, waits(3));
+    check_group("4|4|4|4|4|-|?|?|?", 0, waits(3));
+    check_group("4|4|4|4|4|0| | | ", 0, waits(3));
+    // As long as fewer have nothing than may be missing.
+    check_group("4|-|-|-|4|4| | | ", 0, waits(3));
+    check_group("-|-|-|-|4|4| | | ", 0, Ok(0));
+    check_group("4|-|-|-|4|4|-| | ", 0, Ok(0));
+    // Those that may be torn do not show that there was no more.
+    check_group("1|1|1|1|0.5t|0.5t| | | ", 0, waits(3));
+    check_group("1|1|1|1|0.5|0.5t| | | ", 0, Ok(0));
+    check_group("1|1|1|0.5f|-|-|1| | ", 0, Ok(0));
+    // Others have gone on.
+    check_group("4|4|4|4|4|0.5| | | ", 0, waits(3));
+}
+
+#[test]
+fn a_group_that_was_never_on_so_many_nodes_does_not_wait_for_them() {
+    let (mut order, answers) = group("1|1|1|1|-|-|1| | ", 0);
+    assert_eq!(order.agree(&answers), Err(RecoveryError::Unanswered { unanswered: 2 }));
+    order.away = Some(Vec::new());
+    assert_eq!(order.agree(&answers), Ok(Agreement::Drop));
+    order.away = Some(vec![UnitIndex(8)]);
+    assert_eq!(order.agree(&answers), Err(RecoveryError::Unanswered { unanswered: 1 }));
+}
+
+#[test]
+fn a_group_without_a_whole_stripe_is_dropped() {
+    check_group("0.5|0|0|0|0|0|0.5|0.5|0.5", 0, Ok(0));
+    check_group("1|1|1|1o|1o|0.5o|-|-|-", 0, Ok(0));
+    check_group("-|-|-|-|-|-|-|-|?", 0, Ok(0));
+    // What the writer has gone on without holds stripes, but nobody can use it.
+    check_group("1|1|1|1o|1o|1o|-|-|-", 0, Err(RecoveryError::TooFewUnits));
+}
+
+#[test]
+fn a_second_place_of_a_unit_that_is_away_may_have_it() {
+    let (mut order, answers) = group("4|-|-|-|4|4|-|4|4", 0);
+    assert_eq!(order.agree(&answers), Ok(Agreement::Drop));
+    order.away = Some(vec![UnitIndex(1)]);
+    assert_eq!(order.agree(&answers), Err(RecoveryError::Unanswered { unanswered: 1 }));
+}
+
+#[test]
+fn a_group_keeps_the_length_that_was_acknowledged() {
+    let acked = STRIPE + 150;
+    let whole = "2f|1.5f|1f|1f|1f|1f|2f|2f|2f";
+    check_group(whole, acked, Ok(acked));
+    check_group("2f|1.5f|1f|1f|1f|1f| | | ", acked, Ok(acked));
+    check_group(" |1.5f|1f|1f|1f| |2f|2f| ", acked, Ok(acked));
+    let waits = |unanswered| Err(RecoveryError::Unanswered { unanswered });
+    check_group("2f|1.2t|1f|1f|1f|1f| | | ", acked, waits(3));
+    check_group("2f|-|1f|1f|1f|1f| | | ", acked, waits(3));
+    check_group("-|-|-|-|1f|1f| | | ", acked, waits(3));
+    check_group(
+        "-|-|-|-|1f|1f|-|-|-",
+        acked,
+        Err(RecoveryError::Acknowledged { acked_len: acked }),
+    );
+    // All that there is.
+    check_group("2f|1.2t|1f|1f|1f|1f|1t|1t|1t", acked, Ok(STRIPE));
+    // The writer has gone on: the last parity covers more than was acknowledged.
+    check_group("3|2|2|2|2|2|2|2|2", acked, Ok(2 * STRIPE));
+    // A part of a cell: one unit is enough.
+    check_group("0.3f|-|-|-|-|-|-|-|-", 30, Ok(30));
+    check_group("-|-|-|-|-|-|-|0.3f|?", 30, Ok(30));
+}
+
+#[test]
+fn units_that_are_corrupt_are_done_without_and_those_that_failed_are_not() {
+    let (order, answers) = group("2|2|2|2|2|2|2|0.5t| ", 0);
+    let Ok(Agreement::Cut(cutting)) = order.agree(&answers) else { panic!() };
+    assert_eq!(cutting.cuts.len(), 7, "one is too short");
+    let mut results = vec![CutResult::Done; 7];
+    results[3] = CutResult::Corrupt;
+    let mut places: Vec<Option<usize>> = (0..7).map(Some).collect();
+    places.extend([None, None]);
+    places[3] = None;
+    assert_eq!(cutting.settle(&results), Ok(places));
+    results[4] = CutResult::Corrupt;
+    assert_eq!(cutting.settle(&results), Err(RecoveryError::NotCut));
+    assert!(!cutting.goes_on_after(CutResult::Failed));
+    assert_eq!(cutting.settle(&[CutResult::Done, CutResult::Failed]), Err(RecoveryError::NotCut));
+}
+
+#[test]
+fn a_unit_that_no_group_has_is_refused() {
+    let (mut order, answers) = group("1|1|1|1|1|1|1|1|1", 0);
+    order.places[0] = UnitIndex(9);
+    assert!(matches!(order.agree(&answers), Err(RecoveryError::BadOrder(_))));
 }

@@ -3271,6 +3271,9 @@ pub struct RecoveringBlockProto {
     /// Field 5 `blockIndices`.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub block_indices: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1000 `awayIndices`.
+    #[prost(bytes = "vec", optional, tag = "1000")]
+    pub away_indices: ::core::option::Option<::std::vec::Vec<u8>>,
 }
 
 /// `hadoop.hdfs.ReencryptEncryptionZoneRequestProto`.

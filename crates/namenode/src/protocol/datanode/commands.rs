@@ -154,6 +154,7 @@ impl Encoder<'_> {
             truncate_block,
             ec_policy: striped.then(|| self.policy(recovery.layout)),
             block_indices: striped.then(|| indices(recovery.units.iter().copied())),
+            away_indices: Some(indices(recovery.away.iter().copied())),
         }
     }
 

@@ -238,13 +238,14 @@ async fn commands_carry_what_hadoops_datanodes_read() {
             cluster.storage_by_uuid(&uuid).unwrap().handle
         };
         let (new_gs, locations) = (GenerationStamp(1002), vec![storage(0), storage(1)]);
-        let units = vec![UnitIndex(0), UnitIndex(4)];
+        let (units, away) = (vec![UnitIndex(0), UnitIndex(4)], vec![UnitIndex(2)]);
+        let recovery = BlockRecovery { block, new_gs, layout, locations, units, away };
         let pairs = |list: &[(u32, u8)]| {
             list.iter().map(|(node, unit)| (storage(*node), UnitIndex(*unit))).collect()
         };
         let work = vec![
             Command::Transfer(vec![Transfer { block, targets: vec![storage(1), storage(2)] }]),
-            Command::Recover(vec![BlockRecovery { block, new_gs, layout, locations, units }]),
+            Command::Recover(vec![recovery]),
             Command::Reconstruct(vec![Reconstruction {
                 group: block,
                 layout,
@@ -267,6 +268,7 @@ async fn commands_carry_what_hadoops_datanodes_read() {
     let recovery = &protos[1].recovery_cmd.as_ref().unwrap().blocks[0];
     assert_eq!((recovery.new_gen_stamp, recovery.block.b.block_id), (1002, group.0 as u64));
     assert_eq!(recovery.block_indices.as_deref(), Some(&[0, 4][..]));
+    assert_eq!(recovery.away_indices.as_deref(), Some(&[2][..]));
     assert_eq!(recovery.ec_policy.as_ref().unwrap().name(), "RS-3-2-1024k");
     assert_eq!(uuids(&recovery.block.locs), ["uuid-0", "uuid-1"]);
     let work = protos[2].blk_ec_reconstruction_cmd.as_ref().unwrap();

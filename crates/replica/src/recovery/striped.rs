@@ -1,0 +1,151 @@
+//! What the answers of the units of a group come to.
+
+use super::{Agreement, Answer, Cut, Cutting, Order, RecoveryError, RecoveryInfo};
+use cairn_stripe::{Geometry, UnitFound, UnitIndex};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The answers by units.
+struct Units {
+    /// The units that can be used, each with its place; of two replicas of a unit the longer one.
+    usable: BTreeMap<UnitIndex, (usize, RecoveryInfo)>,
+    /// All that are known, those without bytes and those that the writer has gone on without included.
+    known: BTreeMap<UnitIndex, UnitFound>,
+    /// Those that a place may have which has not answered: dead or silent, or one that the NameNode does not tell of.
+    unanswered: BTreeSet<UnitIndex>,
+}
+
+impl Order {
+    /// Decides about a group. It is cut to its whole stripes, unless just what was acknowledged is there.
+    ///
+    /// It is dropped when it has no whole stripe, whatever those have that have not answered, or when a unit shows
+    /// that none was acknowledged. Deviation: Hadoop drops it when more than `n - k` of the `n` that were asked have
+    /// nothing, however few those are, and tries for ever where others have too little.
+    ///
+    /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskStriped`.
+    pub(super) fn agree_units(
+        &self,
+        geometry: &Geometry,
+        answers: &[Answer],
+    ) -> Result<Agreement, RecoveryError> {
+        let units = self.units(geometry, answers);
+        let unanswered = units.unanswered.len();
+        let waits = Err(RecoveryError::Unanswered { unanswered });
+        match self.acknowledged_units(geometry, &units) {
+            Some(there) if there.is_enough(0) => {
+                return Ok(self.cut(geometry, &units, self.acked_len));
+            }
+            Some(there) if there.is_enough(unanswered) => return waits,
+            _ => {}
+        }
+        let with_bytes = units.usable.iter().filter(|(_, (_, info))| info.len > 0);
+        let found: Vec<UnitFound> =
+            with_bytes.map(|(unit, (_, info))| unit_found(*unit, info)).collect();
+        let len = geometry.recovered_len(&found);
+        let whole = self.acked_len / geometry.stripe_len() * geometry.stripe_len();
+        match len {
+            Some(len) if len < whole && unanswered > 0 => waits,
+            Some(len) if len > 0 => Ok(self.cut(geometry, &units, len)),
+            _ if self.acked_len > 0 && unanswered > 0 => waits,
+            _ if self.acked_len > 0 => {
+                Err(RecoveryError::Acknowledged { acked_len: self.acked_len })
+            }
+            _ if units.have_no_stripe(geometry) => Ok(Agreement::Drop),
+            _ if units.show_that_no_stripe_was_acknowledged(geometry) => Ok(Agreement::Drop),
+            _ if unanswered > 0 => waits,
+            _ => Err(RecoveryError::TooFewUnits),
+        }
+    }
+
+    /// Cuts every unit that has as much to its part of `len` bytes.
+    fn cut(&self, geometry: &Geometry, units: &Units, len: u64) -> Agreement {
+        let part = |(&unit, &(place, info)): (&UnitIndex, &(usize, RecoveryInfo))| {
+            let len = geometry.internal_block_len(len, unit);
+            let has_part = info.len > 0 && info.len >= len;
+            has_part.then_some(Cut { place, unit, info, id: self.block.internal(unit), len })
+        };
+        let cuts = units.usable.iter().filter_map(part).collect();
+        Agreement::Cut(Cutting { len, cuts, units: Some(*geometry) })
+    }
+
+    fn units(&self, geometry: &Geometry, answers: &[Answer]) -> Units {
+        let mut usable: BTreeMap<UnitIndex, (usize, RecoveryInfo)> = BTreeMap::new();
+        let mut known: BTreeMap<UnitIndex, UnitFound> = BTreeMap::new();
+        for (place, (&unit, answer)) in self.places.iter().zip(answers).enumerate() {
+            let found = match answer {
+                Answer::Holds(info) => unit_found(unit, info),
+                Answer::Nothing => UnitFound { unit, len: 0, may_be_torn: true },
+                Answer::Silent | Answer::Superseded => continue,
+            };
+            if known.get(&unit).is_none_or(|other| other.len < found.len) {
+                known.insert(unit, found);
+            }
+            if let Answer::Holds(info) = answer
+                && info.is_current(self.gs)
+                && usable.get(&unit).is_none_or(|(_, other)| other.len < info.len)
+            {
+                usable.insert(unit, (place, *info));
+            }
+        }
+        let mut unanswered: BTreeSet<UnitIndex> = self.unanswered(answers).collect();
+        for unit in (0..geometry.units()).map(|unit| UnitIndex(unit as u8)) {
+            if self.away.is_some() {
+                known.entry(unit).or_insert(UnitFound { unit, len: 0, may_be_torn: true });
+            } else if !known.contains_key(&unit) {
+                unanswered.insert(unit);
+            }
+        }
+        Units { usable, known, unanswered }
+    }
+
+    /// How much there is of a group that has just the length that was acknowledged; `None` if the writer has gone
+    /// on, for parity covers what it wrote then.
+    fn acknowledged_units(&self, geometry: &Geometry, units: &Units) -> Option<Whole> {
+        let part = |unit: UnitIndex| geometry.internal_block_len(self.acked_len, unit);
+        let lens = units.usable.iter().map(|(unit, (_, info))| (info.len, part(*unit)));
+        if self.acked_len == 0 || lens.clone().any(|(len, part)| len > part) {
+            return None;
+        }
+        let data_units = (0..geometry.k()).filter(|unit| part(UnitIndex(*unit as u8)) > 0).count();
+        let whole = lens.filter(|(len, part)| *part > 0 && len == part).count();
+        Some(Whole { whole, needed: data_units })
+    }
+}
+
+/// Units that have all that they should, and how many decoding takes.
+struct Whole {
+    whole: usize,
+    needed: usize,
+}
+
+impl Whole {
+    /// Whether there would be enough with so many more.
+    fn is_enough(&self, more: usize) -> bool {
+        self.whole + more >= self.needed
+    }
+}
+
+impl Units {
+    /// Whether there is no whole stripe, even if those that have not answered are as long as can be.
+    fn have_no_stripe(&self, geometry: &Geometry) -> bool {
+        let longest =
+            |unit: &UnitIndex| UnitFound { unit: *unit, len: u64::MAX, may_be_torn: false };
+        let answered = self.known.values().filter(|found| !self.unanswered.contains(&found.unit));
+        let all: Vec<UnitFound> =
+            answered.copied().chain(self.unanswered.iter().map(longest)).collect();
+        geometry.has_no_stripe(&all)
+    }
+
+    /// Whether a unit has a part of the first cell only, its node has not been down, and nobody is known to have got
+    /// further: the data ends there, or the first stripe was never whole.
+    fn show_that_no_stripe_was_acknowledged(&self, geometry: &Geometry) -> bool {
+        let cell_len = geometry.cell_len();
+        let is_short =
+            |info: &RecoveryInfo| info.len > 0 && info.len < cell_len && !info.may_be_torn();
+        self.usable.values().any(|(_, info)| is_short(info))
+            && self.known.values().all(|found| found.len <= cell_len)
+    }
+}
+
+fn unit_found(unit: UnitIndex, info: &RecoveryInfo) -> UnitFound {
+    UnitFound { unit, len: info.len, may_be_torn: info.may_be_torn() }
+}
