@@ -24,6 +24,7 @@ use health::Health;
 use latency::{DiskWork, Latencies, Sampling};
 use layout::{NodeVersion, PoolDirs, PoolVersion};
 use room_ahead::RoomAhead;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -131,6 +132,8 @@ pub(crate) struct Volume {
     maps_each_page: bool,
     /// The disk is slow, and new replicas keep off it.
     avoided: AtomicBool,
+    /// Folders of replicas whose names were made durable since it was opened.
+    durable_dirs: Mutex<HashSet<PathBuf>>,
 }
 
 impl Volume {
@@ -172,6 +175,7 @@ impl Volume {
             latencies: Latencies::default(),
             maps_each_page,
             avoided: AtomicBool::new(false),
+            durable_dirs: Mutex::default(),
         };
         Ok((volume, version))
     }
@@ -205,6 +209,27 @@ impl Volume {
     /// Makes the names in a folder of the volume durable.
     pub(crate) fn sync_dir(&self, dir: &Path) -> Result<()> {
         self.timed(DiskWork::Sync, || self.syncing(|| sys::sync_dir(dir)))
+    }
+
+    /// Makes the folder `dir` of finalized replicas; if `is_stable`, its name and that of the folder above it are durable
+    /// then. That it is there does not say so: whoever made it may be about to sync them, or was stopped before.
+    pub(crate) fn make_leaf_dir(&self, dir: &Path, is_stable: bool) -> Result<()> {
+        if !dir.is_dir() {
+            self.timed(DiskWork::Metadata, || fs::create_dir_all(dir)).at(dir)?;
+        } else if !is_stable || self.durable_dirs().contains(dir) {
+            return Ok(());
+        }
+        if is_stable {
+            for parent in dir.ancestors().skip(1).take(2) {
+                self.sync_dir(parent)?;
+            }
+            self.durable_dirs().insert(dir.to_path_buf());
+        }
+        Ok(())
+    }
+
+    fn durable_dirs(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.durable_dirs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a new replica gets of room ahead, `step` bytes at once if that is of use here.
@@ -306,8 +331,9 @@ impl Volume {
         for dir in [&dirs.tmp, &dirs.rbw, &dirs.finalized] {
             fs::create_dir_all(dir).at(dir)?;
         }
-        sys::sync_dir(&dirs.current)?;
-        sys::sync_dir(&self.root.join(layout::CURRENT))?;
+        for dir in dirs.current.ancestors().take(3) {
+            sys::sync_dir(dir)?;
+        }
         // A second try finds what the first has set.
         let _ = self.pool.set(dirs);
         Ok(())

@@ -1,7 +1,6 @@
 //! What is done to the two files of a replica: they move together, are cut together, and go together.
 
 use crate::error::{Context, DataNodeError, Result};
-use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_wire::meta_file::HEADER_LEN;
@@ -71,20 +70,6 @@ pub(super) fn truncate(files: &ReplicaFiles, len: u64) -> Result<u64> {
         meta.set_len(meta_len).at(&files.meta)?;
     }
     Ok(old_len - len + old_meta_len.saturating_sub(meta_len))
-}
-
-/// Makes the folder of a finalized replica; new names are made durable up to the `finalized` folder.
-pub(super) fn make_finalized_dir(volume: &Volume, dir: &Path, is_stable: bool) -> Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    volume.timed(DiskWork::Metadata, || fs::create_dir_all(dir)).at(dir)?;
-    if is_stable {
-        for parent in dir.ancestors().skip(1).take(2) {
-            volume.sync_dir(parent)?;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn be_crc(bytes: &[u8]) -> u32 {

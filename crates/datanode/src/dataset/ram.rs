@@ -7,7 +7,7 @@
 //!
 //! Source: Hadoop 3.5.0 `FsDatasetImpl` (`LazyWriter`), `RamDiskReplicaTracker`.
 
-use super::files::{make_finalized_dir, move_files, remove};
+use super::files::{move_files, remove};
 use super::relocate::Origin;
 use super::{Block, Dataset, Entry, Finalized, Home, Placed, StorageWish, blocking};
 use crate::budget::Budget;
@@ -297,7 +297,7 @@ impl Dataset {
         let gs = found.replica.gs();
         let moved = volume.pool().and_then(|pool| {
             let dir = pool.finalized_dir(id);
-            make_finalized_dir(&volume, &dir, self.is_stable())?;
+            volume.make_leaf_dir(&dir, self.is_stable())?;
             // A start finds the copy under either name.
             move_files(&volume, &from, &ReplicaFiles::in_dir(&dir, id, gs))?;
             found.volume.files(id, gs, ReplicaState::Finalized)

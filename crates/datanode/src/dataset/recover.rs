@@ -1,6 +1,6 @@
 //! Operations of block recovery: freeze a replica, then set its length and stamp.
 
-use super::files::{be_crc, make_finalized_dir, move_files, truncate};
+use super::files::{be_crc, move_files, truncate};
 use super::{Block, Dataset, Entry, Finalized, Placed, not_found};
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::{ReplicaFiles, Volume, scan};
@@ -77,7 +77,7 @@ impl Dataset {
         // Nobody writes a frozen replica, so the slow part needs no turn.
         let dir = volume.pool()?.finalized_dir(block.id);
         self.sync_or_condemn(block.id, &volume, || {
-            make_finalized_dir(&volume, &dir, self.is_stable())?;
+            volume.make_leaf_dir(&dir, self.is_stable())?;
             self.sync_files(&volume, &from)
         })?;
         let is_copy = new_id.0 != 0 && new_id != block.id;
@@ -114,7 +114,7 @@ impl Dataset {
     /// Makes a replica of files that a recovery has copied, instead of one that an attempt before it has left.
     fn take_copy(&self, copy: Replica, from: &ReplicaFiles, volume: Arc<Volume>) -> Result<()> {
         let to = volume.files(copy.id(), copy.gs(), ReplicaState::Finalized)?;
-        make_finalized_dir(&volume, to.data.parent().unwrap_or(&to.data), self.is_stable())?;
+        volume.make_leaf_dir(to.data.parent().unwrap_or(&to.data), self.is_stable())?;
         {
             let _turn = self.turns.take_blocking(copy.id());
             let left = {

@@ -4,7 +4,7 @@
 //! points there; only then do the old files go. A crash between leaves two equal ones. A block has one copy made at a
 //! time, which gets its names only while the map has what was copied: else they may be those of a live replica.
 
-use super::files::{make_finalized_dir, move_files, remove, remove_file};
+use super::files::{move_files, remove, remove_file};
 use super::{
     Block, Dataset, Entry, Finalized, Home, ReadView, StorageWish, Turn, blocking, not_found,
 };
@@ -218,7 +218,7 @@ impl Dataset {
         let to = ReplicaFiles::in_dir(dir, origin.id, origin.gs);
         view.copy_meta(&copy.meta)?;
         let is_stable = self.is_stable();
-        make_finalized_dir(target, dir, is_stable)?;
+        target.make_leaf_dir(dir, is_stable)?;
         if is_stable {
             target.sync(data, &copy.data)?;
             target.sync(&File::open(&copy.meta).at(&copy.meta)?, &copy.meta)?;

@@ -1,6 +1,6 @@
 //! A replica opened for writing: packets in, a durable finalized replica out.
 
-use super::files::{be_crc, make_finalized_dir, move_files};
+use super::files::{be_crc, move_files};
 use super::slot::WriterSlot;
 use super::{Checksum, Dataset, Entry};
 use crate::error::{Context, DataNodeError, Result};
@@ -416,7 +416,7 @@ impl ReplicaWriter {
                     volume.sync(&self.meta, &files.meta)
                 })?;
             }
-            make_finalized_dir(volume, &dir, is_stable)
+            volume.make_leaf_dir(&dir, is_stable)
         })?;
         self.caching.ended(self.tail.len()).done(self.dataset.page_cache(), &self.data);
         let to = ReplicaFiles::in_dir(&dir, self.opening.id, self.opening.gs);

@@ -113,7 +113,10 @@ fn take_saved(pool: &PoolDirs) -> Result<()> {
             }
             fs::create_dir_all(&to).at(&to)?;
             fs::rename(&from, to.join(&name)).at(&from)?;
-            sys::sync_dir(&to)?;
+            // It may be new, and the folder above it.
+            for dir in to.ancestors().take(3) {
+                sys::sync_dir(dir)?;
+            }
             taken += usize::from(name == block);
         }
     }

@@ -44,6 +44,27 @@ fn finalized_folders_come_from_the_blocks_number() {
 }
 
 #[test]
+fn the_name_of_a_folder_that_another_one_has_made_is_made_durable() {
+    let root = tempfile::tempdir().unwrap();
+    let volume = open(root.path());
+    volume.latencies.sampling.set(100);
+    volume.open_pool(&node(), &pool()).unwrap();
+    let dir = volume.pool().unwrap().finalized_dir(BlockId(7));
+    let syncs = |dir: &Path, is_stable| {
+        let before = volume.latency_samples(DiskWork::Sync);
+        volume.make_leaf_dir(dir, is_stable).unwrap();
+        assert!(dir.is_dir());
+        volume.latency_samples(DiskWork::Sync) - before
+    };
+    // By another thread that has not synced it yet, or by a process that was stopped.
+    fs::create_dir_all(&dir).unwrap();
+    assert_eq!(syncs(&dir, false), 0);
+    assert_eq!([syncs(&dir, true), syncs(&dir, true)], [2, 0]);
+    let other = volume.pool().unwrap().finalized_dir(BlockId(1 << 16));
+    assert_eq!([syncs(&other, true), syncs(&other, true)], [2, 0]);
+}
+
+#[test]
 fn identities_survive_and_strangers_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path());
