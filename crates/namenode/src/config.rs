@@ -173,6 +173,8 @@ pub struct NameNodeConfig {
     pub http_addr: Option<SocketAddr>,
     /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
     pub rpc_max_request_len: usize,
+    /// Bytes that requests of all connections may take: `cairn.namenode.request-memory`.
+    pub request_memory: u64,
     /// An idle RPC connection is closed after this. Key `ipc.client.connection.maxidletime` and
     /// its kin; Hadoop's server scans less often than its clients close.
     pub rpc_idle_timeout: Duration,
@@ -451,6 +453,7 @@ impl Default for NameNodeConfig {
             rpc_addr: SocketAddr::new(loopback, 8020),
             http_addr: Some(SocketAddr::new(loopback, 9870)),
             rpc_max_request_len: (128 * MIB) as usize,
+            request_memory: 1024 * MIB,
             rpc_idle_timeout: Duration::from_secs(120),
             logs_slow_calls: false,
             slow_call_threshold: Duration::ZERO,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use cairn_wire::{WireError, rpc};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -99,21 +99,68 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         limit: u32,
         idle: Duration,
     ) -> Result<Option<Bytes>, FrameError> {
+        let Some(total) = self.begin_frame(limit, idle).await? else { return Ok(None) };
+        Ok(Some(self.end_frame(total, idle).await?))
+    }
+
+    /// Bytes of the next frame of at most `limit`, its length counted; the frame is to be read with
+    /// [`FrameReader::end_frame`]. `None` when the stream ended before it.
+    pub(crate) async fn begin_frame(
+        &mut self,
+        limit: u32,
+        idle: Duration,
+    ) -> Result<Option<usize>, FrameError> {
         if !self.fill(4, idle).await? {
             return Ok(None);
         }
         let mut prefix = [0; 4];
         prefix.copy_from_slice(&self.buffer[..4]);
-        let total = 4 + rpc::frame_len(prefix, limit)?;
-        self.fill(total, idle).await?;
-        Ok(Some(self.take(total)))
+        Ok(Some(4 + rpc::frame_len(prefix, limit)?))
     }
 
-    /// As [`FrameReader::read_frame`], if all of the frame has been read already.
-    pub(crate) fn buffered_frame(&mut self, limit: u32) -> Result<Option<Bytes>, FrameError> {
+    /// The frame that takes the next `total` bytes.
+    pub(crate) async fn end_frame(
+        &mut self,
+        total: usize,
+        idle: Duration,
+    ) -> Result<Bytes, FrameError> {
+        self.fill(total, idle).await?;
+        Ok(self.take(total))
+    }
+
+    /// Reads until so many bytes of a frame that has begun are buffered.
+    pub(crate) async fn read_until(
+        &mut self,
+        wanted: usize,
+        idle: Duration,
+    ) -> Result<(), FrameError> {
+        while !self.read_some(wanted, idle).await? {}
+        Ok(())
+    }
+
+    /// Reads once towards `wanted` bytes of a frame that has begun, and nothing behind them. Returns whether they are
+    /// buffered.
+    pub(crate) async fn read_some(
+        &mut self,
+        wanted: usize,
+        idle: Duration,
+    ) -> Result<bool, FrameError> {
+        if self.buffer.len() < wanted {
+            self.read_once(wanted, wanted, idle).await?;
+        }
+        Ok(self.buffer.len() >= wanted)
+    }
+
+    /// As [`FrameReader::read_frame`], if all of the frame has been read already and it is no longer than `most` bytes
+    /// with its length.
+    pub(crate) fn buffered_frame(
+        &mut self,
+        limit: u32,
+        most: usize,
+    ) -> Result<Option<Bytes>, FrameError> {
         let Some(prefix) = self.buffer.first_chunk::<4>() else { return Ok(None) };
         let total = 4 + rpc::frame_len(*prefix, limit)?;
-        Ok((self.buffer.len() >= total).then(|| self.take(total)))
+        Ok((total <= most && self.buffer.len() >= total).then(|| self.take(total)))
     }
 
     /// Takes a frame of `total` bytes, its length counted, out of the buffer.
@@ -134,25 +181,40 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads until `wanted` bytes are buffered; false when the stream ended with none buffered.
     async fn fill(&mut self, wanted: usize, idle: Duration) -> Result<bool, FrameError> {
         while self.buffer.len() < wanted {
-            let have = self.buffer.len();
-            self.buffer.reserve((wanted - have).min(have).max(READ_CHUNK));
-            let due = Instant::now().checked_add(idle);
-            let FrameReader { source, buffer, idle: timer, .. } = self;
-            let mut reading = std::pin::pin!(source.read_buf(buffer));
-            let read = poll_fn(|cx| match (reading.as_mut().poll(cx), due) {
-                (Poll::Ready(read), _) => Poll::Ready(Ok(read)),
-                (Poll::Pending, None) => Poll::Pending,
-                (Poll::Pending, Some(due)) => {
-                    timer.poll(due, cx).map(|()| Err(FrameError::Idle(idle)))
-                }
-            });
-            match read.await?? {
-                0 if have == 0 => return Ok(false),
-                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                len => self.received += len as u64,
+            if !self.read_once(wanted, usize::MAX, idle).await? {
+                return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Reads once, for `wanted` bytes in the buffer and `most` at most; false when the stream ended with none
+    /// buffered.
+    async fn read_once(
+        &mut self,
+        wanted: usize,
+        most: usize,
+        idle: Duration,
+    ) -> Result<bool, FrameError> {
+        let have = self.buffer.len();
+        self.buffer.reserve(wanted.saturating_sub(have).min(have).max(READ_CHUNK));
+        let due = Instant::now().checked_add(idle);
+        let FrameReader { source, buffer, idle: timer, .. } = self;
+        let mut room = buffer.limit(most - have);
+        let mut reading = std::pin::pin!(source.read_buf(&mut room));
+        let read = poll_fn(|cx| match (reading.as_mut().poll(cx), due) {
+            (Poll::Ready(read), _) => Poll::Ready(Ok(read)),
+            (Poll::Pending, None) => Poll::Pending,
+            (Poll::Pending, Some(due)) => timer.poll(due, cx).map(|()| Err(FrameError::Idle(idle))),
+        });
+        match read.await?? {
+            0 if have == 0 => Ok(false),
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            len => {
+                self.received += len as u64;
+                Ok(true)
+            }
+        }
     }
 
     /// Throws away what the peer still sends, until it closes, or `patience` is over.

@@ -8,6 +8,7 @@
 mod call;
 mod caller;
 mod connection;
+mod memory;
 pub mod metrics;
 mod respond;
 mod slow;
@@ -26,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::descriptors;
+use memory::RequestMemory;
 
 pub use call::{Call, CallerContext, Name, UserInfo, respond};
 pub use metrics::RpcMetrics;
@@ -69,6 +71,9 @@ pub struct RpcServerOptions {
     pub max_setup_frame_len: u32,
     /// Calls of one connection that run or wait for their answer to be sent.
     pub max_in_flight: usize,
+    /// Bytes of requests of all connections that have been read and whose calls run, and of long ones that are being read.
+    /// The longest frame is taken in any case, and each connection may hold a short one beside.
+    pub max_request_memory: u64,
     /// `ipc.server.max.connections`: connections at a time, more are closed at once. Never more than three quarters of
     /// what the process may open when the server is bound: a log that gets no file ends the process.
     pub max_connections: usize,
@@ -87,6 +92,7 @@ impl Default for RpcServerOptions {
             max_frame_len: cairn_wire::rpc::MAX_FRAME_LEN,
             max_setup_frame_len: 64 << 10,
             max_in_flight: 128,
+            max_request_memory: 1 << 30,
             max_connections: 65_536,
             idle_timeout: Duration::from_secs(120),
             write_timeout: Duration::from_secs(60),
@@ -130,7 +136,8 @@ impl RpcServer {
     pub async fn serve<S: Service>(self, service: Arc<S>, shutdown: impl Future<Output = ()>) {
         let (stop, stopped) = watch::channel(State::Serving);
         let (options, metrics) = (self.options, self.metrics);
-        let shared = Arc::new(Shared { service, options, metrics, stopped });
+        let memory = RequestMemory::new(options.max_request_memory);
+        let shared = Arc::new(Shared { service, options, metrics, memory, stopped });
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
         loop {
@@ -171,6 +178,7 @@ struct Shared<S> {
     service: Arc<S>,
     options: RpcServerOptions,
     metrics: Arc<RpcMetrics>,
+    memory: RequestMemory,
     stopped: watch::Receiver<State>,
 }
 

@@ -117,6 +117,8 @@ fn addresses(conf: &Configuration, c: &mut NameNodeConfig) -> Result<()> {
     let mut bytes = c.rpc_max_request_len as u64;
     conf.bytes("ipc.maximum.data.length", &mut bytes)?;
     c.rpc_max_request_len = usize::try_from(bytes)?;
+    c.request_memory = request_memory(memory::available());
+    conf.bytes("cairn.namenode.request-memory", &mut c.request_memory)?;
     conf.boolean("ipc.server.log.slow.rpc", &mut c.logs_slow_calls)?;
     conf.millis("ipc.server.log.slow.rpc.threshold.ms", &mut c.slow_call_threshold)?;
     let mut cache = store_cache_len(memory::available());
@@ -389,6 +391,11 @@ fn racks(conf: &Configuration) -> Result<RackSource> {
     Ok(RackSource::Default)
 }
 
+/// The default: an eighth of the memory, and room for two of Hadoop's longest requests at least.
+fn request_memory(memory: u64) -> u64 {
+    (memory / 8).max(512 << 20)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -580,5 +587,14 @@ mod tests {
         assert_eq!(folder("[SSD]file:///d/1"), PathBuf::from("/d/1"));
         assert_eq!(folder("file:/d/1"), PathBuf::from("/d/1"));
         assert_eq!(folder("/d/1"), PathBuf::from("/d/1"));
+    }
+
+    #[test]
+    fn requests_take_an_eighth_of_the_memory_unless_told_otherwise() {
+        assert_eq!(request_memory(1 << 30), 512 << 20);
+        assert_eq!(request_memory(64 << 30), 8 << 30);
+        let mut conf = Configuration::default();
+        conf.set("cairn.namenode.request-memory", "300m");
+        assert_eq!(read(&conf).unwrap().request_memory, 300 << 20);
     }
 }

@@ -92,6 +92,7 @@ pub(crate) fn cluster_config(config: &NameNodeConfig) -> Config {
 pub(crate) fn rpc_options(config: &NameNodeConfig) -> RpcServerOptions {
     RpcServerOptions {
         max_frame_len: u32::try_from(config.rpc_max_request_len).unwrap_or(u32::MAX),
+        max_request_memory: config.request_memory,
         idle_timeout: config.rpc_idle_timeout,
         ..RpcServerOptions::default()
     }

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cairn_wire::exception::class;
@@ -29,9 +29,10 @@ use tracing::debug;
 
 use super::call::{Call, CallerContext, Name, UserInfo};
 use super::caller::{Caller, Identity};
+use super::memory::{SHORT, Share};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Outbox, Responder, ended, write_answers};
-use super::{RpcServerOptions, Service, Shared, State};
+use super::{Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.
@@ -195,27 +196,34 @@ impl<S: Service> Connection<S> {
             if self.outbox.has_room().await {
                 self.watch.waited();
             }
+            if self.shared.memory.is_full() {
+                tokio::select! {
+                    biased;
+                    () = &mut draining => return Ok(()),
+                    () = self.shared.memory.has_room() => self.watch.waited(),
+                }
+            }
             // What has come with the frame before needs no wait.
             if self.context.is_some()
                 && let Some(frame) =
-                    self.reader.buffered_frame(self.shared.options.max_frame_len)?
+                    self.reader.buffered_frame(self.shared.options.max_frame_len, SHORT)?
             {
                 // The state changes once.
                 if self.shared.stopped.has_changed().unwrap_or(true) {
                     return Ok(());
                 }
-                self.take_frame(frame)?;
+                self.take_frame(frame, None)?;
                 in_turn += 1;
                 continue;
             }
             let frame = tokio::select! {
                 biased;
                 () = &mut draining => return Ok(()),
-                frame = next_frame(&mut self.reader, &self.shared.options, self.context.is_some()) => frame,
+                frame = next_frame(&mut self.reader, &self.shared, self.context.is_some()) => frame,
             };
             self.shared.metrics.note_received(self.reader.take_received());
             self.watch.read();
-            let frame = match frame {
+            let (frame, memory) = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(()),
                 Err(FrameError::Io(error))
@@ -233,7 +241,7 @@ impl<S: Service> Connection<S> {
                 }
                 Err(error) => return Err(error.into()),
             };
-            self.take_frame(frame)?;
+            self.take_frame(frame, memory)?;
             if let Some(opening) = self.opening.take() {
                 self.open(opening).await?;
             }
@@ -270,7 +278,7 @@ impl<S: Service> Connection<S> {
     /// Decodes one frame and starts what it asks for.
     ///
     /// Source: Hadoop 3.5.0 `Server.Connection#processOneRpc`.
-    fn take_frame(&mut self, frame: Bytes) -> Result<(), ConnectionError> {
+    fn take_frame(&mut self, frame: Bytes, memory: Option<Share>) -> Result<(), ConnectionError> {
         if self.context.is_some()
             && let Some(usual) = UsualCall::read(&frame)
             && let Some(method) =
@@ -278,7 +286,7 @@ impl<S: Service> Connection<S> {
         {
             let (call_id, retry_count) = (usual.call_id, usual.retry_count);
             let to = Caller { call_id, retry_count, client_id: Identity::Usual(usual.client_id) };
-            let taken = self.begin(to, method, frame.slice(usual.body), None);
+            let taken = self.begin(to, method, (frame.slice(usual.body), memory), None);
             return taken.or_else(|error| self.refuse(call_id, retry_count, error));
         }
         let request = match Request::decode(frame) {
@@ -292,7 +300,7 @@ impl<S: Service> Connection<S> {
         let taken = match check_header(&request.header) {
             Err(error) => Err(error),
             Ok(()) if call_id < 0 => self.take_special(request),
-            Ok(()) => self.take_call(request),
+            Ok(()) => self.take_call(request, memory),
         };
         taken.or_else(|error| self.refuse(call_id, retry_count, error))
     }
@@ -396,7 +404,11 @@ impl<S: Service> Connection<S> {
     }
 
     /// Source: Hadoop 3.5.0 `Server.Connection#processRpcRequest`.
-    fn take_call(&mut self, mut request: Request) -> Result<(), RemoteException> {
+    fn take_call(
+        &mut self,
+        mut request: Request,
+        memory: Option<Share>,
+    ) -> Result<(), RemoteException> {
         if self.context.is_none() {
             return Err(invalid("Connection context not established"));
         }
@@ -428,15 +440,15 @@ impl<S: Service> Connection<S> {
             context: told.context,
             signature: told.signature.unwrap_or_default(),
         });
-        self.begin(to, method, body, caller_context)
+        self.begin(to, method, (body, memory), caller_context)
     }
 
-    /// Begins a call, and answers it if that takes no wait.
+    /// Begins a call, and answers it if that takes no wait. A long body has been counted already.
     fn begin(
         &mut self,
         to: Caller,
         method: Method,
-        body: Bytes,
+        (body, memory): (Bytes, Option<Share>),
         caller_context: Option<CallerContext>,
     ) -> Result<(), RemoteException> {
         let Some(context) = &self.context else {
@@ -457,6 +469,7 @@ impl<S: Service> Connection<S> {
             caller_context,
         };
         let begun = self.watch.begin(method.row);
+        let body_len = call.body.len();
         let service = Arc::clone(&self.shared.service);
         match std::panic::catch_unwind(AssertUnwindSafe(|| service.call_now(&call))) {
             Ok(Some(result)) => {
@@ -475,7 +488,10 @@ impl<S: Service> Connection<S> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let polled = AssertUnwindSafe(|| call.as_mut().poll(&mut context));
         match std::panic::catch_unwind(polled) {
-            Ok(Poll::Pending) => responder.goes_on(),
+            Ok(Poll::Pending) => {
+                let memory = memory.unwrap_or_else(|| self.shared.memory.count(body_len));
+                responder.goes_on(memory);
+            }
             Ok(Poll::Ready(result)) => {
                 responder.answer_here(result);
                 return Ok(());
@@ -517,18 +533,33 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// The next frame, short until the connection has told its user.
-async fn next_frame(
+/// The next frame, short until the connection has told its user, with the memory of one that is long.
+async fn next_frame<S>(
     reader: &mut FrameReader<OwnedReadHalf>,
-    options: &RpcServerOptions,
+    shared: &Shared<S>,
     has_context: bool,
-) -> Result<Option<Bytes>, FrameError> {
+) -> Result<Option<(Bytes, Option<Share>)>, FrameError> {
+    let options = &shared.options;
     let limit = if has_context {
         options.max_frame_len
     } else {
         options.max_setup_frame_len.min(options.max_frame_len)
     };
-    reader.read_frame(limit, options.idle_timeout).await
+    let idle = options.idle_timeout;
+    let Some(total) = reader.begin_frame(limit, idle).await? else { return Ok(None) };
+    if total <= SHORT {
+        return Ok(Some((reader.end_frame(total, idle).await?, None)));
+    }
+    // Whoever only announces a long request takes nothing from others.
+    reader.read_until(SHORT, idle).await?;
+    let memory = shared.memory.take(total).await;
+    let begun = Instant::now();
+    while !reader.read_some(total, idle).await? {
+        if begun.elapsed() > idle && shared.memory.is_wanted() {
+            return Err(FrameError::Idle(idle));
+        }
+    }
+    Ok(Some((reader.end_frame(total, idle).await?, Some(memory))))
 }
 
 /// Source: Hadoop 3.5.0 `Server.Connection#checkRpcHeaders`.

@@ -19,6 +19,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::caller::Caller;
+use super::memory::Share;
 use super::metrics::{Begun, RpcMetrics};
 
 /// Answers up to this size are gathered into one chunk.
@@ -237,18 +238,21 @@ pub(super) struct Responder {
     begun: Begun,
     goes_on: bool,
     answered: bool,
+    /// The request's, until its call has ended.
+    memory: Option<Share>,
 }
 
 impl Responder {
     /// For a call that begins; see [`Outbox::has_room`].
     pub(super) fn new(outbox: Arc<Outbox>, to: Caller, begun: Begun) -> Responder {
         outbox.waiting().running += 1;
-        Responder { outbox, to, begun, goes_on: false, answered: false }
+        Responder { outbox, to, begun, goes_on: false, answered: false, memory: None }
     }
 
-    /// The call has not been answered at once.
-    pub(super) fn goes_on(&mut self) {
+    /// The call has not been answered at once, and its request takes memory.
+    pub(super) fn goes_on(&mut self, memory: Share) {
         self.goes_on = true;
+        self.memory = Some(memory);
         self.outbox.metrics.note_running();
     }
 

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::*;
 
+mod memory;
 mod metrics;
 
 const PROTOCOL: &str = "org.example.Echo";
