@@ -150,3 +150,70 @@ fn no_stub_is_left() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// Crates that the simulation may have a part in: cores, which are without input, output, clocks and threads.
+const CORES: [&str; 6] = [
+    "cairn-codec",
+    "cairn-master",
+    "cairn-namespace",
+    "cairn-redundancy",
+    "cairn-replica",
+    "cairn-stripe",
+];
+
+#[test]
+fn the_simulation_drives_cores_only() {
+    let manifest = fs::read_to_string(root().join("sim/Cargo.toml")).expect("sim has a manifest");
+    let names = manifest.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    let crates: Vec<&str> = names.filter(|name| name.starts_with("cairn-")).collect();
+    assert!(crates.len() > 3, "is the reader of this test broken?");
+    let others: Vec<&&str> = crates.iter().filter(|name| !CORES.contains(name)).collect();
+    assert!(others.is_empty(), "sim/Cargo.toml names shells: {others:?}");
+}
+
+/// Handlers that still take the cluster's lock, below `crates/namenode/src/protocol`. A handler decodes, calls and
+/// encodes; what is decided under that lock belongs to a core. This list only becomes shorter.
+const LOCKERS: &[&str] = &[
+    "client/admin.rs",
+    "client/ec.rs",
+    "client/meta_save.rs",
+    "client/pipeline.rs",
+    "client/read.rs",
+    "client/scan.rs",
+    "client/upgrade.rs",
+    "client/write.rs",
+    "datanode/orders.rs",
+    "datanode/register.rs",
+    "datanode/report.rs",
+    "datanode/synchronize.rs",
+    "namenode.rs",
+    "reconfigure.rs",
+];
+
+#[test]
+fn no_further_handler_takes_the_clusters_lock() {
+    let top = root().join("crates/namenode/src/protocol");
+    let (mut found, mut folders) = (BTreeSet::new(), vec![top.clone()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            let is_source = path.extension().is_some_and(|ending| ending == "rs")
+                && path.file_name().is_some_and(|name| name != "tests.rs");
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_source {
+                let text = fs::read_to_string(&path).expect("a source can be read");
+                let locks = [".cluster()", "with_cluster", "cluster.lock"];
+                if locks.iter().any(|lock| text.contains(lock)) {
+                    let name = path.strip_prefix(&top).expect("it is below");
+                    found.insert(name.display().to_string());
+                }
+            }
+        }
+    }
+    let listed: BTreeSet<String> = LOCKERS.iter().map(|name| name.to_string()).collect();
+    let new: Vec<&String> = found.difference(&listed).collect();
+    assert!(new.is_empty(), "these take the cluster's lock: {new:?}");
+    let gone: Vec<&String> = listed.difference(&found).collect();
+    assert!(gone.is_empty(), "these do not any more, take them off the list: {gone:?}");
+}
