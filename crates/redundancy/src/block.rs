@@ -1,7 +1,6 @@
 //! What a block should be, and where it is.
 
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{
     BlockId, GenerationStamp, Policy, PolicyId, Redundancy, StoragePolicy, UnitIndex,

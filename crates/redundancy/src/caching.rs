@@ -5,10 +5,13 @@
 //!
 //! Source: Hadoop 3.5.0 `CacheReplicationMonitor`, `CacheManager#processCacheReport`.
 
+use crate::caching::cached::Cached;
+use crate::caching::cached::Caching;
+use crate::clock::{Dice, Now, millis};
 use crate::cluster::Cluster;
 use crate::command::Command;
-use crate::node::{AdminState, NodeHandle};
-use crate::{Dice, Now};
+use crate::handle::NodeHandle;
+use crate::node::AdminState;
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,27 +25,6 @@ pub struct CacheWant {
     pub copies: u16,
     /// Its bytes.
     pub len: u64,
-}
-
-/// What is known of one replica or unit.
-#[derive(Debug, Default)]
-struct Cached {
-    /// Bytes; 0 if no directive has named it.
-    len: u64,
-    /// DataNodes that have it in memory.
-    on: BTreeSet<NodeHandle>,
-    /// DataNodes that are to take it into memory.
-    coming: BTreeSet<NodeHandle>,
-    /// DataNodes that are to give it up.
-    going: BTreeSet<NodeHandle>,
-}
-
-/// All of it.
-#[derive(Debug, Default)]
-pub(crate) struct Caching {
-    blocks: BTreeMap<BlockId, Cached>,
-    /// When each DataNode was last told, on the monotonic clock.
-    told_ms: BTreeMap<NodeHandle, u64>,
 }
 
 impl Cluster {
@@ -136,7 +118,8 @@ impl Cluster {
     /// Bytes that each DataNode's memory has left behind what it is to take and give up. What does not fit
     /// any more is not to be taken.
     fn room_in_caches(&self, caching: &mut Caching) -> BTreeMap<NodeHandle, i128> {
-        let left = |node: &crate::DataNode| node.cache_capacity.saturating_sub(node.cache_used);
+        let left =
+            |node: &crate::node::DataNode| node.cache_capacity.saturating_sub(node.cache_used);
         let alive = self.nodes().filter(|node| node.alive);
         let mut room: BTreeMap<NodeHandle, i128> =
             alive.map(|node| (node.handle, i128::from(left(node)))).collect();
@@ -214,7 +197,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `DatanodeManager#addCacheCommands`.
     pub(crate) fn take_cache_orders(&mut self, node: NodeHandle, now: Now) -> Vec<Command> {
         let told = self.caching.told_ms.get(&node);
-        let retry_ms = crate::millis(self.config.cache_retry);
+        let retry_ms = millis(self.config.cache_retry);
         let is_early = |at: &u64| now.mono_ms < at.saturating_add(retry_ms);
         if self.caching.blocks.is_empty() || told.is_some_and(is_early) {
             return Vec::new();
@@ -238,5 +221,6 @@ impl Cluster {
     }
 }
 
+pub(crate) mod cached;
 #[cfg(test)]
 mod tests;

@@ -5,24 +5,29 @@
 //! it here: `block_allocated`, `pipeline_updated`, `block_completed`, `block_changed`, `block_removed`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
-use crate::block_map::{self, Place};
-use crate::caching::Caching;
+use crate::caching::cached::Caching;
+use crate::clock::{Dice, Now};
 use crate::config::Config;
-use crate::construction::Construction;
+use crate::handle::{NodeHandle, StorageHandle};
 use crate::lease::ReportLeases;
-use crate::leaving::Leaving;
-use crate::mend::Mending;
-use crate::node::{DataNode, NodeHandle};
+use crate::leaving::lists::Leaving;
+use crate::need::Need;
+use crate::node::DataNode;
 use crate::places::Places;
-use crate::queue::Queues;
-use crate::report::LateCrc;
-use crate::report::full::Ongoing;
+use crate::places::construction::Construction;
+use crate::places::construction::Expected;
+use crate::places::map;
+use crate::places::map::Place;
+use crate::places::waits::Ticket;
+use crate::replica::LateCrc;
+use crate::report::ongoing::Ongoing;
 use crate::safe_mode::SafeMode;
-use crate::scrub::Scrubs;
-use crate::slow::SlowReports;
-use crate::storage::{Storage, StorageHandle};
-use crate::waits::Ticket;
-use crate::{Dice, Now};
+use crate::scrub::walk::Scrubs;
+use crate::slow::reports::SlowReports;
+use crate::storage::Storage;
+use crate::work::Work;
+use crate::work::rounds::Rounds;
+use crate::work::walks::Walks;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,8 +55,10 @@ pub struct Cluster {
     /// When it started, on the monotonic clock.
     pub(crate) started_ms: u64,
     pub(crate) leases: ReportLeases,
-    pub(crate) queues: Queues,
-    pub(crate) mending: Mending,
+    pub(crate) need: Need,
+    pub(crate) work: Work,
+    pub(crate) rounds: Rounds,
+    pub(crate) walks: Walks,
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
     pub(crate) caching: Caching,
@@ -94,14 +101,16 @@ impl Cluster {
             node_by_xfer: BTreeMap::new(),
             storages: Vec::new(),
             storage_by_uuid: BTreeMap::new(),
-            storages_max: block_map::STORAGES_MAX,
+            storages_max: map::STORAGES_MAX,
             rack_count: 0,
             domain_count: 0,
             serving: 0,
             blocks: Places::default(),
             leases: ReportLeases::default(),
-            queues: Queues::default(),
-            mending: Mending::default(),
+            need: Need::default(),
+            work: Work::default(),
+            rounds: Rounds::default(),
+            walks: Walks::default(),
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
             caching: Caching::default(),
@@ -127,7 +136,7 @@ impl Cluster {
         self.config = config;
         self.domain_count = self.count_domains();
         self.leaving.judge_anew();
-        self.queues.wake_all();
+        self.need.queues_mut().wake_all();
     }
 
     /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.
@@ -141,7 +150,8 @@ impl Cluster {
     /// Has all blocks looked at when what lacks redundancy is queued from now on.
     fn scan_if_new(&mut self) {
         if self.safe_mode.begin_to_queue() {
-            self.mending.start_scan();
+            self.walks.scan().restart();
+            self.rounds.begin_anew();
         }
     }
 
@@ -190,7 +200,7 @@ impl Cluster {
         self.scan_if_new();
         let admin = self.follow_leaving(lookup, now);
         self.collect_slow(now);
-        self.grant_walks();
+        self.walks.grant();
         let more = self.go_on(lookup);
         self.mend(lookup, now, dice);
         self.pass_recoveries_on(lookup, now);
@@ -204,6 +214,12 @@ impl Cluster {
         let more_lost = self.drop_lost(lookup);
         let more_blocks = self.look_at_blocks(lookup);
         more_lost || more_blocks
+    }
+
+    /// Panics if what is known does not fit together. Looks at everything: for tests, and a sample now and then.
+    pub fn check_invariants(&self) {
+        self.blocks.check_invariants(|storage| self.storage(storage).reported);
+        self.work.check_invariants();
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.
@@ -276,7 +292,7 @@ impl Cluster {
     /// Places of the writer's pipeline that have not reported what they have of a block since it became complete, while
     /// they have time for that.
     pub fn unreported(&self, id: BlockId) -> impl Iterator<Item = (StorageHandle, UnitIndex)> {
-        let from_writer = self.mending.coming(id).iter().filter(|task| task.worker.is_none());
+        let from_writer = self.work.coming(id).iter().filter(|task| task.worker.is_none());
         from_writer.map(|task| (task.storage, task.unit))
     }
 
@@ -325,14 +341,19 @@ impl Cluster {
     ) -> Option<Construction> {
         let construction = self.blocks.end_construction(id)?;
         for expected in &construction.expected {
-            // A list of targets comes from outside and may have more of them than there are units.
-            let unit = expected.unit;
-            let facts = facts.filter(|facts| unit.as_usize() < facts.layout.width());
-            let len = facts.map_or(0, |facts| facts.unit_len(unit));
-            let storage = &mut self.storages[expected.storage.0 as usize];
-            storage.promised.settle(expected.promise, len);
+            self.settle_promise(expected, facts);
         }
         Some(construction)
+    }
+
+    /// What was sent to a place has come, if the block is complete with those `facts`, or will not.
+    pub(crate) fn settle_promise(&mut self, expected: &Expected, facts: Option<&BlockFacts>) {
+        // A list of targets comes from outside and may have more of them than there are units.
+        let unit = expected.unit;
+        let facts = facts.filter(|facts| unit.as_usize() < facts.layout.width());
+        let len = facts.map_or(0, |facts| facts.unit_len(unit));
+        let storage = &mut self.storages[expected.storage.0 as usize];
+        storage.promised.settle(expected.promise, len);
     }
 
     /// Tells that a writer goes on with a new stamp and other storages (`updatePipeline`).
@@ -342,8 +363,8 @@ impl Cluster {
         gs: GenerationStamp,
         targets: &[Option<StorageHandle>],
     ) {
-        let construction = self.blocks.construction_or_new(id, gs);
-        construction.update_pipeline(id, gs, targets);
+        let update = |c: &mut Construction| c.update_pipeline(id, gs, targets);
+        self.blocks.change_construction(id, gs, update);
     }
 
     /// Tells that a block is complete: what differs from its final length and stamp is bad from now
@@ -364,7 +385,7 @@ impl Cluster {
             let late = construction.unreported(&facts);
             let alive = |s: &StorageHandle| self.node(self.storage(*s).node).alive;
             let late = late.into_iter().filter(|(storage, _)| alive(storage)).collect();
-            self.mending.expect(id, late, None, self.last_event);
+            self.work.expect(id, late, None, self.last_event);
         }
         self.settle_replicas(lookup, id, &facts);
         if facts.state == BlockState::Complete {

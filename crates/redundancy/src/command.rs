@@ -1,7 +1,7 @@
 //! What the NameNode asks DataNodes to do, in answers to heartbeats.
 
 use crate::block::{BlockRef, Layout};
-use crate::storage::StorageHandle;
+use crate::handle::StorageHandle;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 /// One thing for a DataNode to do.
@@ -69,4 +69,37 @@ pub struct Reconstruction {
     pub excluded_units: Vec<UnitIndex>,
     /// Another loss would cost data: it does not wait for other work.
     pub is_urgent: bool,
+}
+
+/// A copy or reconstruction, as far as handing out is concerned.
+pub(crate) trait Order {
+    /// The block or group.
+    fn group(&self) -> BlockId;
+    /// Where what goes.
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)>;
+    /// Whether it brings that there.
+    fn brings(&self, id: BlockId, target: (StorageHandle, UnitIndex)) -> bool {
+        self.group() == id && self.arrivals().contains(&target)
+    }
+}
+
+impl Order for Transfer {
+    fn group(&self) -> BlockId {
+        self.block.id.group()
+    }
+
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
+        let unit = self.block.id.unit();
+        self.targets.iter().map(|storage| (*storage, unit)).collect()
+    }
+}
+
+impl Order for Reconstruction {
+    fn group(&self) -> BlockId {
+        self.group.id
+    }
+
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
+        self.targets.clone()
+    }
 }

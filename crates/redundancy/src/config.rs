@@ -1,6 +1,5 @@
 //! What an operator can set of liveness, safe mode, placement and mending.
 
-use crate::slow::SlowConfig;
 use std::time::Duration;
 
 /// Settings of a [`Cluster`](crate::Cluster). `Default` has Hadoop's defaults, except where noted.
@@ -156,5 +155,45 @@ impl Config {
     /// Source: Hadoop 3.5.0 `DatanodeManager#setHeartbeatExpireInterval`.
     pub fn dead_interval(&self) -> Duration {
         2 * self.recheck_interval + 10 * self.heartbeat_interval
+    }
+}
+
+/// What is done with reports on slow nodes and disks. `Default` has Hadoop's defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowConfig {
+    /// Whether reports on nodes are taken: `dfs.datanode.peer.stats.enabled`.
+    pub takes_peers: bool,
+    /// Whether reports on disks are taken: `dfs.datanode.fileio.profiling.sampling.percentage` above 0.
+    pub takes_disks: bool,
+    /// Time between the reports of a node: `dfs.datanode.outliers.report.interval`.
+    pub report_interval: Duration,
+    /// Nodes that monitors are shown: `dfs.datanode.max.nodes.to.report`.
+    pub nodes_shown: usize,
+    /// Disks that monitors are shown: `dfs.datanode.max.disks.to.report`.
+    pub disks_shown: usize,
+    /// Nodes that are kept off, at most: `dfs.namenode.max.slowpeer.collect.nodes`.
+    pub nodes_avoided: usize,
+    /// Time after which these are chosen anew: `dfs.namenode.slowpeer.collect.interval`.
+    pub collect_interval: Duration,
+    /// Put them after others in what readers get: `dfs.namenode.avoid.read.slow.datanode`.
+    pub avoid_for_read: bool,
+    /// Choose none of them for new blocks and copies while others will do:
+    /// `dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled`.
+    pub avoid_for_write: bool,
+}
+
+impl Default for SlowConfig {
+    fn default() -> SlowConfig {
+        SlowConfig {
+            takes_peers: false,
+            takes_disks: false,
+            report_interval: Duration::from_secs(30 * 60),
+            nodes_shown: 5,
+            disks_shown: 5,
+            nodes_avoided: 5,
+            collect_interval: Duration::from_secs(30 * 60),
+            avoid_for_read: false,
+            avoid_for_write: false,
+        }
     }
 }

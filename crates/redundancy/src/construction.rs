@@ -3,246 +3,19 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockUnderConstructionFeature`, `ReplicaUnderConstruction`.
 
-use crate::Now;
 use crate::block::{BlockFacts, BlockRef, BlockState};
-use crate::block_map::Place;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::command::BlockRecovery;
+use crate::handle::StorageHandle;
 use crate::node::AdminState;
-use crate::report::{LateCrc, ReplicaState, ReportedReplica};
-use crate::storage::{Promise, StorageHandle};
+use crate::places::construction::{
+    Attempt, Construction, Expected, REPLICAS_MAX, Synchronized, unit_at,
+};
+use crate::places::own_id;
+use crate::replica::{LateCrc, ReplicaState, ReportedReplica};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
-
-/// A replica or unit of a block that is not complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// Where.
-    pub storage: StorageHandle,
-    /// Which unit; 0 for a replica.
-    pub unit: UnitIndex,
-    /// What its DataNode said last; `None` before it said anything.
-    pub reported: Option<ReportedReplica>,
-    /// Whether it belongs to the writer's present pipeline (or group of streamers).
-    pub in_pipeline: bool,
-    /// When it was sent there, if it was given to a writer for that.
-    pub(crate) promise: Option<Promise>,
-    /// The stamp of what it had when its storage was lost, which it may bring back.
-    lost: Option<GenerationStamp>,
-}
-
-impl Expected {
-    /// One of which nothing is known yet.
-    fn new(storage: StorageHandle, unit: UnitIndex) -> Expected {
-        Expected { storage, unit, reported: None, in_pipeline: false, promise: None, lost: None }
-    }
-}
-
-/// The outcome of a block recovery, as its primary reports it (`commitBlockSynchronization`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Synchronized {
-    /// The block or group with its old stamp.
-    pub block: BlockRef,
-    /// The stamp of the recovery.
-    pub new_gs: GenerationStamp,
-    /// Bytes that the block has now.
-    pub new_len: u64,
-    /// Whether the file is to be closed.
-    pub close_file: bool,
-    /// Whether no replica was worth keeping.
-    pub delete_block: bool,
-    /// Where the good replicas or units are. `None` for what this cluster doesn't know, and for
-    /// units of a group that are not there.
-    pub targets: Vec<Option<StorageHandle>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    new_gs: GenerationStamp,
-    since_ms: u64,
-}
-
-/// One block under construction.
-#[derive(Clone, Debug)]
-pub(crate) struct Construction {
-    gs: GenerationStamp,
-    pub(crate) expected: Vec<Expected>,
-    recovery: Option<Attempt>,
-    /// The primary of the last attempt, so that the next one tries another.
-    last_primary: Option<StorageHandle>,
-}
-
-/// The unit that is at place `index` of a list of targets.
-fn unit_at(id: BlockId, index: usize) -> UnitIndex {
-    UnitIndex(if id.is_striped() { u8::try_from(index).unwrap_or(u8::MAX) } else { 0 })
-}
-
-/// Targets of a list that count: a list comes from outside and can be of any length.
-fn targets_max(id: BlockId) -> usize {
-    if id.is_striped() { cairn_stripe::id::MAX_UNITS_PER_GROUP } else { REPLICAS_MAX }
-}
-
-/// Replicas that a pipeline can have (`dfs.replication.max`).
-const REPLICAS_MAX: usize = 512;
-
-impl Construction {
-    pub(crate) fn new(
-        id: BlockId,
-        gs: GenerationStamp,
-        targets: &[Option<StorageHandle>],
-    ) -> Construction {
-        let expected = targets
-            .iter()
-            .enumerate()
-            .take(targets_max(id))
-            .filter_map(|(index, storage)| {
-                let (storage, unit) = ((*storage)?, unit_at(id, index));
-                Some(Expected { in_pipeline: true, ..Expected::new(storage, unit) })
-            })
-            .collect();
-        Construction { gs, expected, recovery: None, last_primary: None }
-    }
-
-    pub(crate) fn update_pipeline(
-        &mut self,
-        id: BlockId,
-        gs: GenerationStamp,
-        targets: &[Option<StorageHandle>],
-    ) {
-        self.gs = gs;
-        self.recovery = None;
-        for expected in &mut self.expected {
-            expected.in_pipeline = false;
-        }
-        for (index, storage) in targets.iter().enumerate().take(targets_max(id)) {
-            let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
-            self.entry(storage, unit).in_pipeline = true;
-        }
-    }
-
-    fn entry(&mut self, storage: StorageHandle, unit: UnitIndex) -> &mut Expected {
-        let found = self.expected.iter().position(|e| e.storage == storage && e.unit == unit);
-        let at = found.unwrap_or_else(|| {
-            self.expected.push(Expected::new(storage, unit));
-            self.expected.len() - 1
-        });
-        &mut self.expected[at]
-    }
-
-    /// A node has written to another one of its storages (`own`) than it was given.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockUnderConstructionFeature#addReplicaIfNotPresent`.
-    pub(crate) fn relocate(
-        &mut self,
-        own: &[StorageHandle],
-        storage: StorageHandle,
-        unit: UnitIndex,
-    ) {
-        let is_other = |e: &Expected| e.storage != storage && e.unit == unit;
-        let other = self.expected.iter().position(|e| is_other(e) && own.contains(&e.storage));
-        let Some(other) = other.map(|at| self.expected.remove(at)) else { return };
-        self.entry(storage, unit).in_pipeline |= other.in_pipeline;
-    }
-
-    /// Keeps what a DataNode said. After a restart of the NameNode this is all that is known.
-    pub(crate) fn record(&mut self, storage: StorageHandle, replica: ReportedReplica) {
-        let entry = self.entry(storage, replica.block.id.unit());
-        let crc32c = replica.crc32c.or_else(|| {
-            let old = entry.reported.filter(|old| old.block == replica.block)?;
-            old.crc32c
-        });
-        entry.reported = Some(ReportedReplica { crc32c, ..replica });
-        entry.lost = None;
-    }
-
-    /// What was reported of a place is not there any more, for its storage is lost.
-    pub(crate) fn lose(&mut self, storage: StorageHandle, unit: UnitIndex) {
-        let found = self.expected.iter_mut().find(|e| e.storage == storage && e.unit == unit);
-        if let Some(entry) = found {
-            entry.lost = entry.reported.take().map(|reported| reported.block.gs).or(entry.lost);
-        }
-    }
-
-    pub(crate) fn forget(&mut self, storage: StorageHandle, unit: UnitIndex) {
-        if let Some(entry) =
-            self.expected.iter_mut().find(|e| e.storage == storage && e.unit == unit)
-        {
-            entry.reported = None;
-        }
-    }
-
-    fn reported(&self, storage: StorageHandle, unit: UnitIndex) -> Option<&ReportedReplica> {
-        let entry = self.expected.iter().find(|e| e.storage == storage && e.unit == unit)?;
-        entry.reported.as_ref()
-    }
-
-    /// The places that have what the writer, or a recovery, goes on with.
-    pub(crate) fn current(&self) -> impl Iterator<Item = &Expected> {
-        self.expected.iter().filter(|e| self.is_current(e))
-    }
-
-    fn is_current(&self, place: &Expected) -> bool {
-        place.in_pipeline || place.reported.is_some_and(|r| r.block.gs >= self.gs)
-    }
-
-    /// Whether a place may have what was acknowledged: it has what the writer goes on with, or had it.
-    fn may_have(&self, place: &Expected) -> bool {
-        self.is_current(place) || place.lost.is_some_and(|gs| gs >= self.gs)
-    }
-
-    /// The replicas and units that are still open with an older stamp than a block got in the end, on storages
-    /// that the writer has gone on without.
-    pub(crate) fn left_open(&self, gs: GenerationStamp) -> Vec<(StorageHandle, BlockRef)> {
-        let left = self.expected.iter().filter(|e| !e.in_pipeline);
-        left.filter_map(|e| Some((e.storage, e.reported?)))
-            .filter(|(_, reported)| reported.state != ReplicaState::Finalized)
-            .filter(|(_, reported)| reported.block.gs < gs)
-            .map(|(storage, reported)| (storage, reported.block))
-            .collect()
-    }
-
-    /// The places of the pipeline that should have a final replica or unit and have not said so.
-    pub(crate) fn unreported(&self, facts: &BlockFacts) -> Vec<(StorageHandle, UnitIndex)> {
-        let said = |e: &Expected| {
-            e.reported.is_some_and(|r| r.state == ReplicaState::Finalized && fits(&r, facts))
-        };
-        let silent = self.expected.iter().filter(|e| e.in_pipeline && !said(e));
-        silent.map(|e| (e.storage, e.unit)).filter(|(_, unit)| facts.has_bytes(*unit)).collect()
-    }
-
-    /// Whether a finalized place is what the final block wants, as far as is known.
-    pub(crate) fn fits(&self, place: &Place, facts: &BlockFacts) -> bool {
-        match self.reported(place.storage, place.unit) {
-            Some(reported) => fits(reported, facts),
-            None => true,
-        }
-    }
-
-    /// What was reported of a place that does not fit, to name it when it is deleted.
-    pub(crate) fn reported_block(&self, place: &Place) -> Option<BlockRef> {
-        self.reported(place.storage, place.unit).map(|reported| reported.block)
-    }
-
-    /// The CRC that most of those who told one agree on. Each tells of its own bytes only: one that is
-    /// wrong must not make the others look bad.
-    pub(crate) fn crc(&self, unit: UnitIndex, facts: &BlockFacts) -> Option<u32> {
-        let of_unit = self.expected.iter().filter(|e| e.unit == unit);
-        let fitting = of_unit
-            .filter_map(|e| e.reported)
-            .filter(|reported| reported.state == ReplicaState::Finalized && fits(reported, facts));
-        let told: Vec<u32> = fitting.filter_map(|reported| reported.crc32c).collect();
-        let agree = |crc: &u32| 2 * told.iter().filter(|other| *other == crc).count() > told.len();
-        told.iter().copied().find(agree)
-    }
-}
-
-fn fits(reported: &ReportedReplica, facts: &BlockFacts) -> bool {
-    let unit = reported.block.id.unit();
-    if !facts.is_final() {
-        return reported.block.gs >= facts.gs;
-    }
-    reported.block.gs == facts.gs && reported.block.len == facts.unit_len(unit)
-}
 
 impl Cluster {
     /// Where a block that is not complete should be, with what is known of each place. Empty when
@@ -282,9 +55,8 @@ impl Cluster {
     pub fn block_reopened(&mut self, id: BlockId, before: &BlockFacts) {
         let mut construction = Construction::new(id, before.gs, &[]);
         for place in self.places(id).filter(|place| !place.corrupt) {
-            let id = if id.is_striped() { id.internal(place.unit) } else { id };
             let len = before.unit_len(place.unit);
-            let block = BlockRef { id, gs: before.gs, len };
+            let block = BlockRef { id: own_id(id, place.unit), gs: before.gs, len };
             let state = ReplicaState::Finalized;
             construction.record(place.storage, ReportedReplica { block, state, crc32c: None });
             construction.entry(place.storage, place.unit).in_pipeline = true;
@@ -299,8 +71,8 @@ impl Cluster {
     pub fn block_copied(&mut self, id: BlockId, gs: GenerationStamp, source: BlockId) {
         let places = self.places(source).filter(|place| !place.corrupt);
         let targets: Vec<_> = places.map(|place| Some(place.storage)).collect();
-        let construction = self.blocks.construction_or_new(id, gs);
-        construction.update_pipeline(id, gs, &targets);
+        let update = |c: &mut Construction| c.update_pipeline(id, gs, &targets);
+        self.blocks.change_construction(id, gs, update);
     }
 
     /// Starts the recovery of a block whose writer is gone: queues a command for the DataNode that
@@ -318,7 +90,7 @@ impl Cluster {
         now: Now,
     ) -> bool {
         if let Some(running) = self.blocks.construction(id).and_then(|c| c.recovery) {
-            let timeout = crate::millis(self.config.pending_timeout);
+            let timeout = millis(self.config.pending_timeout);
             let young = now.mono_ms.saturating_sub(running.since_ms) < timeout;
             if running.new_gs == new_gs && young {
                 return true;
@@ -337,10 +109,11 @@ impl Cluster {
             units: if striped { places.iter().map(|(_, unit)| *unit).collect() } else { vec![] },
             away,
         };
-        self.queue_recovery(node, recovery);
-        let construction = self.blocks.construction_or_new(id, facts.gs);
-        construction.recovery = Some(Attempt { new_gs, since_ms: now.mono_ms });
-        construction.last_primary = Some(primary);
+        self.work.give_recovery(node, recovery);
+        self.blocks.change_construction(id, facts.gs, |construction| {
+            construction.recovery = Some(Attempt { new_gs, since_ms: now.mono_ms });
+            construction.last_primary = Some(primary);
+        });
         true
     }
 
@@ -348,8 +121,8 @@ impl Cluster {
     /// one that has just died was heard of as late as any, and Hadoop's clients wait for it.
     pub(crate) fn pass_recoveries_on(&mut self, lookup: &dyn crate::BlockLookup, now: Now) {
         let patience = 2 * self.config.heartbeat_interval;
-        let patience = crate::millis(patience);
-        for (id, new_gs) in self.mending.recoveries_not_told() {
+        let patience = millis(patience);
+        for (id, new_gs) in self.work.recoveries_not_told() {
             let Some(construction) = self.blocks.construction(id) else { continue };
             let last = construction.last_primary;
             let is_late =
@@ -363,7 +136,7 @@ impl Cluster {
             if next.is_none() || next == last {
                 continue;
             }
-            self.mending.take_recovery_back(id);
+            self.work.take_recovery_back(id);
             if let Some(construction) = self.blocks.construction_mut(id) {
                 construction.recovery = None;
             }
@@ -460,7 +233,7 @@ impl Cluster {
                 // Its node tells of it when it is back.
                 continue;
             }
-            let block_id = if id.is_striped() { id.internal(unit) } else { id };
+            let block_id = own_id(id, unit);
             let len = if facts.is_final() { facts.unit_len(unit) } else { outcome.new_len };
             let block = BlockRef { id: block_id, gs: outcome.new_gs, len };
             let replica = ReportedReplica { block, state: ReplicaState::Finalized, crc32c: None };

@@ -8,9 +8,8 @@
 
 use crate::block::BlockFacts;
 use crate::cluster::Cluster;
-use crate::excess::Tally;
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::tally::Tally;
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 
@@ -74,7 +73,7 @@ impl Cluster {
         if std::mem::replace(&mut node.upgrade_domain, domain.clone()) != domain {
             self.count_racks();
             if self.config.upgrade_domain_factor.is_some() {
-                self.mending.scan_again();
+                self.walks.scan().repeat();
             }
         }
     }

@@ -5,45 +5,18 @@
 //! service, and nothing is deleted while a storage that holds the block has not reported since its node
 //! registered: what it holds may be older than what is known. Tested in `mend/tests.rs`.
 
-use crate::Now;
+use crate::Tally;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
-use crate::block_map::Place;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
-use crate::mend::Bad;
+use crate::handle::StorageHandle;
+use crate::need::queue::Risk;
 use crate::node::DataNode;
-use crate::queue::Risk;
-use crate::storage::StorageHandle;
+use crate::places::bad::Bad;
+use crate::places::map::Place;
+use crate::places::own_id;
 use cairn_stripe::{BlockId, StoragePolicy, StorageType, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What a block or group has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Good replicas, or distinct good units, on nodes in service.
-    pub live: usize,
-    /// Good replicas, or distinct good units that are not live, on nodes that leave.
-    pub leaving: usize,
-    /// Those of `live`, or distinct ones, that an order to delete may take, or may have taken.
-    pub doubted: usize,
-    /// Those of `leaving` on nodes in maintenance, or about to be: these will be back.
-    pub maintenance: usize,
-    /// Bad ones.
-    pub corrupt: usize,
-    /// Chosen for deletion.
-    pub excess: usize,
-    /// Good ones beyond the first of the same unit, for a group.
-    pub duplicates: usize,
-    /// Live ones beyond the first on the same node, for a group.
-    pub sharing: usize,
-    /// Racks of the live ones.
-    pub racks: usize,
-    /// Upgrade domains of the live ones, where these count.
-    pub domains: usize,
-    /// Whether every storage that holds the block has reported since its node registered, every replica
-    /// that its node was told to delete, if it is to stay after all, and no order to delete one that is
-    /// to stay may still be under way.
-    pub certain: bool,
-}
 
 impl Cluster {
     /// Counts what a block or group has.
@@ -57,7 +30,7 @@ impl Cluster {
         for place in self.places(id) {
             let storage = self.storage(place.storage);
             let node = self.node(storage.node);
-            let is_doubted = self.may_be_deleted(id, facts, &place);
+            let is_doubted = self.blocks.may_be_gone(id, facts.gs, &place, storage.node);
             tally.certain &= storage.reported && !is_doubted;
             if place.corrupt {
                 tally.corrupt += 1;
@@ -145,12 +118,12 @@ impl Cluster {
             return;
         }
         let Some(facts) = facts else {
-            self.queues.remove(id);
+            self.need.queues_mut().remove(id);
             self.forget_leaving_block(id);
             return;
         };
         if facts.state != BlockState::Complete {
-            self.queues.remove(id);
+            self.need.queues_mut().remove(id);
             self.note_leaving(id, &facts, None);
             return;
         }
@@ -169,21 +142,21 @@ impl Cluster {
     fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
         let coming = self.units_to_come(id, facts);
         let enough = tally.live + coming >= self.wanted_live(facts, tally);
-        let is_moving = !self.mending.coming(id).is_empty();
+        let is_moving = !self.work.coming(id).is_empty();
         let is_spread = self.is_spread(facts, tally);
-        self.mending.shared.note(id, tally.sharing > 0);
+        self.need.note_sharing(id, tally.sharing > 0);
         if enough && (is_moving || is_spread) {
-            self.queues.remove(id);
+            self.need.queues_mut().remove(id);
             return;
         }
         let risk = self.risk(facts, tally);
-        self.queues.put(id, &risk);
+        self.need.queues_mut().put(id, &risk);
     }
 
     /// Replicas on their way, or units on their way that are not there: one that moves to another rack
     /// adds nothing.
     pub(crate) fn units_to_come(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        let coming = self.mending.coming(id);
+        let coming = self.work.coming(id);
         if !facts.layout.is_striped() || coming.is_empty() {
             return coming.len();
         }
@@ -229,11 +202,11 @@ impl Cluster {
             return;
         }
         if !tally.certain {
-            self.mending.postpone(id);
+            self.blocks.postpone(id);
             return;
         }
         let all = tally.live >= facts.expected_units();
-        let marks = self.mending.bad_of(id).to_vec();
+        let marks = self.blocks.bad_of(id).to_vec();
         let wanted = |bad: &Bad| (all || bad.stale) && !is_future(lookup, facts, bad);
         for (storage, bad) in marks.into_iter().filter(|(_, bad)| wanted(bad)) {
             if self.is_lost(storage) {
@@ -241,7 +214,7 @@ impl Cluster {
             }
             // It stays known as bad until it is gone: a report that its node made before it deleted
             // it must not bring it back as a good one.
-            self.choose_for_deletion(storage, bad.block);
+            self.blocks.choose_for_deletion(storage, bad.block);
         }
     }
 
@@ -259,23 +232,23 @@ impl Cluster {
         facts: &BlockFacts,
         now: Now,
     ) {
-        let round = crate::millis(self.config.redundancy_interval);
+        let round = millis(self.config.redundancy_interval);
         let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
-        let since_ms = self.queues.note_no_room(id, now.mono_ms);
+        let since_ms = self.need.queues_mut().note_no_room(id, now.mono_ms);
         let tally = self.tally(id, facts);
         let waits = now.mono_ms.saturating_sub(since_ms) < patience || self.is_record_doubtful(id);
         if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
             return;
         }
         let is_going = self.places(id).any(|place| place.corrupt && place.excess);
-        if is_going || !self.mending.coming(id).is_empty() {
+        if is_going || !self.work.coming(id).is_empty() {
             return;
         }
-        let mut marks = self.mending.bad_of(id).iter();
+        let mut marks = self.blocks.bad_of(id).iter();
         let wanted = |storage, bad| !self.is_lost(storage) && !is_future(lookup, facts, bad);
         let spare = marks.find(|(storage, bad)| wanted(*storage, bad)).copied();
         if let Some((storage, bad)) = spare {
-            self.choose_for_deletion(storage, bad.block);
+            self.blocks.choose_for_deletion(storage, bad.block);
         }
     }
 
@@ -288,16 +261,6 @@ impl Cluster {
         match facts.layout.is_striped() {
             true => places.map(|place| place.unit).collect::<BTreeSet<_>>().len(),
             false => places.count(),
-        }
-    }
-
-    /// Has a place deleted, if that is not under way.
-    pub(crate) fn choose_for_deletion(&mut self, storage: StorageHandle, block: BlockRef) {
-        let (id, unit) = (block.id.group(), block.id.unit());
-        let choose = |place: &mut Place| !std::mem::replace(&mut place.excess, true);
-        if self.blocks.change(id, storage, unit, choose) == Some(true) {
-            self.mending.excess_count += 1;
-            self.queue_invalidation(storage, block);
         }
     }
 
@@ -315,14 +278,9 @@ impl Cluster {
             } else {
                 tally.live + kept < facts.expected_units()
             };
-            let own_id = if striped { id.internal(place.unit) } else { id };
-            let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(place.unit) };
-            if needed && self.mending.revoke(place.storage, block) {
-                let keep = |place: &mut Place| place.excess = false;
-                self.blocks.change(id, place.storage, place.unit, keep);
-                self.mending.excess_count -= 1;
-                kept += 1;
-            }
+            let (id, len) = (own_id(id, place.unit), facts.unit_len(place.unit));
+            let block = BlockRef { id, gs: facts.gs, len };
+            kept += usize::from(needed && self.blocks.keep(place.storage, block));
         }
         kept > 0
     }
@@ -342,19 +300,18 @@ impl Cluster {
             return;
         }
         if !tally.certain {
-            self.mending.postpone(id);
+            self.blocks.postpone(id);
             return;
         }
         let policy = lookup.storage_policy(id);
-        let hint = self.mending.take_hint(id);
+        let hint = self.blocks.take_hint(id);
         for _ in 0..too_many {
             let Some((storage, unit)) = self.surplus_place(id, facts, &policy, hint.as_ref())
             else {
                 return;
             };
-            let own_id = if striped { id.internal(unit) } else { id };
-            let len = facts.unit_len(unit);
-            self.choose_for_deletion(storage, BlockRef { id: own_id, gs: facts.gs, len });
+            let block = BlockRef { id: own_id(id, unit), gs: facts.gs, len: facts.unit_len(unit) };
+            self.blocks.choose_for_deletion(storage, block);
         }
     }
 
@@ -443,7 +400,7 @@ impl Cluster {
     fn tolerated_since<'a>(&self, nodes: impl Iterator<Item = &'a DataNode>) -> u64 {
         let newest = nodes.map(|node| node.last_update_mono_ms).max().unwrap_or(0);
         let tolerated = self.config.tolerated_heartbeats * self.config.heartbeat_interval;
-        newest.saturating_sub(crate::millis(tolerated))
+        newest.saturating_sub(millis(tolerated))
     }
 }
 

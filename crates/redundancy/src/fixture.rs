@@ -176,13 +176,24 @@ impl World {
     pub fn full_report(&mut self, node: usize, replicas: &[ReportedReplica]) -> Changes {
         let (call, uuid) = (self.report_call(node), storage_uuid(node));
         let storage = (uuid.as_str(), StorageType::Disk);
-        self.cluster.full_report(&self.blocks, call, storage, replicas, self.now)
+        let changes = self.cluster.full_report(&self.blocks, call, storage, replicas, self.now);
+        self.check();
+        changes
+    }
+
+    /// Looks at all there is, if that is little.
+    fn check(&self) {
+        if self.blocks.0.len() < 50 {
+            self.cluster.check_invariants();
+        }
     }
 
     pub fn event(&mut self, node: usize, event: ReplicaEvent) -> Changes {
         let (handle, uuid) = (self.handle(node), storage_uuid(node));
         let storage = (uuid.as_str(), StorageType::Disk);
-        self.cluster.incremental_report(&self.blocks, handle, storage, &[event])
+        let changes = self.cluster.incremental_report(&self.blocks, handle, storage, &[event]);
+        self.check();
+        changes
     }
 
     /// What a replica or unit of `id` is when it is as the namespace wants it.
@@ -244,6 +255,7 @@ impl World {
             for node in nodes {
                 commands.entry(node).or_default().extend(self.heartbeat(node));
             }
+            self.check();
         }
         commands
     }

@@ -8,11 +8,13 @@
 //! `NamenodeFsck#collectBlocksSummary`.
 
 use crate::block::BlockFacts;
-use crate::block_map::Place;
 use crate::cluster::Cluster;
-use crate::mend::Bad;
-use crate::node::{AdminState, DataNode, NodeHandle};
-use crate::storage::{StorageHandle, StorageState};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::node::{AdminState, DataNode};
+use crate::places::bad::Bad;
+use crate::places::map::Place;
+use crate::places::own_id;
+use crate::storage::StorageState;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -248,11 +250,8 @@ impl Cluster {
             StorageState::ReadOnlyShared => Standing::ReadOnly,
             StorageState::Normal if place.corrupt && place.excess => return None,
             StorageState::Normal if place.corrupt => {
-                let marks = self.mending.bad_of(id);
-                let own = marks.iter().find(|(storage, bad)| {
-                    *storage == place.storage && bad.block.id.unit() == place.unit
-                });
-                Standing::Corrupt(own.map_or(BadReason::Reported, |(_, bad)| reason(facts, bad)))
+                let mark = self.blocks.mark(place.storage, own_id(id, place.unit));
+                Standing::Corrupt(mark.map_or(BadReason::Reported, |bad| reason(facts, &bad)))
             }
             StorageState::Normal => good_standing(node, place.excess),
         };

@@ -8,7 +8,7 @@
 //!
 //! Source: Hadoop 3.5.0 `DatanodeManager#getDatanode`, which compares addresses.
 
-use crate::Now;
+use crate::clock::Now;
 use std::fmt;
 
 /// How to reach a DataNode. Source: Hadoop 3.5.0 `DatanodeID`.

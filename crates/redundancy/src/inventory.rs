@@ -1,14 +1,16 @@
 //! Registration, heartbeats, liveness: the list of DataNodes and storages.
 
+use crate::ClusterStats;
 use crate::block::BlockLookup;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::command::Command;
 use crate::error::RedundancyError;
+use crate::handle::{NodeHandle, StorageHandle};
 use crate::identity::{Identity, NodeAddress, NodeClaim};
-use crate::node::{AdminState, DataNode, NodeHandle, ReportKind, VolumeFailures};
+use crate::node::{AdminState, DataNode, ReportKind, VolumeFailures};
 use crate::scrub::ScrubOrder;
-use crate::storage::{Promised, Storage, StorageHandle, StorageState, StorageUsage};
-use crate::{ClusterStats, Now};
+use crate::storage::{Promised, Storage, StorageState, StorageUsage};
 use cairn_stripe::{BlockId, StorageType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -147,7 +149,7 @@ impl Cluster {
         self.count_racks();
         if is_elsewhere {
             // What a live node holds is kept, and may be on too few racks now.
-            self.mending.scan_again();
+            self.walks.scan().repeat();
         }
         self.leases.release(handle);
         for id in self.drop_commands(handle) {
@@ -239,7 +241,7 @@ impl Cluster {
             std::mem::replace(&mut self.nodes[handle.0 as usize].heartbeat_seen, true);
         if !seen_before {
             // It can take what nobody could.
-            self.queues.wake_all();
+            self.need.queues_mut().wake_all();
         }
         let report_lease =
             if wants_lease { self.leases.request(handle, &self.config, now) } else { None };
@@ -415,7 +417,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `HeartbeatManager#shouldAbortHeartbeatCheck`.
     pub fn excuse_silence(&mut self, last: Now, now: Now) -> bool {
         let bound = self.config.recheck_interval.max(self.config.heartbeat_interval);
-        let bound_ms = crate::millis(bound);
+        let bound_ms = millis(bound);
         let stood_still = now.mono_ms.saturating_sub(last.mono_ms) > bound_ms;
         if stood_still {
             self.no_deaths_before_ms = now.mono_ms.saturating_add(bound_ms);
@@ -438,7 +440,7 @@ impl Cluster {
     /// Takes a node for dead. Returns the blocks whose work it takes along.
     fn lose_node(&mut self, handle: NodeHandle) -> Vec<BlockId> {
         self.nodes[handle.0 as usize].alive = false;
-        self.mending.hurry();
+        self.rounds.hurry();
         self.count_racks();
         self.leases.release(handle);
         self.outdate_reports(handle);

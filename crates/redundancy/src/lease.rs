@@ -2,9 +2,9 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockReportLeaseManager`.
 
-use crate::Now;
+use crate::clock::{Now, millis};
 use crate::config::Config;
-use crate::node::NodeHandle;
+use crate::handle::NodeHandle;
 use std::collections::BTreeMap;
 
 /// The leaves given out and not used yet.
@@ -28,7 +28,7 @@ impl ReportLeases {
             return None;
         }
         self.last_id += 1;
-        let lease_len = crate::millis(config.report_lease_len);
+        let lease_len = millis(config.report_lease_len);
         let until_ms = now.mono_ms.saturating_add(lease_len);
         self.given.insert(node, Lease { id: self.last_id, until_ms });
         Some(self.last_id)

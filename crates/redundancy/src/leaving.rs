@@ -8,14 +8,18 @@
 //!
 //! Source: Hadoop 3.5.0 `DatanodeAdminManager`, `DatanodeAdminDefaultMonitor`.
 
-use crate::Now;
 use crate::block::{BlockFacts, BlockLookup, BlockState};
+use crate::clock::Now;
 use crate::cluster::Cluster;
-use crate::excess::Tally;
-use crate::node::{AdminState, NodeHandle};
+use crate::handle::NodeHandle;
+use crate::leaving::lists::Left;
+use crate::leaving::lists::Walk;
+use crate::node::AdminState;
+use crate::tally::Tally;
 use cairn_stripe::BlockId;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
+pub(crate) mod lists;
 mod open;
 mod progress;
 
@@ -28,12 +32,6 @@ pub use progress::{HeldBack, LeavingNode, NodeHeldBack};
 
 /// Blocks of leaving and returning nodes that one tick looks at.
 const WALK_STEP: usize = 10_000;
-/// Blocks without a source or target that are remembered, to be told of first.
-const UNPLACED_MAX: usize = 1000;
-/// Time between two points that the rate is taken from.
-const SAMPLE_MS: u64 = 5000;
-/// Points that the rate is taken from.
-const SAMPLES: usize = 13;
 
 /// What the operator's lists want of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,144 +46,6 @@ pub enum AdminIntent {
         /// When it should be back, milliseconds since 1970.
         until_ms: u64,
     },
-}
-
-/// A walk over the blocks of a node: how many of its storages are done, and where it is in the next.
-#[derive(Clone, Copy, Debug, Default)]
-struct Walk {
-    storage: usize,
-    after: Option<BlockId>,
-    /// The admin changes that it knows of. One that comes later may make wrong what it has found.
-    changes: u64,
-    /// Blocks found that others do not have yet.
-    found: u64,
-}
-
-/// One block of a leaving node that others do not have yet.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    len: u64,
-    /// No node in service has a replica or unit of it.
-    only_leaving: bool,
-    /// A client writes to it.
-    open: bool,
-}
-
-/// One leaving node whose blocks are followed.
-#[derive(Clone, Debug, Default)]
-struct Tracked {
-    walk: Option<Walk>,
-    /// Whether the last whole walk found nothing, and what it knew still holds.
-    clean: Option<u64>,
-    /// By the id of the replica or internal block.
-    left: BTreeMap<BlockId, Left>,
-    left_bytes: u64,
-    only_leaving: u64,
-    open: u64,
-    done_blocks: u64,
-    done_bytes: u64,
-    /// Monotonic milliseconds and `done_bytes`, oldest first.
-    samples: VecDeque<(u64, u64)>,
-}
-
-impl Tracked {
-    fn insert(&mut self, id: BlockId, left: Left) {
-        self.take(id);
-        self.left_bytes += left.len;
-        self.only_leaving += u64::from(left.only_leaving);
-        self.open += u64::from(left.open);
-        self.left.insert(id, left);
-    }
-
-    fn take(&mut self, id: BlockId) -> Option<Left> {
-        let left = self.left.remove(&id)?;
-        self.left_bytes -= left.len;
-        self.only_leaving -= u64::from(left.only_leaving);
-        self.open -= u64::from(left.open);
-        Some(left)
-    }
-
-    fn done(&mut self, id: BlockId) {
-        if let Some(left) = self.take(id) {
-            self.done_blocks += 1;
-            self.done_bytes += left.len;
-        }
-    }
-
-    fn sample(&mut self, now: Now) {
-        let due = self.samples.back().is_none_or(|(at, _)| now.mono_ms >= at + SAMPLE_MS);
-        if due {
-            self.samples.push_back((now.mono_ms, self.done_bytes));
-        }
-        if self.samples.len() > SAMPLES {
-            self.samples.pop_front();
-        }
-    }
-}
-
-/// All that leaves, and all that comes back.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Leaving {
-    /// Nodes that leave, with the monotonic time at which they were told to.
-    since: BTreeMap<NodeHandle, u64>,
-    /// Those of them whose turn it is.
-    tracked: BTreeMap<NodeHandle, Tracked>,
-    /// The others, in their order.
-    waiting: VecDeque<NodeHandle>,
-    /// Nodes that serve again: what others were to have instead of them is looked at again.
-    returned: BTreeMap<NodeHandle, Walk>,
-    /// Blocks for which there was no source or no target when their turn came.
-    unplaced: BTreeSet<BlockId>,
-    /// Counts whatever makes older verdicts on blocks doubtful.
-    changes: u64,
-    last_look_ms: Option<u64>,
-}
-
-impl Leaving {
-    /// Makes every walk that was done before this worth nothing.
-    pub(crate) fn judge_anew(&mut self) {
-        self.changes += 1;
-    }
-
-    pub(crate) fn untrack(&mut self, node: NodeHandle) {
-        self.since.remove(&node);
-        self.tracked.remove(&node);
-        self.waiting.retain(|other| *other != node);
-        self.returned.remove(&node);
-    }
-
-    fn track(&mut self, node: NodeHandle, now: Now) {
-        self.untrack(node);
-        self.since.insert(node, now.mono_ms);
-        self.waiting.push_back(node);
-    }
-
-    /// A node does not hold a replica or internal block any more.
-    pub(crate) fn forget(&mut self, node: NodeHandle, id: BlockId) {
-        if let Some(tracked) = self.tracked.get_mut(&node) {
-            tracked.take(id);
-        }
-    }
-
-    /// A block's turn came, and there was nothing to read it from or nowhere to put it.
-    pub(crate) fn note_unplaced(&mut self, id: BlockId) {
-        if !self.tracked.is_empty() && self.unplaced.len() < UNPLACED_MAX {
-            self.unplaced.insert(id);
-        }
-    }
-
-    /// Work on it was given out, or none is needed.
-    pub(crate) fn note_placed(&mut self, id: BlockId) {
-        self.unplaced.remove(&id);
-    }
-
-    fn start_waiting(&mut self, max: usize) {
-        while max == 0 || self.tracked.len() < max {
-            let Some(node) = self.waiting.pop_front() else { return };
-            let walk = Walk { changes: self.changes, ..Walk::default() };
-            self.tracked.insert(node, Tracked { walk: Some(walk), ..Tracked::default() });
-        }
-    }
 }
 
 impl Cluster {
@@ -253,7 +113,7 @@ impl Cluster {
         self.leaving.untrack(handle);
         // What others hold now counts for less, or for more: what was settled may not be.
         self.leaving.judge_anew();
-        self.queues.wake_all();
+        self.need.queues_mut().wake_all();
         if was_maintenance && !maintenance && !alive {
             // Nothing is counted on a dead node's account any more.
             for storage in self.nodes[handle.0 as usize].storages.clone() {
@@ -302,10 +162,10 @@ impl Cluster {
         (self.rack_count, self.serving) = (racks, serving().count());
         self.domain_count = self.count_domains();
         if self.serving > nodes_before {
-            self.mending.shared.look_again();
+            self.walks.sharing().restart();
         }
         if self.rack_count > racks_before.max(1) {
-            self.mending.scan_again();
+            self.walks.scan().repeat();
         }
     }
 
@@ -337,7 +197,7 @@ impl Cluster {
 
     /// Nodes whose time is over serve again or, if they are not there, are missed from now on.
     fn end_maintenance(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
-        let over = |node: &&crate::DataNode| {
+        let over = |node: &&crate::node::DataNode| {
             node.is_maintenance() && node.maintenance_until_ms <= now.wall_ms
         };
         let over: Vec<NodeHandle> = self.nodes.iter().filter(over).map(|n| n.handle).collect();

@@ -5,15 +5,26 @@
 //! draws no randomness (a [`Dice`] is handed in). What a block *should* be it asks of a
 //! [`BlockLookup`], which the NameNode implements over the namespace. Locations are soft state:
 //! everything here is rebuilt from reports after a restart.
+//!
+//! A file imports files below it only. From the bottom up: names (`handle`, `clock`, [`block`], [`node`], [`storage`],
+//! `replica`) and what is told DataNodes ([`command`]); the parts, each with its state to itself: `places`, all that is
+//! known of blocks; `need`, what they lack; `work`, what is done for that; `leaving/lists.rs` and the other states beside
+//! what uses them; [`Cluster`], which is made of the parts; then what happens to it, one event or decision to a file, none
+//! of which imports another. What is kept of a block is in `places`, `need` and `work`, and each forgets it at once.
 
-mod block_map;
+mod clock;
 mod domains;
 #[cfg(test)]
 mod fixture;
+mod handle;
 mod lease;
 mod lost;
+mod need;
 mod number_set;
 mod places;
+mod replica;
+mod tally;
+mod work;
 
 pub mod block;
 pub mod caching;
@@ -32,7 +43,6 @@ pub mod moves;
 pub mod node;
 pub mod ordering;
 pub mod placement;
-pub mod queue;
 pub mod record;
 pub mod report;
 pub mod safe_mode;
@@ -41,51 +51,37 @@ pub mod slow;
 pub mod stats;
 pub mod storage;
 pub mod verify;
-pub mod waits;
 
 pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
 pub use caching::CacheWant;
+pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{BlockRecovery, Command, Reconstruction, Transfer};
-pub use config::Config;
-pub use construction::{Expected, Synchronized};
+pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;
-pub use excess::Tally;
+pub use handle::{NodeHandle, StorageHandle};
 pub use health::{BadReason, Replica, ReplicaCounts, Spread, Standing, Verdict};
 pub use identity::{NodeAddress, NodeClaim};
 pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
 pub use leaving::{AdminIntent, HeldBack, LeavingNode, NodeHeldBack};
 pub use mend::failure::FailedWork;
 pub use moves::{MovableBlock, MoveQuery};
-pub use node::{AdminState, DataNode, NodeHandle, ReportKind, VolumeFailures};
+pub use need::queue::{self, Priority, Queues};
+pub use node::{AdminState, DataNode, ReportKind, VolumeFailures};
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
-pub use record::DisprovedCrc;
+pub use places::construction::{Expected, Synchronized};
+pub use places::waits::Ticket;
+pub use replica::{
+    Changes, DisprovedCrc, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica,
+};
 pub use report::full::{FullReport, ReportCall};
-pub use report::{Changes, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica};
 pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};
-pub use slow::{Outlier, SlowConfig, SlowDisk, SlowNode};
+pub use slow::reports::{Outlier, SlowDisk, SlowNode};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts};
-pub use storage::{Storage, StorageHandle, StorageState, StorageUsage};
+pub use storage::{Storage, StorageState, StorageUsage};
+pub use tally::Tally;
 pub use verify::{TopologyVerdict, verify_policies};
-pub use waits::Ticket;
 
 pub use cairn_stripe::{StoragePolicy, StorageType};
-
-/// The time of an event, in milliseconds of two clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
-    /// Of a clock that never goes back; liveness and timeouts use this one.
-    pub mono_ms: u64,
-    /// Since 1970; shown to people (`lastUpdate`), and what the end of a maintenance is told in.
-    pub wall_ms: u64,
-}
-
-/// A source of random numbers, uniform over all of `u64`.
-pub type Dice<'a> = &'a mut dyn FnMut() -> u64;
-
-/// A time in whole milliseconds, as clocks count here.
-pub(crate) fn millis(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}

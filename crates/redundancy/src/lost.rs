@@ -5,10 +5,10 @@
 //! the storage returns first, the rest stays known, as what a node holds that merely restarts.
 
 use crate::block::BlockLookup;
-use crate::block_map::Place;
 use crate::cluster::Cluster;
-use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageState};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::map::Place;
+use crate::storage::StorageState;
 use cairn_stripe::BlockId;
 
 /// Places that one step forgets.
@@ -37,7 +37,7 @@ impl Cluster {
     /// Notes that a storage is lost: [`Cluster::drop_lost`] forgets what it held. What it was to delete is
     /// judged anew if it returns.
     pub(crate) fn lose_storage(&mut self, storage: StorageHandle) {
-        self.mending.forget_storage(storage);
+        self.blocks.forget_deletions_on(storage);
         self.reports.remove(&storage);
         let entry = &mut self.storages[storage.0 as usize];
         entry.reported = false;
@@ -61,7 +61,7 @@ impl Cluster {
             let next: Vec<BlockId> =
                 self.blocks.map().iter_on(storage, None).take(budget).collect();
             budget -= next.len();
-            self.mending.hurry();
+            self.rounds.hurry();
             for id in next {
                 if let Some(construction) = self.blocks.construction_mut(id.group()) {
                     construction.lose(storage, id.unit());

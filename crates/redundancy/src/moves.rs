@@ -3,10 +3,10 @@
 //! Source: Hadoop 3.5.0 `BlockManager#getBlocksWithLocations`.
 
 use crate::block::{BlockFacts, BlockLookup, BlockState, Layout, Location};
-use crate::block_map::CHUNK;
 use crate::cluster::Cluster;
-use crate::node::NodeHandle;
-use crate::storage::{Storage, StorageHandle};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::map::CHUNK;
+use crate::storage::Storage;
 use cairn_stripe::{BlockId, StorageType};
 use std::iter::{once, repeat};
 

@@ -1,13 +1,10 @@
 //! DataNodes: who they are, where they are, and how they are.
 
-use crate::Now;
+use crate::clock::Now;
+use crate::handle::{NodeHandle, StorageHandle};
 use crate::identity::{Identity, NodeAddress, NodeClaim};
-use crate::storage::{StorageHandle, StorageUsage};
+use crate::storage::StorageUsage;
 use std::fmt;
-
-/// Names a DataNode within one [`Cluster`](crate::Cluster); never reused for another UUID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeHandle(pub u32);
 
 /// What an administrator has done with a node. Source: Hadoop 3.5.0 `DatanodeInfo.AdminStates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! In which order a reader gets the places of a block.
 
 use crate::block::Location;
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::node::DataNode;
-use crate::{Dice, Now};
 
 /// Who reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,10 +6,9 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault`, `BlockPlacementPolicyRackFaultTolerant`.
 
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
-use crate::{Dice, Now};
+use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::StoragePolicy;
 
 mod candidates;

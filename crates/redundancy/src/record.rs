@@ -11,27 +11,15 @@
 //! read (`scrub`), and if the unit as it is agrees with as many as decode it, which are as recorded, its
 //! record is replaced. Without that the doubt stays, for an operator to settle.
 
+use crate::DisprovedCrc;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
-use crate::block_map::Place;
 use crate::cluster::Cluster;
-use crate::mend::Bad;
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::bad::Bad;
+use crate::places::map::Place;
+use crate::places::own_id;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A recorded CRC that most replicas of a block, or the other units of a group, prove wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DisprovedCrc {
-    /// The block, or the internal block by its own id.
-    pub id: BlockId,
-    /// Its stamp.
-    pub gs: GenerationStamp,
-    /// The record.
-    pub recorded: u32,
-    /// What the replicas have.
-    pub crc32c: u32,
-}
 
 impl Cluster {
     /// Whether two replicas, or two copies of a unit, agree with each other against the record.
@@ -47,7 +35,7 @@ impl Cluster {
     /// Nodes that have the same CRC against the record, by unit and CRC.
     fn witnesses(&self, id: BlockId) -> BTreeMap<(UnitIndex, u32), BTreeSet<NodeHandle>> {
         let mut witnesses: BTreeMap<_, BTreeSet<NodeHandle>> = BTreeMap::new();
-        for (storage, bad) in self.mending.bad_of(id).iter().filter(|(s, _)| !self.is_lost(*s)) {
+        for (storage, bad) in self.blocks.bad_of(id).iter().filter(|(s, _)| !self.is_lost(*s)) {
             if let Some(crc32c) = bad.crc32c {
                 let told = witnesses.entry((bad.block.id.unit(), crc32c)).or_default();
                 told.insert(self.storage(*storage).node);
@@ -74,13 +62,13 @@ impl Cluster {
         let most = self.witnesses(id).into_iter().find(|(_, nodes)| nodes.len() >= enough);
         if let Some(((_, crc32c), _)) = most.filter(|_| is_certain && !self.safe_mode.is_on()) {
             let disproved = DisprovedCrc { id, gs: facts.gs, recorded, crc32c };
-            self.mending.disproved.insert(id, disproved);
+            self.blocks.disprove(disproved);
         }
     }
 
     /// The one unit of a group whose record is in doubt, and the CRC that its copies have.
     pub(crate) fn doubted_unit(&self, id: BlockId) -> Option<(UnitIndex, u32)> {
-        if !id.is_striped() || self.mending.bad_of(id).is_empty() {
+        if !id.is_striped() || self.blocks.bad_of(id).is_empty() {
             return None;
         }
         let agreed = self.witnesses(id).into_iter().filter(|(_, nodes)| nodes.len() > 1);
@@ -92,7 +80,7 @@ impl Cluster {
 
     /// Whether a place is known with this CRC against the record.
     pub(crate) fn has_told(&self, id: BlockId, place: &Place, crc32c: u32) -> bool {
-        self.mending.bad_of(id).iter().any(|(storage, bad)| {
+        self.blocks.bad_of(id).iter().any(|(storage, bad)| {
             *storage == place.storage
                 && bad.block.id.unit() == place.unit
                 && bad.crc32c == Some(crc32c)
@@ -111,24 +99,19 @@ impl Cluster {
         let Some(recorded) = lookup.unit_crc(id, unit) else { return };
         let own_id = id.internal(unit);
         let disproved = DisprovedCrc { id: own_id, gs, recorded, crc32c };
-        self.mending.disproved.insert(own_id, disproved);
+        self.blocks.disprove(disproved);
     }
 
     fn keep_all(&mut self, id: BlockId) {
         let chosen: Vec<Place> = self.blocks.of(id).filter(|place| place.excess).collect();
         for Place { storage, unit, .. } in chosen {
-            let own_id = if id.is_striped() { id.internal(unit) } else { id };
-            let is_kept = self.mending.revoke_all(storage, own_id);
-            if is_kept {
-                self.blocks.change(id, storage, unit, |place| place.excess = false);
-                self.mending.excess_count -= 1;
-            }
+            self.blocks.keep_any_stamp(storage, own_id(id, unit));
         }
     }
 
     /// Records to be replaced. After the command is applied, [`Cluster::record_replaced`] is to be called.
     pub fn take_disproved(&mut self) -> Vec<DisprovedCrc> {
-        std::mem::take(&mut self.mending.disproved).into_values().collect()
+        self.blocks.take_disproved()
     }
 
     /// Tells that the record of a block, or of an internal block by its own id, was replaced: replicas that have it
@@ -138,7 +121,7 @@ impl Cluster {
         let recorded = lookup.unit_crc(id, unit);
         let (Some(facts), Some(recorded)) = (lookup.block(id), recorded) else { return };
         let before = self.safe_units(id, &facts);
-        let marks = self.mending.bad_of(id).to_vec();
+        let marks = self.blocks.bad_of(id).to_vec();
         let is_good = |(storage, bad): &(StorageHandle, Bad)| {
             let is_it = bad.block.id == own_id && bad.crc32c == Some(recorded);
             (is_it && !bad.stale).then_some(*storage)
@@ -164,15 +147,9 @@ impl Cluster {
 
     /// A replica is good after all.
     fn clear_mark(&mut self, own_id: BlockId, storage: StorageHandle, facts: &BlockFacts) {
-        let (id, unit) = (own_id.group(), own_id.unit());
-        self.mending.forget_bad(id, storage, unit);
-        let block = BlockRef { id: own_id, gs: facts.gs, len: facts.unit_len(unit) };
-        let is_kept = self.mending.revoke(storage, block);
-        let was_chosen = self.blocks.change(id, storage, unit, |place| {
-            place.corrupt = false;
-            is_kept && std::mem::take(&mut place.excess)
-        });
-        self.mending.excess_count -= u64::from(was_chosen == Some(true));
+        self.blocks.clear_mark(storage, own_id);
+        let len = facts.unit_len(own_id.unit());
+        self.blocks.keep(storage, BlockRef { id: own_id, gs: facts.gs, len });
     }
 }
 

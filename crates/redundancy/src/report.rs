@@ -4,143 +4,30 @@
 //! bad and deleted when enough good ones are there. Nothing is ever guessed: a unit is known by the
 //! low bits of its own id. Tested against a naive model in `report/tests.rs`.
 
+use crate::Changes;
+use crate::LateCrc;
+use crate::ReplicaEvent;
+use crate::ReplicaEventKind;
+use crate::ReplicaState;
+use crate::ReportedReplica;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
-use crate::block_map::Place;
 use crate::cluster::Cluster;
-use crate::construction::Construction;
 use crate::error::RedundancyError;
-use crate::mend::Bad;
-use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::bad::Bad;
+use crate::places::construction::Construction;
+use crate::places::map::Place;
+use crate::places::own_id;
+use crate::report::judge::Verdict;
+use crate::report::judge::is_altered;
+use crate::report::judge::judge;
+use crate::storage::StorageState;
+use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 
 pub mod full;
+mod judge;
+pub(crate) mod ongoing;
 mod scan;
-#[cfg(test)]
-mod tests;
-
-/// The state of a replica on its DataNode. The numbers are Hadoop's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReplicaState {
-    /// Closed, and as long as it will be.
-    Finalized = 0,
-    /// Being written.
-    BeingWritten = 1,
-    /// Was being written when its DataNode stopped.
-    WaitingToBeRecovered = 2,
-    /// Being recovered.
-    UnderRecovery = 3,
-    /// Being copied from another node; never reported.
-    Temporary = 4,
-}
-
-impl ReplicaState {
-    /// The state with Hadoop's number.
-    pub fn from_number(number: u8) -> Option<ReplicaState> {
-        use ReplicaState::{
-            BeingWritten, Finalized, Temporary, UnderRecovery, WaitingToBeRecovered,
-        };
-        [Finalized, BeingWritten, WaitingToBeRecovered, UnderRecovery, Temporary]
-            .into_iter()
-            .find(|state| *state as u8 == number)
-    }
-}
-
-/// One replica or internal block of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReportedReplica {
-    /// Its id (an internal block's own), stamp and bytes on disk.
-    pub block: BlockRef,
-    /// Its state.
-    pub state: ReplicaState,
-    /// CRC32C of its bytes, if its DataNode is one of ours and it is finalized.
-    pub crc32c: Option<u32>,
-}
-
-/// What happened to a replica.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReplicaEventKind {
-    /// A writer has begun.
-    Receiving,
-    /// It is finalized. The UUID of the DataNode whose copy it replaces, if it was moved.
-    Received {
-        /// The DataNode to delete a copy from, if there are too many.
-        delete_hint: Option<String>,
-    },
-    /// It is gone.
-    Deleted,
-}
-
-/// One entry of an incremental report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplicaEvent {
-    /// Its id (an internal block's own), stamp and bytes.
-    pub block: BlockRef,
-    /// What happened.
-    pub kind: ReplicaEventKind,
-    /// CRC32C of its bytes, for `Received` from one of our DataNodes.
-    pub crc32c: Option<u32>,
-}
-
-/// What the shell must do after reports.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Committed blocks that have enough good replicas or units now: to be made complete.
-    pub ready: Vec<BlockId>,
-    /// CRC32C of units that came after their block was complete: to be recorded.
-    pub late_crcs: Vec<LateCrc>,
-    /// Finalized replicas and units whose bytes are not those first written: marked bad, worth a
-    /// word to the operator.
-    pub altered: Vec<BlockRef>,
-    /// Blocks and groups whose replicas or units disagree, and nobody knows which one is wrong.
-    pub unexplained: Vec<BlockId>,
-    /// Why nothing was taken: there can be no such storage.
-    pub refused: Option<RedundancyError>,
-}
-
-/// The CRC of a unit that was reported after its block was complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LateCrc {
-    /// The block or group.
-    pub id: BlockId,
-    /// The stamp of the unit, which is the block's.
-    pub gs: GenerationStamp,
-    /// The unit; 0 for a replica.
-    pub unit: UnitIndex,
-    /// CRC32C of its bytes.
-    pub crc32c: u32,
-}
-
-impl Changes {
-    /// Takes what is to be done besides.
-    pub fn append(&mut self, other: Changes) {
-        self.ready.extend(other.ready);
-        self.late_crcs.extend(other.late_crcs);
-        self.altered.extend(other.altered);
-        self.unexplained.extend(other.unexplained);
-        self.refused = self.refused.take().or(other.refused);
-    }
-
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        let is_quiet = self.altered.is_empty() && self.unexplained.is_empty();
-        self.ready.is_empty() && self.late_crcs.is_empty() && is_quiet && self.refused.is_none()
-    }
-}
-
-/// What a reported replica is worth.
-enum Verdict {
-    /// No block wants it.
-    Unwanted,
-    /// It differs from what its block wants.
-    Bad(Bad),
-    /// It belongs to a block under construction.
-    Building,
-    /// It is what its block wants.
-    Good,
-    /// To be left as it is.
-    Ignored,
-}
 
 impl Cluster {
     /// Takes what has happened on one storage since the last report.
@@ -197,7 +84,8 @@ impl Cluster {
         storage: StorageHandle,
         block: BlockRef,
     ) {
-        self.invalidation_done(storage, block);
+        let node = self.storage(storage).node;
+        self.blocks.is_deleted(storage, node, block);
         if let Some(construction) = self.blocks.construction_mut(block.id.group()) {
             construction.forget(storage, block.id.unit());
         }
@@ -228,9 +116,9 @@ impl Cluster {
                 let Some(facts) = facts else { return };
                 self.record_construction(id, &facts, storage, replica);
                 self.mark_bad(lookup, storage, bad);
-                if self.is_excess(id, storage, bad.block.id.unit()) {
+                if self.is_excess(storage, bad.block.id) {
                     // It was told to delete this, and didn't.
-                    self.queue_invalidation(storage, bad.block);
+                    self.blocks.order_deletion(storage, bad.block);
                 }
             }
             Verdict::Building => {
@@ -243,10 +131,10 @@ impl Cluster {
             Verdict::Good => {
                 let Some(facts) = facts else { return };
                 if let Some(node) = delete_hint {
-                    self.mending.hint_deletion(id, replica.block.id.unit(), node);
+                    self.blocks.hint_deletion(id, replica.block.id.unit(), node);
                 }
                 self.accept_finalized(lookup, id, &facts, storage, replica);
-                self.mending.take_hint(id);
+                self.blocks.take_hint(id);
                 self.note_good(lookup, &facts, &replica, changes);
             }
         }
@@ -255,9 +143,8 @@ impl Cluster {
     /// A replica of which nothing is to be told: if it is known with an older stamp, and bad for that, its node
     /// has nothing to delete any more.
     fn drop_outdated(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, block: BlockRef) {
-        let mut marks = self.mending.bad_of(block.id.group()).iter();
-        let is_older = |bad: &Bad| bad.block.id == block.id && bad.block.gs < block.gs;
-        if marks.any(|(at, bad)| *at == storage && is_older(bad)) {
+        let mark = self.blocks.mark(storage, block.id);
+        if mark.is_some_and(|bad| bad.block.gs < block.gs) {
             self.remove_place(lookup, storage, block.id);
         }
     }
@@ -297,7 +184,7 @@ impl Cluster {
             }
             self.safe_mode.add_bytes_in_future(block.id.is_striped(), block.len);
         }
-        self.queue_invalidation(storage, block);
+        self.blocks.order_deletion(storage, block);
     }
 
     /// Keeps a report with a block that is being written, or that is complete but was not settled here.
@@ -333,47 +220,37 @@ impl Cluster {
         replica: ReportedReplica,
     ) {
         self.record_construction(id, facts, storage, replica);
-        let unit = replica.block.id.unit();
         let before = self.safe_units(id, facts);
         let moved = self.drop_moved(storage, replica.block);
-        let is_new = self.blocks.add(id, storage, unit);
-        let disproved = self.mending.forget_bad_by_report(id, storage, unit, replica.block);
-        let healed = disproved.is_some();
-        // Its node may have been told to delete it; not if that was for another stamp.
-        let is_kept = disproved.is_some_and(|bad| {
-            self.mending.revoke(storage, bad.block) || bad.block.gs != replica.block.gs
-        });
-        let was_doubtful = self.blocks.change(id, storage, unit, |place| {
-            let was_doubtful = std::mem::take(&mut place.told) && !place.excess;
-            if healed {
-                place.corrupt = false;
+        let own_id = replica.block.id;
+        let is_new = self.blocks.add(storage, own_id);
+        let was_doubtful = self.blocks.is_there(storage, own_id);
+        let disproved = self.blocks.mark(storage, own_id).filter(|bad| bad.block != replica.block);
+        if let Some(bad) = disproved {
+            self.blocks.clear_mark(storage, own_id);
+            // Its node may have been told to delete it; not if that was for another stamp.
+            if !self.blocks.keep(storage, bad.block) && bad.block.gs != replica.block.gs {
+                self.blocks.unchoose(storage, own_id);
             }
-            if is_kept {
-                self.mending.excess_count -= u64::from(place.excess);
-                place.excess = false;
+        }
+        match moved {
+            // A move makes bad bytes no better.
+            Some((_, Some(bad))) if bad.block == replica.block => {
+                self.blocks.mark_bad(storage, bad);
             }
-            match moved {
-                // A move makes bad bytes no better.
-                Some((_, Some(bad))) if bad.block == replica.block => {
-                    place.corrupt = true;
-                    self.mending.mark_bad(id, storage, bad);
-                }
-                Some((old, None)) if old.excess => {
-                    self.mending.excess_count += u64::from(!place.excess);
-                    place.excess = true;
-                }
-                _ => {}
+            Some((old, None)) if old.excess => {
+                self.blocks.choose_for_deletion(storage, replica.block);
             }
-            was_doubtful
-        });
+            _ => {}
+        }
         self.count_safe(facts, before, self.safe_units(id, facts));
-        let excess = self.is_excess(id, storage, unit);
+        let excess = self.is_excess(storage, own_id);
         if excess {
             // It was told to delete this, and didn't.
-            self.queue_invalidation(storage, replica.block);
+            self.blocks.order_deletion(storage, replica.block);
         }
         // Surplus that is still there may be all that is left by now.
-        if excess || is_new || healed || was_doubtful == Some(true) {
+        if excess || is_new || disproved.is_some() || was_doubtful {
             self.check_against(lookup, id, Some(*facts));
         }
     }
@@ -399,21 +276,14 @@ impl Cluster {
     }
 
     /// Forgets a place. `id` is an internal block's own id for a unit.
-    fn detach(&mut self, storage: StorageHandle, id: BlockId) -> Option<Place> {
-        let (group, unit) = (id.group(), id.unit());
-        // What is not there need not be deleted, and what comes there next must not be.
-        self.mending.revoke_all(storage, id);
-        let place = self.blocks.remove(group, storage, unit);
-        self.mending.excess_count -= u64::from(place.is_some_and(|place| place.excess));
-        self.mending.forget_bad(group, storage, unit);
+    fn detach(&mut self, storage: StorageHandle, id: BlockId) -> Option<(Place, Option<Bad>)> {
         self.leaving.forget(self.storages[storage.0 as usize].node, id);
-        place
+        self.blocks.remove(storage, id)
     }
 
     /// Whether a place is chosen for deletion.
-    fn is_excess(&self, id: BlockId, storage: StorageHandle, unit: UnitIndex) -> bool {
-        let mut places = self.blocks.of(id);
-        places.any(|place| place.storage == storage && place.unit == unit && place.excess)
+    fn is_excess(&self, storage: StorageHandle, own_id: BlockId) -> bool {
+        self.blocks.on(storage, own_id).is_some_and(|place| place.excess)
     }
 
     /// A node has a replica once: told of on another of its storages, it has moved there. Were both
@@ -432,9 +302,7 @@ impl Cluster {
             elsewhere && self.storage(place.storage).node == node
         };
         let old = self.blocks.of(id).find(is_old)?.storage;
-        let marks = self.mending.bad_of(id).iter();
-        let bad = marks.copied().find(|(s, bad)| *s == old && bad.block.id.unit() == unit);
-        Some((self.detach(old, block.id)?, bad.map(|(_, bad)| bad)))
+        self.detach(old, block.id)
     }
 
     /// Marks a replica or unit that a client or DataNode found to be bad. Nothing happens if the node is not known to
@@ -473,19 +341,16 @@ impl Cluster {
         let block = BlockRef { len, ..block };
         let bad = Bad { block, stale: block.gs < facts.gs, crc32c: None };
         self.mark_bad(lookup, storage, bad);
-        self.mending.hurry();
+        self.rounds.hurry();
         Ok(())
     }
 
     pub(crate) fn mark_bad(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, bad: Bad) {
-        let (id, unit) = (bad.block.id.group(), bad.block.id.unit());
+        let id = bad.block.id.group();
         let facts = lookup.block(id);
         let before = facts.as_ref().map(|facts| self.safe_units(id, facts));
         self.drop_moved(storage, bad.block);
-        self.blocks.add(id, storage, unit);
-        self.blocks.change(id, storage, unit, |place| place.corrupt = true);
-        self.mending.mark_bad(id, storage, bad);
-        self.blocks.note_change(id);
+        self.blocks.mark_bad(storage, bad);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
             self.count_safe(facts, before, self.safe_units(id, facts));
         }
@@ -526,27 +391,27 @@ impl Cluster {
 
     /// Forgets a block that no file has; what is known of it anywhere is deleted.
     pub(crate) fn forget_block(&mut self, id: BlockId, gs: GenerationStamp) {
-        self.blocks.note_change(id);
-        let bad = self.mending.forget_block(id);
-        self.queues.remove(id);
-        self.scrubs.forget_block(id);
-        let construction = self.end_construction(id, None);
-        for expected in construction.into_iter().flat_map(|c| c.expected) {
+        let forgotten = self.blocks.forget(id);
+        self.work.forget_block(id);
+        self.need.forget_block(id);
+        for expected in forgotten.construction.into_iter().flat_map(|c| c.expected) {
+            self.settle_promise(&expected, None);
             // What is finalized as well as what is bad has a place.
             let Some(reported) = expected.reported else { continue };
-            if !self.blocks.map().is_on(expected.storage, reported.block.id) {
-                self.queue_invalidation(expected.storage, reported.block);
+            let is_here = |place: &Place| {
+                place.storage == expected.storage && place.unit == reported.block.id.unit()
+            };
+            if !forgotten.places.iter().any(is_here) {
+                self.blocks.order_deletion(expected.storage, reported.block);
             }
         }
-        for place in self.blocks.remove_block(id) {
-            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
-            self.mending.excess_count -= u64::from(place.excess);
+        for place in forgotten.places {
+            let own_id = own_id(id, place.unit);
             self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
-            let reported = bad.iter().find(|(storage, bad)| {
-                *storage == place.storage && bad.block.id.unit() == place.unit
-            });
-            let block = reported.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, bad)| bad.block);
-            self.queue_invalidation(place.storage, block);
+            let mut marks = forgotten.bad.iter();
+            let mark = marks.find(|(at, bad)| *at == place.storage && bad.block.id == own_id);
+            let block = mark.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, bad)| bad.block);
+            self.blocks.order_deletion(place.storage, block);
         }
     }
 
@@ -570,41 +435,5 @@ impl Cluster {
     }
 }
 
-/// Whether a replica that is as long as it should be has other bytes than those first written: its
-/// DataNode was given wrong ones by a copy or a reconstruction, and made good CRCs for them.
-fn is_altered(lookup: &dyn BlockLookup, replica: &ReportedReplica) -> bool {
-    let Some(crc32c) = replica.crc32c else { return false };
-    let id = replica.block.id;
-    lookup.unit_crc(id.group(), id.unit()).is_some_and(|recorded| recorded != crc32c)
-}
-
-/// Compares a report with what the namespace wants.
-///
-/// Source: Hadoop 3.5.0 `BlockManager#processReportedBlock`, `#checkReplicaCorrupt`.
-fn judge(facts: Option<&BlockFacts>, replica: &ReportedReplica) -> Verdict {
-    let Some(facts) = facts else { return Verdict::Unwanted };
-    let block = replica.block;
-    let unit = block.id.unit();
-    let has_unit = !block.id.is_striped() || unit.as_usize() < facts.layout.width();
-    if !has_unit || facts.layout.is_striped() != block.id.is_striped() {
-        return Verdict::Unwanted;
-    }
-    let stale = block.gs < facts.gs;
-    let bad = Verdict::Bad(Bad { block, stale: block.gs != facts.gs, crc32c: None });
-    match (replica.state, facts.state) {
-        (ReplicaState::Finalized, BlockState::Complete | BlockState::Committed) => {
-            let fits = block.gs == facts.gs && block.len == facts.unit_len(unit);
-            if fits { Verdict::Good } else { bad }
-        }
-        (ReplicaState::Finalized, BlockState::UnderConstruction) if stale => bad,
-        (ReplicaState::Finalized, _) => Verdict::Building,
-        (ReplicaState::BeingWritten, BlockState::Complete) if block.gs == facts.gs => {
-            Verdict::Ignored
-        }
-        (ReplicaState::BeingWritten | ReplicaState::WaitingToBeRecovered, state) => {
-            if state == BlockState::Complete || stale { bad } else { Verdict::Building }
-        }
-        (ReplicaState::UnderRecovery, state) if state != BlockState::Complete => Verdict::Ignored,
-        _ => bad,
-    }
-}
+#[cfg(test)]
+mod tests;

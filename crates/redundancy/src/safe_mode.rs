@@ -6,7 +6,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockManagerSafeMode`, `FSNamesystem#getSafeModeTip`.
 
-use crate::Now;
+use crate::clock::{Now, millis};
 use crate::config::Config;
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ impl SafeMode {
     }
 
     fn extension_left_ms(&self, since_ms: u64, now: Now) -> u64 {
-        let extension_ms = crate::millis(self.extension);
+        let extension_ms = millis(self.extension);
         since_ms.saturating_add(extension_ms).saturating_sub(now.mono_ms)
     }
 

@@ -7,32 +7,28 @@
 //! not is marked bad, and so rebuilt. Kept in memory are the place of the walk, a bounded number of blocks that wait,
 //! and what is under way; after a restart the walk begins anew. Tested in `scrub/tests.rs`.
 
-use crate::Now;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout};
-use crate::block_map::Place;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
-use crate::mend::Bad;
-use crate::node::NodeHandle;
-use crate::report::{Changes, LateCrc};
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::bad::Bad;
+use crate::places::map::Place;
+use crate::replica::{Changes, LateCrc};
+use crate::scrub::walk::UnderWay;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::{BTreeMap, VecDeque};
 
 #[cfg(test)]
 mod tests;
+pub(crate) mod walk;
 
 /// Blocks that one tick of the walk looks at.
 const STEP: usize = 500;
-/// Blocks that wait for a DataNode, beyond which the walk waits.
-const MAX_WAITING: usize = 1000;
 /// Blocks of those that are looked at for one of which a DataNode has a part itself.
 const LOOKS: usize = 64;
 /// Blocks for one DataNode at a time.
 const BATCH: usize = 16;
 /// Replicas of a block that are compared.
 const MAX_REPLICAS: usize = 16;
-/// Blocks whose parts disagree that are remembered.
-const MAX_DISAGREEING: usize = 10_000;
 /// How many times as long as its bytes take at their rate a scrub may take.
 const PATIENCE: u64 = 4;
 
@@ -83,62 +79,6 @@ pub struct Scrubbed {
     pub agreement: Agreement,
 }
 
-/// The walk, and what it has found.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scrubs {
-    after: Option<BlockId>,
-    /// When the walk began, and whether it is over.
-    walk: Option<(u64, bool)>,
-    waiting: VecDeque<BlockId>,
-    under_way: BTreeMap<BlockId, UnderWay>,
-    /// Blocks whose parts disagreed when they were read last, nobody knows which is wrong, with their stamps.
-    pub(crate) disagreeing: BTreeMap<BlockId, GenerationStamp>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct UnderWay {
-    worker: NodeHandle,
-    /// When it is given up.
-    until_ms: u64,
-}
-
-impl Scrubs {
-    /// A DataNode knows nothing any more of what it was told. What it had is found by the next walk.
-    pub(crate) fn forget_worker(&mut self, worker: NodeHandle) {
-        self.under_way.retain(|_, work| work.worker != worker);
-    }
-
-    /// No file has the block any more.
-    pub(crate) fn forget_block(&mut self, id: BlockId) {
-        self.disagreeing.remove(&id);
-    }
-
-    /// A block that is to be read before others.
-    pub(crate) fn put_first(&mut self, id: BlockId) {
-        if self.waiting.len() < MAX_WAITING && !self.waiting.contains(&id) {
-            self.waiting.push_front(id);
-        }
-    }
-
-    fn note(&mut self, id: BlockId, gs: GenerationStamp, disagrees: bool) {
-        if !disagrees {
-            self.disagreeing.remove(&id);
-        } else if self.disagreeing.len() < MAX_DISAGREEING {
-            self.disagreeing.insert(id, gs);
-        }
-    }
-
-    /// The block after which to go on, if a walk is due or under way.
-    fn walk_on(&mut self, period_ms: u64, now: Now) -> Option<Option<BlockId>> {
-        match self.walk {
-            Some((_, false)) => {}
-            Some((began, true)) if now.mono_ms.saturating_sub(began) < period_ms => return None,
-            _ => (self.walk, self.after) = (Some((now.mono_ms, false)), None),
-        }
-        (self.waiting.len() < MAX_WAITING).then_some(self.after)
-    }
-}
-
 /// What a scrub means.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Judgement {
@@ -161,7 +101,7 @@ struct Sum {
 impl Cluster {
     /// One tick of the walk.
     pub(crate) fn look_for_scrubs(&mut self, lookup: &dyn BlockLookup, now: Now) {
-        let period_ms = crate::millis(self.config.scrub_period);
+        let period_ms = millis(self.config.scrub_period);
         if self.safe_mode.is_on() || !self.scrubs_at_all() {
             return;
         }
@@ -218,7 +158,7 @@ impl Cluster {
             }
         };
         let has_scanners = chosen.iter().all(|place| node(place).takes_scrubs);
-        let is_open = doubted.is_some() || self.scrubs.disagreeing.contains_key(&id);
+        let is_open = doubted.is_some() || self.blocks.disagrees(id).is_some();
         if chosen.len() < 2 || has_scanners && lookup.has_crcs(id, facts) && !is_open {
             return None;
         }
@@ -227,7 +167,7 @@ impl Cluster {
 
     /// Whether a block is being read, or mended.
     fn scrubs_or_mends(&self, id: BlockId) -> bool {
-        self.scrubs.under_way.contains_key(&id) || !self.mending.coming(id).is_empty()
+        self.scrubs.under_way.contains_key(&id) || !self.work.coming(id).is_empty()
     }
 
     fn has_bad_places(&self, id: BlockId) -> bool {
@@ -237,12 +177,12 @@ impl Cluster {
     /// Blocks and groups whose replicas or units disagreed when they were read last, and nobody knows which one is
     /// wrong.
     pub fn blocks_that_disagree(&self) -> impl Iterator<Item = (BlockId, GenerationStamp)> + '_ {
-        self.scrubs.disagreeing.iter().map(|(id, gs)| (*id, *gs))
+        self.blocks.disagreeing()
     }
 
     /// Whether a block or group is one of them.
     pub fn disagrees(&self, id: BlockId, facts: &BlockFacts) -> bool {
-        self.scrubs.disagreeing.get(&id.group()) == Some(&facts.gs)
+        self.blocks.disagrees(id.group()) == Some(facts.gs)
     }
 
     /// What a node is to read next; nothing while it has other work, or has not told of what it was to read before.
@@ -260,7 +200,7 @@ impl Cluster {
         }
         let rate = self.config.scrub_bytes_per_second;
         let enough = rate.saturating_mul(self.config.heartbeat_interval.as_secs());
-        let wait = crate::millis(self.config.pending_timeout);
+        let wait = millis(self.config.pending_timeout);
         let (mut orders, mut bytes) = (Vec::new(), 0_u64);
         while orders.len() < BATCH && (orders.is_empty() || bytes < enough) {
             let Some(id) = self.next_scrub(worker) else { break };
@@ -348,7 +288,7 @@ impl Cluster {
             );
         }
         if judgement.is_unexplained || sums.len() == result.places.len() {
-            self.scrubs.note(id, facts.gs, judgement.is_unexplained);
+            self.blocks.note_disagreement(id, facts.gs, judgement.is_unexplained);
         }
         if judgement.is_unexplained {
             changes.unexplained.push(id);

@@ -6,140 +6,20 @@
 //!
 //! Source: Hadoop 3.5.0 `SlowPeerTracker`, `SlowDiskTracker`.
 
+use crate::Outlier;
+use crate::SlowDisk;
+use crate::SlowNode;
+use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
-use crate::node::{DataNode, NodeHandle};
-use crate::{Now, millis};
+use crate::handle::NodeHandle;
+use crate::node::DataNode;
+use crate::slow::reports::holds;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Entries that are taken of one report: it comes from outside.
 const ENTRIES_MAX: usize = 64;
 /// Bytes of a disk's path that are taken.
 const PATH_LEN_MAX: usize = 4096;
-
-/// What is done with these reports. `Default` has Hadoop's defaults.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SlowConfig {
-    /// Whether reports on nodes are taken: `dfs.datanode.peer.stats.enabled`.
-    pub takes_peers: bool,
-    /// Whether reports on disks are taken: `dfs.datanode.fileio.profiling.sampling.percentage` above 0.
-    pub takes_disks: bool,
-    /// Time between the reports of a node: `dfs.datanode.outliers.report.interval`.
-    pub report_interval: Duration,
-    /// Nodes that monitors are shown: `dfs.datanode.max.nodes.to.report`.
-    pub nodes_shown: usize,
-    /// Disks that monitors are shown: `dfs.datanode.max.disks.to.report`.
-    pub disks_shown: usize,
-    /// Nodes that are kept off, at most: `dfs.namenode.max.slowpeer.collect.nodes`.
-    pub nodes_avoided: usize,
-    /// Time after which these are chosen anew: `dfs.namenode.slowpeer.collect.interval`.
-    pub collect_interval: Duration,
-    /// Put them after others in what readers get: `dfs.namenode.avoid.read.slow.datanode`.
-    pub avoid_for_read: bool,
-    /// Choose none of them for new blocks and copies while others will do:
-    /// `dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled`.
-    pub avoid_for_write: bool,
-}
-
-impl Default for SlowConfig {
-    fn default() -> SlowConfig {
-        SlowConfig {
-            takes_peers: false,
-            takes_disks: false,
-            report_interval: Duration::from_secs(30 * 60),
-            nodes_shown: 5,
-            disks_shown: 5,
-            nodes_avoided: 5,
-            collect_interval: Duration::from_secs(30 * 60),
-            avoid_for_read: false,
-            avoid_for_write: false,
-        }
-    }
-}
-
-/// How far off a node is from those that its reporter compares it with, in milliseconds.
-///
-/// Source: Hadoop 3.5.0 `OutlierMetrics`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outlier {
-    /// What it takes on average.
-    pub latency_ms: f64,
-    /// The median of all.
-    pub median_ms: f64,
-    /// Their median absolute deviation.
-    pub mad_ms: f64,
-    /// What is slow is above this.
-    pub limit_ms: f64,
-}
-
-/// A disk that its node calls slow: its mean latencies in milliseconds, of those kinds of work in which it is.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SlowDisk {
-    /// The volume's folder.
-    pub path: String,
-    /// Of work on names and attributes.
-    pub metadata_ms: Option<f64>,
-    /// Of reads.
-    pub read_ms: Option<f64>,
-    /// Of writes.
-    pub write_ms: Option<f64>,
-}
-
-impl SlowDisk {
-    /// The worst of its latencies, milliseconds.
-    pub fn max_ms(&self) -> f64 {
-        [self.metadata_ms, self.read_ms, self.write_ms].into_iter().flatten().fold(0.0, f64::max)
-    }
-}
-
-/// A node that others call slow.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SlowNode {
-    /// The node.
-    pub node: NodeHandle,
-    /// Who says so, in the order of handles, and how slow it is to them.
-    pub reports: Vec<(NodeHandle, Outlier)>,
-}
-
-/// The reports of a cluster's nodes.
-#[derive(Debug, Default)]
-pub(crate) struct SlowReports {
-    /// By the node that is slow and the one that says so; with monotonic milliseconds.
-    peers: BTreeMap<NodeHandle, BTreeMap<NodeHandle, (u64, Outlier)>>,
-    /// What each node said of its disks last.
-    disks: BTreeMap<NodeHandle, (u64, Vec<SlowDisk>)>,
-    /// Nodes to keep off.
-    avoided: BTreeSet<NodeHandle>,
-    /// When these are chosen next, monotonic milliseconds.
-    next_collect_ms: u64,
-}
-
-fn holds(config: &SlowConfig, reported_ms: u64, now: Now) -> bool {
-    now.mono_ms.saturating_sub(reported_ms) < millis(config.report_interval).saturating_mul(3)
-}
-
-impl SlowReports {
-    fn forget_old(&mut self, config: &SlowConfig, now: Now) {
-        for reports in self.peers.values_mut() {
-            reports.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
-        }
-        self.peers.retain(|_, reports| !reports.is_empty());
-        self.disks.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
-    }
-
-    /// Settings have changed: what is not to be taken any more is forgotten.
-    pub(crate) fn follow(&mut self, config: &SlowConfig) {
-        if !config.takes_peers {
-            self.peers.clear();
-            self.avoided.clear();
-        }
-        if !config.takes_disks {
-            self.disks.clear();
-        }
-        self.next_collect_ms = 0;
-    }
-}
 
 impl Cluster {
     /// Takes the report of a node on others, each named by an address and one of its ports, with how slow it is.
@@ -250,5 +130,6 @@ impl Cluster {
     }
 }
 
+pub(crate) mod reports;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,8 @@
 //! Storages: the volumes of DataNodes.
 
-use crate::node::NodeHandle;
+use crate::StorageHandle;
+use crate::handle::NodeHandle;
 use cairn_stripe::StorageType;
-
-/// Names a storage within one [`Cluster`](crate::Cluster); never reused for another storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StorageHandle(pub u32);
 
 /// Whether a storage can be used. Source: Hadoop 3.5.0 `DatanodeStorage.State`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

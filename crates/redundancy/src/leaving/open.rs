@@ -6,10 +6,11 @@
 //!
 //! Deviation: Hadoop lets a node go although it has the only open replica of a block.
 
-use super::Left;
+use super::lists::Left;
 use crate::block::{BlockLookup, BlockState};
 use crate::cluster::Cluster;
-use crate::node::{AdminState, NodeHandle};
+use crate::handle::NodeHandle;
+use crate::node::AdminState;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,11 @@
 //! How far nodes that leave have got, and what holds them back.
 
-use super::Tracked;
-use crate::Now;
+use super::lists::Tracked;
 use crate::block::{BlockFacts, BlockLookup, BlockState};
+use crate::clock::Now;
 use crate::cluster::Cluster;
-use crate::node::{AdminState, NodeHandle};
+use crate::handle::NodeHandle;
+use crate::node::AdminState;
 use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StoragePolicy};
 use std::fmt;
@@ -243,7 +244,7 @@ impl Cluster {
         if !reported {
             return Some(NodeHeldBack::NotReported);
         }
-        let (low, under_way) = (self.queues.len() as u64, self.mending.under_way());
+        let (low, under_way) = (self.need.queues().len() as u64, self.work.under_way_count());
         let risky = !node.alive && low + under_way > 0;
         risky.then_some(NodeHeldBack::Dead { low, under_way })
     }
@@ -259,7 +260,7 @@ impl Cluster {
         if facts.state != BlockState::Complete {
             return HeldBack::Open;
         }
-        if !self.mending.coming(id).is_empty() {
+        if !self.work.coming(id).is_empty() {
             return HeldBack::UnderWay;
         }
         let readable = self.readable_units(id, facts);

@@ -1,135 +1,56 @@
-//! Replicas and units that their nodes are to delete, by storage, with how many there are.
-//!
-//! The counts are kept as the queues change: walking all of them for each `getFsStats` would hold
-//! everybody up after a large tree was deleted.
+//! Orders to delete: when they are given, and what becomes of those that are not obeyed.
 
-use crate::block::BlockRef;
-use crate::storage::StorageHandle;
-use cairn_stripe::{BlockId, GenerationStamp};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::block::{BlockLookup, BlockRef, BlockState};
+use crate::clock::{Now, millis};
+use crate::cluster::Cluster;
+use crate::handle::NodeHandle;
 
-/// See the module.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Deletions {
-    queues: BTreeMap<StorageHandle, BTreeSet<BlockRef>>,
-    /// Of replicated blocks, then of block groups.
-    counts: [u64; 2],
-}
+impl Cluster {
+    /// Source: Hadoop 3.5.0 `InvalidateBlocks#getInvalidationDelay`.
+    fn may_delete(&self, now: Now) -> bool {
+        let delay_ms = millis(self.config.deletion_delay);
+        !self.holds_deletions && now.mono_ms >= self.started_ms.saturating_add(delay_ms)
+    }
 
-impl Deletions {
-    pub(super) fn insert(&mut self, storage: StorageHandle, block: BlockRef) {
-        if self.queues.entry(storage).or_default().insert(block) {
-            self.counts[kind(block)] += 1;
+    /// What a node is told to delete now.
+    pub(super) fn take_invalidations(&mut self, handle: NodeHandle, now: Now) -> Vec<BlockRef> {
+        if !self.may_delete(now) {
+            return Vec::new();
         }
-    }
-
-    /// Takes one back. Returns whether it was there.
-    pub(super) fn remove(&mut self, storage: StorageHandle, block: BlockRef) -> bool {
-        let Some(queue) = self.queues.get_mut(&storage) else { return false };
-        let was_queued = queue.remove(&block);
-        if queue.is_empty() {
-            self.queues.remove(&storage);
-        }
-        self.counts[kind(block)] -= u64::from(was_queued);
-        was_queued
-    }
-
-    /// Takes back all of a block and stamp, whatever their length.
-    pub(super) fn remove_any_len(&mut self, storage: StorageHandle, block: BlockRef) {
-        self.remove_range(
-            storage,
-            BlockRef { len: 0, ..block },
-            BlockRef { len: u64::MAX, ..block },
-        );
-    }
-
-    /// Takes back all of a replica or internal block, whatever their stamp and length.
-    /// Returns whether there was one.
-    pub(super) fn remove_any_stamp(&mut self, storage: StorageHandle, id: BlockId) -> bool {
-        let first = BlockRef { id, gs: GenerationStamp(0), len: 0 };
-        let last = BlockRef { id, gs: GenerationStamp(u64::MAX), len: u64::MAX };
-        self.remove_range(storage, first, last)
-    }
-
-    fn remove_range(&mut self, storage: StorageHandle, first: BlockRef, last: BlockRef) -> bool {
-        let Some(queue) = self.queues.get(&storage) else { return false };
-        let found: Vec<BlockRef> = queue.range(first..=last).copied().collect();
-        for block in found.iter().copied() {
-            self.remove(storage, block);
-        }
-        !found.is_empty()
-    }
-
-    /// The first ones of a storage, which are no longer queued then.
-    pub(super) fn take(&mut self, storage: StorageHandle, limit: usize) -> Vec<BlockRef> {
-        let queue = self.queues.get(&storage);
-        let taken: Vec<BlockRef> = queue.into_iter().flatten().take(limit).copied().collect();
-        for block in &taken {
-            self.remove(storage, *block);
+        let mut taken = Vec::new();
+        for storage in self.node(handle).storages.clone() {
+            let room = self.config.invalidate_limit.saturating_sub(taken.len());
+            taken.extend(self.blocks.take_deletions((storage, handle), room, now.mono_ms));
         }
         taken
     }
 
-    pub(super) fn forget(&mut self, storage: StorageHandle) {
-        for block in self.queues.remove(&storage).into_iter().flatten() {
-            self.counts[kind(block)] -= 1;
-        }
-    }
-
-    /// All that wait, by storage.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (StorageHandle, &BTreeSet<BlockRef>)> {
-        self.queues.iter().map(|(storage, blocks)| (*storage, blocks))
-    }
-
-    /// Replicas that wait.
-    pub(super) fn replicas(&self) -> u64 {
-        self.counts[0]
-    }
-
-    /// Units that wait.
-    pub(super) fn units(&self) -> u64 {
-        self.counts[1]
-    }
-}
-
-fn kind(block: BlockRef) -> usize {
-    usize::from(block.id.is_striped())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_what_the_queues_hold() {
-        let mut deletions = Deletions::default();
-        let block = |id, len| BlockRef { id: BlockId(id), gs: GenerationStamp(1001), len };
-        let counts = |d: &Deletions| {
-            let all = || d.queues.values().flatten();
-            let units = all().filter(|block| block.id.is_striped()).count() as u64;
-            assert_eq!((d.replicas(), d.units()), (all().count() as u64 - units, units));
-            (d.replicas(), d.units())
+    /// Looks at orders whose time is over.
+    pub(super) fn follow_deletions(&mut self, lookup: &dyn BlockLookup, now: Now) {
+        let Some(than_ms) = now.mono_ms.checked_sub(millis(self.config.pending_timeout)) else {
+            return;
         };
-        for storage in [StorageHandle(0), StorageHandle(1)] {
-            for id in [1, 2, -16, -15] {
-                deletions.insert(storage, block(id, 5));
-                deletions.insert(storage, block(id, 5));
+        let storages = &self.storages;
+        let node_of = |storage: crate::StorageHandle| storages[storage.0 as usize].node;
+        for (storage, block) in self.blocks.take_old_orders(than_ms, node_of) {
+            let id = block.id.group();
+            let place = self.blocks.on(storage, block.id);
+            let Some(place) = place.filter(|place| place.excess && place.told) else {
+                // What was there in spite of it counts from now on.
+                self.check_redundancy(lookup, id);
+                continue;
+            };
+            if place.corrupt || self.is_record_doubtful(id) {
+                self.blocks.judge_anew(storage, block.id);
+                self.check_redundancy(lookup, id);
+                continue;
             }
-            deletions.insert(storage, block(2, 6));
+            self.blocks.order_deletion(storage, block);
+            // Takes it back if it is needed by now.
+            let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
+            if facts.is_some() {
+                self.check_against(lookup, id, facts);
+            }
         }
-        assert_eq!(counts(&deletions), (6, 4));
-        assert!(deletions.remove(StorageHandle(0), block(1, 5)));
-        assert!(!deletions.remove(StorageHandle(0), block(1, 5)));
-        assert!(!deletions.remove(StorageHandle(7), block(1, 5)));
-        assert_eq!(counts(&deletions), (5, 4));
-        deletions.remove_any_len(StorageHandle(0), block(2, 0));
-        assert_eq!(counts(&deletions), (3, 4));
-        assert_eq!(deletions.take(StorageHandle(0), 1), [block(-16, 5)]);
-        assert_eq!(counts(&deletions), (3, 3));
-        deletions.forget(StorageHandle(1));
-        assert_eq!(counts(&deletions), (0, 1));
-        assert_eq!(deletions.take(StorageHandle(0), 9), [block(-15, 5)]);
-        assert_eq!(counts(&deletions), (0, 0));
-        assert!(deletions.queues.is_empty());
     }
 }

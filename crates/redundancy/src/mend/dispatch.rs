@@ -5,14 +5,15 @@
 //! when it was queued; urgent work has streams of its own, which other copies do not use up.
 
 use super::schedule::left_alone;
-use super::{Outbox, Task, Waiting};
-use crate::Now;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
-use crate::block_map::Place;
+use crate::clock::Now;
 use crate::cluster::Cluster;
+use crate::command::Order;
 use crate::command::{Command, Reconstruction, Transfer};
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::map::Place;
+use crate::work::outbox::{Outbox, Waiting};
+use crate::work::pending::Task;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
 
@@ -57,9 +58,9 @@ impl Cluster {
             return Vec::new();
         }
         let beat = Beat { lookup, worker: handle, now };
-        self.mending.lent.remove(&handle);
+        self.work.forget_reads(handle);
         let mut commands = Vec::new();
-        if let Some(mut outbox) = self.mending.outboxes.remove(&handle) {
+        if let Some(mut outbox) = self.work.take_outbox(handle) {
             let recoveries = std::mem::take(&mut outbox.recoveries);
             if !recoveries.is_empty() {
                 commands.push(Command::Recover(recoveries));
@@ -77,13 +78,13 @@ impl Cluster {
                 (&mut room, &mut dropped),
                 |work: &Reconstruction| self.still_to_decode(beat, work),
             );
-            self.note_lenders(lookup, &decodes);
+            self.note_reads(lookup, &decodes);
             for (id, targets) in transfers
                 .iter()
                 .map(|work| (work.group(), work.arrivals()))
                 .chain(decodes.iter().map(|work| (work.group(), work.arrivals())))
             {
-                self.note_sent(id, &targets, now);
+                self.work.sent(id, &targets, now);
             }
             if !transfers.is_empty() {
                 commands.push(Command::Transfer(transfers));
@@ -92,20 +93,15 @@ impl Cluster {
                 commands.push(Command::Reconstruct(decodes));
             }
             commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
-            if !outbox.is_empty() {
-                self.mending.outboxes.insert(handle, outbox);
-            }
+            self.work.put_back(handle, outbox);
             for (id, targets) in dropped {
-                self.mending
-                    .pending
-                    .take(id, |task| !task.is_sent && targets.contains(&(task.storage, task.unit)));
+                self.work.give_up(id, |task| {
+                    !task.is_sent && targets.contains(&(task.storage, task.unit))
+                });
                 self.check_redundancy(lookup, id);
             }
         }
-        let invalid = match self.may_delete(now) {
-            true => self.take_invalidations(handle, now),
-            false => Vec::new(),
-        };
+        let invalid = self.take_invalidations(handle, now);
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
         }
@@ -118,7 +114,7 @@ impl Cluster {
         let hard = self.config.max_streams_hard;
         let streams = if node.is_leaving() { hard } else { self.config.max_streams };
         let is_running = |id: &BlockId| {
-            let tasks = self.mending.pending.of(*id);
+            let tasks = self.work.coming(*id);
             tasks.iter().any(|task| task.worker == Some(handle) && task.is_sent)
         };
         outbox.urgent.retain(is_running);
@@ -128,27 +124,18 @@ impl Cluster {
         }
     }
 
-    fn note_sent(&mut self, id: BlockId, targets: &[(StorageHandle, UnitIndex)], now: Now) {
-        for task in self.mending.pending.of_mut(id) {
-            if targets.contains(&(task.storage, task.unit)) {
-                // Its time begins now: waiting in the queue is not the worker's fault.
-                (task.is_sent, task.since_ms) = (true, now.mono_ms);
-            }
-        }
-    }
-
     /// Counts the reads that reconstructions will do, so that the next ones read elsewhere.
-    fn note_lenders(&mut self, lookup: &dyn BlockLookup, works: &[Reconstruction]) {
+    fn note_reads(&mut self, lookup: &dyn BlockLookup, works: &[Reconstruction]) {
         for work in works {
             let read = lookup.block(work.group.id).map_or(0, |facts| facts.data_units());
             for (storage, _) in work.sources.iter().take(read) {
-                *self.mending.lent.entry(self.storage(*storage).node).or_default() += 1;
+                self.work.add_read(self.storage(*storage).node);
             }
         }
     }
 
     /// Hands out the work of one kind that `still` finds to be right, as it is by now.
-    fn take_work<W: Work>(
+    fn take_work<W: Order>(
         &self,
         queue: &mut Vec<Waiting<W>>,
         urgent: &mut BTreeSet<BlockId>,
@@ -159,7 +146,7 @@ impl Cluster {
         take_waiting(queue, room, |waiting| {
             let id = waiting.work.group();
             let work = still(&waiting.work);
-            let awaited = work.as_ref().map_or_else(Vec::new, Work::arrivals);
+            let awaited = work.as_ref().map_or_else(Vec::new, Order::arrivals);
             let mut lost = waiting.work.arrivals();
             lost.retain(|target| !awaited.contains(target));
             if !lost.is_empty() {
@@ -190,8 +177,7 @@ impl Cluster {
         let is_task = |task: &Task| {
             (task.storage, task.unit) == target && task.worker == Some(worker) && !task.is_sent
         };
-        self.node(self.storage(target.0).node).alive
-            && self.mending.pending.of(id).iter().any(is_task)
+        self.node(self.storage(target.0).node).alive && self.work.coming(id).iter().any(is_task)
     }
 
     /// The copy as it should be by now, if at all.
@@ -247,25 +233,6 @@ impl Cluster {
             false => tally.live < self.wanted_live(facts, &tally),
         }
     }
-
-    /// Source: Hadoop 3.5.0 `InvalidateBlocks#getInvalidationDelay`.
-    fn may_delete(&self, now: Now) -> bool {
-        let delay_ms = crate::millis(self.config.deletion_delay);
-        !self.holds_deletions && now.mono_ms >= self.started_ms.saturating_add(delay_ms)
-    }
-
-    fn take_invalidations(&mut self, handle: NodeHandle, now: Now) -> Vec<BlockRef> {
-        let mut taken = Vec::new();
-        for storage in self.node(handle).storages.clone() {
-            let room = self.config.invalidate_limit.saturating_sub(taken.len());
-            let orders = self.mending.invalid.take(storage, room);
-            for block in &orders {
-                self.note_told(storage, *block, now);
-            }
-            taken.extend(orders);
-        }
-        taken
-    }
 }
 
 /// Hands out what there is room for, urgent work first; `take` says whether it was still to be done.
@@ -285,43 +252,4 @@ fn take_waiting<T>(
         }
         false
     });
-}
-
-/// A copy or reconstruction, as far as handing out is concerned.
-trait Work {
-    /// The block or group.
-    fn group(&self) -> BlockId;
-    /// Where what goes.
-    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)>;
-}
-
-impl Work for Transfer {
-    fn group(&self) -> BlockId {
-        self.block.id.group()
-    }
-
-    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
-        let unit = self.block.id.unit();
-        self.targets.iter().map(|storage| (*storage, unit)).collect()
-    }
-}
-
-impl Work for Reconstruction {
-    fn group(&self) -> BlockId {
-        self.group.id
-    }
-
-    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
-        self.targets.clone()
-    }
-}
-
-impl Outbox {
-    fn is_empty(&self) -> bool {
-        self.transfers.is_empty()
-            && self.reconstructions.is_empty()
-            && self.recoveries.is_empty()
-            && self.bandwidth.is_none()
-            && self.urgent.is_empty()
-    }
 }

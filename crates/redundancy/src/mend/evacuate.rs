@@ -8,12 +8,13 @@
 
 use super::schedule::{Job, Obstacle, Scheduled, Targets, copy_of_unit};
 use crate::block::{BlockFacts, Layout};
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
-use crate::node::{AdminState, NodeHandle};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::need::queue::Priority;
+use crate::node::AdminState;
 use crate::placement::PlacementRequest;
-use crate::queue::Priority;
-use crate::storage::StorageHandle;
-use crate::{Dice, Now};
+use crate::work::outbox::Outbox;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ impl Cluster {
             true => self.config.max_streams_hard,
             false => self.config.max_streams,
         };
-        let outbox = self.mending.outboxes.get(&node.handle);
+        let outbox = self.work.waiting_for(node.handle);
         let queued = outbox.map_or(0, |o| o.transfers.len() + o.reconstructions.len());
         limit.saturating_sub(queued + usize::try_from(node.xmits).unwrap_or(usize::MAX))
     }
@@ -36,35 +37,12 @@ impl Cluster {
     /// Takes back copies and reconstructions that wait for nodes which are silent by now, so that others
     /// do them before they count as failed. Returns the blocks.
     pub(super) fn take_back_from_stale(&mut self, now: Now) -> BTreeSet<BlockId> {
-        let stale: Vec<NodeHandle> = self
-            .mending
-            .outboxes
-            .iter()
-            .filter(|(_, outbox)| {
-                !outbox.transfers.is_empty() || !outbox.reconstructions.is_empty()
-            })
-            .map(|(node, _)| *node)
-            .filter(|node| self.is_stale(self.node(*node), now))
-            .collect();
-        let mut freed = BTreeSet::new();
-        for node in stale {
-            let Some(outbox) = self.mending.outboxes.get_mut(&node) else { continue };
-            let transfers = std::mem::take(&mut outbox.transfers);
-            let works = std::mem::take(&mut outbox.reconstructions);
-            let copies = transfers.into_iter().map(|waiting| waiting.work).flat_map(|transfer| {
-                let (id, unit) = (transfer.block.id.group(), transfer.block.id.unit());
-                transfer.targets.into_iter().map(move |target| (id, (target, unit)))
-            });
-            let decoded = works.into_iter().map(|waiting| waiting.work).flat_map(|work| {
-                let id = work.group.id;
-                work.targets.into_iter().map(move |target| (id, target))
-            });
-            for (id, target) in copies.chain(decoded).collect::<Vec<_>>() {
-                self.mending.unexpect(id, target);
-                freed.insert(id);
-            }
-        }
-        freed
+        let waits =
+            |outbox: &Outbox| !outbox.transfers.is_empty() || !outbox.reconstructions.is_empty();
+        let nodes = self.work.outboxes().filter(|(_, outbox)| waits(outbox)).map(|(node, _)| node);
+        let stale: Vec<NodeHandle> =
+            nodes.filter(|node| self.is_stale(self.node(*node), now)).collect();
+        stale.into_iter().flat_map(|node| self.work.take_back(node)).collect()
     }
 
     /// Schedules units that no node in service has; nothing if there is none.
@@ -130,7 +108,7 @@ impl Cluster {
     fn units_to_evacuate(&self, id: BlockId, facts: &BlockFacts) -> Vec<UnitIndex> {
         let tally = self.tally(id, facts);
         let coming: BTreeSet<UnitIndex> =
-            self.mending.coming(id).iter().map(|task| task.unit).collect();
+            self.work.coming(id).iter().map(|task| task.unit).collect();
         let needed = self.wanted_live(facts, &tally).saturating_sub(tally.live + coming.len());
         let mut settled = coming;
         let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
@@ -223,7 +201,7 @@ impl Cluster {
         }
         let mut units: BTreeMap<NodeHandle, usize> = BTreeMap::new();
         let held = self.places(id).map(|place| place.storage);
-        let coming = self.mending.coming(id).iter().map(|task| task.storage);
+        let coming = self.work.coming(id).iter().map(|task| task.storage);
         for storage in held.chain(coming).chain(chosen.iter().copied()) {
             *units.entry(self.storage(storage).node).or_default() += 1;
         }

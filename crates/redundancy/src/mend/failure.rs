@@ -3,11 +3,11 @@
 //! Hadoop's DataNodes say nothing of a copy or reconstruction that fails: its NameNode waits until
 //! `dfs.namenode.reconstruction.pending.timeout-sec` is over.
 
-use super::pending::Task;
-use crate::Now;
 use crate::block::BlockLookup;
+use crate::clock::Now;
 use crate::cluster::Cluster;
-use crate::node::NodeHandle;
+use crate::handle::NodeHandle;
+use crate::work::pending::Task;
 use cairn_stripe::{BlockId, GenerationStamp};
 
 /// A replica or unit that will not arrive where it was sent.
@@ -43,17 +43,17 @@ impl Cluster {
             task.is_sent && (task.worker == Some(reporter) || node_of(task) == reporter)
         };
         // One that has no part in it cannot know.
-        if !self.mending.pending.of(id).iter().any(takes_part) {
+        if !self.work.coming(id).iter().any(takes_part) {
             return false;
         }
         let is_it =
             |task: &Task| task.is_sent && task.unit == unit && node_of(task) == failed.target;
-        if self.mending.pending.take(id, is_it).is_empty() {
+        if !self.work.give_up(id, is_it) {
             return false;
         }
-        self.mending.setbacks.note(id, failed.suspect, &self.config, now);
+        self.work.failed(id, failed.suspect, &self.config, now);
         self.check_redundancy(lookup, id);
-        self.mending.hurry();
+        self.rounds.hurry();
         true
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::block::BlockRef;
 use crate::cluster::Cluster;
-use crate::node::NodeHandle;
+use crate::handle::NodeHandle;
 use cairn_stripe::BlockId;
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ pub struct WaitingWork {
 impl Cluster {
     /// Blocks with replicas to delete that wait for a storage's first report.
     pub fn postponed_blocks(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.mending.postponed.iter().copied()
+        self.blocks.postponed()
     }
 
     /// Blocks whose mending is under way: since when (monotonic milliseconds), and how many replicas or
     /// units are to come.
     pub fn work_under_way(&self) -> impl Iterator<Item = (BlockId, u64, usize)> + '_ {
-        self.mending.pending.iter().map(|(id, tasks)| {
+        self.work.under_way().map(|(id, tasks)| {
             let since_ms = tasks.iter().map(|task| task.since_ms).min();
             (id, since_ms.unwrap_or_default(), tasks.len())
         })
@@ -37,7 +37,7 @@ impl Cluster {
     /// Replicas and units that wait to be deleted, by node.
     pub fn waiting_deletions(&self) -> BTreeMap<NodeHandle, Vec<BlockRef>> {
         let mut by_node: BTreeMap<NodeHandle, Vec<BlockRef>> = BTreeMap::new();
-        for (storage, blocks) in self.mending.invalid.iter() {
+        for (storage, blocks) in self.blocks.deletions() {
             by_node.entry(self.storage(storage).node).or_default().extend(blocks);
         }
         by_node
@@ -45,12 +45,12 @@ impl Cluster {
 
     /// Blocks and groups with bad replicas or units.
     pub fn blocks_with_bad_replicas(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.mending.bad.keys().copied()
+        self.blocks.with_bad()
     }
 
     /// What a node has not been told of yet.
     pub fn waiting_work(&self, node: NodeHandle) -> WaitingWork {
-        let Some(outbox) = self.mending.outboxes.get(&node) else { return WaitingWork::default() };
+        let Some(outbox) = self.work.waiting_for(node) else { return WaitingWork::default() };
         let transfers = outbox.transfers.iter();
         let units = transfers.filter(|waiting| waiting.work.block.id.is_striped()).count();
         WaitingWork {

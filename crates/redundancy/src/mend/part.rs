@@ -4,53 +4,13 @@
 //! over all blocks for them: the groups are remembered, and looked at when a node comes.
 
 use super::schedule::{Job, Obstacle, Scheduled, copy_of_unit};
-use crate::Dice;
 use crate::block::BlockFacts;
+use crate::clock::Dice;
 use crate::cluster::Cluster;
-use crate::excess::Tally;
-use crate::node::NodeHandle;
-use cairn_stripe::{BlockId, UnitIndex};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Groups with several units on some node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedNodes {
-    groups: BTreeSet<BlockId>,
-    /// A look at all of them that is under way, and where it is.
-    look: Option<Option<BlockId>>,
-}
-
-impl SharedNodes {
-    /// Remembers a group, or forgets it.
-    pub(crate) fn note(&mut self, id: BlockId, shares: bool) {
-        if shares {
-            self.groups.insert(id);
-        } else {
-            self.groups.remove(&id);
-        }
-    }
-
-    /// A node has come: all are to be looked at.
-    pub(crate) fn look_again(&mut self) {
-        self.look = Some(None);
-    }
-
-    /// Whether a look at all of them is under way.
-    pub(super) fn is_looking(&self) -> bool {
-        self.look.is_some()
-    }
-
-    /// The next of a look at all of them.
-    pub(super) fn next(&mut self, limit: usize) -> Vec<BlockId> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let Some(after) = self.look else { return Vec::new() };
-        let from = after.map_or(Unbounded, Excluded);
-        let next: Vec<BlockId> =
-            self.groups.range((from, Unbounded)).take(limit).copied().collect();
-        self.look = next.last().map(|id| Some(*id));
-        next
-    }
-}
+use crate::handle::NodeHandle;
+use crate::tally::Tally;
+use cairn_stripe::UnitIndex;
+use std::collections::BTreeMap;
 
 impl Cluster {
     /// Whether units share nodes although there are enough for each to have its own.
@@ -63,7 +23,7 @@ impl Cluster {
     pub(super) fn part(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
         let Job { id, facts, level, .. } = job;
         let tally = self.tally(id, facts);
-        if !self.should_part(facts, &tally) || !self.mending.coming(id).is_empty() {
+        if !self.should_part(facts, &tally) || !self.work.coming(id).is_empty() {
             return None;
         }
         let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();

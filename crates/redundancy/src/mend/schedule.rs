@@ -7,16 +7,16 @@
 //! Source: Hadoop 3.5.0 `BlockManager#computeBlockReconstructionWork`, `ReplicationWork`,
 //! `ErasureCodingWork`.
 
-use super::Waiting;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout};
-use crate::block_map::Place;
+use crate::clock::{Dice, Now, millis};
 use crate::cluster::Cluster;
 use crate::command::{Reconstruction, Transfer};
-use crate::node::{DataNode, NodeHandle};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::need::queue::Priority;
+use crate::node::DataNode;
 use crate::placement::PlacementRequest;
-use crate::queue::Priority;
-use crate::storage::StorageHandle;
-use crate::{Dice, Now};
+use crate::places::map::Place;
+use crate::work::outbox::Waiting;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::BTreeMap;
 
@@ -68,18 +68,14 @@ impl Cluster {
         for id in self.take_back_from_stale(now) {
             self.check_redundancy(lookup, id);
         }
-        self.follow_told(lookup, now);
-        let interval = crate::millis(self.config.redundancy_interval);
-        // The first round waits, so that nodes that start together with the NameNode can report.
-        let last = *self.mending.last_round_ms.get_or_insert(now.mono_ms);
-        let is_due = now.mono_ms.saturating_sub(last) >= interval;
+        self.follow_deletions(lookup, now);
+        let interval = millis(self.config.redundancy_interval);
+        let is_due = self.rounds.begin_if_due(interval, self.round_size(), now);
         if is_due {
-            self.mending.last_round_ms = Some(now.mono_ms);
-            self.mending.round_rest = self.round_size();
-            self.mending.setbacks.expire(now);
-            self.queues.wake(now.mono_ms);
+            self.work.forget_old_failures(now);
+            self.need.queues_mut().wake(now.mono_ms);
         }
-        if std::mem::take(&mut self.mending.is_hurried) || is_due {
+        if self.rounds.take_hurry() || is_due {
             self.round(lookup, now, dice);
         }
     }
@@ -94,15 +90,15 @@ impl Cluster {
         const LEVELS: [Priority; 4] =
             [Priority::Highest, Priority::VeryLow, Priority::Low, Priority::BadlyDistributed];
         let size = self.round_size();
-        self.mending.round_rest = self.mending.round_rest.min(size);
+        self.rounds.limit(size);
         for level in LEVELS {
             for id in self.next_of(level, size * LOOKS) {
-                if self.mending.round_rest == 0 {
+                if self.rounds.is_full() {
                     return;
                 }
-                self.mending.cursors[level as usize] = Some(id);
+                self.rounds.went_to(level, id);
                 match self.schedule(lookup, id, level, now, dice) {
-                    Ok(()) => self.mending.round_rest -= 1,
+                    Ok(()) => self.rounds.note_scheduled(),
                     Err(Obstacle::Busy) => {}
                     Err(Obstacle::Stuck | Obstacle::NoRoom) => self.put_aside(id, now),
                 }
@@ -112,10 +108,10 @@ impl Cluster {
 
     /// The blocks of a level to look at, from where the last round stopped.
     fn next_of(&self, level: Priority, limit: usize) -> Vec<BlockId> {
-        let cursor = self.mending.cursors[level as usize];
-        let mut ids = self.queues.after(level, cursor, limit);
+        let cursor = self.rounds.cursor(level);
+        let mut ids = self.need.queues().after(level, cursor, limit);
         if ids.len() < limit && cursor.is_some() {
-            let wrapped = self.queues.after(level, None, limit - ids.len());
+            let wrapped = self.need.queues().after(level, None, limit - ids.len());
             ids.extend(wrapped.into_iter().filter(|id| Some(*id) <= cursor));
         }
         ids
@@ -123,9 +119,11 @@ impl Cluster {
 
     /// Nothing can be done for a block now.
     fn put_aside(&mut self, id: BlockId, now: Now) {
-        let round = crate::millis(self.config.redundancy_interval);
-        let factor = ROUNDS_ASIDE << self.queues.naps(id).min(MOST_DOUBLINGS);
-        self.queues.put_aside(id, now.mono_ms.saturating_add(round.saturating_mul(factor)));
+        let round = millis(self.config.redundancy_interval);
+        let factor = ROUNDS_ASIDE << self.need.queues().naps(id).min(MOST_DOUBLINGS);
+        self.need
+            .queues_mut()
+            .put_aside(id, now.mono_ms.saturating_add(round.saturating_mul(factor)));
     }
 
     fn schedule(
@@ -138,16 +136,16 @@ impl Cluster {
     ) -> Result<(), Obstacle> {
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
         let Some(facts) = facts else {
-            self.queues.remove(id);
+            self.need.queues_mut().remove(id);
             return Err(Obstacle::Busy);
         };
         // What it needs may have changed without a word on this block: racks that are left, say.
         self.check_against(lookup, id, Some(facts));
-        if self.queues.priority(id).is_none() {
+        if self.need.queues().priority(id).is_none() {
             return Err(Obstacle::Busy);
         }
-        if let Some(until) = self.mending.setbacks.wait_of(id, now) {
-            self.queues.put_aside(id, until);
+        if let Some(until) = self.work.wait_of(id, now) {
+            self.need.queues_mut().put_aside(id, until);
             return Err(Obstacle::Busy);
         }
         let policy = lookup.storage_policy(id);
@@ -165,16 +163,16 @@ impl Cluster {
             for (storage, _) in &targets {
                 self.storages[storage.0 as usize].promised.add();
             }
-            self.mending.expect(id, targets, Some(worker), now);
+            self.work.expect(id, targets, Some(worker), now);
         }
-        self.queues.note_room(id);
+        self.need.queues_mut().note_room(id);
         self.check_redundancy(lookup, id);
         Ok(())
     }
 
     /// Whether a node has streams left for copies that it was not told of yet.
     fn is_free(&self, node: NodeHandle, level: Priority) -> bool {
-        let queued = self.mending.outboxes.get(&node).map_or(0, |o| o.transfers.len());
+        let queued = self.work.waiting_for(node).map_or(0, |o| o.transfers.len());
         let is_leaving = self.node(node).is_leaving();
         queued < if is_leaving { self.config.max_streams_hard } else { self.streams(level) }
     }
@@ -188,13 +186,13 @@ impl Cluster {
 
     pub(super) fn queue_transfer(&mut self, worker: NodeHandle, level: Priority, work: Transfer) {
         let waiting = Waiting { is_urgent: level == Priority::Highest, work };
-        self.mending.outbox(worker).transfers.push(waiting);
+        self.work.give(worker).transfers.push(waiting);
     }
 
     fn copy_replica(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
         let Job { id, facts, level, .. } = job;
         let tally = self.tally(id, facts);
-        let have = tally.live + self.mending.coming(id).len();
+        let have = tally.live + self.work.coming(id).len();
         let wanted = self.wanted_live(facts, &tally);
         let moving = have >= wanted;
         let count = if moving { 1 } else { wanted - have };
@@ -220,7 +218,7 @@ impl Cluster {
         unit: Option<UnitIndex>,
         dice: Dice<'_>,
     ) -> Result<StorageHandle, Obstacle> {
-        let suspects = self.mending.setbacks.suspects(job.id, job.now);
+        let suspects = self.work.suspects(job.id, job.now);
         let mut obstacle = Obstacle::Stuck;
         let mut ranked = Vec::new();
         for place in self.places(job.id) {
@@ -236,7 +234,7 @@ impl Cluster {
             }
             let suspected = suspects.contains(&node.handle);
             let stale = self.is_stale(node, job.now);
-            let queued = self.mending.outboxes.get(&node.handle).map_or(0, |o| o.transfers.len());
+            let queued = self.work.waiting_for(node.handle).map_or(0, |o| o.transfers.len());
             ranked.push((suspected, stale, !node.is_leaving(), queued, dice(), place.storage));
         }
         ranked.into_iter().min().map(|(.., storage)| storage).ok_or(obstacle)
@@ -253,7 +251,7 @@ impl Cluster {
         moving: bool,
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
-        let suspects = self.mending.setbacks.suspects(job.id, job.now);
+        let suspects = self.work.suspects(job.id, job.now);
         let chosen = self.targets_without(job, count, moving, &suspects, dice);
         if chosen.len() >= count || suspects.is_empty() {
             return chosen;
@@ -271,7 +269,7 @@ impl Cluster {
     ) -> Vec<StorageHandle> {
         let Job { id, facts, policy, now, .. } = job;
         let places = self.blocks.of(id);
-        let coming = self.mending.coming(id);
+        let coming = self.work.coming(id);
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
         // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get
         // another one.
@@ -307,7 +305,7 @@ impl Cluster {
     /// Nodes to which more replicas and units are on their way than the average of the live ones has.
     fn crowded_targets(&self) -> Vec<NodeHandle> {
         let coming = |node: &DataNode| -> usize {
-            node.storages.iter().map(|storage| self.mending.pending.to(*storage)).sum()
+            node.storages.iter().map(|storage| self.work.coming_to(*storage)).sum()
         };
         let live = || self.nodes().filter(|node| node.alive);
         let all: usize = live().map(coming).sum();
@@ -319,7 +317,7 @@ impl Cluster {
     /// with nothing of that either, moves units from crowded racks to racks that have none.
     fn mend_group(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
         let Job { id, facts, .. } = job;
-        let coming: Vec<UnitIndex> = self.mending.coming(id).iter().map(|task| task.unit).collect();
+        let coming: Vec<UnitIndex> = self.work.coming(id).iter().map(|task| task.unit).collect();
         let is_there = |unit: &UnitIndex| {
             let mut good = self.places(id).filter(|p| !p.corrupt && !p.excess);
             good.any(|place| place.unit == *unit)
@@ -362,7 +360,7 @@ impl Cluster {
         for place in units.filter(|place| self.is_live(place)) {
             per_rack.entry(rack_of(place.storage)).or_default().push(place.unit);
         }
-        for task in self.mending.coming(id) {
+        for task in self.work.coming(id) {
             per_rack.entry(rack_of(task.storage)).or_default();
         }
         let count = self.wanted_racks(facts).saturating_sub(per_rack.len());
@@ -409,7 +407,7 @@ impl Cluster {
     ) -> Scheduled {
         let Job { id, facts, level, now, .. } = job;
         let waiting = |storage: &StorageHandle| {
-            let outbox = self.mending.outboxes.get(&self.storage(*storage).node);
+            let outbox = self.work.waiting_for(self.storage(*storage).node);
             outbox.map_or(0, |outbox| outbox.reconstructions.len())
         };
         let first = (0..chosen.len()).min_by_key(|at| waiting(&chosen[*at]));
@@ -445,7 +443,7 @@ impl Cluster {
             is_urgent: level == Priority::Highest,
         };
         let waiting = Waiting { is_urgent: work.is_urgent, work };
-        self.mending.outbox(worker).reconstructions.push(waiting);
+        self.work.give(worker).reconstructions.push(waiting);
     }
 
     /// A good place of each unit of a group but those to rebuild, the best to read from first: Hadoop's
@@ -462,7 +460,7 @@ impl Cluster {
     ) -> Targets {
         /// Transfers that make no difference yet.
         const FEW: u32 = 4;
-        let suspects = self.mending.setbacks.suspects(id, now);
+        let suspects = self.work.suspects(id, now);
         let own_rack = self.node(worker).rack.as_str();
         let mut ranked = Vec::new();
         let units = self.places(id).filter(|place| facts.has_bytes(place.unit));
@@ -471,8 +469,8 @@ impl Cluster {
             if !node.is_readable() || targets.iter().any(|(_, unit)| *unit == place.unit) {
                 continue;
             }
-            let lent = self.mending.lent.get(&node.handle).copied().unwrap_or(0);
-            let load = node.xceivers.saturating_add(node.xmits).saturating_add(lent);
+            let reads = self.work.reads_from(node.handle);
+            let load = node.xceivers.saturating_add(node.xmits).saturating_add(reads);
             let distance = match node.handle == worker {
                 true => 0,
                 false if node.rack == own_rack => 1,

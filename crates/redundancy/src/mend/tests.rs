@@ -516,7 +516,7 @@ fn recovery_is_led_by_a_live_node_and_not_twice_by_the_same() {
 /// The node that is to be told of a recovery.
 fn leader(world: &World) -> usize {
     let has_order = |node: &usize| {
-        let outbox = world.cluster.mending.outboxes.get(&world.handle(*node));
+        let outbox = world.cluster.work.waiting_for(world.handle(*node));
         outbox.is_some_and(|outbox| !outbox.recoveries.is_empty())
     };
     (0..3).find(has_order).unwrap()

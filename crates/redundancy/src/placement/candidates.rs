@@ -1,10 +1,11 @@
 //! The nodes that a placement can still choose, and the storage each would give.
 
 use super::PlacementRequest;
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
-use crate::node::{AdminState, DataNode, NodeHandle};
-use crate::storage::{Storage, StorageHandle, StorageState};
-use crate::{Dice, Now};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::node::{AdminState, DataNode};
+use crate::storage::{Storage, StorageState};
 use cairn_stripe::StorageType;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -2,10 +2,10 @@
 
 use super::candidates::Choice;
 use super::{Chosen, PlacementRequest};
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::node::DataNode;
 use crate::ordering::Reader;
-use crate::{Dice, Now};
 
 pub(super) fn choose(
     cluster: &Cluster,

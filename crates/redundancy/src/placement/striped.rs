@@ -2,9 +2,9 @@
 
 use super::candidates::{Choice, pick};
 use super::{Chosen, PlacementRequest};
+use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::node::DataNode;
-use crate::{Dice, Now};
 
 /// Always takes from the rack that has fewest of the group; among those at random, weighted by the
 /// nodes that each could give, so that small racks do not fill up first. That is as even as racks

@@ -3,13 +3,14 @@
 //! A report is walked along in the order of ids, side by side with what is known of its storage. What
 //! happens on the storage meanwhile is newer than the report, which says nothing of those blocks then.
 
-use super::{Changes, ReportedReplica};
-use crate::Now;
+use super::ongoing::Ongoing;
 use crate::block::BlockLookup;
+use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::error::RedundancyError;
-use crate::node::NodeHandle;
-use crate::storage::{StorageHandle, StorageState};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::replica::{Changes, ReportedReplica};
+use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StorageType};
 use std::collections::BTreeSet;
 
@@ -36,14 +37,6 @@ pub struct FullReport {
     after: Option<BlockId>,
     /// The storage, and the number of the report, once it has begun.
     begun: Option<(StorageHandle, u64)>,
-}
-
-/// What is known of a report while it is taken.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ongoing {
-    number: u64,
-    /// Blocks of which something was told since it began.
-    newer: BTreeSet<BlockId>,
 }
 
 impl FullReport {
@@ -219,7 +212,7 @@ impl Cluster {
         node.last_report_mono_ms = now.mono_ms;
         node.last_report_wall_ms = now.wall_ms;
         if first {
-            self.mending.recheck_postponed();
+            self.walks.recheck().repeat();
             self.blocks.note_change_on(storage);
         }
     }

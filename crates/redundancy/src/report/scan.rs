@@ -1,10 +1,13 @@
 //! What block scanners have summed: replicas whose bytes are not those first written, though their chunk CRCs fit.
 
-use super::{Changes, ReplicaState, ReportedReplica, Verdict, is_altered, judge};
+use super::judge::{Verdict, is_altered, judge};
+use crate::Changes;
+use crate::ReplicaState;
+use crate::ReportedReplica;
 use crate::block::{BlockLookup, BlockRef, BlockState};
 use crate::cluster::Cluster;
-use crate::mend::Bad;
-use crate::node::NodeHandle;
+use crate::handle::NodeHandle;
+use crate::places::bad::Bad;
 
 impl Cluster {
     /// Takes what DataNodes have summed of finalized replicas that were there all along: one whose bytes are not

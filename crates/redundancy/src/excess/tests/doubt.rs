@@ -237,7 +237,10 @@ fn an_order_to_delete_that_was_lost_is_given_again() {
     assert_eq!(invalidations(world.run(303_000, &[])), [(1, good)], "and again");
     world.deleted(1, good);
     assert_eq!(invalidations(world.run(700_000, &[])), []);
-    assert_eq!((world.cluster.mending.told_count(), world.cluster.stats(world.now).excess), (0, 0));
+    assert_eq!(
+        (world.cluster.blocks.ordered_count(), world.cluster.stats(world.now).excess),
+        (0, 0)
+    );
 }
 
 /// Found by simulation: a second order was on its way when the node had told of the deletion, and a balancer
@@ -262,7 +265,7 @@ fn what_comes_while_an_order_to_delete_it_is_under_way_makes_nothing_else_surplu
         assert_eq!(invalidations(world.run(297_000, &[])), []);
         // One of the two has to go all the same.
         assert_eq!(invalidations(world.run(6000, &[])).len(), 1);
-        assert_eq!(world.cluster.mending.told_count(), 1);
+        assert_eq!(world.cluster.blocks.ordered_count(), 1);
     }
 }
 

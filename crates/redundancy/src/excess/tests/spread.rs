@@ -28,7 +28,7 @@ fn a_group_that_was_whole_before_its_unit_was_told_of_is_spread() {
     world.store(id, rs(2, 1, 5000, LIVE), &[0, 1]);
     let (storage, rebuilt) = (world.storage(2), world.good(id, 2));
     let (unit, now) = (rebuilt.id.unit(), world.now);
-    world.cluster.mending.expect(id, vec![(storage, unit)], None, now);
+    world.cluster.work.expect(id, vec![(storage, unit)], None, now);
     world.full_report(2, &[finalized(rebuilt)]);
     assert_eq!(world.cluster.queues().priority(id), None, "something comes");
     world.received(2, rebuilt);

@@ -42,15 +42,15 @@ fn haste_schedules_no_more_than_one_round_may() {
     let multiplier = world.cluster.config().work_multiplier;
     die(&mut world, 4);
     step(&mut world, 20, &[4]);
-    let first = world.cluster.mending.under_way();
+    let first = world.cluster.work.under_way_count();
     assert!((1..=5 * multiplier as u64).contains(&first), "{first}");
     // Further losses within the round share what is left of it.
     die(&mut world, 5);
     step(&mut world, 20, &[4, 5]);
-    let both = world.cluster.mending.under_way();
+    let both = world.cluster.work.under_way_count();
     assert!(both <= 5 * multiplier as u64, "{both}");
     step(&mut world, 3000, &[4, 5]);
-    let later = world.cluster.mending.under_way();
+    let later = world.cluster.work.under_way_count();
     assert!(later > both && later <= both + 4 * multiplier as u64, "{both}, {later}");
 }
 
@@ -118,7 +118,7 @@ fn what_is_on_its_way_is_counted_until_it_is_there() {
     die(&mut world, 1);
     let found = transfers(&step(&mut world, 20, &[1]));
     let target = found[0].1.targets[0];
-    assert_eq!(world.cluster.mending.pending.to(target), 1);
+    assert_eq!(world.cluster.work.coming_to(target), 1);
     world.received(world.number(target), world.good(block(1), 0));
-    assert_eq!(world.cluster.mending.pending.to(target), 0);
+    assert_eq!(world.cluster.work.coming_to(target), 0);
 }

@@ -8,8 +8,8 @@ mod chunk;
 #[cfg(test)]
 mod tests;
 
+use crate::handle::StorageHandle;
 use crate::number_set::NumberSet;
-use crate::storage::StorageHandle;
 use cairn_stripe::{BlockId, UnitIndex};
 use chunk::Chunk;
 use std::collections::BTreeMap;
@@ -82,6 +82,16 @@ impl BlockMap {
     pub(crate) fn places(&self, id: BlockId) -> impl Iterator<Item = Place> + Clone + '_ {
         let (high, at) = split(id);
         self.chunks.get(&high).map(|chunk| chunk.places(at)).into_iter().flatten()
+    }
+
+    /// All places, by block.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (BlockId, Place)> + '_ {
+        self.chunks.iter().flat_map(|(high, chunk)| {
+            (0..CHUNK as u32).flat_map(move |at| {
+                let id = numbered((high << CHUNK_BITS) | i64::from(at));
+                chunk.places(at).map(move |place| (id, place))
+            })
+        })
     }
 
     /// Whether a storage has that replica, or that unit by its own id.

@@ -6,8 +6,8 @@
 //!
 //! Source: Hadoop 3.5.0 `LowRedundancyBlocks`. Deviation: Hadoop looks at such blocks in every round.
 
-use crate::block_map::{number_of, numbered};
 use crate::number_set::NumberSet;
+use crate::places::map::{number_of, numbered};
 use crate::stats::{BlockCounts, GroupCounts};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! Waits against what anybody can ask of a block: as long as a wait is not woken, all answers are as they were when it
 //! began.
 
+use super::Waits;
 use crate::fixture::*;
-use crate::waits::Waits;
 use crate::*;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -221,7 +221,7 @@ impl Model {
 
     /// Nobody was left waiting, and nobody was woken twice.
     fn check(&mut self, seed: u64) {
-        self.world.cluster.blocks.check_invariants();
+        self.world.cluster.check_invariants();
         let woken = self.world.cluster.take_woken();
         let once: BTreeSet<Ticket> = woken.iter().copied().collect();
         assert_eq!(once.len(), woken.len(), "seed {seed}: woken twice");

@@ -79,7 +79,6 @@ impl Waits {
     }
 
     /// Panics if the two directions do not say the same, or somebody who was woken still waits.
-    #[cfg(test)]
     pub(crate) fn check_invariants(&self) {
         let forth = self.blocks.iter().flat_map(|(t, ids)| ids.iter().map(move |id| (*id, *t)));
         let back = self.tickets.iter().flat_map(|(id, ts)| ts.iter().map(move |t| (*id, *t)));

@@ -3,9 +3,9 @@
 //! The first failure of a block costs nothing but the node that is suspected; further ones double the
 //! wait each time, so that work that cannot succeed does not keep nodes busy.
 
-use crate::Now;
+use crate::clock::{Now, millis};
 use crate::config::Config;
-use crate::node::NodeHandle;
+use crate::handle::NodeHandle;
 use cairn_stripe::BlockId;
 use std::collections::BTreeMap;
 
@@ -37,8 +37,7 @@ impl Setbacks {
         config: &Config,
         now: Now,
     ) {
-        let (round, longest) =
-            (crate::millis(config.redundancy_interval), crate::millis(config.pending_timeout));
+        let (round, longest) = (millis(config.redundancy_interval), millis(config.pending_timeout));
         let setback = self.blocks.entry(id).or_default();
         let factor = 1_u64 << setback.failures.min(MOST_DOUBLINGS);
         let wait = if setback.failures == 0 { 0 } else { round.saturating_mul(factor) };

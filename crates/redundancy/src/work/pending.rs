@@ -1,7 +1,6 @@
 //! Replicas and units that are on their way: who brings what where, and since when.
 
-use crate::node::NodeHandle;
-use crate::storage::StorageHandle;
+use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -56,10 +55,6 @@ impl Pending {
         }
     }
 
-    pub(super) fn forget(&mut self, id: BlockId) {
-        self.take(id, |_| true);
-    }
-
     /// How many replicas and units are to arrive on a storage.
     pub(super) fn to(&self, storage: StorageHandle) -> usize {
         self.to.get(&storage).copied().unwrap_or(0)
@@ -96,5 +91,14 @@ impl Pending {
         });
         self.count_out(taken.iter().map(|(_, task)| task));
         taken
+    }
+    /// Panics if the counts are not those of the tasks.
+    pub(super) fn check_invariants(&self) {
+        let mut to: BTreeMap<StorageHandle, usize> = BTreeMap::new();
+        for task in self.tasks.values().flatten() {
+            *to.entry(task.storage).or_default() += 1;
+        }
+        assert_eq!(to, self.to, "what is to arrive on storages");
+        assert!(self.tasks.values().all(|tasks| !tasks.is_empty()));
     }
 }

@@ -1,7 +1,7 @@
 //! The places of 64 blocks whose ids follow each other, in one piece of memory.
 
 use super::{FLAG_BITS, Place, STORAGES_MAX, UNIT_BITS};
-use crate::storage::StorageHandle;
+use crate::handle::StorageHandle;
 use cairn_stripe::UnitIndex;
 use std::ops::Range;
 

@@ -1,0 +1,89 @@
+//! What DataNodes say of slow ones among them and of slow disks, as long as it holds.
+
+use crate::clock::{Now, millis};
+use crate::config::SlowConfig;
+use crate::handle::NodeHandle;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far off a node is from those that its reporter compares it with, in milliseconds.
+///
+/// Source: Hadoop 3.5.0 `OutlierMetrics`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outlier {
+    /// What it takes on average.
+    pub latency_ms: f64,
+    /// The median of all.
+    pub median_ms: f64,
+    /// Their median absolute deviation.
+    pub mad_ms: f64,
+    /// What is slow is above this.
+    pub limit_ms: f64,
+}
+
+/// A disk that its node calls slow: its mean latencies in milliseconds, of those kinds of work in which it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SlowDisk {
+    /// The volume's folder.
+    pub path: String,
+    /// Of work on names and attributes.
+    pub metadata_ms: Option<f64>,
+    /// Of reads.
+    pub read_ms: Option<f64>,
+    /// Of writes.
+    pub write_ms: Option<f64>,
+}
+
+impl SlowDisk {
+    /// The worst of its latencies, milliseconds.
+    pub fn max_ms(&self) -> f64 {
+        [self.metadata_ms, self.read_ms, self.write_ms].into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
+/// A node that others call slow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowNode {
+    /// The node.
+    pub node: NodeHandle,
+    /// Who says so, in the order of handles, and how slow it is to them.
+    pub reports: Vec<(NodeHandle, Outlier)>,
+}
+
+/// The reports of a cluster's nodes.
+#[derive(Debug, Default)]
+pub(crate) struct SlowReports {
+    /// By the node that is slow and the one that says so; with monotonic milliseconds.
+    pub(super) peers: BTreeMap<NodeHandle, BTreeMap<NodeHandle, (u64, Outlier)>>,
+    /// What each node said of its disks last.
+    pub(super) disks: BTreeMap<NodeHandle, (u64, Vec<SlowDisk>)>,
+    /// Nodes to keep off.
+    pub(super) avoided: BTreeSet<NodeHandle>,
+    /// When these are chosen next, monotonic milliseconds.
+    pub(super) next_collect_ms: u64,
+}
+
+pub(super) fn holds(config: &SlowConfig, reported_ms: u64, now: Now) -> bool {
+    now.mono_ms.saturating_sub(reported_ms) < millis(config.report_interval).saturating_mul(3)
+}
+
+impl SlowReports {
+    pub(super) fn forget_old(&mut self, config: &SlowConfig, now: Now) {
+        for reports in self.peers.values_mut() {
+            reports.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
+        }
+        self.peers.retain(|_, reports| !reports.is_empty());
+        self.disks.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
+    }
+
+    /// Settings have changed: what is not to be taken any more is forgotten.
+    pub(crate) fn follow(&mut self, config: &SlowConfig) {
+        if !config.takes_peers {
+            self.peers.clear();
+            self.avoided.clear();
+        }
+        if !config.takes_disks {
+            self.disks.clear();
+        }
+        self.next_collect_ms = 0;
+    }
+}

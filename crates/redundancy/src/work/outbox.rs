@@ -1,0 +1,33 @@
+//! Work that waits for one node's next heartbeat.
+
+use crate::command::{BlockRecovery, Reconstruction, Transfer};
+use cairn_stripe::BlockId;
+use std::collections::BTreeSet;
+
+/// Work of one kind that waits, and whether another loss would cost data.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting<T> {
+    pub is_urgent: bool,
+    pub work: T,
+}
+
+/// Work for one node until its next heartbeat.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    pub transfers: Vec<Waiting<Transfer>>,
+    pub reconstructions: Vec<Waiting<Reconstruction>>,
+    pub recoveries: Vec<BlockRecovery>,
+    pub bandwidth: Option<u64>,
+    /// Urgent work that it was told of and that is not reported done.
+    pub urgent: BTreeSet<BlockId>,
+}
+
+impl Outbox {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.transfers.is_empty()
+            && self.reconstructions.is_empty()
+            && self.recoveries.is_empty()
+            && self.bandwidth.is_none()
+            && self.urgent.is_empty()
+    }
+}
