@@ -7,9 +7,9 @@ mod stored;
 
 use crate::rng::Rng;
 use cairn_redundancy::{
-    BlockRef, Heartbeat, ReplicaEvent, ReplicaEventKind, ReportedReplica, StorageReport,
-    StorageState, StorageType, StorageUsage,
+    BlockRef, Heartbeat, ReportedReplica, StorageReport, StorageState, StorageType, StorageUsage,
 };
+use cairn_replica::report::{Deletion, Event, ReplicaEvent, Untold};
 use cairn_replica::{RecoveryInfo, Replica, ReplicaError, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ pub(crate) struct DataNode {
     /// What an image of its disks had, which may be what it is restored from.
     image: Option<BTreeMap<BlockId, Stored>>,
     /// What is still to be told; the latest event of a replica counts.
-    events: BTreeMap<(String, BlockId), ReplicaEvent>,
+    events: Untold,
     pub(crate) transfers: u32,
     /// The replica that the scanner looked at last.
     pub(crate) scanned: BlockId,
@@ -117,7 +117,7 @@ impl DataNode {
             replicas: BTreeMap::new(),
             deleted: Vec::new(),
             image: None,
-            events: BTreeMap::new(),
+            events: Untold::default(),
             transfers: 0,
             scanned: BlockId(i64::MIN),
         };
@@ -158,9 +158,8 @@ impl DataNode {
 
     /// Whether it is about to tell of a replica that it has no more.
     pub(crate) fn will_tell_in_vain(&self, id: BlockId) -> bool {
-        let mut of_it = self.events.iter().filter(|((_, of), _)| *of == id);
-        !self.replicas.contains_key(&id)
-            && of_it.any(|(_, event)| event.kind != ReplicaEventKind::Deleted)
+        let mut of_it = self.events.iter().filter_map(|(_, events)| events.get(&id));
+        !self.replicas.contains_key(&id) && of_it.any(|told| told.event != Event::Deleted)
     }
 
     /// Whether it answers.
@@ -189,7 +188,7 @@ impl DataNode {
         self.up = false;
         self.life += 1;
         self.is_registered = false;
-        self.events.clear();
+        self.events = Untold::default();
         self.transfers = 0;
         for stored in std::mem::take(&mut self.deleted) {
             let is_usable = !self.volumes[stored.volume].is_failed && stored.damaged.is_empty();
@@ -247,31 +246,31 @@ impl DataNode {
         let healthy = self.volumes.iter().enumerate().filter(|(_, volume)| !volume.is_failed);
         let of_volume = |(at, volume): (usize, &Volume)| {
             let on_it = self.replicas.values().filter(|stored| stored.volume == at);
-            let told = on_it.filter(|s| s.replica.state() != ReplicaState::Temporary);
-            (volume.uuid.clone(), volume.kind, told.map(Stored::reported).collect())
+            let told = on_it.filter_map(|stored| stored.replica.report());
+            (volume.uuid.clone(), volume.kind, told.map(stored::reported).collect())
         };
         healthy.map(of_volume).collect()
     }
 
-    fn note(&mut self, id: BlockId, kind: ReplicaEventKind) {
+    fn note(&mut self, id: BlockId, event: Event) {
         let Some(stored) = self.replicas.get(&id) else { return };
-        let (len, _) = stored.replica.reported();
-        let block = BlockRef { id, gs: stored.replica.gs(), len };
-        let is_done = matches!(kind, ReplicaEventKind::Received { .. });
-        let crc32c = is_done.then(|| stored.stored_crc());
-        let uuid = self.volumes[stored.volume].uuid.clone();
-        self.events.insert((uuid, id), ReplicaEvent { block, kind, crc32c });
+        let (gs, len) = (stored.replica.gs(), stored.replica.on_disk_len());
+        let uuid = &self.volumes[stored.volume].uuid;
+        self.events.note(uuid, id, ReplicaEvent { gs, len, event });
     }
 
-    pub(crate) fn take_events(&mut self) -> BTreeMap<(String, BlockId), ReplicaEvent> {
+    fn note_received(&mut self, id: BlockId, delete_hint: Option<String>) {
+        let crc32c = self.replicas.get(&id).map(Stored::stored_crc);
+        self.note(id, Event::Received { crc32c, delete_hint });
+    }
+
+    pub(crate) fn take_events(&mut self) -> Untold {
         std::mem::take(&mut self.events)
     }
 
     /// Puts back what could not be told, unless something newer has happened.
-    pub(crate) fn put_back(&mut self, untold: BTreeMap<(String, BlockId), ReplicaEvent>) {
-        for (key, event) in untold {
-            self.events.entry(key).or_insert(event);
-        }
+    pub(crate) fn put_back(&mut self, untold: Untold) {
+        self.events.put_back(untold);
     }
 
     pub(crate) fn volume_of(&self, id: BlockId) -> Option<&str> {
@@ -312,7 +311,7 @@ impl DataNode {
         let old = self.replicas.get(&id).map(|stored| &stored.replica);
         Replica::check_create(old, gs)?;
         self.insert(Replica::new(id, gs, ReplicaState::Rbw, 0), Vec::new(), wish)?;
-        self.note(id, ReplicaEventKind::Receiving);
+        self.note(id, Event::Receiving);
         Ok(())
     }
 
@@ -334,7 +333,7 @@ impl DataNode {
         self.insert(replica, data, wish)?;
         self.finalized(block.id)?;
         if hint.is_some() {
-            self.note(block.id, ReplicaEventKind::Received { delete_hint: hint });
+            self.note_received(block.id, hint);
         }
         Ok(())
     }
@@ -424,7 +423,7 @@ impl DataNode {
     fn finalized(&mut self, id: BlockId) -> Result<(), NodeError> {
         let stored = self.replicas.get_mut(&id).ok_or(NodeError::NotFound)?;
         stored.synced = stored.data.len() as u64;
-        self.note(id, ReplicaEventKind::Received { delete_hint: None });
+        self.note_received(id, None);
         Ok(())
     }
 
@@ -441,7 +440,7 @@ impl DataNode {
         let stored = self.existing(block.id)?;
         stored.check_last_chunk()?;
         stored.replica.append(block.gs, new_gs, block.len)?;
-        self.note(block.id, ReplicaEventKind::Receiving);
+        self.note(block.id, Event::Receiving);
         Ok(())
     }
 
@@ -459,7 +458,7 @@ impl DataNode {
         stored.check_last_chunk()?;
         stored.cut(len);
         stored.replica = next;
-        self.note(block.id, ReplicaEventKind::Receiving);
+        self.note(block.id, Event::Receiving);
         Ok(())
     }
 
@@ -472,7 +471,7 @@ impl DataNode {
         let stored = self.existing(block.id)?;
         stored.check_last_chunk()?;
         stored.replica.recover_append(block.gs, new_gs, block.len)?;
-        self.note(block.id, ReplicaEventKind::Receiving);
+        self.note(block.id, Event::Receiving);
         Ok(())
     }
 
@@ -509,18 +508,41 @@ impl DataNode {
         Ok(stored.data[range.start as usize..range.end as usize].to_vec())
     }
 
-    /// Deletes a replica with just that stamp.
-    pub(crate) fn invalidate(&mut self, id: BlockId, gs: GenerationStamp) -> bool {
-        if self.replicas.get(&id).is_none_or(|stored| stored.replica.gs() != gs) {
-            return false;
+    /// Obeys an order to delete a replica, given by that registration, and notes what is to be told of it.
+    pub(crate) fn invalidate(
+        &mut self,
+        (id, gs): (BlockId, GenerationStamp),
+        registration: u64,
+    ) -> Deletion {
+        let is_current = self.registrations == registration;
+        let here = self.replicas.get(&id);
+        let deletion = Deletion::of(here.map(|stored| &stored.replica), gs, is_current);
+        match deletion {
+            Deletion::Void => {}
+            Deletion::Absent => {
+                let gone = ReplicaEvent { gs, len: 0, event: Event::Deleted };
+                for volume in self.volumes.iter().filter(|volume| !volume.is_failed) {
+                    self.events.note(&volume.uuid, id, gone.clone());
+                }
+            }
+            Deletion::Other => {
+                let told = here.and_then(|s| Some((s.volume, s.replica.told_when_kept()?)));
+                if let Some((volume, told)) = told {
+                    self.events.note(&self.volumes[volume].uuid, id, told);
+                }
+            }
+            Deletion::Due => self.delete(id),
         }
-        self.note(id, ReplicaEventKind::Deleted);
+        deletion
+    }
+
+    fn delete(&mut self, id: BlockId) {
+        self.note(id, Event::Deleted);
         if let Some(stored) = self.replicas.remove(&id) {
             self.deleted.push(stored);
             let surplus = self.deleted.len().saturating_sub(UNSYNCED_DELETIONS);
             self.deleted.drain(..surplus);
         }
-        true
     }
 
     /// Freezes a replica for a recovery. `None` if there is none.
@@ -552,8 +574,10 @@ impl DataNode {
     /// Loses a disk with all that is on it.
     pub(crate) fn fail_volume(&mut self, volume: usize) {
         self.volumes[volume].is_failed = true;
-        let uuid = self.volumes[volume].uuid.clone();
-        self.replicas.retain(|_, stored| stored.volume != volume);
-        self.events.retain(|(storage, _), _| *storage != uuid);
+        let lost = self.replicas.iter().filter(|(_, stored)| stored.volume == volume);
+        for id in lost.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.note(id, Event::Deleted);
+            self.replicas.remove(&id);
+        }
     }
 }

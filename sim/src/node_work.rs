@@ -190,9 +190,8 @@ impl World<'_> {
         }
         match task {
             Task::Invalidate { block, registration } => {
-                let is_old = self.nodes[node].registrations != registration;
-                let deleted = !is_old && self.nodes[node].invalidate(block.id, block.gs);
-                self.note(|| format!("dn-{node} deletes {:?}: {deleted}", block));
+                let deletion = self.nodes[node].invalidate((block.id, block.gs), registration);
+                self.note(|| format!("dn-{node} is to delete {block:?}: {deletion:?}"));
                 self.touch(block.id);
             }
             Task::Copy { block, targets } => {

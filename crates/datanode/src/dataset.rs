@@ -42,7 +42,8 @@ use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_codec::crc::ChecksumKind;
 use cairn_net::descriptors;
-use cairn_replica::{Replica, ReplicaError, ReplicaState};
+use cairn_replica::report::ReportedReplica;
+use cairn_replica::{Replica, ReplicaError};
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
 use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
@@ -444,14 +445,8 @@ impl Dataset {
         let mut by_storage: HashMap<&str, Vec<ReportedReplica>> = HashMap::new();
         let map = self.lock();
         for entry in map.values() {
-            let state = entry.replica.place();
-            if state != ReplicaState::Temporary {
-                by_storage.entry(entry.volume.storage_id()).or_default().push(ReportedReplica {
-                    id: entry.replica.id(),
-                    len: entry.replica.on_disk_len(),
-                    gs: entry.replica.gs(),
-                    state,
-                });
+            if let Some(told) = entry.replica.report() {
+                by_storage.entry(entry.volume.storage_id()).or_default().push(told);
             }
         }
         let volumes = self.volumes();
@@ -502,15 +497,6 @@ impl Dataset {
             Ok(()) => volume.check_not_failed(),
         }
     }
-}
-
-/// One line of a block report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReportedReplica {
-    pub(crate) id: BlockId,
-    pub(crate) len: u64,
-    pub(crate) gs: GenerationStamp,
-    pub(crate) state: ReplicaState,
 }
 
 fn not_found(block: &Block) -> DataNodeError {

@@ -8,6 +8,7 @@
 pub mod checksum;
 pub mod ram_disk;
 pub mod recovery;
+pub mod report;
 pub mod state;
 
 pub use checksum::{ChunkTail, CrcFold, Placement};

@@ -260,13 +260,6 @@ impl Replica {
         }
     }
 
-    /// Bytes and state for a block report, which tells of a replica under recovery what it was before.
-    ///
-    /// Source: Hadoop 3.5.0 `FsDatasetImpl#getBlockReports`.
-    pub fn reported(&self) -> (u64, ReplicaState) {
-        (self.on_disk_len, self.place())
-    }
-
     /// Notes that a packet ending at `end` has been received.
     pub fn note_received(&mut self, end: u64) {
         self.received_len = self.received_len.max(end);

@@ -20,19 +20,6 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    pub(super) fn reported(&self) -> ReportedReplica {
-        let (len, state) = self.replica.reported();
-        let state = match state {
-            ReplicaState::Finalized => Reported::Finalized,
-            ReplicaState::Rbw => Reported::BeingWritten,
-            ReplicaState::Rwr => Reported::WaitingToBeRecovered,
-            ReplicaState::Rur => Reported::UnderRecovery,
-            ReplicaState::Temporary => Reported::Temporary,
-        };
-        let block = BlockRef { id: self.replica.id(), gs: self.replica.gs(), len };
-        ReportedReplica { block, state, crc32c: None }
-    }
-
     /// CRC32C of the bytes as their chunks' CRCs tell it, which a damaged chunk does not change.
     pub(super) fn stored_crc(&self) -> u32 {
         let mut written = self.data.clone();
@@ -76,4 +63,17 @@ impl Stored {
         self.damaged.insert(at as u64, flipped);
         true
     }
+}
+
+/// A line of a full report as it arrives.
+pub(super) fn reported(told: cairn_replica::report::ReportedReplica) -> ReportedReplica {
+    let state = match told.state {
+        ReplicaState::Finalized => Reported::Finalized,
+        ReplicaState::Rbw => Reported::BeingWritten,
+        ReplicaState::Rwr => Reported::WaitingToBeRecovered,
+        ReplicaState::Rur => Reported::UnderRecovery,
+        ReplicaState::Temporary => Reported::Temporary,
+    };
+    let block = BlockRef { id: told.id, gs: told.gs, len: told.len };
+    ReportedReplica { block, state, crc32c: None }
 }

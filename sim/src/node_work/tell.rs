@@ -1,13 +1,13 @@
 //! Reports of DataNodes: in time, lost, repeated, and late.
 //!
-//! Follows `crates/datanode/src/actor/report.rs` and `crates/datanode/src/node/reports.rs`. A call that a DataNode has
-//! given up may still wait at the NameNode and be taken in after those that came later.
+//! What is told is decided in the replica core. A call that a DataNode has given up may still wait at the NameNode and
+//! be taken in after those that came later.
 
 use crate::data_node::FullReport;
 use crate::world::{Event, World};
 use cairn_redundancy::{BlockRef, ReplicaEvent, ReplicaEventKind, StorageType};
+use cairn_replica::report::{Event as Happened, ReplicaEvent as Told};
 use cairn_stripe::BlockId;
-use std::collections::BTreeMap;
 
 /// Time between full reports of a DataNode.
 const REPORT_INTERVAL_MS: u64 = 60_000;
@@ -48,12 +48,9 @@ impl World<'_> {
         if events.is_empty() {
             return;
         }
-        let mut by_storage: BTreeMap<&str, Vec<ReplicaEvent>> = BTreeMap::new();
-        for ((storage, _), event) in &events {
-            by_storage.entry(storage).or_default().push(event.clone());
-        }
         let (told, comes_again) = (!self.unlucky(30), self.unlucky(40));
-        for (storage, events) in by_storage {
+        for (storage, events) in events.iter() {
+            let events: Vec<_> = events.iter().map(|(id, event)| arriving(*id, event)).collect();
             let kind = self.nodes[node].kind_of(storage);
             if told && self.name_node.up {
                 self.name_node.incremental_report(node, (storage, kind), &events);
@@ -63,7 +60,7 @@ impl World<'_> {
                 self.arrives_late(LateReport::Events { node, storage, events });
             }
         }
-        self.note(|| format!("dn-{node} tells {:?}", events.values().collect::<Vec<_>>()));
+        self.note(|| format!("dn-{node} tells {events:?}"));
         if !told || !self.name_node.up || self.unlucky(30) {
             self.note(|| format!("dn-{node} got no answer and will tell it again"));
             self.nodes[node].put_back(events);
@@ -109,4 +106,17 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// An event as it arrives.
+fn arriving(id: BlockId, told: &Told) -> ReplicaEvent {
+    let block = BlockRef { id, gs: told.gs, len: told.len };
+    let (kind, crc32c) = match &told.event {
+        Happened::Receiving => (ReplicaEventKind::Receiving, None),
+        Happened::Received { crc32c, delete_hint } => {
+            (ReplicaEventKind::Received { delete_hint: delete_hint.clone() }, *crc32c)
+        }
+        Happened::Deleted => (ReplicaEventKind::Deleted, None),
+    };
+    ReplicaEvent { block, kind, crc32c }
 }

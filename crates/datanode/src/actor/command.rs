@@ -3,13 +3,12 @@
 //! Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActive`.
 
 use crate::cache;
-use crate::dataset::{Block, Deletion, Finalized, blocking};
+use crate::dataset::{Block, Deletion, blocking};
 use crate::messages;
 use crate::node::Node;
 use crate::ops::reconstruct;
 use crate::ops::transfer::{self, Targets};
 use crate::recovery;
-use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
 use cairn_wire::proto::datanode::{
     BlockCommandProto, BlockCommandProtoAction as Action, BlockIdCommandProto,
@@ -137,16 +136,10 @@ fn tell_kept(node: &Node, block: &Block, deletion: Deletion) {
     match deletion {
         Deletion::Done { .. } | Deletion::Absent => {}
         Deletion::Void => tracing::info!(block = %id, "kept: the order to delete it is void"),
-        Deletion::Other { gs, len, state, storage_id } => {
-            tracing::warn!(block = %id, gs = %block.gs, has = %gs, "kept: it has another stamp");
-            match state {
-                ReplicaState::Finalized => {
-                    let here = Finalized { id, gs, len, storage_id, crc32c: None };
-                    node.report_received(&here, None);
-                }
-                ReplicaState::Rbw => node.reports.receiving(id, gs, len, &storage_id),
-                // The next full report tells of it.
-                _ => {}
+        Deletion::Other { replica, storage_id } => {
+            tracing::warn!(block = %id, gs = %block.gs, has = %replica.gs(), "kept: it has another stamp");
+            if let Some(told) = replica.told_when_kept() {
+                node.reports.note(&storage_id, id, told);
             }
         }
     }

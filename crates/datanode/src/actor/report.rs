@@ -3,19 +3,22 @@
 //! Source: Hadoop 3.5.0 `BPServiceActor#blockReport`, `BlockListAsLongs`.
 
 use super::call::call;
-use crate::dataset::ReportedReplica;
 use crate::error::Result;
+use crate::messages;
 use crate::node::Node;
 use crate::volume::Volume;
+use cairn_replica::report::{Event, ReplicaEvent, ReportedReplica};
+use cairn_stripe::BlockId;
 use cairn_wire::proto::datanode::{
     BlockReceivedAndDeletedRequestProto, BlockReceivedAndDeletedResponseProto,
     BlockReportContextProto, BlockReportRequestProto, BlockReportResponseProto,
-    DatanodeCommandProto, ReceivedDeletedBlockInfoProto, StorageBlockReportProto,
+    DatanodeCommandProto, ReceivedDeletedBlockInfoProto,
+    ReceivedDeletedBlockInfoProtoBlockStatus as Status, StorageBlockReportProto,
     StorageReceivedDeletedBlocksProto,
 };
 use cairn_wire::proto::hdfs::DatanodeStorageProto;
 use prost::encoding::encode_varint;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// Bytes of one of the buffers of a full report.
@@ -41,10 +44,10 @@ pub(super) async fn send_incremental(node: &Node) -> Result<()> {
     let storage = |id: &str| {
         node.dataset.volumes().iter().find(|v| v.storage_id() == id).map(|v| storage_proto(v))
     };
-    let per_storage = |(id, events): (&String, &HashMap<_, ReceivedDeletedBlockInfoProto>)| {
+    let per_storage = |(id, events): (&str, &BTreeMap<BlockId, ReplicaEvent>)| {
         StorageReceivedDeletedBlocksProto {
-            storage_uuid: id.clone(),
-            blocks: events.values().cloned().collect(),
+            storage_uuid: id.to_string(),
+            blocks: events.iter().map(|(block, event)| event_proto(*block, event)).collect(),
             storage: storage(id),
         }
     };
@@ -66,6 +69,16 @@ pub(super) async fn send_incremental(node: &Node) -> Result<()> {
             Err(error)
         }
     }
+}
+
+fn event_proto(id: BlockId, told: &ReplicaEvent) -> ReceivedDeletedBlockInfoProto {
+    let (status, crc32c, delete_hint) = match &told.event {
+        Event::Receiving => (Status::Receiving, None, None),
+        Event::Received { crc32c, delete_hint } => (Status::Received, *crc32c, delete_hint.clone()),
+        Event::Deleted => (Status::Deleted, None, None),
+    };
+    let block = messages::local_block(id, told.gs, told.len);
+    ReceivedDeletedBlockInfoProto { block, status: status as i32, crc32c, delete_hint }
 }
 
 /// Tells the NameNode of every replica, under the lease that it granted. Large reports go storage by storage.
@@ -125,7 +138,7 @@ fn encode(replicas: &[ReportedReplica]) -> Vec<u8> {
 mod tests {
     use super::*;
     use cairn_replica::ReplicaState;
-    use cairn_stripe::{BlockId, GenerationStamp};
+    use cairn_stripe::GenerationStamp;
 
     #[test]
     fn replicas_are_encoded_as_hadoop_does() {

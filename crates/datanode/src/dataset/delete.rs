@@ -5,7 +5,7 @@ use super::{Dataset, Entry, Placed, files};
 use crate::error::{Context, Result};
 use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
-use cairn_replica::ReplicaState;
+use cairn_replica::{Replica, ReplicaState, report};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::{fs, io};
 
@@ -19,7 +19,7 @@ pub(crate) enum Deletion {
     /// There is no replica of the block here.
     Absent,
     /// There is one with another stamp.
-    Other { gs: GenerationStamp, len: u64, state: ReplicaState, storage_id: String },
+    Other { replica: Replica, storage_id: String },
 }
 
 impl Dataset {
@@ -46,17 +46,13 @@ impl Dataset {
         let entry = {
             let mut map = self.lock();
             // Under the map's lock: a report sees either the replica, and then it stays, or neither.
-            if self.registration() != registration {
-                return Ok(Deletion::Void);
-            }
-            match map.get(&id) {
-                Some(entry) if entry.replica.gs() != gs => {
-                    return Ok(Deletion::Other {
-                        gs: entry.replica.gs(),
-                        len: entry.replica.on_disk_len(),
-                        state: entry.replica.place(),
-                        storage_id: entry.volume.storage_id().into(),
-                    });
+            let here = map.get(&id);
+            let is_current = self.registration() == registration;
+            match (report::Deletion::of(here.map(|entry| &entry.replica), gs, is_current), here) {
+                (report::Deletion::Void, _) => return Ok(Deletion::Void),
+                (report::Deletion::Other, Some(entry)) => {
+                    let storage_id = entry.volume.storage_id().into();
+                    return Ok(Deletion::Other { replica: entry.replica.clone(), storage_id });
                 }
                 _ => {}
             }
