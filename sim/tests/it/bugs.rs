@@ -165,6 +165,26 @@ fn hdfs_17358_a_group_is_recovered_with_a_wrong_length() {
     must_find::<LongestUnitDecides>(8, &["than what was written", "are left", "acknowledged"]);
 }
 
+/// Who is away or does not answer has nothing.
+#[derive(Default)]
+struct SilenceIsEmptiness;
+
+impl Parts for SilenceIsEmptiness {
+    fn agree(&self, order: &Order, answers: &[Answer]) -> Result<Agreement, RecoveryError> {
+        let empty = |answer: &Answer| match answer {
+            Answer::Silent => Answer::Nothing,
+            answer => *answer,
+        };
+        let order = Order { away: Some(Vec::new()), ..order.clone() };
+        order.agree(&answers.iter().map(empty).collect::<Vec<_>>())
+    }
+}
+
+#[test]
+fn a_dead_place_that_is_not_counted_in_a_recovery_is_found() {
+    must_find::<SilenceIsEmptiness>(271, &["acknowledged", "are left"]);
+}
+
 /// A leaving node is let go whatever it holds.
 #[derive(Default)]
 struct LetsGoAtOnce;
