@@ -169,7 +169,7 @@ impl World<'_> {
         if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
             client.renewed_ms = self.now_ms;
             let holder = client.holder();
-            _ = self.name_node.change(None, RenewLease { holder });
+            _ = self.call(None, RenewLease { holder });
         }
     }
 
@@ -269,7 +269,7 @@ impl World<'_> {
         let (call, command) = (repeated.call, repeated.command.clone());
         let answer = match self.unlucky(30) {
             true => Err(CallError::Lost),
-            false => self.name_node.change(Some(call), command),
+            false => self.call(Some(call), command),
         };
         // The answer may be lost on its way.
         let answer = if self.unlucky(30) { Err(CallError::Lost) } else { answer };
@@ -315,7 +315,7 @@ impl World<'_> {
             return;
         }
         let new_block = self.rng.one_in(3);
-        match self.name_node.append(call, (&path, file), &holder, new_block) {
+        match self.call_append(call, &path, &holder, new_block) {
             Ok(last) => {
                 self.count("appends");
                 let more = self.rng.range(1, 2 * BLOCK_LEN);
@@ -370,7 +370,7 @@ impl World<'_> {
     fn close(&mut self, at: usize, writer: &mut Writer) -> Step {
         let holder = self.clients[at].holder();
         writer.tries += 1;
-        match self.name_node.complete(writer.file, &holder, writer.previous) {
+        match self.call_complete(writer.file, &holder, writer.previous) {
             Ok(true) => Step::Done,
             Ok(false) | Err(CallError::Lost | CallError::NotNow) => Step::On,
             Err(error) => {
@@ -390,7 +390,7 @@ impl World<'_> {
         let holder = self.clients[at].holder();
         writer.tries += 1;
         let previous = writer.previous;
-        let answer = self.name_node.add_block(writer.file, &holder, previous, &writer.excluded);
+        let answer = self.call_add_block(writer.file, &holder, previous, &writer.excluded);
         let located = match answer {
             Ok(located) => located,
             Err(CallError::NotNow) => {

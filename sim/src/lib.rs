@@ -6,6 +6,7 @@
 //!
 //! What the shells do around the cores is mirrored thinly here, in files that name what they follow.
 
+mod calls;
 mod client;
 mod data_node;
 mod faults;

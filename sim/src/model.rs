@@ -83,10 +83,7 @@ impl Model {
                     target.acked += moved.acked;
                 }
             }
-            (
-                Command::Truncate(truncate),
-                Outcome::Removed { .. } | Outcome::Recovery { work: Some(_), .. },
-            ) => {
+            (Command::Truncate(truncate), Outcome::Removed { .. } | Outcome::Recovery { .. }) => {
                 let file = self.id_of(&truncate.path).and_then(|id| self.files.get_mut(&id));
                 let file = file.ok_or("truncate of a file that is not there")?;
                 file.written.truncate(truncate.new_len as usize);

@@ -1,34 +1,42 @@
-//! A simulated NameNode: the real namespace over a log that can be torn, the real cluster state, and
-//! the glue between them.
-//!
-//! The glue mirrors what `crates/namenode` does around the cores, without the wire: each function
-//! names the file that it follows. An RPC is one call here, at one moment of simulated time.
+//! A simulated NameNode: the operations that ship (`cairn_master`) over a log that can be torn, with groups of entries
+//! that are applied, logged and shown one after the other. Between any two of these steps anything can happen.
 
+mod commits;
+mod core;
 mod files;
 mod log;
+mod op;
 mod reports;
 
 use crate::parts::Parts;
 use crate::rng::Rng;
+use cairn_master::facts::facts;
+use cairn_master::group::Groups;
+use cairn_master::{Lookup, Op, Submission, follow_up};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
-use cairn_namespace::ops::unit_crcs::ReplaceCrc;
+use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::store::{Changes, StoreRead, StoreTxn};
 use cairn_namespace::{
-    Block, BlockState as Written, CallId, Caller, Command, Entry, NamespaceError, Outcome, Retries,
-    Settings, apply, evaluate, query,
+    BlockState as Written, Command, NamespaceError, Retries, Settings, apply, query,
 };
 use cairn_redundancy::{
-    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, Config, DisprovedCrc, Layout,
-    NodeClaim, NodeHandle, Now, StoragePolicy,
+    AdminState, BlockFacts, BlockLookup, Cluster, Config, NodeClaim, NodeHandle, Now,
+    StoragePolicy, Ticket,
 };
-use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use commits::{Group, LIMITS, Request};
 use log::Log;
+use op::Running;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+pub(crate) use self::core::Core;
+pub(crate) use commits::{Answer, Happening, InForce};
 pub(crate) use files::{LocatedBlock, Target};
+pub(crate) use op::Carrier;
 
 /// Where each DataNode listens, at an address of its own.
 const XFER_PORT: u16 = 9866;
@@ -69,71 +77,97 @@ pub(crate) enum Fall {
     Unanswered,
 }
 
-/// One snapshot of the namespace, as the cluster asks it. Follows `crates/namenode/src/lookup.rs`.
-pub(crate) struct Lookup<'a> {
-    store: &'a dyn StoreRead,
-    compares_crcs: bool,
-}
-
-pub(crate) fn facts(block: &Block, redundancy: &Redundancy) -> BlockFacts {
-    let state = match block.state {
-        Written::UnderConstruction => BlockState::UnderConstruction,
-        Written::UnderRecovery { .. }
-        | Written::UnderTruncation { .. }
-        | Written::UnderCopy { .. } => BlockState::UnderRecovery,
-        Written::Committed => BlockState::Committed,
-        Written::Complete => BlockState::Complete,
-    };
-    BlockFacts { gs: block.gs, len: block.len, layout: Layout::from(redundancy), state }
-}
-
 /// What the store in memory answers; it never fails.
 pub(crate) fn sure<T>(answer: cairn_namespace::Result<T>) -> T {
     answer.unwrap_or_else(|error| panic!("the store in memory failed: {error}"))
 }
 
-impl BlockLookup for Lookup<'_> {
+/// What the namespace says of blocks, for the cluster; CRCs only where they are compared.
+pub(crate) struct Facts<'a> {
+    lookup: Lookup<'a>,
+    compares_crcs: bool,
+}
+
+impl BlockLookup for Facts<'_> {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
-        sure(query::get_block(self.store, id)).map(|info| facts(&info.block, &info.redundancy))
+        self.lookup.block(id)
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
-        let infos = sure(query::blocks_after(self.store, after, limit));
-        infos.iter().map(|info| (info.block.id, facts(&info.block, &info.redundancy))).collect()
+        self.lookup.blocks_after(after, limit)
     }
 
     fn storage_policy(&self, id: BlockId) -> StoragePolicy {
-        StoragePolicy::by_id(sure(query::storage_policy_of_block(self.store, id)))
+        self.lookup.storage_policy(id)
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
-        let info = sure(query::get_block(self.store, id)).filter(|_| self.compares_crcs);
-        info.and_then(|info| info.block.unit_crcs.get(unit.as_usize()).copied().flatten())
+        self.lookup.unit_crc(id, unit).filter(|_| self.compares_crcs)
     }
 
     fn is_future(&self, gs: GenerationStamp) -> bool {
-        sure(query::is_future_stamp(self.store, gs))
+        self.lookup.is_future(gs)
     }
+}
+
+/// Known mistakes that are put back.
+#[derive(Clone, Copy, Debug)]
+struct Bugs {
+    syncs_before_answer: bool,
+    lets_go_at_once: bool,
+    ignores_guards: bool,
+    reverses_effects: bool,
+    drops_effects: bool,
+    fails_what_is_durable: bool,
 }
 
 /// See the module.
 pub(crate) struct NameNode {
     pub(crate) up: bool,
-    pub(crate) now_ms: u64,
+    /// Starts and falls so far.
+    pub(crate) life: u64,
+    /// Lent to the operation that is polled.
+    core: Option<Box<Core>>,
     log: Log,
-    pub(crate) store: MemoryStore,
+    /// The namespace with what was applied and is not in force yet.
+    ahead: MemoryStore,
     retries: Retries,
-    pub(crate) cluster: Cluster,
-    rng: Rng,
+    groups: Groups,
+    /// Commands that wait to be applied.
+    backlog: VecDeque<Request>,
+    open: Group,
+    logging: Option<Group>,
+    unshown: VecDeque<Group>,
+    /// Operations that were begun so far.
+    operations: u64,
+    running: BTreeMap<u64, Running>,
+    /// Operations that can go on.
+    ready: VecDeque<u64>,
+    waits: BTreeMap<Ticket, u64>,
+    /// What is to happen after so many ms.
+    pub(crate) happenings: Vec<(u64, Happening)>,
     /// Entries of the log that the model knows of.
     logged: usize,
     compares_crcs: bool,
-    syncs_before_answer: bool,
-    lets_go_at_once: bool,
+    bugs: Bugs,
     /// Where to fall: after so many commands, and how.
     pub(crate) fall: Option<(u32, Fall)>,
-    /// Commands that were made durable or answered, for the model of the namespace.
-    pub(crate) done: Vec<(Command, Outcome)>,
+    /// Commands that came into force, for the model of the namespace.
+    pub(crate) done: Vec<InForce>,
+}
+
+impl Deref for NameNode {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        self.core()
+    }
+}
+
+impl DerefMut for NameNode {
+    fn deref_mut(&mut self) -> &mut Core {
+        self.core_mut()
+    }
 }
 
 fn cluster_config() -> Config {
@@ -157,36 +191,37 @@ fn settings() -> Settings {
     }
 }
 
-/// Works on the cluster with a lookup into the store beside it.
-macro_rules! with_cluster {
-    ($self:ident, |$cluster:ident, $lookup:ident| $work:expr) => {{
-        let $lookup = &crate::name_node::Lookup::new(&$self.store, $self.compares_crcs);
-        let $cluster = &mut $self.cluster;
-        $work
-    }};
-}
-use with_cluster;
-
-impl<'a> Lookup<'a> {
-    pub(crate) fn new(store: &'a dyn StoreRead, compares_crcs: bool) -> Lookup<'a> {
-        Lookup { store, compares_crcs }
-    }
-}
-
 impl NameNode {
     pub(crate) fn format(rng: Rng, parts: &dyn Parts) -> NameNode {
-        let mut node = NameNode {
-            up: true,
-            now_ms: 0,
-            log: Log::default(),
-            store: MemoryStore::new(),
-            retries: Retries::default(),
-            cluster: Cluster::new(cluster_config()),
-            rng,
-            logged: 0,
-            compares_crcs: parts.compares_crcs(),
+        let bugs = Bugs {
             syncs_before_answer: parts.syncs_before_answer(),
             lets_go_at_once: parts.lets_go_at_once(),
+            ignores_guards: parts.ignores_guards(),
+            reverses_effects: parts.reverses_effects(),
+            drops_effects: parts.drops_effects(),
+            fails_what_is_durable: parts.fails_what_is_durable(),
+        };
+        let (store, cluster) = (MemoryStore::new(), Cluster::new(cluster_config()));
+        let mut node = NameNode {
+            up: true,
+            life: 0,
+            core: Some(Box::new(Core { now_ms: 0, store, cluster, rng })),
+            log: Log::default(),
+            ahead: MemoryStore::new(),
+            retries: Retries::default(),
+            groups: Groups::new(LIMITS, 0, 0),
+            backlog: VecDeque::new(),
+            open: Group::default(),
+            logging: None,
+            unshown: VecDeque::new(),
+            operations: 0,
+            running: BTreeMap::new(),
+            ready: VecDeque::new(),
+            waits: BTreeMap::new(),
+            happenings: Vec::new(),
+            logged: 0,
+            compares_crcs: parts.compares_crcs(),
+            bugs,
             fall: None,
             done: Vec::new(),
         };
@@ -205,14 +240,34 @@ impl NameNode {
         node
     }
 
-    /// Puts the settings in force and begins to serve. Follows `crates/namenode/src/run.rs`.
+    fn core(&self) -> &Core {
+        self.core.as_deref().expect("no operation is being polled")
+    }
+
+    fn core_mut(&mut self) -> &mut Core {
+        self.core.as_deref_mut().expect("no operation is being polled")
+    }
+
+    /// Works on the cluster with what the namespace says of blocks, the time and chance.
+    pub(crate) fn with_cluster<R>(
+        &mut self,
+        work: impl FnOnce(&mut Cluster, &dyn BlockLookup, Now, &mut dyn FnMut() -> u64) -> R,
+    ) -> R {
+        let (compares_crcs, now) = (self.compares_crcs, self.now());
+        let Core { store, cluster, rng, .. } = self.core_mut();
+        let facts = Facts { lookup: Lookup::new(&*store), compares_crcs };
+        work(cluster, &facts, now, &mut || rng.any())
+    }
+
+    /// Puts the settings in force and begins to serve.
     fn serve(&mut self) {
         self.up = true;
         self.own(Configure { settings: settings().into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
         let complete = blocks.iter().filter(|info| info.block.state == Written::Complete).count();
+        let now = self.now();
         self.cluster = Cluster::new(cluster_config());
-        self.cluster.start_safe_mode(complete as u64, self.now());
+        self.cluster.start_safe_mode(complete as u64, now);
         self.own(RenewAllLeases {});
         self.log.sync();
     }
@@ -220,13 +275,27 @@ impl NameNode {
     /// Stops as by a power cut.
     pub(crate) fn crash(&mut self) {
         self.up = false;
+        self.life += 1;
         self.fall = None;
-        self.log.crash(&mut self.rng);
+        let mut rng = self.rng.clone();
+        self.log.crash(&mut rng);
+        self.rng = rng;
     }
 
     /// Starts again from the log.
     pub(crate) fn restart(&mut self) {
+        self.life += 1;
         self.store = self.replay();
+        self.ahead = self.store.clone();
+        self.groups = Groups::new(LIMITS, self.logged as u64, self.now_ms);
+        self.backlog.clear();
+        self.open = Group::default();
+        self.logging = None;
+        self.unshown.clear();
+        self.running.clear();
+        self.ready.clear();
+        self.waits.clear();
+        self.happenings.clear();
         self.serve();
     }
 
@@ -236,14 +305,14 @@ impl NameNode {
         self.retries = Retries::default();
         let entries = self.log.recover();
         for (at, entry) in entries.into_iter().enumerate() {
-            let outcome = apply(&mut store, &entry).unwrap_or_else(|error| {
+            let (answer, _) = apply(&mut store, &entry).unwrap_or_else(|error| {
                 panic!("an entry of the log can't be applied again: {error}: {entry:?}")
             });
             let limits = sure(store.settings());
-            sure(self.retries.remember(&entry, &limits, &outcome));
-            // Not synced when the NameNode fell, and there all the same.
+            sure(self.retries.remember(&entry, &limits, &answer));
+            // Not in force when the NameNode fell, and there all the same.
             if at >= self.logged {
-                self.done.push((entry.command, outcome));
+                self.done.push((entry.command, answer, Vec::new()));
             }
             self.logged = self.logged.max(at + 1);
         }
@@ -254,84 +323,35 @@ impl NameNode {
     pub(crate) fn is_replayable(&self) -> bool {
         let mut store = MemoryStore::new();
         let all = self.log.clone().recover();
-        all.iter().all(|entry| apply(&mut store, entry).is_ok()) && store == self.store
-    }
-
-    pub(crate) fn now(&self) -> Now {
-        now(self.now_ms)
+        all.iter().all(|entry| apply(&mut store, entry).is_ok()) && store == self.ahead
     }
 
     pub(crate) fn is_safe_mode(&self) -> bool {
         self.cluster.safe_mode().is_on()
     }
 
-    /// Logs and applies a command. Follows `crates/namenode/src/journal/writer.rs`.
-    pub(crate) fn submit(
-        &mut self,
-        call: Option<CallId>,
-        command: impl Into<Command>,
-    ) -> Result<Outcome, CallError> {
-        if !self.up {
-            return Err(CallError::Lost);
-        }
-        let entry = Entry {
-            now_ms: self.now().wall_ms,
-            caller: Caller::system(),
-            call,
-            command: command.into(),
-        };
-        let known = self.retries.find(&entry)?;
-        let is_known = known.is_some();
-        let (outcome, changes) = match known {
-            Some(outcome) => (outcome, Changes::default()),
-            None => evaluate(&self.store, &entry)?,
-        };
-        let fall = match &mut self.fall {
-            Some((0, fall)) => Some(*fall),
-            Some((left, _)) => {
-                *left -= 1;
-                None
-            }
-            None => None,
-        };
-        if !changes.is_empty() || !is_known && entry.once().is_some() {
-            self.log.append(&entry);
-            if fall == Some(Fall::Unsynced) {
-                self.crash();
-                return Err(CallError::Lost);
-            }
-            if self.syncs_before_answer {
-                self.log.sync();
-            }
-            sure(changes.write_to(&mut self.store as &mut dyn StoreTxn).map_err(Into::into));
-            let limits = sure(self.store.settings());
-            sure(self.retries.remember(&entry, &limits, &outcome));
-            self.logged += 1;
-            self.done.push((entry.command, outcome.clone()));
-        }
-        if fall.is_some() {
-            self.log.sync();
-            self.crash();
-            return Err(CallError::Lost);
-        }
-        Ok(outcome)
-    }
-
-    /// A command of its own; refusals are of no interest.
+    /// A command of its own at a start, when nothing else happens; refusals are of no interest.
     fn own(&mut self, command: impl Into<Command>) {
-        _ = self.submit(None, command);
+        let submission = Submission::own(command);
+        let answer = self.begin(|op| async move { op.submit(submission).await });
+        while answer.borrow().is_none() && !self.happenings.is_empty() {
+            let (_, happening) = self.happenings.remove(0);
+            self.happen(happening);
+        }
     }
 
-    /// Lets time pass, and says which nodes are let go. Follows the loops of `crates/namenode/src/run.rs`.
+    /// Lets time pass, and says which nodes are let go.
     pub(crate) fn tick(&mut self) -> Vec<(usize, AdminState)> {
-        let now = self.now();
-        let mut rng = self.rng.clone();
-        let tick =
-            with_cluster!(self, |cluster, lookup| cluster.tick(lookup, now, &mut || rng.any()));
-        self.rng = rng;
-        self.finish_tick(tick.more);
+        let tick = self.with_cluster(|cluster, lookup, now, dice| cluster.tick(lookup, now, dice));
+        let mut more = tick.more;
+        while more {
+            more = self.with_cluster(|cluster, lookup, _, _| cluster.go_on(lookup));
+        }
+        for disproved in self.cluster.take_disproved() {
+            self.begin(|op| async move { follow_up::replace_crc(&op, disproved).await });
+        }
         let mut changed = tick.admin;
-        if self.lets_go_at_once {
+        if self.bugs.lets_go_at_once {
             changed.extend(self.let_all_go());
         }
         let states = changed.into_iter().map(|node| self.cluster.node(node));
@@ -343,17 +363,6 @@ impl NameNode {
             .collect()
     }
 
-    /// Forgets all that is lost, and replaces records that are proven wrong.
-    fn finish_tick(&mut self, mut more: bool) {
-        while more {
-            more = with_cluster!(self, |cluster, lookup| cluster.go_on(lookup));
-        }
-        for DisprovedCrc { id, gs, recorded, crc32c } in self.cluster.take_disproved() {
-            self.own(ReplaceCrc { id, gs, recorded, crc32c });
-            with_cluster!(self, |cluster, lookup| cluster.record_replaced(lookup, id));
-        }
-    }
-
     /// Lets nodes go that others may still need.
     fn let_all_go(&mut self) -> Vec<NodeHandle> {
         let leaving: Vec<NodeHandle> = self.cluster.leaving_nodes().collect();
@@ -362,7 +371,7 @@ impl NameNode {
                 true => AdminState::InMaintenance,
                 false => AdminState::Decommissioned,
             };
-            with_cluster!(self, |cluster, lookup| cluster.set_admin_state(lookup, *node, next));
+            self.with_cluster(|cluster, lookup, _, _| cluster.set_admin_state(lookup, *node, next));
         }
         leaving
     }
@@ -373,22 +382,8 @@ impl NameNode {
         all.iter().map(|info| info.redundancy.width()).max().unwrap_or(0)
     }
 
-    /// Has DataNodes delete what a command took out. Follows `crates/namenode/src/node.rs`.
-    pub(crate) fn settle(&mut self, outcome: &Outcome) {
-        let removed = match outcome {
-            Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => blocks,
-            Outcome::Created { removed, .. }
-            | Outcome::Replaced { removed, .. }
-            | Outcome::Recovery { removed, .. } => removed,
-            _ => return,
-        };
-        for removed in removed {
-            self.cluster.block_removed(removed.block.id, removed.block.gs);
-        }
-    }
-
-    pub(crate) fn lookup(&self) -> Lookup<'_> {
-        Lookup::new(&self.store, self.compares_crcs)
+    pub(crate) fn lookup(&self) -> Facts<'_> {
+        Facts { lookup: Lookup::new(&self.store), compares_crcs: self.compares_crcs }
     }
 
     pub(crate) fn block(&self, id: BlockId) -> Option<query::BlockInfo> {
@@ -401,18 +396,19 @@ impl NameNode {
 }
 
 /// The names of a DataNode.
-struct Named {
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
     uuid: String,
     ip: String,
 }
 
 impl Named {
-    fn of(node: usize) -> Named {
+    pub(crate) fn of(node: usize) -> Named {
         Named { uuid: format!("dn-{node}"), ip: format!("10.0.0.{node}") }
     }
 
     /// What is said of it, by others or by itself.
-    fn claim(&self) -> NodeClaim<'_> {
+    pub(crate) fn claim(&self) -> NodeClaim<'_> {
         NodeClaim { uuid: &self.uuid, ip: &self.ip, xfer_port: XFER_PORT.into(), process: None }
     }
 }

@@ -3,7 +3,7 @@
 //! Follows `crates/datanode/src/{actor,ops,recovery}`. Work takes several steps, between which
 //! anything can happen; what was begun before a crash is not ended after it.
 
-mod recovery;
+pub(crate) mod recovery;
 pub(crate) mod tell;
 
 use crate::data_node::NodeError;

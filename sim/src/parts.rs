@@ -14,6 +14,26 @@ pub trait Parts {
         true
     }
 
+    /// Whether a command is carried out though what it rests on has changed since somebody looked.
+    fn ignores_guards(&self) -> bool {
+        false
+    }
+
+    /// Whether the cluster hears of what an entry did in the wrong order.
+    fn reverses_effects(&self) -> bool {
+        false
+    }
+
+    /// Whether the cluster does not hear of all that entries did.
+    fn drops_effects(&self) -> bool {
+        false
+    }
+
+    /// Whether the caller of a command that is durable is told that it has failed.
+    fn fails_what_is_durable(&self) -> bool {
+        false
+    }
+
     /// Whether leaving nodes are let go without a look at what they hold.
     fn lets_go_at_once(&self) -> bool {
         false

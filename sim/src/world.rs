@@ -5,8 +5,9 @@ use crate::data_node::DataNode;
 use crate::faults::Faults;
 use crate::invariants::Units;
 use crate::model::{DIRECTORY, Model};
-use crate::name_node::{CallError, NameNode};
+use crate::name_node::{CallError, Happening, NameNode};
 use crate::node_work::Task;
+use crate::node_work::recovery::{Recovery, Told};
 use crate::node_work::tell::LateReport;
 use crate::parts::Parts;
 use crate::rng::Rng;
@@ -14,7 +15,7 @@ use cairn_codec::{Codec, CodecKind};
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::{Command, Outcome};
 use cairn_redundancy::{AdminState, StorageType};
-use cairn_stripe::{BlockId, CodecName, Policy};
+use cairn_stripe::{BlockId, CodecName, GenerationStamp, Policy};
 use std::collections::BTreeMap;
 
 /// Something that will happen.
@@ -22,6 +23,8 @@ use std::collections::BTreeMap;
 pub(crate) enum Event {
     /// The NameNode's clock ticks.
     Tick,
+    /// Something goes on in the NameNode.
+    NameNode { happening: Happening, life: u64 },
     /// The NameNode starts again.
     NameNodeStarts,
     /// A DataNode's heartbeat is due.
@@ -121,6 +124,12 @@ pub(crate) struct World<'a> {
     pub(crate) units: Units,
     /// When blocks came to another file.
     pub(crate) joined: BTreeMap<BlockId, u64>,
+    /// Recoveries that the NameNode was told of and that are not in force.
+    pub(crate) told_recoveries: BTreeMap<(BlockId, GenerationStamp), (Recovery, Told)>,
+    /// Calls that wait for answers of the NameNode.
+    waiting: u32,
+    /// All is as it should be in the end.
+    is_over: bool,
 }
 
 impl<'a> World<'a> {
@@ -158,6 +167,9 @@ impl<'a> World<'a> {
             late_reads: BTreeMap::new(),
             units: Units::new(),
             joined: BTreeMap::new(),
+            told_recoveries: BTreeMap::new(),
+            waiting: 0,
+            is_over: false,
         };
         world.start();
         world
@@ -166,7 +178,7 @@ impl<'a> World<'a> {
     fn start(&mut self) {
         self.name_node.now_ms = self.now_ms;
         let path = DIRECTORY.to_string();
-        _ = self.name_node.change(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
+        _ = self.call(None, Mkdirs { path, mode: 0o755.into(), create_parent: true });
         for node in 0..self.nodes.len() {
             let delay = self.rng.range(0, 1000);
             self.after(delay, Event::Heartbeat { node });
@@ -184,30 +196,47 @@ impl<'a> World<'a> {
 
     /// Runs to the end, or to the first thing that must not be.
     pub(crate) fn run(mut self) -> Report {
-        let quiet_from = self.now_ms + self.options.busy_ms;
-        let end = quiet_from + self.options.quiet_ms;
-        while self.report.violation.is_none() {
-            let Some(((time, _), event)) = self.queue.pop_first() else { break };
-            self.now_ms = time;
-            self.name_node.now_ms = time;
-            if time >= quiet_from && !self.is_quiet {
-                self.begin_quiet();
-            }
-            if time >= end {
-                let why = self.unfinished().unwrap_or_else(|| "the end was missed".to_string());
-                self.violate(format!("after quiet time: {why}"));
-                break;
-            }
-            if self.is_quiet && matches!(event, Event::Check) && self.unfinished().is_none() {
-                self.check_all();
-                self.check_replay();
-                break;
-            }
-            self.happen(event);
-            self.follow_namespace();
-        }
+        while !self.is_over && self.advance() {}
         self.report.time_ms = self.now_ms;
         self.report
+    }
+
+    /// Lets the next thing happen while somebody waits for an answer. False if there is nothing to wait for any more.
+    pub(crate) fn happens_meanwhile(&mut self) -> bool {
+        self.waiting += 1;
+        let goes_on = self.advance();
+        self.waiting -= 1;
+        goes_on
+    }
+
+    /// Lets the next thing happen. False if nothing is left to happen, or something must not have.
+    fn advance(&mut self) -> bool {
+        if self.report.violation.is_some() {
+            return false;
+        }
+        let Some(((time, _), event)) = self.queue.pop_first() else { return false };
+        let quiet_from = 1000 + self.options.busy_ms;
+        let end = quiet_from + self.options.quiet_ms;
+        self.now_ms = time;
+        self.name_node.now_ms = time;
+        if time >= quiet_from && !self.is_quiet {
+            self.begin_quiet();
+        }
+        if time >= end {
+            let why = self.unfinished().unwrap_or_else(|| "the end was missed".to_string());
+            self.violate(format!("after quiet time: {why}"));
+            return false;
+        }
+        let is_last_look = self.waiting == 0 && self.is_quiet && matches!(event, Event::Check);
+        if is_last_look && self.unfinished().is_none() {
+            self.check_all();
+            self.check_replay();
+            self.is_over = true;
+            return false;
+        }
+        self.happen(event);
+        self.follow_namespace();
+        true
     }
 
     fn happen(&mut self, event: Event) {
@@ -220,6 +249,11 @@ impl<'a> World<'a> {
                     self.name_node.check_leases();
                 }
                 self.after(1000, Event::Tick);
+            }
+            Event::NameNode { happening, life } => {
+                if self.name_node.life == life {
+                    self.name_node.happen(happening);
+                }
             }
             Event::NameNodeStarts => self.name_node_starts(),
             Event::Heartbeat { node } => self.heartbeat(node),
@@ -287,10 +321,18 @@ impl<'a> World<'a> {
         self.after(delay, Event::NameNodeStarts);
     }
 
-    fn follow_namespace(&mut self) {
+    /// Schedules what the NameNode is at, and keeps the model in step with what has come into force.
+    pub(crate) fn follow_namespace(&mut self) {
+        let life = self.name_node.life;
+        for (delay_ms, happening) in std::mem::take(&mut self.name_node.happenings) {
+            self.after(delay_ms, Event::NameNode { happening, life });
+        }
         let mut is_recovered = false;
-        for (command, outcome) in std::mem::take(&mut self.name_node.done) {
-            is_recovered |= matches!(command, Command::CommitBlockSynchronization(_));
+        for (command, outcome, _) in std::mem::take(&mut self.name_node.done) {
+            if let Command::CommitBlockSynchronization(done) = &command {
+                is_recovered = true;
+                self.recovered(done.block.id, done.new_gs);
+            }
             self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
             if let Err(why) = self.model.follow(&command, &outcome) {
                 self.violate(why);

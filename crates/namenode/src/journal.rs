@@ -11,8 +11,10 @@
 
 mod check;
 mod error;
+mod finisher;
 mod frame;
 mod history;
+mod listeners;
 mod lock;
 mod log;
 mod options;
@@ -26,6 +28,7 @@ mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
 pub use error::{Fatal, OpenError, SubmitError};
+pub use listeners::Listener;
 pub use log::LogError;
 pub use options::{Durability, NamesystemOptions};
 pub use recent::Since;
@@ -34,20 +37,22 @@ pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
 
 use crate::store::Store;
+use cairn_master::op::Targets;
 use cairn_namespace::command::Caller;
 use cairn_namespace::events::EventBatch;
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
-use cairn_namespace::{CallId, Command, Entry, Outcome, Retries, settings};
+use cairn_namespace::{Applied, CallId, Command, Entry, Guard, Outcome, Retries, settings};
 use cairn_net::storage_dir;
+use listeners::Listeners;
 use log::Log;
 use outcomes::{save, unread};
 use recent::Recent;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -67,6 +72,7 @@ pub struct Namesystem {
     store: Arc<Store>,
     recent: Arc<Recent>,
     retries: Arc<Mutex<Retries>>,
+    listeners: Listeners,
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -113,8 +119,10 @@ impl Namesystem {
         let retries = Arc::new(Mutex::new(retries));
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
-        let kept = Arc::clone(&retries);
-        let mut writer = Writer::new(store.clone(), log, ends, recent.clone(), kept, &options);
+        let (kept, listeners) = (Arc::clone(&retries), Listeners::default());
+        let hears = listeners.clone();
+        let mut writer =
+            Writer::new(store.clone(), log, ends, recent.clone(), kept, hears, &options);
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
@@ -147,6 +155,7 @@ impl Namesystem {
             store,
             recent,
             retries,
+            listeners,
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
@@ -160,25 +169,42 @@ impl Namesystem {
         &self.identity
     }
 
+    /// From now on `listener` hears of what comes into force. There can be one only.
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        self.listeners.set(listener);
+    }
+
     /// Applies an entry and answers when it is durable.
     pub async fn submit(&self, entry: Entry) -> Result<Outcome, SubmitError> {
+        self.submit_with(entry, Guard::NONE, Targets::new()).await
+    }
+
+    /// As [`Namesystem::submit`], if what the entry rests on is as it was; `targets` go with it to the cluster.
+    pub async fn submit_with(
+        &self,
+        entry: Entry,
+        guard: Guard,
+        targets: Targets,
+    ) -> Result<Outcome, SubmitError> {
         let _place = self.places.acquire().await.map_err(|_| SubmitError::Stopped)?;
-        let answer = self.send(entry)?;
+        let answer = self.send(entry, guard, targets)?;
         answer.await.unwrap_or(Err(SubmitError::Stopped))
     }
 
     /// As [`Namesystem::submit`], for threads outside of an async runtime.
     pub fn submit_blocking(&self, entry: Entry) -> Result<Outcome, SubmitError> {
-        let answer = self.send(entry)?;
+        let answer = self.send(entry, Guard::NONE, Targets::new())?;
         answer.blocking_recv().unwrap_or(Err(SubmitError::Stopped))
     }
 
     fn send(
         &self,
         entry: Entry,
+        guard: Guard,
+        targets: Targets,
     ) -> Result<oneshot::Receiver<Result<Outcome, SubmitError>>, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(Input::Request(Request { entry, reply }))?;
+        self.tell(Input::Request(Request { entry, guard, targets, reply }))?;
         Ok(answer)
     }
 
@@ -242,7 +268,7 @@ impl Namesystem {
 
     /// Whether a call that may be carried out only once has an outcome already, which it gets when it comes again.
     pub fn is_answered(&self, call: CallId, now_ms: u64) -> cairn_namespace::Result<bool> {
-        self.retries.lock().unwrap_or_else(PoisonError::into_inner).knows(call, now_ms)
+        held(&self.retries).knows(call, now_ms)
     }
 
     /// Number of the last entry that is applied; 0 before the first.
@@ -315,6 +341,11 @@ impl Drop for Namesystem {
     }
 }
 
+/// What a lock guards. A panic while it was held ends the namespace: nobody may go on with what may be half done.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().expect("nothing has panicked while it was held")
+}
+
 fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
@@ -353,7 +384,7 @@ fn put_settings_in_force(
         match writer.apply_now(Entry { now_ms: now_ms(), caller, call: None, command })? {
             Ok(_) => {}
             Err(SubmitError::Refused(error)) => return Err(OpenError::Settings(error)),
-            Err(SubmitError::Stopped | SubmitError::RollbackPoint(_)) => {
+            Err(_) => {
                 let reason = "the writer gave no answer".to_string();
                 return Err(StoreError::Backend(reason).into());
             }
@@ -407,14 +438,16 @@ fn apply_again(
     let mut batch = store.begin(group);
     for (sequence, entry) in pending.drain(..) {
         let failed = |source| OpenError::Replay { sequence, source };
-        let (outcome, changes) = cairn_namespace::evaluate(&batch, &entry).map_err(failed)?;
+        // What it has done to blocks DataNodes tell.
+        let Applied { answer, changes, .. } =
+            cairn_namespace::evaluate(&batch, &entry).map_err(failed)?;
         if recent.is_wanted() {
-            let events = writer::happened(&batch, &changes, &entry, &outcome)?;
+            let events = writer::happened(&batch, &changes, &entry, &answer)?;
             batches.extend((!events.is_empty()).then_some(EventBatch { sequence, events }));
         }
         changes.write_to(&mut batch)?;
         let settings = settings::get(&batch).map_err(failed)?;
-        retries.remember(&entry, &settings, &outcome).map_err(failed)?;
+        retries.remember(&entry, &settings, &answer).map_err(failed)?;
     }
     store.commit(group, last);
     if recent.is_wanted() {

@@ -79,11 +79,8 @@ impl NameNode {
         tracing::warn!(path, "Removing lazyPersist file {path} with no replicas.");
         // By its number: another file may be at the path by now.
         let delete = Delete { path: format!("/.reserved/.inodes/{}", id.0), recursive: false };
-        match self.submit_own(delete).await {
-            Ok(outcome) => self.settle(&outcome),
-            Err(refusal) => {
-                tracing::warn!(path, refusal = %refusal.0, "a lost file was not deleted");
-            }
+        if let Err(refusal) = self.submit_own(delete).await {
+            tracing::warn!(path, refusal = %refusal.0, "a lost file was not deleted");
         }
     }
 }

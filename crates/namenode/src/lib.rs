@@ -5,11 +5,12 @@
 //! into events. Start with [`NameNode::start`] and [`NameNodeConfig`].
 //!
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
-//! what is kept (`store`, `journal`, `lookup`); refusals and the parts that know nothing of the whole (`topology`,
+//! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
 //! `caching`, `snapshots`, ...); `protocol`; `fsck` and `pages`; `run`.
 
 mod access;
+mod ahead;
 mod audit;
 pub mod caching;
 mod clock;
@@ -23,10 +24,10 @@ pub mod host_names;
 pub mod hosts;
 mod java_text;
 pub mod journal;
+mod keeper;
 mod key_provider;
 mod lazy_files;
 mod leases;
-pub mod lookup;
 pub mod memory;
 pub mod node;
 mod pages;

@@ -3,44 +3,42 @@
 //! Parts that know nothing of the whole are in `node/`; what works with them has a module of its own, such as
 //! [`crate::caching`].
 //!
-//! Locks: `cluster` is held for short work and never across an await; a namespace snapshot that the
-//! cluster looks blocks up in is taken while that lock is held, so it is never older than the cluster.
+//! Who may hold the cluster, and who waits for it, is in [`crate::keeper`]; operations on both states are in
+//! `cairn_master`, which [`NameNode`] carries.
 
 pub(crate) mod caching;
 pub(crate) mod missing_trash;
 pub(crate) mod reencryptor;
 pub(crate) mod satisfier;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
 
-use cairn_namespace::apply::RemovedBlock;
-use cairn_namespace::ops::complete_blocks::CompleteBlocks;
-use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
+use cairn_master::op::Targets;
+use cairn_master::{FollowUp, Look, Lookup, Op, OpError, Submission, follow_up};
 use cairn_namespace::store::StoreRead;
-use cairn_namespace::{CallId, Caller, Command, Entry, InodeId, Outcome, query};
+use cairn_namespace::{CallId, Caller, Command, Entry, Guard, Outcome};
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
-use cairn_redundancy::{BlockLookup, BlockState, Cluster, DisprovedCrc, LateCrc, Now};
+use cairn_redundancy::{BlockRef, Cluster, DisprovedCrc, NodeClaim, Now, RedundancyError, Ticket};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::{Notify, Semaphore};
 
+use crate::ahead::Ahead;
 use crate::audit::AuditLog;
 use crate::clock::wall_ms;
 use crate::config::NameNodeConfig;
+use crate::dice::dice;
 use crate::diff_listings::DiffListings;
 use crate::hosts::Hosts;
-use crate::journal::Namesystem;
+use crate::journal::{Namesystem, SubmitError};
+use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
-use crate::lookup::{Ahead, Lookup};
 use crate::refusal::Refusal;
-use crate::store::Snapshot;
 use crate::topology::Topology;
 use caching::Caching;
 use missing_trash::MissingTrash;
@@ -54,7 +52,7 @@ pub struct NameNode {
     /// The namespace with its log and store.
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.
-    pub cluster: Mutex<Cluster>,
+    pub(crate) keeper: Arc<Keeper>,
     /// Settings that can change.
     pub reconfiguration: Reconfiguration<NameNodeConfig>,
     /// Who may speak to this NameNode by RPC.
@@ -85,10 +83,6 @@ pub struct NameNode {
     pub http_addr: Option<SocketAddr>,
     /// When it started, ms since the epoch.
     pub started_ms: u64,
-    /// Wakes calls that wait for DataNodes to report blocks.
-    pub reported: Notify,
-    /// Wakes the calls of DataNodes that wait for work.
-    pub(crate) ordered: Notify,
     /// No call is to be held any more.
     pub(crate) is_stopping: AtomicBool,
     /// Wakes the loop that removes what is left of deleted trees.
@@ -103,25 +97,28 @@ pub struct NameNode {
     pub(crate) diff_listings: DiffListings,
     /// When the store was written out on request, ms since the epoch, and the last entry in it then.
     pub(crate) saved: Mutex<(u64, u64)>,
-    /// The beginning of monotonic time.
-    pub(crate) epoch: Instant,
 }
 
 impl NameNode {
     /// The time of both clocks.
     pub fn now(&self) -> Now {
-        Now { mono_ms: self.epoch.elapsed().as_millis() as u64, wall_ms: wall_ms() }
+        self.keeper.now()
     }
 
-    /// The cluster state. A panic elsewhere while it was held leaves it as it was: its own checks
-    /// come before its changes.
-    pub fn cluster(&self) -> MutexGuard<'_, Cluster> {
-        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The cluster, for whoever holds what comes back: for short work, and never across an await.
+    pub fn cluster(&self) -> Held<'_> {
+        self.keeper.lock()
     }
 
-    /// Works on the cluster with a snapshot of the namespace that is not older than it.
+    /// Looks at the cluster and at the state of the namespace that it has been told of.
+    pub fn see<R>(&self, look: impl FnOnce(&Cluster, &Lookup<'_>) -> R) -> R {
+        self.with_cluster(|cluster, lookup| look(cluster, lookup))
+    }
+
+    /// Works on the cluster with the state of the namespace that it has been told of.
     pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
-        self.locked(|cluster, store| work(cluster, &Lookup::new(store)))
+        let mut cluster = self.cluster();
+        self.ns.read(|store| work(&mut cluster, &Lookup::new(store)))
     }
 
     /// As [`NameNode::with_cluster`], with those blocks, in the order of their ids, looked up before others have to wait.
@@ -131,22 +128,17 @@ impl NameNode {
         work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R,
     ) -> cairn_namespace::Result<R> {
         let ahead = self.ns.read(|store| Ahead::read(store, blocks))?;
-        Ok(self.locked(|cluster, store| work(cluster, &Lookup::with(store, &ahead))))
-    }
-
-    fn locked<R>(&self, work: impl FnOnce(&mut Cluster, &Snapshot) -> R) -> R {
         let mut cluster = self.cluster();
-        let done = self.ns.read(|store| work(&mut cluster, store));
-        if cluster.take_new_orders() {
-            self.ordered.notify_waiters();
-        }
-        done
+        Ok(self.ns.read(|store| {
+            let known = ahead.in_state(store);
+            work(&mut cluster, &Lookup::with(store, &known))
+        }))
     }
 
     /// Answers the calls that wait for work, now and from now on.
     pub(crate) fn hold_no_calls(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
-        self.ordered.notify_waiters();
+        self.keeper.ordered().notify_waiters();
     }
 
     /// Asks the namespace for somebody: a query with its snapshot.
@@ -279,11 +271,20 @@ impl NameNode {
         self.submit_entry(Entry { now_ms, caller, call, command }).await
     }
 
-    /// Has an entry logged and applied, and copies deleted that only what it took away had wanted.
+    /// Has an entry logged and applied.
     pub(crate) async fn submit_entry(&self, entry: Entry) -> Result<Outcome, Refusal> {
-        let (outcome, fewer_copies) = self.ns.submit(entry).await?.without_fewer_copies();
-        for file in fewer_copies {
-            self.replication_changed(file)?;
+        Ok(self.log_entry(entry, Guard::NONE, Targets::new()).await?)
+    }
+
+    async fn log_entry(
+        &self,
+        entry: Entry,
+        guard: Guard,
+        targets: Targets,
+    ) -> Result<Outcome, SubmitError> {
+        let outcome = self.ns.submit_with(entry, guard, targets).await?;
+        if matches!(outcome, Outcome::Removed { more: true, .. }) {
+            self.garbage.notify_one();
         }
         Ok(outcome)
     }
@@ -299,141 +300,47 @@ impl NameNode {
         Entry { now_ms, caller, call: None, command: command.into() }
     }
 
-    /// Has the DataNodes delete what a command took out of the namespace.
-    pub fn settle(&self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Removed { blocks, more, .. } => {
-                self.forget(blocks);
-                if *more {
-                    self.garbage.notify_one();
-                }
-            }
-            Outcome::Created { removed, .. }
-            | Outcome::TakenOver { removed, .. }
-            | Outcome::Recovery { removed, .. } => {
-                self.forget(removed);
-            }
-            _ => {}
-        }
+    /// What a repetition of this call is known by; see [`call_id`].
+    pub(crate) fn call_id(&self, call: &Call) -> Option<CallId> {
+        call_id(call)
     }
 
-    fn forget(&self, removed: &[RemovedBlock]) {
-        if removed.is_empty() {
-            return;
-        }
-        let mut cluster = self.cluster();
-        for removed in removed {
-            cluster.block_removed(removed.block.id, removed.block.gs);
-        }
+    /// Has what follows from reports submitted: blocks that are complete now, and CRCs to record.
+    pub(crate) async fn follow_up(&self, follow_up: FollowUp) -> Result<(), Refusal> {
+        Ok(follow_up::submit(self, follow_up).await?)
     }
 
-    /// Asks `look` until it says that there is nothing to wait for, again after each report from
-    /// DataNodes, for `patience` at most. Returns what it said last.
-    pub(crate) async fn wait_for_reports<T>(
+    /// The same without waiting for it.
+    pub(crate) fn follow_up_later(&self, follow_up: FollowUp) {
+        self.keeper.add_due(follow_up);
+    }
+
+    /// Marks replicas, by whose they are and their storages' UUIDs, that clients or DataNodes have found to be bad. Returns why some
+    /// cannot be.
+    pub(crate) fn mark_bad(
         &self,
-        patience: Duration,
-        look: impl Fn() -> Result<(bool, T), Refusal>,
-    ) -> Result<T, Refusal> {
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            let reported = self.reported.notified();
-            tokio::pin!(reported);
-            // Counts from here, so that a report between the look and the wait is not missed.
-            reported.as_mut().enable();
-            let (enough, found) = look()?;
-            if enough || tokio::time::timeout_at(deadline, reported).await.is_err() {
-                return Ok(found);
+        found: &[(NodeClaim<'_>, &str, BlockRef)],
+    ) -> Vec<RedundancyError> {
+        self.with_cluster(|cluster, lookup| {
+            let mut refused = Vec::new();
+            for (claim, storage, block) in found {
+                let Ok(reporter) = cluster.registered(claim) else { continue };
+                refused.extend(cluster.report_bad(lookup, reporter, storage, *block).err());
             }
-        }
-    }
-
-    /// Blocks of a file that are not complete, for [`NameNode::note_completed`] after a command that
-    /// may close it.
-    pub(crate) fn incomplete_blocks(&self, file: InodeId) -> Vec<BlockId> {
-        let blocks = self.ns.read(|store| query::incomplete_blocks(store, file));
-        blocks.unwrap_or_default().iter().map(|block| block.id).collect()
-    }
-
-    /// Tells the cluster of those of `blocks` that are final now.
-    pub(crate) fn note_completed(&self, blocks: &[BlockId]) {
-        if blocks.is_empty() {
-            return;
-        }
-        let late = self.with_cluster(|cluster, lookup| {
-            let finals =
-                blocks.iter().filter(|id| lookup.block(**id).is_some_and(|facts| facts.is_final()));
-            finals.flat_map(|id| cluster.block_completed(lookup, *id)).collect()
-        });
-        self.record_late(late);
-    }
-
-    /// Completes those of `committed` that have their minimum of replicas. Their DataNodes may have reported after
-    /// the command that has committed them was decided on and before it came into force, and then say no more.
-    pub(crate) async fn complete_reported(&self, committed: &[BlockId]) -> Result<(), Refusal> {
-        if committed.is_empty() {
-            return Ok(());
-        }
-        let ready: Vec<BlockId> = self.with_cluster(|cluster, lookup| {
-            let is_ready = |id: &BlockId| {
-                let facts = lookup.block(*id).filter(|facts| facts.state == BlockState::Committed);
-                facts.is_some_and(|facts| cluster.min_reached(*id, &facts))
-            };
-            committed.iter().copied().filter(is_ready).collect()
-        });
-        self.complete_blocks(&ready).await
-    }
-
-    /// Blocks of open files that have their minimum of replicas are complete: what they lack is mended from
-    /// now on, however long their file stays open.
-    pub(crate) async fn complete_blocks(&self, ready: &[BlockId]) -> Result<(), Refusal> {
-        if ready.is_empty() {
-            return Ok(());
-        }
-        let blocks = self.with_cluster(|cluster, lookup| {
-            let crcs = |id: &BlockId| {
-                let facts = lookup.block(*id)?;
-                Some(BlockCrcs { id: *id, gs: facts.gs, units: cluster.unit_crcs(*id, &facts) })
-            };
-            ready.iter().filter_map(crcs).collect()
-        });
-        self.submit_own(CompleteBlocks { blocks }).await?;
-        self.note_completed(ready);
-        Ok(())
-    }
-
-    /// Records CRCs that came too late for the command that has completed their blocks. Nobody waits for it.
-    pub(crate) fn record_late(&self, late: Vec<LateCrc>) {
-        if late.is_empty() {
-            return;
-        }
-        let (ns, entry) = (Arc::clone(&self.ns), self.own_entry(late_command(late)));
-        tokio::spawn(async move {
-            if let Err(error) = ns.submit(entry).await {
-                tracing::warn!(%error, "CRCs of units are not recorded");
-            }
-        });
+            refused
+        })
     }
 
     /// Replaces records of CRCs that replicas have proven wrong.
     pub(crate) async fn replace_disproved_crcs(&self) {
         let disproved = self.cluster().take_disproved();
-        for DisprovedCrc { id, gs, recorded, crc32c } in disproved {
+        for disproved in disproved {
+            let DisprovedCrc { id, recorded, crc32c, .. } = disproved;
             tracing::warn!(block = %id, recorded, crc32c, "most replicas, or all units of the group, prove the recorded CRC wrong: it is replaced");
-            match self.submit_own(ReplaceCrc { id, gs, recorded, crc32c }).await {
-                Ok(_) => self.with_cluster(|cluster, lookup| cluster.record_replaced(lookup, id)),
-                Err(refusal) => tracing::error!(refusal = %refusal.0, "the record stays"),
+            if let Err(error) = follow_up::replace_crc(self, disproved).await {
+                tracing::error!(%error, "the record stays");
             }
         }
-    }
-
-    /// Tells the cluster that a file wants another number of copies.
-    pub fn replication_changed(&self, file: InodeId) -> Result<(), Refusal> {
-        self.with_cluster(|cluster, lookup| {
-            for block in query::blocks_of_file(lookup.store, file)? {
-                cluster.block_changed(lookup, block);
-            }
-            Ok(())
-        })
     }
 
     /// Reads racks and lists of DataNodes again and acts on them: each node is told what is wanted of it,
@@ -472,16 +379,36 @@ fn call_id(call: &Call) -> Option<CallId> {
     has_identity.then_some(CallId { client_id: call.client_id, call_id: call.call_id })
 }
 
-/// The command that records CRCs, block by block.
-pub(crate) fn late_command(all: Vec<LateCrc>) -> RecordUnitCrcs {
-    let mut blocks: BTreeMap<BlockId, BlockCrcs> = BTreeMap::new();
-    for late in all {
-        let new = || BlockCrcs { id: late.id, gs: late.gs, units: Vec::new() };
-        let units = &mut blocks.entry(late.id).or_insert_with(new).units;
-        if units.len() <= late.unit.as_usize() {
-            units.resize(late.unit.as_usize() + 1, None);
-        }
-        units[late.unit.as_usize()] = Some(late.crc32c);
+impl Op for NameNode {
+    fn look<R>(&self, look: impl FnOnce(&mut Look<'_>) -> R) -> R {
+        let mut cluster = self.cluster();
+        self.ns.read(|store| {
+            let (cluster, now) = (&mut *cluster, self.now());
+            look(&mut Look { store, cluster, now, dice: &mut dice })
+        })
     }
-    RecordUnitCrcs { blocks: blocks.into_values().collect() }
+
+    async fn submit(&self, submission: Submission) -> Result<Outcome, OpError> {
+        let Submission { command, caller, call, guard, targets } = submission;
+        let entry = Entry { now_ms: wall_ms(), caller, call, command };
+        self.log_entry(entry, guard, targets).await.map_err(|error| match error {
+            SubmitError::Refused(error) => OpError::Refused(error),
+            SubmitError::Moved => OpError::Moved,
+            error @ (SubmitError::Stopped | SubmitError::RollbackPoint(_)) => {
+                OpError::Stopped(error.to_string())
+            }
+        })
+    }
+
+    async fn wait(&self, ticket: Ticket, until_ms: u64) -> bool {
+        self.keeper.wait(ticket, self.keeper.instant(until_ms)).await
+    }
+
+    fn rack_of(&self, client: &str) -> Option<String> {
+        self.topology.rack_of_client(client)
+    }
+
+    fn committed_allowed(&self) -> usize {
+        self.config.committed_allowed
+    }
 }

@@ -1,5 +1,6 @@
 //! Why a call is refused: the one place where errors of the cores become Hadoop's exceptions.
 
+use cairn_master::OpError;
 use cairn_namespace::{NamespaceError, Outcome};
 use cairn_wire::RemoteException;
 use cairn_wire::exception::class;
@@ -52,7 +53,22 @@ impl From<SubmitError> for Refusal {
     fn from(error: SubmitError) -> Refusal {
         match error {
             SubmitError::Refused(error) => error.into(),
+            SubmitError::Moved => Refusal::new(class::RETRIABLE, error.to_string()),
             SubmitError::Stopped | SubmitError::RollbackPoint(_) => Refusal::io(error.to_string()),
+        }
+    }
+}
+
+impl From<OpError> for Refusal {
+    fn from(error: OpError) -> Refusal {
+        match error {
+            OpError::Refused(error) => error.into(),
+            OpError::NoPlace(text) => Refusal::io(text),
+            OpError::Moved => SubmitError::Moved.into(),
+            OpError::Stopped(why) => {
+                tracing::error!(why, "an operation has no answer");
+                Refusal::io(why)
+            }
         }
     }
 }

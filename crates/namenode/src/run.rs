@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
@@ -35,6 +35,7 @@ use crate::config::{self, NameNodeConfig, parts};
 use crate::diff_listings::DiffListings;
 use crate::host_files::TopologyError;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
+use crate::keeper::{Keeper, Teller};
 use crate::key_provider::KeyProvider;
 use crate::lazy_files;
 use crate::node::NameNode;
@@ -133,6 +134,7 @@ impl RunningNameNode {
         };
         tokio::select! {
             why = self.node.ns.failed() => why,
+            why = self.node.keeper.broken() => why,
             why = broken => why,
         }
     }
@@ -196,8 +198,11 @@ impl NameNode {
             rpc_metrics.log_slow_calls(config.logs_slow_calls);
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.groups);
+            let keeper = Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config))));
+            let teller = Teller { keeper: Arc::clone(&keeper), ns: Arc::downgrade(&ns) };
+            ns.listen(Arc::new(teller));
             let node = Arc::new(NameNode {
-                cluster: Mutex::new(Cluster::new(parts::cluster_config(&config))),
+                keeper,
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
                     protocol::reconfigure::PROPERTIES,
@@ -220,16 +225,13 @@ impl NameNode {
                 rpc_metrics,
                 http_addr,
                 started_ms: wall_ms(),
-                reported: Notify::new(),
                 garbage: Notify::new(),
-                ordered: Notify::new(),
                 is_stopping: AtomicBool::new(false),
                 missing_trash: MissingTrash::default(),
                 upgrading: tokio::sync::Mutex::default(),
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),
                 saved: Mutex::new((wall_ms(), ns.last_sequence())),
-                epoch: Instant::now(),
                 ns,
                 config,
             });
@@ -280,6 +282,7 @@ impl RunningNameNode {
             RunningNameNode { rpc_addr, http_addr, node: Arc::clone(&node), stop, broken, tasks };
         let again = || Arc::clone(&node);
         running.spawn_vital("the watch over DataNodes", loops::tick_cluster(again()));
+        running.spawn_vital("what follows from entries", loops::follow_up(again()));
         running.spawn_vital("the watch over leases", loops::watch_leases(again()));
         running.spawn_vital("the watch over free space", resources::watch(again()));
         running.spawn_vital("the removal of deleted trees", loops::remove_garbage(again()));

@@ -95,7 +95,6 @@ impl NameNode {
         self.check_safe_mode(|| "Cannot delete snapshots".to_string())?;
         while let Some((directory, found)) = self.ns.read(|store| snapshot::first_due(store))? {
             let outcome = self.submit_own(CollectSnapshot {}).await?;
-            self.settle(&outcome);
             if !matches!(outcome, Outcome::Removed { done: true, .. }) {
                 break;
             }

@@ -112,8 +112,7 @@ impl NameNode {
                 Some(true) if entry.inode.mtime >= limit_ms => continue,
                 None | Some(true) => {}
             }
-            let outcome = self.submit_own(Delete { path: path.clone(), recursive: true }).await?;
-            self.settle(&outcome);
+            self.submit_own(Delete { path: path.clone(), recursive: true }).await?;
             tracing::info!(%path, "a checkpoint of the trash is deleted");
         }
         if entries.iter().any(|entry| entry.inode.name == CURRENT) {
@@ -139,8 +138,7 @@ impl NameNode {
         };
         let (src, dst) = (format!("{root}/{CURRENT}"), format!("{root}/{name}"));
         let rename = RenameTo { src, dst: dst.clone(), overwrite: false, to_trash: false };
-        let outcome = self.submit_own(rename).await?;
-        self.settle(&outcome);
+        self.submit_own(rename).await?;
         tracing::info!(path = %dst, "a checkpoint of the trash is made");
         Ok(())
     }

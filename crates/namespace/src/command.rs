@@ -182,4 +182,5 @@ commands! {
     81 CreateEncrypted = once: ops::create::CreateEncrypted,
     82 ReencryptEncryptionZone = once: ops::encryption::ReencryptEncryptionZone,
     83 AdvanceReencryption: ops::encryption::AdvanceReencryption,
+    84 WithdrawBlock: ops::abandon_block::WithdrawBlock,
 }

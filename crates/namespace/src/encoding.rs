@@ -400,11 +400,11 @@ macro_rules! encode_struct {
     };
 }
 
-/// Encodes an enum as a tag byte and the variant's fields; tags are never reused.
+/// Encodes an enum as a tag byte and the variant's fields; tags are never reused. `or` names what reads former tags.
 macro_rules! encode_enum {
     ($type:ident {
         $($tag:literal => $variant:ident $(($inner:ident))? $({ $($field:ident),* $(,)? })?),* $(,)?
-    }) => {
+    } $(or $former:path)?) => {
         impl $crate::encoding::Encode for $type {
             fn encode(&self, out: &mut $crate::encoding::Encoder) {
                 match self {
@@ -426,10 +426,15 @@ macro_rules! encode_enum {
                         $($(let $field = $crate::encoding::Decode::decode(input)?;)*)?
                         Ok($type::$variant $(($inner))? $({ $($field),* })?)
                     })*
-                    value => Err($crate::encoding::DecodeError::Invalid {
-                        what: stringify!($type),
-                        value: u64::from(value),
-                    }),
+                    value => {
+                        $(if let Some(former) = $former(value, input)? {
+                            return Ok(former);
+                        })?
+                        Err($crate::encoding::DecodeError::Invalid {
+                            what: stringify!($type),
+                            value: u64::from(value),
+                        })
+                    }
                 }
             }
         }

@@ -62,6 +62,10 @@ exceptions! {
     LeaseExpired = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException",
     /// Earlier blocks have too few replicas yet; the client tries again.
     NotReplicatedYet = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+    /// The last block of a file that is to grow has too few replicas.
+    LastBlockNotReplicated = "java.io.IOException",
+    /// The client may try again soon.
+    Retriable = "org.apache.hadoop.ipc.RetriableException",
     /// An extended attribute that is not there, or not to be seen.
     XAttrNotFound = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException",
     /// A file is to be made in an encryption zone, and the call has no key of that zone for it.

@@ -166,9 +166,7 @@ pub fn of(
     let after = Overlay::over(before, changes);
     let told = Told { before, after: &after, entry };
     let mut events = told.new_directories(changes)?;
-    // Copies of what snapshots hold are nothing to tell.
-    let (outcome, _) = outcome.clone().without_fewer_copies();
-    events.extend(told.of_command(&outcome)?);
+    events.extend(told.of_command(outcome)?);
     events.extend(told.closed(changes)?);
     Ok(events)
 }
@@ -193,7 +191,7 @@ impl Told<'_> {
             }
             (Command::CreateEncryptionZone(command), _) => self.zone_changed(&command.path),
             (Command::ReencryptEncryptionZone(command), _) => self.zone_changed(&command.path),
-            (Command::Append(command), Outcome::Appended { .. } | Outcome::TakenOver { .. }) => {
+            (Command::Append(command), Outcome::Appended { .. }) => {
                 let path = self.real(&command.path)?;
                 one(Event::Append { path, new_block: command.new_block })
             }

@@ -58,6 +58,8 @@ pub(crate) struct Context<'a, 'b> {
     pub caller: &'a Caller,
     /// Limits in force.
     pub settings: &'a Settings,
+    /// Files of whose blocks another number of copies may be wanted when the command is done.
+    pub other_copies: &'a mut Vec<InodeId>,
     /// The command's name; one that stands for several of Hadoop's methods sets it to the one that was called.
     pub command: &'static str,
 }

@@ -1,12 +1,13 @@
-//! What comes out of commands.
+//! What callers are told of commands. What DataNodes and the keeper of places have to do with them is in
+//! [`crate::effects`].
 
-use crate::block::{Block, BlockRef};
-use crate::encoding::{encode_enum, encode_struct};
+use crate::block::Block;
+use crate::encoding::{Decode, DecodeError, Decoder, encode_enum, encode_struct};
 use crate::inode::{FileRedundancy, InodeId};
 use crate::status::FileStatus;
 use cairn_stripe::{GenerationStamp, Policy};
 
-/// What a command has done, for the answer and for the DataNodes.
+/// What its caller is told of a command. A call that comes again is told the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done; there is nothing to say.
@@ -17,8 +18,6 @@ pub enum Outcome {
     Created {
         /// The new file.
         status: Box<FileStatus>,
-        /// Blocks of the file it replaced.
-        removed: Vec<RemovedBlock>,
     },
     /// `Append`: the file is open again.
     Appended {
@@ -27,15 +26,6 @@ pub enum Outcome {
         /// The last block, if writing goes on in it, and its offset in the file. Its stamp is still
         /// the old one: the client gets a new one by `UpdateBlockForPipeline`.
         last: Option<(u64, Block)>,
-    },
-    /// As `Appended`, of a file that was taken from a silent holder first.
-    TakenOver {
-        /// As in `Appended`.
-        status: Box<FileStatus>,
-        /// As in `Appended`.
-        last: Option<(u64, Block)>,
-        /// Blocks that were dropped because no DataNode has any of them.
-        removed: Vec<RemovedBlock>,
     },
     /// `AddBlock`: the block to write next.
     BlockAdded {
@@ -50,41 +40,15 @@ pub enum Outcome {
     Removed {
         /// What the client gets as its yes or no, if the call has one.
         done: bool,
-        /// Blocks whose replicas are to be deleted.
-        blocks: Vec<RemovedBlock>,
         /// Whether [`crate::ops::delete::Purge`] has more to do.
         more: bool,
     },
-    /// As `Removed`, and snapshots had kept files with more copies than are wanted now.
-    Reclaimed {
-        /// As in `Removed`.
-        done: bool,
-        /// As in `Removed`.
-        blocks: Vec<RemovedBlock>,
-        /// As in `Removed`.
-        more: bool,
-        /// Those files, which may be in snapshots only.
-        fewer_copies: Vec<InodeId>,
-    },
-    /// As `Created`, and snapshots keep the file that it replaced with fewer copies.
-    Replaced {
-        /// As in `Created`.
-        status: Box<FileStatus>,
-        /// As in `Created`.
-        removed: Vec<RemovedBlock>,
-        /// As in `Reclaimed`.
-        fewer_copies: Vec<InodeId>,
-    },
     /// `UpdateBlockForPipeline`: the stamp that was given out.
     Stamp(GenerationStamp),
-    /// `RecoverLease` and `ReleaseLease`.
+    /// `RecoverLease`, `ReleaseLease`, and what has to take a file from its holder first.
     Recovery {
-        /// Whether the file is closed now.
+        /// Whether the file is closed now. If not, a DataNode must recover its last block first.
         closed: bool,
-        /// The block that a DataNode must recover first, if not.
-        work: Option<BlockRecovery>,
-        /// Blocks that were dropped because no DataNode has any of them.
-        removed: Vec<RemovedBlock>,
     },
     /// `SetReplication`.
     ReplicationSet {
@@ -107,26 +71,6 @@ pub enum Outcome {
     ToSatisfy(Option<InodeId>),
 }
 
-/// A block that no file refers to any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemovedBlock {
-    /// The block as it was.
-    pub block: BlockRef,
-    /// How it was kept.
-    pub redundancy: FileRedundancy,
-}
-
-/// A block to be brought to one length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockRecovery {
-    /// The block.
-    pub block: Block,
-    /// How it is kept.
-    pub redundancy: FileRedundancy,
-    /// The stamp that the recovered replicas get.
-    pub recovery_gs: GenerationStamp,
-}
-
 /// What became of one policy that was to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyAdded {
@@ -139,92 +83,44 @@ pub struct PolicyAdded {
 encode_enum!(Outcome {
     1 => Done,
     2 => Flag(value),
-    3 => Created { status, removed },
     4 => Appended { status, last },
     5 => BlockAdded { offset, block, retry },
-    6 => Removed { done, blocks, more },
     7 => Stamp(value),
-    8 => Recovery { closed, work, removed },
     9 => ReplicationSet { done, file, old, new },
     10 => PoliciesAdded(value),
     16 => SnapshotCreated(value),
     24 => CacheDirective(value),
-    32 => Reclaimed { done, blocks, more, fewer_copies },
-    33 => Replaced { status, removed, fewer_copies },
     34 => ToSatisfy(value),
-    35 => TakenOver { status, last, removed },
-});
-encode_struct!(RemovedBlock { block, redundancy });
-encode_struct!(BlockRecovery { block, redundancy, recovery_gs });
+    36 => Created { status },
+    37 => Removed { done, more },
+    38 => Recovery { closed },
+} or former);
 encode_struct!(PolicyAdded { policy, error });
 
-impl Outcome {
-    /// Keeps of the blocks to delete those that `keep` says.
-    pub(crate) fn retain_removed(&mut self, keep: impl FnMut(&RemovedBlock) -> bool) {
-        match self {
-            Outcome::Created { removed, .. }
-            | Outcome::Replaced { removed, .. }
-            | Outcome::TakenOver { removed, .. }
-            | Outcome::Recovery { removed, .. } => removed.retain(keep),
-            Outcome::Removed { blocks, .. } | Outcome::Reclaimed { blocks, .. } => {
-                blocks.retain(keep);
-            }
-            _ => {}
+/// Reads what older builds have kept of calls that may come again: outcomes that named blocks as well, of which none
+/// were left when they were kept. Tags 32, 33 and 35 were never kept.
+fn former(tag: u8, input: &mut Decoder<'_>) -> Result<Option<Outcome>, DecodeError> {
+    let no_blocks = |input: &mut Decoder<'_>| match input.byte()? {
+        0 => Ok(()),
+        count => Err(DecodeError::Invalid { what: "count of removed blocks", value: count.into() }),
+    };
+    Ok(Some(match tag {
+        3 => {
+            let status = Decode::decode(input)?;
+            no_blocks(input)?;
+            Outcome::Created { status }
         }
-    }
-
-    /// Adds files of which fewer copies are wanted now.
-    pub(crate) fn note_fewer_copies(&mut self, mut files: Vec<InodeId>) {
-        if files.is_empty() {
-            return;
+        6 => {
+            let done = Decode::decode(input)?;
+            no_blocks(input)?;
+            Outcome::Removed { done, more: Decode::decode(input)? }
         }
-        *self = match std::mem::replace(self, Outcome::Done) {
-            Outcome::Removed { done, blocks, more } => {
-                Outcome::Reclaimed { done, blocks, more, fewer_copies: files }
-            }
-            Outcome::Created { status, removed } => {
-                Outcome::Replaced { status, removed, fewer_copies: files }
-            }
-            mut other => {
-                if let Outcome::Reclaimed { fewer_copies, .. }
-                | Outcome::Replaced { fewer_copies, .. } = &mut other
-                {
-                    fewer_copies.append(&mut files);
-                }
-                other
-            }
-        };
-    }
-
-    /// Without the files of which fewer copies are wanted, and with those.
-    pub fn without_fewer_copies(self) -> (Outcome, Vec<InodeId>) {
-        match self {
-            Outcome::Reclaimed { done, blocks, more, fewer_copies } => {
-                (Outcome::Removed { done, blocks, more }, fewer_copies)
-            }
-            Outcome::Replaced { status, removed, fewer_copies } => {
-                (Outcome::Created { status, removed }, fewer_copies)
-            }
-            other => (other, Vec::new()),
+        8 => {
+            let closed = Decode::decode(input)?;
+            <Option<(Block, (FileRedundancy, GenerationStamp))>>::decode(input)?;
+            no_blocks(input)?;
+            Outcome::Recovery { closed }
         }
-    }
-
-    /// The outcome for a call that comes again: what had to be done about blocks was done then.
-    pub(crate) fn for_retry(&self) -> Outcome {
-        match self {
-            Outcome::Created { status, .. } | Outcome::Replaced { status, .. } => {
-                Outcome::Created { status: status.clone(), removed: Vec::new() }
-            }
-            Outcome::Removed { done, .. } | Outcome::Reclaimed { done, .. } => {
-                Outcome::Removed { done: *done, blocks: Vec::new(), more: false }
-            }
-            Outcome::TakenOver { status, last, .. } => {
-                Outcome::Appended { status: status.clone(), last: last.clone() }
-            }
-            Outcome::Recovery { closed, work, .. } => {
-                Outcome::Recovery { closed: *closed, work: work.clone(), removed: Vec::new() }
-            }
-            other => other.clone(),
-        }
-    }
+        _ => return Ok(None),
+    }))
 }

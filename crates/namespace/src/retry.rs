@@ -212,7 +212,7 @@ impl Retries {
             self.forget_oldest()?;
         }
         let expires_ms = entry.now_ms.saturating_add(settings.retry_expiry_ms);
-        self.push(call, expires_ms, &outcome.for_retry());
+        self.push(call, expires_ms, outcome);
         Ok(())
     }
 

@@ -6,9 +6,8 @@ pub(crate) mod walk;
 use crate::block::{self, Block, BlockState};
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId};
 use crate::lease;
-use crate::outcome::RemovedBlock;
 use crate::path::resolved::Resolved;
 use crate::storage_policy;
 use crate::store::{StoreTxn, Table};
@@ -111,31 +110,21 @@ pub(crate) fn discard(store: &mut dyn StoreTxn, at: &Resolved, now_ms: u64) -> R
 
 /// Removes the target of `at`, a file or an empty directory whose record has not changed since the path was followed,
 /// with all that it has.
-pub(crate) fn remove_one(
-    store: &mut dyn StoreTxn,
-    at: &Resolved,
-    now_ms: u64,
-) -> Result<Vec<RemovedBlock>> {
+pub(crate) fn remove_one(store: &mut dyn StoreTxn, at: &Resolved, now_ms: u64) -> Result<()> {
     let inode = at.existing()?;
     take_out(store, at, inode, now_ms)?;
-    let (mut removed, mut budget) = (Vec::new(), u64::MAX);
-    remove_blocks(store, &mut inode.clone(), &mut budget, &mut removed)?;
-    remove_records(store, inode)?;
-    Ok(removed)
+    let mut budget = u64::MAX;
+    remove_blocks(store, &mut inode.clone(), &mut budget)?;
+    remove_records(store, inode)
 }
 
 /// Removes the blocks of a file, the last one first; false if the budget ended before.
-fn remove_blocks(
-    store: &mut dyn StoreTxn,
-    inode: &mut Inode,
-    budget: &mut u64,
-    removed: &mut Vec<RemovedBlock>,
-) -> Result<bool> {
+fn remove_blocks(store: &mut dyn StoreTxn, inode: &mut Inode, budget: &mut u64) -> Result<bool> {
     while inode.file().is_some_and(|file| file.block_count > 0) {
         if *budget == 0 {
             return Ok(false);
         }
-        removed.extend(remove_last_block(store, inode)?);
+        remove_last_block(store, inode)?;
         *budget -= 1;
     }
     Ok(true)
@@ -156,37 +145,27 @@ fn remove_records(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
 
 /// Takes the last block off a file, and with it the one that it was to be a copy of; the caller writes the inode and
 /// counts the space.
-pub(crate) fn remove_last_block(
-    store: &mut dyn StoreTxn,
-    inode: &mut Inode,
-) -> Result<Vec<RemovedBlock>> {
-    let Some(block) = block::last(store, inode)? else { return Ok(Vec::new()) };
+pub(crate) fn remove_last_block(store: &mut dyn StoreTxn, inode: &mut Inode) -> Result<()> {
+    let Some(block) = block::last(store, inode)? else { return Ok(()) };
     let id = inode.id;
-    let Some(file) = inode.file_mut() else { return Ok(Vec::new()) };
+    let Some(file) = inode.file_mut() else { return Ok(()) };
     file.block_count -= 1;
     file.len = file.len.saturating_sub(block.len);
-    let redundancy = file.redundancy;
     block::delete_position(store, id, block.index)?;
     let source = match block.copy_source() {
         Some(source) => block::get(store, source)?,
         None => None,
     };
-    let mut removed = Vec::new();
     for block in [Some(block), source].into_iter().flatten() {
-        removed.push(remove_block(store, &block, redundancy)?);
+        remove_block(store, &block)?;
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Removes the record of a block that no file has at its place any more.
-pub(crate) fn remove_block(
-    store: &mut dyn StoreTxn,
-    block: &Block,
-    redundancy: FileRedundancy,
-) -> Result<RemovedBlock> {
+pub(crate) fn remove_block(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
     block::delete(store, block.id)?;
-    counter::add(store, Counter::Blocks, -1)?;
-    Ok(RemovedBlock { block: block.reference(), redundancy })
+    counter::add(store, Counter::Blocks, -1)
 }
 
 /// Closes a file: its blocks are complete, its lease ends.

@@ -56,7 +56,7 @@ impl World<'_> {
                 let holder = self.clients[at].holder();
                 self.note(|| format!("{holder} cannot open {} at {target:?}", block.id));
                 writer.excluded.push(target.node);
-                _ = self.name_node.abandon(writer.file, &holder, block.with_len(0));
+                _ = self.call_abandon(writer.file, &holder, block.with_len(0));
                 return Step::On;
             }
         }
@@ -112,7 +112,7 @@ impl World<'_> {
             holder: holder.clone(),
             last_len,
         };
-        match self.name_node.change(None, fsync) {
+        match self.call(None, fsync) {
             Ok(_) => {}
             Err(CallError::Lost | CallError::NotNow) => return Step::On,
             Err(error) => {
@@ -234,7 +234,7 @@ impl World<'_> {
     fn resume(&mut self, at: usize, writer: &mut Writer, stage: Stage) -> Result<Step, usize> {
         let holder = self.clients[at].holder();
         let Some(block) = writer.block.clone() else { return Ok(Step::Broken) };
-        let new_gs = match self.name_node.new_stamp(&holder, block.with_len(block.acked)) {
+        let new_gs = match self.call_new_stamp(&holder, block.with_len(block.acked)) {
             Ok(gs) => gs,
             Err(error) => {
                 self.refused(&holder, "updateBlockForPipeline", &error);
@@ -254,7 +254,7 @@ impl World<'_> {
         let call = self.clients[at].next_call();
         let old = block.with_len(block.acked);
         let new = cairn_namespace::BlockRef { gs: new_gs, ..old };
-        let told = self.name_node.update_pipeline(call, &holder, old, new, &block.targets);
+        let told = self.call_update_pipeline(call, &holder, old, new, &block.targets);
         if let Err(error) = told {
             self.refused(&holder, "updatePipeline", &error);
             return Ok(Step::Broken);

@@ -148,7 +148,7 @@ impl World<'_> {
     fn restamp(&mut self, at: usize, writer: &mut Writer, units: &[UnitIndex]) -> Option<Step> {
         let holder = self.clients[at].holder();
         let block = writer.block.clone()?;
-        let new_gs = match self.name_node.new_stamp(&holder, block.with_len(block.len)) {
+        let new_gs = match self.call_new_stamp(&holder, block.with_len(block.len)) {
             Ok(gs) => gs,
             Err(error) => {
                 self.refused(&holder, "updateBlockForPipeline", &error);
@@ -187,7 +187,7 @@ impl World<'_> {
             })
             .collect();
         let call = self.clients[at].next_call();
-        if let Err(error) = self.name_node.update_pipeline(call, &holder, old, new, &targets) {
+        if let Err(error) = self.call_update_pipeline(call, &holder, old, new, &targets) {
             self.refused(&holder, "updatePipeline", &error);
             return Some(Step::Broken);
         }

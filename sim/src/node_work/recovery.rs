@@ -3,13 +3,14 @@
 
 use super::Task;
 use crate::data_node::NodeError;
-use crate::name_node::{CallError, Target};
+use crate::name_node::Target;
 use crate::ration::Part;
 use crate::world::World;
+use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_redundancy::{BlockFacts, BlockRecovery, BlockRef, BlockState, Layout};
 use cairn_replica::recovery::{Agreement, Aim, Answer, CutResult, Cutting, Order};
 use cairn_replica::{RecoveryInfo, ReplicaError};
-use cairn_stripe::{Geometry, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
 
 /// The recovery of a block, as its primary is told.
 #[derive(Clone, Debug)]
@@ -135,14 +136,23 @@ impl World<'_> {
             return;
         }
         let Order { block: id, gs, acked_len, recovery_id, .. } = recovery.order;
-        let new = (recovery_id, told.len.unwrap_or(0));
-        let block = (id, gs, acked_len);
-        let done =
-            self.name_node.commit_synchronization(block, new, &told.targets, told.len.is_none());
+        let command = CommitBlockSynchronization {
+            block: cairn_namespace::BlockRef { id, gs, len: acked_len },
+            new_gs: recovery_id,
+            new_len: told.len.unwrap_or(0),
+            close_file: true,
+            delete_block: told.len.is_none().into(),
+        };
+        self.told_recoveries.insert((id, recovery_id), (recovery.clone(), told.clone()));
+        let done = self.call_synchronize(command, &told.targets);
         self.note(|| format!("recovery of {id} told with {:?} bytes: {done:?}", told.len));
-        let is_known = self.name_node.block(id).is_some_and(|info| info.block.gs == new.0);
-        if is_known || matches!(done, Err(CallError::Lost)) {
-            self.settle_for(recovery, told);
+    }
+
+    /// A recovery has come into force.
+    pub(crate) fn recovered(&mut self, id: BlockId, new_gs: GenerationStamp) {
+        let Some((recovery, told)) = self.told_recoveries.remove(&(id, new_gs)) else { return };
+        if self.name_node.block(id).is_some_and(|info| info.block.gs == new_gs) {
+            self.settle_for(&recovery, &told);
         }
     }
 

@@ -30,7 +30,7 @@ impl World<'_> {
             }
             return;
         }
-        if self.name_node.up && self.name_node.full_report(node, lease, &report) {
+        if self.name_node.up && self.call_full_report(node, lease, &report) {
             self.nodes[node].next_report_ms = self.now_ms + REPORT_INTERVAL_MS;
             if self.unlucky(10) {
                 // The answer is lost: it is sent again.
@@ -99,7 +99,7 @@ impl World<'_> {
         self.count("reports come late");
         match report {
             LateReport::Full { node, lease, report } => {
-                self.name_node.full_report(node, lease, &report);
+                self.call_full_report(node, lease, &report);
             }
             LateReport::Events { node, storage, events } => {
                 self.name_node.incremental_report(node, (&storage.0, storage.1), &events);

@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::options::Options;
 use super::stop::Stop;
-use crate::lookup::Lookup;
+use cairn_master::Lookup;
 use cairn_namespace::query;
 use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_redundancy::{

@@ -21,7 +21,6 @@ impl NameNode {
     async fn submit_for(&self, caller: &Caller, command: Command) -> Result<Outcome, Refusal> {
         let entry = cairn_namespace::Entry { caller: caller.clone(), ..self.own_entry(command) };
         let outcome = self.submit_entry(entry).await?;
-        self.settle(&outcome);
         Ok(outcome)
     }
 }

@@ -81,6 +81,9 @@ pub enum SubmitError {
     /// The command was refused and changed nothing.
     #[error(transparent)]
     Refused(#[from] NamespaceError),
+    /// What the command rested on has changed, and it changed nothing.
+    #[error("the state of the file or of its blocks has changed meanwhile")]
+    Moved,
     /// A rollback point cannot be made; nothing has changed.
     #[error("the rollback point cannot be made: {0}")]
     RollbackPoint(String),

@@ -190,7 +190,15 @@ impl Watched {
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
         let retries = Arc::new(Mutex::new(retries));
-        let writer = Writer::new(Arc::clone(&store), log, ends, recent, retries, options);
+        let writer = Writer::new(
+            Arc::clone(&store),
+            log,
+            ends,
+            recent,
+            retries,
+            Listeners::default(),
+            options,
+        );
         let thread = std::thread::spawn(move || writer.run());
         Watched { dir: dir.to_owned(), sender, store, thread }
     }
@@ -209,7 +217,9 @@ impl Watched {
 /// None if no answer comes any more.
 fn submit(sender: &mpsc::Sender<Input>, entry: Entry) -> Option<Result<Outcome, SubmitError>> {
     let (reply, answer) = oneshot::channel();
-    sender.send(Input::Request(Request { entry, reply })).ok()?;
+    sender
+        .send(Input::Request(Request { entry, guard: Guard::NONE, targets: Vec::new(), reply }))
+        .ok()?;
     answer.blocking_recv().ok()
 }
 
@@ -265,6 +275,7 @@ impl Calls {
         let wanted = cairn_namespace::apply(&mut self.model, &entry);
         self.progress.lock().unwrap().states.push(Arc::new(dump(&self.model)));
         let outcome = submit(sender, entry).unwrap();
+        let wanted = wanted.map(|(answer, _)| answer);
         assert_eq!(outcome.map_err(|e| e.to_string()), wanted.map_err(|e| e.to_string()));
         self.progress.lock().unwrap().answered += 1;
     }

@@ -4,6 +4,7 @@
 //! fetches its work here.
 //! Source: Hadoop 3.5.0 `NameNodeRpcServer`, `NamenodeProtocolServerSideTranslatorPB`.
 
+use cairn_master::Lookup;
 use cairn_namespace::query;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Layout, MovableBlock, MoveQuery};
@@ -13,7 +14,6 @@ use cairn_wire::proto::{hdfs as pb, namenode as nn};
 
 use super::datanode;
 use crate::dice::dice;
-use crate::lookup::Lookup;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 use std::collections::BTreeSet;

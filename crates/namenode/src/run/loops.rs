@@ -87,6 +87,16 @@ async fn take_steps<F: Future<Output = bool>>(most: Duration, mut step: impl FnM
     }
 }
 
+/// Submits what follows from entries that came into force.
+pub(super) async fn follow_up(node: Arc<NameNode>) {
+    loop {
+        let due = node.keeper.due().await;
+        if let Err(refusal) = node.follow_up(due).await {
+            tracing::warn!(refusal = %refusal.0, "what DataNodes have told is not recorded");
+        }
+    }
+}
+
 /// Closes files whose writers are gone.
 pub(super) async fn watch_leases(node: Arc<NameNode>) {
     let mut ticks = tokio::time::interval(node.config.lease_recheck_interval.max(TICK_MIN));
@@ -111,7 +121,6 @@ pub(super) async fn remove_garbage(node: Arc<NameNode>) {
         let begun = Instant::now();
         match node.submit_own(Purge { limit: PURGE_LIMIT }).await {
             Ok(outcome) => {
-                node.settle(&outcome);
                 if matches!(outcome, Outcome::Removed { more: true, .. }) {
                     // Half of the time is others'.
                     tokio::time::sleep(begun.elapsed().min(PURGE_REST_MAX)).await;

@@ -316,7 +316,8 @@ fn readers_see_whole_groups_while_the_file_is_written() {
 /// the state that is read, whatever is changed, moved or removed, and whenever the file is written.
 #[test]
 fn records_and_pages_are_those_of_the_state_that_is_read() {
-    use crate::lookup::{Ahead, Lookup};
+    use crate::ahead::Ahead;
+    use cairn_master::Lookup;
     use cairn_namespace::block::{self, Block, BlockState, Position};
     use cairn_redundancy::BlockLookup;
     use cairn_stripe::{BlockId, GenerationStamp};
@@ -436,7 +437,8 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
             let ahead = Ahead::read(before, &ids).unwrap();
             let (now, model) = seen.last().unwrap();
             for id in &ids {
-                let (told, known) = (Lookup::with(now, &ahead), Lookup::new(model));
+                let held = ahead.in_state(now);
+                let (told, known) = (Lookup::with(now, &held), Lookup::new(model));
                 assert_eq!(told.block(*id), known.block(*id));
             }
         }

@@ -6,7 +6,7 @@
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
 use cairn_namespace::encryption::FileKey;
-use cairn_namespace::ops::abandon_block::AbandonBlock;
+use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
@@ -55,8 +55,10 @@ use cairn_namespace::store::StoreTxn;
 use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, Entry, InodeId, Outcome, Settings, apply, query,
+    Block, BlockRef, CallId, Caller, Command, Effect, Entry, InodeId, Outcome, Settings, apply,
+    block, query,
 };
+use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -90,6 +92,8 @@ fn settings() -> NamesystemOptions {
 struct World {
     namesystem: Arc<Namesystem>,
     mirror: MemoryStore,
+    /// The recovery that was ordered last, and its stamp.
+    ordered: Option<(BlockId, GenerationStamp)>,
     log: std::path::PathBuf,
     now_ms: u64,
     random: u64,
@@ -135,6 +139,7 @@ impl World {
             calls: 0,
             // Written at the start, for the settings are others than before.
             logged: BTreeSet::from(["Configure", "ConfigureSnapshots"]),
+            ordered: None,
             once: Vec::new(),
         }
     }
@@ -158,12 +163,15 @@ impl World {
         let name = command.name();
         let entry = Entry { now_ms: self.now_ms, caller: root(), call, command };
         let outcome = self.namesystem.submit_blocking(entry.clone());
-        let mirrored = apply(&mut self.mirror, &entry);
+        let mirrored = apply(&mut self.mirror, &entry).map(|(answer, effects)| {
+            self.ordered = effects.iter().find_map(ordered).or(self.ordered);
+            answer
+        });
         assert_eq!(
             outcome.as_ref().map_err(ToString::to_string),
             mirrored.as_ref().map_err(ToString::to_string),
         );
-        let (outcome, _) = outcome.map_err(|error| error.to_string())?.without_fewer_copies();
+        let outcome = outcome.map_err(|error| error.to_string())?;
         let len = end_of(&self.log);
         if self.states.last().is_some_and(|(end, _)| *end < len) {
             self.logged.insert(name);
@@ -263,16 +271,26 @@ impl World {
         last
     }
 
+    /// Ends the recovery that was ordered last.
     fn synchronize(&mut self, outcome: Outcome, new_len: u64) {
-        let Outcome::Recovery { work: Some(work), .. } = outcome else { panic!("{outcome:?}") };
-        let id = work.block.copy_source().unwrap_or(work.block.id);
+        assert_eq!(outcome, Outcome::Recovery { closed: false });
+        let (id, new_gs) = self.ordered.take().expect("a recovery was ordered");
+        let block = block::get(&self.mirror, id).unwrap().expect("it is there");
+        let id = block.copy_source().unwrap_or(id);
         self.submit(CommitBlockSynchronization {
-            block: BlockRef { id, ..work.block.reference() },
-            new_gs: work.recovery_gs,
+            block: BlockRef { id, ..block.reference() },
+            new_gs,
             new_len,
             close_file: true,
             delete_block: DropBlock::No,
         });
+    }
+}
+
+fn ordered(effect: &Effect) -> Option<(BlockId, GenerationStamp)> {
+    match effect {
+        Effect::RecoveryOrdered { id, new_gs } => Some((*id, *new_gs)),
+        _ => None,
     }
 }
 
@@ -314,6 +332,8 @@ fn files(w: &mut World) {
     let second = w.add_block("/d/f", Some(new), false);
     let (holder, path) = open();
     w.submit(AbandonBlock { path, file: None, holder, block: second.reference() });
+    let untold = w.add_block("/d/f", Some(new), false);
+    w.submit(WithdrawBlock { file: untold.file, block: untold.reference() });
     let units = vec![Some(4)];
     let crcs = BlockCrcs { id: new.id, gs, units };
     w.submit(CompleteBlocks { blocks: vec![crcs] });
@@ -504,7 +524,7 @@ fn a_kill_between_checkpoints_leaves_what_was_acknowledged_and_calls_get_their_f
     assert!(before == world.states.pop().unwrap().1);
     for (entry, outcome) in &world.once {
         let answer = again.submit_blocking(entry.clone()).unwrap();
-        assert_eq!(answer, without_blocks(outcome.clone()), "{:?}", entry.command);
+        assert_eq!(answer, outcome.clone(), "{:?}", entry.command);
     }
     assert!(again.read(|now| dump(now)) == before);
     // The same with the store written in between.
@@ -519,17 +539,4 @@ fn a_kill_between_checkpoints_leaves_what_was_acknowledged_and_calls_get_their_f
     }
     let policies = world.namesystem.read(|now| query::policies(now)).unwrap();
     assert!(!policies.is_empty());
-}
-
-/// What a call that comes again is told: of blocks only that they are gone.
-fn without_blocks(mut outcome: Outcome) -> Outcome {
-    match &mut outcome {
-        Outcome::Created { removed, .. } | Outcome::Recovery { removed, .. } => removed.clear(),
-        Outcome::Removed { blocks, more, .. } => {
-            blocks.clear();
-            *more = false;
-        }
-        _ => {}
-    }
-    outcome
 }

@@ -352,7 +352,7 @@ fn a_repeated_call_gets_its_first_outcome_after_a_restart() {
     let call = Some(CallId { client_id: [3; 16], call_id: 12 });
     let delete = Delete { path: "/0000".into(), recursive: true };
     let delete = Entry { call, ..entry(delete) };
-    let done = Outcome::Removed { done: true, blocks: vec![], more: false };
+    let done = Outcome::Removed { done: true, more: false };
     assert_eq!(namesystem.submit_blocking(delete.clone()), Ok(done.clone()));
     namesystem.submit_blocking(mkdir(0)).unwrap();
     let image = copy(dir.path());

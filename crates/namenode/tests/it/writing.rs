@@ -84,9 +84,16 @@ async fn a_block_of_an_open_file_is_complete_when_it_is_reported_while_it_is_com
             finish(&datanodes, &last, 100, None)
         );
         let id = cairn_stripe::BlockId(last.b.block_id as i64);
-        let found = node.node().ns.read(|store| cairn_namespace::query::get_block(store, id));
-        let state = found.unwrap().unwrap().block.state;
-        assert_eq!(state, cairn_namespace::BlockState::Complete, "block {round}");
+        let state = || {
+            let found = node.node().ns.read(|store| cairn_namespace::query::get_block(store, id));
+            found.unwrap().unwrap().block.state
+        };
+        // That follows from the command, and nobody waits for it.
+        let begun = std::time::Instant::now();
+        while state() != cairn_namespace::BlockState::Complete {
+            assert!(begun.elapsed().as_secs() < 20, "block {round} stays {:?}", state());
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
         last = next;
     }
     node.shutdown().await;

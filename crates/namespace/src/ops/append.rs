@@ -70,12 +70,9 @@ impl Append {
         let (holder, machine) = (&self.holder, &self.client_machine);
         match lease_ops::take_over(cx, "APPEND_FILE", &at, holder, machine, self.replicas)? {
             TakeOver::Waiting(outcome) => Ok(outcome),
-            TakeOver::Closed(removed) => {
+            TakeOver::Closed => {
                 let (status, last) = self.reopen(cx, at)?;
-                Ok(match removed.is_empty() {
-                    true => Outcome::Appended { status, last },
-                    false => Outcome::TakenOver { status, last, removed },
-                })
+                Ok(Outcome::Appended { status, last })
             }
         }
     }
@@ -85,7 +82,7 @@ impl Append {
         let mut inode = inode::expect(cx.store, at.existing()?.id)?;
         let last = block::last(cx.store, &inode)?;
         if last.is_some() && !self.replicas.of(last.as_ref()).last_min_replicated {
-            return Err(NamespaceError::Io(format!(
+            return Err(NamespaceError::LastBlockNotReplicated(format!(
                 "append: lastBlock={} of src={} is not sufficiently replicated yet.",
                 last.map_or(String::new(), |block| format!("{}_{}", block.id, block.gs)),
                 at.path

@@ -59,7 +59,7 @@ encode_struct!(CommitBlockSynchronization { block, new_gs, new_len, close_file, 
 impl CommitBlockSynchronization {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let nothing = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
+        let nothing = Outcome::Removed { done: true, more: false };
         let name = format!("{}_{}", self.block.id, self.block.gs);
         let Some(mut block) = block::get(cx.store, self.block.id)? else {
             if self.delete_block.is_wanted() {
@@ -97,11 +97,9 @@ impl CommitBlockSynchronization {
             )));
         }
         let above = &at.chain[..at.chain.len() - 1];
-        let redundancy = inode.file().map(|file| file.redundancy);
-        let mut removed = Vec::new();
         if self.delete_block.is_wanted() {
             usage::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
-            removed.extend(tree::remove_last_block(cx.store, &mut inode)?);
+            tree::remove_last_block(cx.store, &mut inode)?;
         } else {
             if block.len != self.new_len {
                 // What was summed at the other length does not hold any more.
@@ -111,17 +109,16 @@ impl CommitBlockSynchronization {
             block.state = BlockState::UnderConstruction;
             usage::set_last_len(cx.store, above, &mut inode, &mut block, self.new_len)?;
         }
-        if let Some(redundancy) = redundancy.filter(|_| is_copy && !self.delete_block.is_wanted())
-            && !kept::is_block_kept(cx.store, &source)?
-        {
+        let is_made = is_copy && !self.delete_block.is_wanted();
+        if is_made && !kept::is_block_kept(cx.store, &source)? {
             // The snapshots that had it went meanwhile.
-            removed.push(tree::remove_block(cx.store, &source, redundancy)?);
+            tree::remove_block(cx.store, &source)?;
         }
         if self.close_file {
             tree::close(cx.store, &mut inode, cx.now_ms)?;
         } else {
             inode::put(cx.store, &inode)?;
         }
-        Ok(Outcome::Removed { done: true, blocks: removed, more: false })
+        Ok(Outcome::Removed { done: true, more: false })
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{self, Context, mkdirs, set_replication};
-use crate::outcome::{Outcome, RemovedBlock};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
@@ -113,7 +113,7 @@ impl Create {
             Some(old) if cx.settings.rules >= 5 => capture::is_held_here(cx.store, old.id)?,
             _ => false,
         };
-        let removed = self.replace_existing(cx, &mut at)?;
+        self.replace_existing(cx, &mut at)?;
         ops::check_object_limit(cx.store, cx.settings)?;
         mkdirs::make_ancestors(cx, &mut at)?;
         let storage_policy = match self.storage_policy.as_deref().filter(|name| !name.is_empty()) {
@@ -172,7 +172,7 @@ impl Create {
         lease::add(cx.store, &self.holder, id, cx.now_ms)?;
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
-        Ok(Outcome::Created { status: Box::new(status), removed })
+        Ok(Outcome::Created { status: Box::new(status) })
     }
 
     /// What is refused whatever there is.
@@ -274,13 +274,9 @@ impl Create {
     }
 
     /// Discards a file that is to be overwritten; refuses if it is not to be.
-    fn replace_existing(
-        &self,
-        cx: &mut Context<'_, '_>,
-        at: &mut Resolved,
-    ) -> Result<Vec<RemovedBlock>> {
+    fn replace_existing(&self, cx: &mut Context<'_, '_>, at: &mut Resolved) -> Result<()> {
         if at.target().is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         if !self.overwrite {
             lease_ops::refuse_if_open(cx, "CREATE_FILE", at, &self.holder, &self.client_machine)?;
@@ -289,9 +285,9 @@ impl Create {
                 at.path, self.client_machine
             )));
         }
-        let removed = tree::remove_one(cx.store, at, cx.now_ms)?;
+        tree::remove_one(cx.store, at, cx.now_ms)?;
         at.chain.pop();
-        Ok(removed)
+        Ok(())
     }
 }
 

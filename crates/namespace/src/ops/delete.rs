@@ -36,7 +36,7 @@ impl Delete {
         }
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_parent(cx.settings, cx.caller, &at, Access::WRITE)?;
-        let nothing = Outcome::Removed { done: false, blocks: Vec::new(), more: false };
+        let nothing = Outcome::Removed { done: false, more: false };
         let Some(target) = at.target() else { return Ok(nothing) };
         perm::check_below(cx.store, cx.settings, cx.caller, target, Access::ALL)?;
         if !self.recursive && target.directory().is_some_and(|d| d.children > 0) {
@@ -58,12 +58,12 @@ impl Delete {
             Kind::Directory(directory) => directory.children == 0,
         };
         if is_one {
-            let blocks = tree::remove_one(cx.store, &at, cx.now_ms)?;
-            return Ok(Outcome::Removed { done: true, blocks, more: false });
+            tree::remove_one(cx.store, &at, cx.now_ms)?;
+            return Ok(Outcome::Removed { done: true, more: false });
         }
         tree::discard(cx.store, &at, cx.now_ms)?;
-        let (blocks, more) = purge::purge_one(cx.store, id, AT_ONCE)?;
-        Ok(Outcome::Removed { done: true, blocks, more })
+        let more = purge::purge_one(cx.store, id, AT_ONCE)?;
+        Ok(Outcome::Removed { done: true, more })
     }
 }
 
@@ -81,7 +81,7 @@ encode_struct!(Purge { limit });
 impl Purge {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let (removed, more) = purge::purge(cx.store, self.limit)?;
-        Ok(removed.into_outcome(more))
+        let more = purge::purge(cx.store, self.limit, cx.other_copies)?;
+        Ok(Outcome::Removed { done: true, more })
     }
 }

@@ -5,7 +5,7 @@ use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_stru
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
-use crate::outcome::{BlockRecovery, Outcome, RemovedBlock};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::{counter, lease, tree};
@@ -135,7 +135,7 @@ impl RecoverLease {
         let at = cx.resolve(&self.path, Purpose::Use)?;
         let inode = ops::existing_file(&at)?;
         if inode.file().is_some_and(|file| file.writer.is_none()) {
-            return Ok(Outcome::Recovery { closed: true, work: None, removed: Vec::new() });
+            return Ok(Outcome::Recovery { closed: true });
         }
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
         release(cx, &at, &self.holder, self.replicas)
@@ -160,7 +160,7 @@ encode_struct!(ReleaseLease { file, replicas });
 impl ReleaseLease {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
-        let closed = Outcome::Recovery { closed: true, work: None, removed: Vec::new() };
+        let closed = Outcome::Recovery { closed: true };
         let Some(at) = path::of_inode(cx.store, self.file)? else {
             // Deleted while it was open; the rest of it is still to be purged.
             if let Some(inode) = inode::get(cx.store, self.file)?
@@ -189,13 +189,12 @@ fn release(
     replicas: LastBlocks,
 ) -> Result<Outcome> {
     let mut inode = at.existing()?.clone();
-    let closed =
-        |removed: Vec<RemovedBlock>| Outcome::Recovery { closed: true, work: None, removed };
+    let closed = Outcome::Recovery { closed: true };
     let last = block::last(cx.store, &inode)?;
     let replicas = replicas.of(last.as_ref());
     let Some(mut last) = last.filter(|block| block.state != BlockState::Complete) else {
         tree::close(cx.store, &mut inode, cx.now_ms)?;
-        return Ok(closed(Vec::new()));
+        return Ok(closed);
     };
     let penultimate_ready = replicas.penultimate_min_replicated
         || block::penultimate(cx.store, &inode)?
@@ -203,7 +202,7 @@ fn release(
     if last.state == BlockState::Committed {
         if penultimate_ready && replicas.last_min_replicated {
             tree::close(cx.store, &mut inode, cx.now_ms)?;
-            return Ok(closed(Vec::new()));
+            return Ok(closed);
         }
         if !penultimate_ready {
             return Err(NamespaceError::AlreadyBeingCreated(format!(
@@ -214,9 +213,9 @@ fn release(
         }
     }
     if !replicas.last_has_locations && last.len == 0 {
-        let removed = tree::remove_last_block(cx.store, &mut inode)?;
+        tree::remove_last_block(cx.store, &mut inode)?;
         tree::close(cx.store, &mut inode, cx.now_ms)?;
-        return Ok(closed(removed));
+        return Ok(closed);
     }
     give_to(cx, &mut inode, new_holder)?;
     // The order of a NameNode that has ended went with its memory.
@@ -226,17 +225,12 @@ fn release(
         started_ms >= serves_since && cx.now_ms.saturating_sub(started_ms) < timeout_ms
     };
     if last.recovery().is_some_and(is_under_way) {
-        return Ok(Outcome::Recovery { closed: false, work: None, removed: Vec::new() });
+        return Ok(Outcome::Recovery { closed: false });
     }
     let recovery_gs = counter::next_stamp(cx.store)?;
     last.begin_recovery(recovery_gs, cx.now_ms);
     block::put(cx.store, &last)?;
-    let work = inode.file().map(|file| BlockRecovery {
-        block: last,
-        redundancy: file.redundancy,
-        recovery_gs,
-    });
-    Ok(Outcome::Recovery { closed: false, work, removed: Vec::new() })
+    Ok(Outcome::Recovery { closed: false })
 }
 
 fn give_to(cx: &mut Context<'_, '_>, inode: &mut inode::Inode, holder: &str) -> Result<()> {
@@ -325,8 +319,8 @@ pub(crate) fn refuse_if_open(
 
 /// A file that was open, or not, and is closed now or will be.
 pub(crate) enum TakeOver {
-    /// It is closed; on the way these blocks were dropped because no DataNode has any of them.
-    Closed(Vec<RemovedBlock>),
+    /// It is closed.
+    Closed,
     /// Its last block must be recovered first.
     Waiting(Outcome),
 }
@@ -341,12 +335,12 @@ pub(crate) fn take_over(
     replicas: LastBlocks,
 ) -> Result<TakeOver> {
     match check_holder(cx, operation, at, holder, client_machine)? {
-        Holder::None => return Ok(TakeOver::Closed(Vec::new())),
+        Holder::None => return Ok(TakeOver::Closed),
         Holder::Silent => {}
     }
     let namenode = lease::namenode_holder(cx.settings, cx.now_ms);
     match release(cx, at, &namenode, replicas)? {
-        Outcome::Recovery { closed: true, removed, .. } => Ok(TakeOver::Closed(removed)),
+        Outcome::Recovery { closed: true } => Ok(TakeOver::Closed),
         outcome => Ok(TakeOver::Waiting(outcome)),
     }
 }

@@ -6,7 +6,7 @@ use crate::encryption;
 use crate::error::{NamespaceError, Result};
 use crate::inode::{Inode, InodeId};
 use crate::ops::Context;
-use crate::outcome::{Outcome, RemovedBlock};
+use crate::outcome::Outcome;
 use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::protected;
@@ -68,7 +68,7 @@ impl Rename {
 
 /// The rename that can replace a file or an empty directory.
 ///
-/// Answer: `Outcome::Removed` with the blocks of what was replaced.
+/// Answer: `Outcome::Removed`.
 ///
 /// Source: Hadoop 3.5.0 `FSDirRenameOp#renameToInt` with options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,8 +131,8 @@ impl RenameTo {
         }
         check_nesting(cx, &from, &to, &snapshottable)?;
         check_same_root(cx, &from, &to)?;
-        let blocks = carry(cx, &from, &to)?;
-        Ok(Outcome::Removed { done: true, blocks, more: false })
+        carry(cx, &from, &to)?;
+        Ok(Outcome::Removed { done: true, more: false })
     }
 }
 
@@ -226,9 +226,8 @@ fn check_same_root(cx: &Context<'_, '_>, from: &Resolved, to: &Resolved) -> Resu
     )))
 }
 
-/// Moves the target of `from` to `to`, whose parent exists, in the place of a file or empty directory that is there, of
-/// which it returns the blocks.
-fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec<RemovedBlock>> {
+/// Moves the target of `from` to `to`, whose parent exists, in the place of a file or empty directory that is there.
+fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<()> {
     let mut moved = check_source(from)?.clone();
     let above_from = &from.chain[..from.chain.len() - 1];
     let above_to = &to.chain[..to.names.len()];
@@ -259,9 +258,8 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
         };
         usage::verify_from(cx.store, above_to, shared, after.minus(replaced))?;
     }
-    let mut blocks = Vec::new();
     if to.target().is_some() {
-        blocks = tree::remove_one(cx.store, to, cx.now_ms)?;
+        tree::remove_one(cx.store, to, cx.now_ms)?;
     }
     usage::charge(cx.store, above_from, before.negated())?;
     path::check_reserved_name(to.name())?;
@@ -271,7 +269,7 @@ fn carry(cx: &mut Context<'_, '_>, from: &Resolved, to: &Resolved) -> Result<Vec
     if old != new && counter::get(cx.store, Counter::QuotasSet)? > 0 {
         recount_types(cx, &moved, old, new)?;
     }
-    Ok(blocks)
+    Ok(())
 }
 
 /// Counts on the right types of storage what is below directories with quotas that have come below another storage

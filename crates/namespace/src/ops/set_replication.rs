@@ -46,6 +46,7 @@ impl SetReplication {
         usage::verify(cx.store, above, more)?;
         usage::charge(cx.store, above, more)?;
         inode::put(cx.store, &inode)?;
+        cx.other_copies.push(inode.id);
         Ok(Outcome::ReplicationSet { done: true, file: inode.id, old, new: self.replication })
     }
 }

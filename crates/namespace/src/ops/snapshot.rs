@@ -260,7 +260,7 @@ impl DeleteSnapshot {
         if in_order && snapshot::older_than(cx.store, directory, found.id)?.is_some() {
             let name = format!("{}#{}", found.name, found.id);
             rename(cx, (directory, &at.path), &Snapshot { deleted: true, ..found }, name)?;
-            return Ok(Outcome::Removed { done: true, blocks: Vec::new(), more: false });
+            return Ok(Outcome::Removed { done: true, more: false });
         }
         delete(cx, directory, &found)
     }
@@ -285,7 +285,7 @@ impl CollectSnapshot {
         {
             return delete(cx, directory, &found);
         }
-        Ok(Outcome::Removed { done: false, blocks: Vec::new(), more: false })
+        Ok(Outcome::Removed { done: false, more: false })
     }
 }
 
@@ -302,8 +302,8 @@ fn delete(cx: &mut Context<'_, '_>, directory: InodeId, found: &Snapshot) -> Res
     snapshot::put_root(cx.store, directory, &root)?;
     counter::add(cx.store, Counter::Snapshots, -1)?;
     garbage::discard(cx.store, directory, found.id)?;
-    let (removed, more) = purge::purge(cx.store, AT_ONCE)?;
-    Ok(removed.into_outcome(more))
+    let more = purge::purge(cx.store, AT_ONCE, cx.other_copies)?;
+    Ok(Outcome::Removed { done: true, more })
 }
 
 /// Gives a snapshot of a directory, here with what else changes, a name that no other has.

@@ -7,7 +7,7 @@ use crate::error::{NamespaceError, Result};
 use crate::inode::{self, FileRedundancy, Inode, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{self, Context};
-use crate::outcome::{BlockRecovery, Outcome};
+use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// a recovery of it; if a snapshot has that block, until they have copied what stays of it to a new one.
 ///
 /// Answer: `Outcome::Removed` if it is done, or is being done already (`done` false then);
-/// `Outcome::Recovery` with work if a block must be cut off.
+/// `Outcome::Recovery`, not closed, if a block must be cut off.
 ///
 /// Source: Hadoop 3.5.0 `FSDirTruncateOp#truncate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Truncate {
             && let Some(left) = self.asked_for(cx, &last)?
         {
             if self.new_len == old_len - last.len + left {
-                return Ok(Outcome::Removed { done: false, blocks: Vec::new(), more: false });
+                return Ok(Outcome::Removed { done: false, more: false });
             }
             let reason = format!("{} is being truncated.", at.path);
             let text = lease_ops::refusal("TRUNCATE_FILE", &at, holder, machine, &reason);
@@ -66,7 +66,7 @@ impl Truncate {
         }
         lease_ops::refuse_if_open(cx, "TRUNCATE_FILE", &at, holder, machine)?;
         if self.new_len == old_len {
-            return Ok(Outcome::Removed { done: true, blocks: Vec::new(), more: false });
+            return Ok(Outcome::Removed { done: true, more: false });
         }
         if self.new_len > old_len {
             return Err(NamespaceError::HadoopIllegalArgument(format!(
@@ -80,7 +80,6 @@ impl Truncate {
             Some(cut) => BlockHolders::of(cx.store, inode.id)?.hold(&cut)?,
             None => false,
         };
-        let mut blocks = Vec::new();
         let mut left_in_last = 0;
         while let Some(mut last) = block::last(cx.store, &inode)? {
             let offset = block::position(cx.store, inode.id, last.index)?.offset;
@@ -89,21 +88,20 @@ impl Truncate {
                 break;
             }
             usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
-            blocks.extend(tree::remove_last_block(cx.store, &mut inode)?);
+            tree::remove_last_block(cx.store, &mut inode)?;
         }
         inode.mtime = cx.now_ms;
         let cut = block::last(cx.store, &inode)?.filter(|last| left_in_last < last.len);
         let Some(mut cut) = cut else {
             inode::put(cx.store, &inode)?;
-            return Ok(Outcome::Removed { done: true, blocks, more: false });
+            return Ok(Outcome::Removed { done: true, more: false });
         };
         self.open(cx, &mut inode)?;
         let started_ms = cx.now_ms;
-        let recovery_gs;
         if is_held {
             let source = cut.id;
             cut.id = counter::next_block_id(cx.store, false)?;
-            recovery_gs = counter::next_stamp(cx.store)?;
+            let recovery_gs = counter::next_stamp(cx.store)?;
             cut.gs = recovery_gs;
             cut.state = BlockState::UnderCopy { recovery_gs, started_ms, source };
             cut.unit_crcs.clear();
@@ -112,17 +110,12 @@ impl Truncate {
             usage::set_last_len(cx.store, above, &mut inode, &mut cut, left_in_last)?;
             counter::add(cx.store, Counter::Blocks, 1)?;
         } else {
-            recovery_gs = counter::next_stamp(cx.store)?;
+            let recovery_gs = counter::next_stamp(cx.store)?;
             let new_len = left_in_last;
             cut.state = BlockState::UnderTruncation { recovery_gs, started_ms, new_len };
             block::put(cx.store, &cut)?;
         }
-        let work = inode.file().map(|file| BlockRecovery {
-            block: cut,
-            redundancy: file.redundancy,
-            recovery_gs,
-        });
-        Ok(Outcome::Recovery { closed: false, work, removed: blocks })
+        Ok(Outcome::Recovery { closed: false })
     }
 
     /// The length of the last block for which a file that is being cut off takes another call to be the same one. As

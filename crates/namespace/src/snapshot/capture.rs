@@ -7,7 +7,6 @@ use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
-use crate::outcome::Outcome;
 use crate::path;
 use crate::snapshot::garbage::{ever_used, in_use};
 use crate::snapshot::held::{self, Accounts};
@@ -185,12 +184,12 @@ fn is_read_only(old: &Inode, new: &Inode) -> bool {
     Inode { atime: old.atime, ..new.clone() } == *old
 }
 
-/// Keeps what the changes in `overlay` take from snapshots, and takes blocks that they still need out of
-/// what the command wants deleted.
+/// Keeps what the changes in `overlay` take from snapshots, and puts blocks that they still need
+/// back. Files of which fewer copies are wanted now come to `other_copies`.
 pub(crate) fn capture(
     base: &dyn StoreRead,
     overlay: &mut Overlay<'_>,
-    outcome: &mut Outcome,
+    other_copies: &mut Vec<InodeId>,
 ) -> Result<()> {
     if !in_use(base)? {
         if ever_used(base)? {
@@ -211,7 +210,7 @@ pub(crate) fn capture(
     }
     let before = Standing::of(&mut watchers, overlay)?;
     capture_inodes(&mut watchers, overlay, &settings)?;
-    outcome.note_fewer_copies(fewer_copies(base, overlay)?);
+    other_copies.extend(fewer_copies(base, overlay)?);
     for kind in [Kind::Child, Kind::XAttr] {
         for key in overlay.changed(kind.table()) {
             let owner = version::owner(&key);
@@ -225,7 +224,7 @@ pub(crate) fn capture(
         }
     }
     capture_positions(base, overlay)?;
-    bring_back_blocks(base, overlay, outcome)?;
+    bring_back_blocks(base, overlay)?;
     before.settle(overlay)
 }
 
@@ -421,12 +420,7 @@ fn capture_positions(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<
 }
 
 /// Puts back what the command has removed of blocks that snapshots hold.
-fn bring_back_blocks(
-    base: &dyn StoreRead,
-    overlay: &mut Overlay<'_>,
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let mut kept = BTreeSet::new();
+fn bring_back_blocks(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<()> {
     for key in overlay.changed(Table::Block) {
         if overlay.get(Table::Block, &key)?.is_some() {
             continue;
@@ -438,10 +432,6 @@ fn bring_back_blocks(
         }
         overlay.put(Table::Block, &key, &record)?;
         counter::add(overlay, Counter::Blocks, 1)?;
-        kept.insert(block.id.0);
-    }
-    if !kept.is_empty() {
-        outcome.retain_removed(|block| !kept.contains(&block.block.id.0));
     }
     Ok(())
 }

@@ -126,12 +126,16 @@ pub(crate) fn redundancy_of(
     redundancy(store, file, now.and_then(|inode| Some(inode.file()?.redundancy)))
 }
 
-/// The blocks of a file: those that it has and those that snapshots have of it.
+/// The blocks of a file: those that it has, the one that its last block becomes a copy of, and those that snapshots have
+/// of it.
 pub(crate) fn all_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<BlockId>> {
     let mut found = BTreeSet::new();
-    let now = inode::get(store, file)?;
-    for index in 0..now.and_then(|inode| Some(inode.file()?.block_count)).unwrap_or(0) {
-        found.insert(block::position(store, file, index as u32)?.id.0);
+    if let Some(now) = inode::get(store, file)? {
+        for index in 0..now.file().map_or(0, |file| file.block_count) {
+            found.insert(block::position(store, file, index as u32)?.id.0);
+        }
+        let source = block::last(store, &now)?.and_then(|last| last.copy_source());
+        found.extend(source.map(|id| id.0));
     }
     for (_, record) in version::below(store, Kind::FileBlock, file)? {
         found.insert(block::position_from(&record)?.id.0);

@@ -3,12 +3,11 @@
 use crate::block;
 use crate::counter::{self, Counter};
 use crate::error::Result;
-use crate::inode::{self, FileRedundancy, Inode, InodeId};
-use crate::outcome::{Outcome, RemovedBlock};
+use crate::inode::{self, Inode, InodeId};
 use crate::path;
 use crate::snapshot::garbage::{first_garbage, garbage_key};
 use crate::snapshot::held::{self, Accounts};
-use crate::snapshot::kept::{self, current_or_kept};
+use crate::snapshot::kept;
 use crate::snapshot::version::{self, Kind, Version};
 use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot};
@@ -18,30 +17,12 @@ use crate::tree;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
-/// What is not held any more.
-#[derive(Default)]
-pub(crate) struct Removed {
-    /// Blocks that nobody has.
-    pub blocks: Vec<RemovedBlock>,
-    /// Files of which fewer copies are wanted.
-    pub fewer_copies: Vec<InodeId>,
-}
-
-impl Removed {
-    /// The outcome of a command that removes.
-    pub fn into_outcome(self, more: bool) -> Outcome {
-        let mut outcome = Outcome::Removed { done: true, blocks: self.blocks, more };
-        outcome.note_fewer_copies(self.fewer_copies);
-        outcome
-    }
-}
-
 /// Works on at most about `budget` versions of deleted snapshots, and inodes that are looked at for them. Says whether
-/// there is more.
+/// there is more; files of which fewer copies are wanted now come to `other_copies`.
 pub(crate) fn reclaim(
     store: &mut dyn StoreTxn,
     budget: &mut u64,
-    removed: &mut Removed,
+    other_copies: &mut Vec<InodeId>,
 ) -> Result<bool> {
     while let Some((root, id)) = first_garbage(store)? {
         if *budget == 0 {
@@ -61,7 +42,7 @@ pub(crate) fn reclaim(
             if *budget == 0 {
                 return Ok(true);
             }
-            let looks = give_up(store, together, prior.as_ref(), removed)?;
+            let looks = give_up(store, together, prior.as_ref(), other_copies)?;
             *budget = budget.saturating_sub(together.len() as u64 + looks);
         }
     }
@@ -74,7 +55,7 @@ fn give_up(
     store: &mut dyn StoreTxn,
     versions: &[Version],
     prior: Option<&Snapshot>,
-    removed: &mut Removed,
+    other_copies: &mut Vec<InodeId>,
 ) -> Result<u64> {
     let mut looks = 0;
     let Some(version) = versions.first() else { return Ok(looks) };
@@ -91,10 +72,10 @@ fn give_up(
         _ => None,
     };
     for version in versions {
-        hand_over(store, version, prior, &mut removed.blocks)?;
+        hand_over(store, version, prior)?;
     }
     if kept.is_some() && kept::has_fallen(kept, kept::redundancy_of(store, owner)?) {
-        removed.fewer_copies.push(owner);
+        other_copies.push(owner);
     }
     behind_before.uncharge(store)?;
     Accounts::of(store, &behind)?.charge(store)?;
@@ -117,7 +98,7 @@ fn behind_moving(
     let owner = version::owner(&version.key);
     let Some(way) = held::way_through(store, owner)? else { return Ok(Vec::new()) };
     let mut without = Overlay::new(store);
-    hand_over(&mut without, version, prior, &mut Vec::new())?;
+    hand_over(&mut without, version, prior)?;
     if held::way_behind(&without, owner, version.root)? == way {
         return Ok(Vec::new());
     }
@@ -138,12 +119,7 @@ fn standing(store: &dyn StoreRead, id: InodeId) -> Result<Option<(Vec<Arc<Inode>
 
 /// Keeps a version for the next older snapshot that needs it, which need not be the one before: a file may have been
 /// somewhere else meanwhile. If there is none, drops it with what it alone held.
-fn hand_over(
-    store: &mut dyn StoreTxn,
-    version: &Version,
-    prior: Option<&Snapshot>,
-    removed: &mut Vec<RemovedBlock>,
-) -> Result<()> {
+fn hand_over(store: &mut dyn StoreTxn, version: &Version, prior: Option<&Snapshot>) -> Result<()> {
     let record = version::record(store, version)?;
     let owner = version::owner(&version.key);
     let mut older = prior.cloned();
@@ -163,7 +139,7 @@ fn hand_over(
     }
     version::delete(store, version)?;
     match (version.kind, record) {
-        (Kind::FileBlock, Some(record)) => release_block(store, version, &record, removed),
+        (Kind::FileBlock, Some(record)) => release_block(store, version, &record),
         (Kind::Inode, Some(_)) => release_inode(store, version),
         _ => Ok(()),
     }
@@ -177,12 +153,7 @@ fn had_block(view: &View<'_>, key: &[u8]) -> Result<bool> {
     Ok(block::index_of(key).is_some_and(|index| u64::from(index) < count))
 }
 
-fn release_block(
-    store: &mut dyn StoreTxn,
-    version: &Version,
-    record: &[u8],
-    removed: &mut Vec<RemovedBlock>,
-) -> Result<()> {
+fn release_block(store: &mut dyn StoreTxn, version: &Version, record: &[u8]) -> Result<()> {
     let id = block::position_from(record)?.id;
     let Some(block) = block::get(store, id)? else { return Ok(()) };
     let now = store.get(Table::FileBlock, &version.key)?;
@@ -199,11 +170,7 @@ fn release_block(
     if in_use || moved || kept::is_block_kept(store, &block)? {
         return Ok(());
     }
-    let redundancy = current_or_kept(store, block.file)?
-        .and_then(|inode| inode.file().map(|file| file.redundancy))
-        .unwrap_or(FileRedundancy::Replicated(1));
-    removed.push(tree::remove_block(store, &block, redundancy)?);
-    Ok(())
+    tree::remove_block(store, &block)
 }
 
 fn release_inode(store: &mut dyn StoreTxn, version: &Version) -> Result<()> {

@@ -21,7 +21,7 @@ pub struct Overlay<'a> {
 }
 
 /// What [`Overlay::into_changes`] leaves to be written.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Changes(Tables);
 
 impl Changes {

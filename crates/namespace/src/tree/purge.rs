@@ -5,15 +5,18 @@ use super::{remove_blocks, remove_records};
 use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::Result;
-use crate::inode::{self, FileRedundancy, Inode, InodeId, InodeRef, Kind};
-use crate::outcome::RemovedBlock;
-use crate::snapshot::reclaim::{self, Removed};
+use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
+use crate::snapshot::reclaim;
 use crate::store::{StoreRead, StoreTxn, Table, scan_prefixes};
 use std::ops::ControlFlow;
 
-/// Removes at most about `limit` inodes and blocks of discarded trees. Returns the blocks and whether there is more.
-pub(crate) fn purge(store: &mut dyn StoreTxn, limit: u64) -> Result<(Removed, bool)> {
-    let mut removed = Removed::default();
+/// Removes at most about `limit` inodes and blocks of discarded trees and of what deleted snapshots held. Returns whether
+/// there is more; files of which fewer copies are wanted now come to `other_copies`.
+pub(crate) fn purge(
+    store: &mut dyn StoreTxn,
+    limit: u64,
+    other_copies: &mut Vec<InodeId>,
+) -> Result<bool> {
     let mut budget = limit.max(1);
     loop {
         let mut root = None;
@@ -22,36 +25,25 @@ pub(crate) fn purge(store: &mut dyn StoreTxn, limit: u64) -> Result<(Removed, bo
             ControlFlow::Break(())
         })?;
         let Some(root) = root else {
-            let more = reclaim::reclaim(store, &mut budget, &mut removed)?;
-            return Ok((removed, more));
+            return reclaim::reclaim(store, &mut budget, other_copies);
         };
         if budget == 0 {
-            return Ok((removed, true));
+            return Ok(true);
         }
         let root = inode::expect(store, root)?;
-        purge_tree(store, root, &mut budget, &mut removed.blocks)?;
+        purge_tree(store, root, &mut budget)?;
     }
 }
 
 /// As [`purge`], of one discarded tree. Returns whether there is more of it.
-pub(crate) fn purge_one(
-    store: &mut dyn StoreTxn,
-    root: InodeId,
-    limit: u64,
-) -> Result<(Vec<RemovedBlock>, bool)> {
-    let (mut removed, mut budget) = (Vec::new(), limit.max(1));
+pub(crate) fn purge_one(store: &mut dyn StoreTxn, root: InodeId, limit: u64) -> Result<bool> {
     let inode = inode::expect(store, root)?;
-    purge_tree(store, inode, &mut budget, &mut removed)?;
-    Ok((removed, store.peek(Table::Garbage, &root.key(), &mut |_| {})?))
+    purge_tree(store, inode, &mut limit.max(1))?;
+    Ok(store.peek(Table::Garbage, &root.key(), &mut |_| {})?)
 }
 
 /// Removes from the leaves up until the budget is used.
-fn purge_tree(
-    store: &mut dyn StoreTxn,
-    root: Inode,
-    budget: &mut u64,
-    removed: &mut Vec<RemovedBlock>,
-) -> Result<()> {
+fn purge_tree(store: &mut dyn StoreTxn, root: Inode, budget: &mut u64) -> Result<()> {
     // Each level: a directory and those of its children that were fetched and are still there, no files among them.
     let mut levels: Vec<(Inode, Vec<InodeId>)> = vec![(root, Vec::new())];
     while let Some((inode, fetched)) = levels.last_mut() {
@@ -72,12 +64,12 @@ fn purge_tree(
                     .collect();
                 let others = page.iter().filter(|entry| !entry.2).map(|entry| entry.1);
                 *fetched = others.rev().collect();
-                purge_files(store, files, budget, removed)?;
+                purge_files(store, files, budget)?;
                 continue;
             }
         }
         let Some((mut inode, _)) = levels.pop() else { return Ok(()) };
-        if !remove_blocks(store, &mut inode, budget, removed)? {
+        if !remove_blocks(store, &mut inode, budget)? {
             return inode::put(store, &inode);
         }
         if inode.parent == InodeId::NONE {
@@ -97,7 +89,6 @@ const BLOCKS_TOGETHER: u64 = 16;
 /// A file that is to be removed.
 struct Doomed {
     id: InodeId,
-    redundancy: FileRedundancy,
     block_count: u64,
     /// It is open, or has many blocks.
     is_special: bool,
@@ -110,7 +101,6 @@ fn purge_files(
     store: &mut dyn StoreTxn,
     mut files: Vec<(InodeId, &[u8])>,
     budget: &mut u64,
-    removed: &mut Vec<RemovedBlock>,
 ) -> Result<()> {
     files.sort_unstable();
     let mut found = read_files(store, &files)?;
@@ -141,8 +131,6 @@ fn purge_files(
         for block in &file.blocks {
             block::delete_position(store, file.id, block.index)?;
             block::delete(store, block.id)?;
-            let redundancy = file.redundancy;
-            removed.push(RemovedBlock { block: block.reference(), redundancy });
         }
         if let Ok(key) = entry(file.id) {
             store.remove(Table::Child, key)?;
@@ -158,7 +146,7 @@ fn purge_files(
     for file in alone {
         if *budget > 0 {
             let inode = inode::expect(store, file.id)?;
-            purge_tree(store, inode, budget, removed)?;
+            purge_tree(store, inode, budget)?;
         }
     }
     Ok(())
@@ -172,18 +160,13 @@ fn read_files(store: &dyn StoreRead, files: &[(InodeId, &[u8])]) -> Result<Vec<D
         found.push(InodeRef::from_bytes(record).map(|inode| match inode.kind {
             Kind::File(file) => Doomed {
                 id: inode.id,
-                redundancy: file.redundancy,
                 block_count: file.block_count,
                 is_special: file.writer.is_some() || file.block_count > BLOCKS_TOGETHER,
                 blocks: Vec::new(),
             },
-            Kind::Directory(_) => Doomed {
-                id: inode.id,
-                redundancy: FileRedundancy::Replicated(0),
-                block_count: 0,
-                is_special: true,
-                blocks: Vec::new(),
-            },
+            Kind::Directory(_) => {
+                Doomed { id: inode.id, block_count: 0, is_special: true, blocks: Vec::new() }
+            }
         }));
     })?;
     let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;

@@ -13,14 +13,14 @@ use cairn_namespace::ops::set_owner::SetOwner;
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot};
 use cairn_namespace::store::StoreTxn;
-use cairn_namespace::{Caller, Command, Entry, evaluate};
+use cairn_namespace::{Applied, Caller, Command, Entry, evaluate};
 
 /// Runs a command and says what it tells.
 fn told(fs: &mut Fs, caller: Caller, command: impl Into<Command>) -> Vec<String> {
     fs.now_ms += 1;
     let entry = Entry { now_ms: fs.now_ms, caller, call: None, command: command.into() };
-    let (outcome, changes) = evaluate(&fs.store, &entry).unwrap();
-    let events = events::of(&fs.store, &changes, &entry, &outcome).unwrap();
+    let Applied { answer, changes, .. } = evaluate(&fs.store, &entry).unwrap();
+    let events = events::of(&fs.store, &changes, &entry, &answer).unwrap();
     changes.write_to(&mut fs.store as &mut dyn StoreTxn).unwrap();
     events.iter().map(text).collect()
 }

@@ -16,7 +16,7 @@ use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::query::{self, AddBlockPlan};
-use cairn_namespace::{Block, BlockRef, BlockState, InodeId, Outcome, Settings};
+use cairn_namespace::{Block, BlockRef, BlockState, Effect, InodeId, Outcome, Settings};
 
 const READY: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -145,8 +145,8 @@ fn create_over_a_file_needs_the_flag() {
         ("FileAlreadyExistsException".into(), "/f for client host already exists".into())
     );
     let outcome = fs.ok(Create { overwrite: true, ..create("/f") });
-    let Outcome::Created { status, removed } = outcome else { panic!() };
-    assert_eq!((status.len(), removed.len(), removed[0].block.len), (0, 1, 5));
+    let Outcome::Created { status } = outcome else { panic!() };
+    assert_eq!((status.len(), fs.removed.len(), fs.removed[0].len), (0, 1, 5));
     let error = fs.err(create("/f"));
     assert_eq!(
         said(&error),
@@ -228,10 +228,11 @@ fn an_abandoned_block_is_taken_back() {
         holder: "client".into(),
         block: block.reference(),
     };
-    let Outcome::Removed { blocks, .. } = fs.ok(abandon.clone()) else { panic!() };
-    assert_eq!(blocks[0].block.id, block.id);
-    let Outcome::Removed { blocks, .. } = fs.ok(abandon) else { panic!() };
-    assert!(blocks.is_empty());
+    let done = Outcome::Removed { done: true, more: false };
+    assert_eq!(fs.ok(abandon.clone()), done);
+    assert_eq!(fs.removed, std::slice::from_ref(&block));
+    assert_eq!(fs.ok(abandon), done);
+    assert_eq!(fs.effects, []);
     assert_eq!(query::get_block(&fs.store, block.id).unwrap(), None);
     assert!(fs.add_block("/f", None).id > block.id);
 }
@@ -309,8 +310,8 @@ fn truncate_cuts_at_block_boundaries() {
         client_machine: "host".into(),
     };
     assert!(said(&fs.err(cut(9 * MIB))).1.starts_with("Cannot truncate to a larger file size."));
-    let Outcome::Removed { blocks, .. } = fs.ok(cut(MIB)) else { panic!() };
-    assert_eq!((blocks.len(), fs.status("/f").unwrap().len()), (2, MIB));
+    assert_eq!(fs.ok(cut(MIB)), Outcome::Removed { done: true, more: false });
+    assert_eq!((fs.removed.len(), fs.status("/f").unwrap().len()), (2, MIB));
 }
 
 #[test]
@@ -342,11 +343,16 @@ fn a_record_is_replaced_if_it_is_the_one_that_was_proven_wrong() {
     let (id, gs) = (block.id, block.gs);
     fs.ok(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units: vec![Some(7)] }] });
     let record = |fs: &Fs| query::get_block(&fs.store, id).unwrap().unwrap().block.unit_crcs;
+    // A CRC of which there was no record replaces none.
+    assert_eq!(fs.effects, []);
     fs.ok(ReplaceCrc { id, gs, recorded: 6, crc32c: 8 });
+    assert_eq!(fs.effects, []);
     fs.ok(ReplaceCrc { id, gs: gs.next(), recorded: 7, crc32c: 8 });
+    assert_eq!(fs.effects, []);
     assert_eq!(record(&fs), [Some(7)]);
     fs.ok(ReplaceCrc { id, gs, recorded: 7, crc32c: 8 });
     assert_eq!(record(&fs), [Some(8)]);
+    assert_eq!(fs.effects, [Effect::CrcReplaced { id }]);
 }
 
 #[test]
@@ -363,6 +369,8 @@ fn the_record_of_a_unit_is_replaced_by_its_own_id() {
     for (unit, recorded) in [(0, 5), (1, 2), (2, 3)] {
         let id = block.id.internal(cairn_stripe::UnitIndex(unit));
         fs.ok(ReplaceCrc { id, gs, recorded, crc32c: 8 });
+        let replaced = (unit == 1).then_some(Effect::CrcReplaced { id });
+        assert_eq!(fs.effects, Vec::from_iter(replaced));
     }
     let found = query::get_block(&fs.store, block.id).unwrap().unwrap().block;
     assert_eq!(found.unit_crcs[..2], [Some(1), Some(8)]);

@@ -6,7 +6,7 @@ use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
-use cairn_namespace::{InodeId, Outcome, query};
+use cairn_namespace::{Command, InodeId, Outcome, query};
 use cairn_stripe::{BlockId, Redundancy};
 
 fn taken() -> (Fs, InodeId, BlockId) {
@@ -23,14 +23,15 @@ fn take(fs: &mut Fs, name: &str) {
     fs.ok(CreateSnapshot { path: "/d".into(), name: name.into() });
 }
 
-fn give_up(fs: &mut Fs, name: &str) -> Vec<InodeId> {
-    fewer(fs.ok(DeleteSnapshot { path: "/d".into(), name: name.into() }))
+fn give_up(fs: &mut Fs, name: &str) -> Vec<BlockId> {
+    fewer(fs, DeleteSnapshot { path: "/d".into(), name: name.into() })
 }
 
-fn fewer(outcome: Outcome) -> Vec<InodeId> {
-    let (outcome, files) = outcome.without_fewer_copies();
+/// The blocks of which a command may want another number of copies.
+fn fewer(fs: &mut Fs, command: impl Into<Command>) -> Vec<BlockId> {
+    let outcome = fs.ok(command);
     assert!(matches!(outcome, Outcome::Removed { done: true, .. } | Outcome::Created { .. }));
-    files
+    fs.copies_changed()
 }
 
 fn set(fs: &mut Fs, replication: u16) {
@@ -46,7 +47,7 @@ fn wanted(fs: &Fs, block: BlockId) -> u16 {
 
 #[test]
 fn the_most_that_the_file_or_a_snapshot_wants() {
-    let (mut fs, file, block) = taken();
+    let (mut fs, _, block) = taken();
     set(&mut fs, 1);
     assert_eq!(wanted(&fs, block), 3);
     set(&mut fs, 5);
@@ -57,7 +58,7 @@ fn the_most_that_the_file_or_a_snapshot_wants() {
     // The one that wanted less changes nothing.
     assert_eq!(give_up(&mut fs, "s"), []);
     assert_eq!(wanted(&fs, block), 5);
-    assert_eq!(give_up(&mut fs, "t"), [file]);
+    assert_eq!(give_up(&mut fs, "t"), [block]);
     assert_eq!(wanted(&fs, block), 2);
 }
 
@@ -68,10 +69,10 @@ fn what_only_snapshots_have_needs_what_they_saw() {
     take(&mut fs, "t");
     set(&mut fs, 9);
     let delete = Delete { path: "/d/f".into(), recursive: false };
-    assert_eq!(fewer(fs.ok(delete)), [file]);
+    assert_eq!(fewer(&mut fs, delete), [block]);
     assert_eq!(wanted(&fs, block), 5);
     assert_eq!(query::blocks_of_file(&fs.store, file).unwrap(), [block]);
-    assert_eq!(give_up(&mut fs, "t"), [file]);
+    assert_eq!(give_up(&mut fs, "t"), [block]);
     assert_eq!(wanted(&fs, block), 3);
     assert_eq!(give_up(&mut fs, "s"), []);
     assert_eq!(query::get_block(&fs.store, block).unwrap(), None);
@@ -81,24 +82,24 @@ fn what_only_snapshots_have_needs_what_they_saw() {
 #[test]
 fn a_file_that_is_overwritten_wants_what_snapshots_saw() {
     let over = || Create { overwrite: true, ..create("/d/f") };
-    let (mut fs, file, block) = taken();
+    let (mut fs, _, block) = taken();
     set(&mut fs, 5);
-    assert_eq!(fewer(fs.ok(over())), [file]);
+    assert_eq!(fewer(&mut fs, over()), [block]);
     assert_eq!(wanted(&fs, block), 3);
     let (mut fs, _, _) = taken();
     set(&mut fs, 1);
-    assert_eq!(fewer(fs.ok(over())), []);
-    assert_eq!(fewer(fs.ok(over())), [], "no snapshot has it");
+    assert_eq!(fewer(&mut fs, over()), []);
+    assert_eq!(fewer(&mut fs, over()), [], "no snapshot has it");
 }
 
 /// Source: Hadoop 3.5.0 `FSDirRenameOp.RenameOperation#cleanDst`.
 #[test]
 fn a_file_that_another_is_moved_over_wants_what_snapshots_saw() {
-    let (mut fs, file, block) = taken();
+    let (mut fs, _, block) = taken();
     set(&mut fs, 5);
     fs.write("/d/g", &[1]);
     let rename =
         RenameTo { src: "/d/g".into(), dst: "/d/f".into(), overwrite: true, to_trash: false };
-    assert_eq!(fewer(fs.ok(rename)), [file]);
+    assert_eq!(fewer(&mut fs, rename), [block]);
     assert_eq!(wanted(&fs, block), 3);
 }

@@ -12,7 +12,7 @@ use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
 use cairn_namespace::query;
-use cairn_namespace::{BlockRef, BlockState, CallId, Outcome};
+use cairn_namespace::{BlockRef, BlockState, CallId, Effect, Outcome};
 
 const LOCATED: LastBlocks = LastBlocks {
     penultimate_min_replicated: true,
@@ -106,9 +106,8 @@ fn an_open_file_is_taken_over_after_the_soft_limit() {
     fs.now_ms += SOFT_MS + 1;
     let mut third = append;
     third.holder = "third".into();
-    let Outcome::Recovery { closed: false, work: Some(work), .. } = fs.ok(third.clone()) else {
-        panic!()
-    };
+    assert_eq!(fs.ok(third.clone()), Outcome::Recovery { closed: false });
+    let work = fs.ordered().unwrap();
     assert!(work.recovery_gs > work.block.gs);
     assert_eq!(said(&fs.err(third)).0, "RecoveryInProgressException");
 }
@@ -118,12 +117,11 @@ fn recovery_closes_the_file_at_the_recovered_length() {
     let mut fs = Fs::new();
     fs.create("/f");
     let block = fs.add_block("/f", None);
-    let Outcome::Recovery { closed, work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
-    let work = work.unwrap();
-    assert!(!closed);
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    let work = fs.ordered().unwrap();
     // Asking again does not disturb the recovery that runs, until it has taken too long.
-    let again = fs.ok(recover("/f", LOCATED));
-    assert_eq!(again, Outcome::Recovery { closed: false, work: None, removed: vec![] });
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    assert_eq!(fs.effects, []);
     let commit = CommitBlockSynchronization {
         block: block.reference(),
         new_gs: work.recovery_gs,
@@ -140,8 +138,8 @@ fn recovery_closes_the_file_at_the_recovered_length() {
     let found = query::get_block(&fs.store, block.id).unwrap().unwrap().block;
     let want = BlockRef { gs: work.recovery_gs, len: 4321, ..block.reference() };
     assert_eq!((found.reference(), found.state), (want, BlockState::Complete));
-    let closed = Outcome::Recovery { closed: true, work: None, removed: vec![] };
-    assert_eq!(fs.ok(recover("/f", LOCATED)), closed);
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: true });
+    assert_eq!(fs.effects, []);
 }
 
 #[test]
@@ -150,13 +148,15 @@ fn recovery_is_ordered_again_when_it_takes_too_long() {
     let file = fs.create("/f");
     fs.add_block("/f", None);
     let release = ReleaseLease { file, replicas: LOCATED };
-    let Outcome::Recovery { work: Some(first), .. } = fs.ok(release.clone()) else { panic!() };
-    fs.now_ms += 29_000;
-    let still = Outcome::Recovery { closed: false, work: None, removed: vec![] };
+    let still = Outcome::Recovery { closed: false };
     assert_eq!(fs.ok(release.clone()), still);
+    let first = fs.ordered().unwrap();
+    fs.now_ms += 29_000;
+    assert_eq!(fs.ok(release.clone()), still);
+    assert_eq!(fs.effects, []);
     fs.now_ms += 1_000;
-    let Outcome::Recovery { work: Some(second), .. } = fs.ok(release) else { panic!() };
-    assert!(second.recovery_gs > first.recovery_gs);
+    assert_eq!(fs.ok(release), still);
+    assert!(fs.ordered().unwrap().recovery_gs > first.recovery_gs);
 }
 
 #[test]
@@ -164,31 +164,31 @@ fn recovery_is_ordered_again_by_a_namenode_that_has_started_since() {
     let mut fs = Fs::new();
     fs.create("/f");
     fs.add_block("/f", None);
-    let Outcome::Recovery { work: Some(first), .. } = fs.ok(recover("/f", LOCATED)) else {
-        panic!()
-    };
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    let first = fs.ordered().unwrap();
     fs.now_ms += 1;
     fs.ok(RenewAllLeases {});
-    let Outcome::Recovery { work: Some(second), .. } = fs.ok(recover("/f", LOCATED)) else {
-        panic!()
-    };
-    assert!(second.recovery_gs > first.recovery_gs);
-    let again = fs.ok(recover("/f", LOCATED));
-    assert_eq!(again, Outcome::Recovery { closed: false, work: None, removed: vec![] });
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    assert!(fs.ordered().unwrap().recovery_gs > first.recovery_gs);
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+    assert_eq!(fs.effects, []);
 }
 
 #[test]
 fn files_without_bytes_are_closed_at_once() {
     let mut fs = Fs::new();
     fs.create("/empty");
-    let closed = Outcome::Recovery { closed: true, work: None, removed: vec![] };
+    let closed = Outcome::Recovery { closed: true };
     assert_eq!(fs.ok(recover("/empty", LastBlocks::default())), closed);
+    assert_eq!(fs.effects, []);
     let file = fs.create("/lost");
     let block = fs.add_block("/lost", None);
     let release = ReleaseLease { file, replicas: LastBlocks::default() };
-    let Outcome::Recovery { closed, removed, .. } = fs.ok(release.clone()) else { panic!() };
-    assert_eq!((closed, removed[0].block), (true, block.reference()));
-    assert!(matches!(fs.ok(release), Outcome::Recovery { closed: true, .. }));
+    assert_eq!(fs.ok(release.clone()), closed);
+    assert_eq!(fs.effects, [Effect::Removed { id: block.id, gs: block.gs }]);
+    assert_eq!(fs.removed, [block]);
+    assert_eq!(fs.ok(release), closed);
+    assert_eq!(fs.effects, []);
     assert!(query::expired_leases(&fs.store, u64::MAX, None, 10).unwrap().is_empty());
 }
 
@@ -197,16 +197,16 @@ fn a_block_without_bytes_is_dropped_when_its_recovery_says_so() {
     let mut fs = Fs::new();
     fs.create("/f");
     let block = fs.add_block("/f", None);
-    let Outcome::Recovery { work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
+    assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
     let commit = CommitBlockSynchronization {
         block: block.reference(),
-        new_gs: work.unwrap().recovery_gs,
+        new_gs: fs.ordered().unwrap().recovery_gs,
         new_len: 0,
         close_file: true,
         delete_block: DropBlock::Unacknowledged,
     };
-    let Outcome::Removed { blocks, .. } = fs.ok(commit.clone()) else { panic!() };
-    assert_eq!(blocks.len(), 1);
+    assert_eq!(fs.ok(commit.clone()), Outcome::Removed { done: true, more: false });
+    assert_eq!(fs.removed_ids(), [block.id]);
     assert_eq!(fs.status("/f").unwrap().inode.file().unwrap().block_count, 0);
     fs.ok(commit.clone());
     let unknown = CommitBlockSynchronization { delete_block: DropBlock::No, ..commit };
@@ -244,17 +244,15 @@ fn a_recovery_that_finds_nothing_drops_no_byte_that_was_acknowledged() {
     for way in ways {
         let mut fs = Fs::new();
         way(&mut fs);
-        let Outcome::Recovery { work, .. } = fs.ok(recover("/f", LOCATED)) else { panic!() };
-        let work = work.map(|work| (work.block.reference(), work.recovery_gs)).unwrap();
+        assert_eq!(fs.ok(recover("/f", LOCATED)), Outcome::Recovery { closed: false });
+        let work = fs.ordered().map(|it| (it.block.reference(), it.recovery_gs)).unwrap();
         let refused = fs.err(dropping(work, DropBlock::Unacknowledged));
         assert!(said(&refused).1.contains("700 bytes of it were acknowledged"), "{refused:?}");
         let status = fs.status("/f").unwrap();
         assert_eq!((status.len(), status.is_under_construction()), (700, true));
         // The log of an older build has what it did.
-        let Outcome::Removed { blocks, .. } = fs.ok(dropping(work, DropBlock::Always)) else {
-            panic!()
-        };
-        assert_eq!(blocks.len(), 1);
+        fs.ok(dropping(work, DropBlock::Always));
+        assert_eq!(fs.removed_ids(), [work.0.id]);
     }
 }
 
@@ -281,10 +279,8 @@ fn a_recovery_that_does_not_end_is_taken_up_again_whatever_else_is_recovered() {
 fn what_came_after_a_look_at_the_replicas_is_not_dropped() {
     let recovering = |fs: &mut Fs, seen| {
         let replicas = LastBlocks { seen: Some(seen), ..LastBlocks::default() };
-        let Outcome::Recovery { closed, work, removed } = fs.ok(recover("/f", replicas)) else {
-            panic!()
-        };
-        (closed, work.is_some(), removed.len())
+        let Outcome::Recovery { closed } = fs.ok(recover("/f", replicas)) else { panic!() };
+        (closed, fs.ordered().is_some(), fs.removed.len())
     };
     let mut fs = Fs::new();
     fs.create("/f");
@@ -383,13 +379,14 @@ fn an_append_to_a_silent_holders_file_tells_what_was_dropped() {
     };
     let call = Some(CallId { client_id: [1; 16], call_id: 1 });
     let caller = crate::support::root();
-    let Outcome::TakenOver { status, last: None, removed } =
+    let Outcome::Appended { status, last: None } =
         fs.submit(caller.clone(), call, append.clone().into()).unwrap()
     else {
         panic!()
     };
-    assert_eq!(removed[0].block, block.reference());
+    assert_eq!(fs.removed, [block]);
     // Who asks again has nothing to drop.
     let again = fs.submit(caller, call, append.into()).unwrap();
+    assert_eq!(fs.effects, []);
     assert_eq!(again, Outcome::Appended { status, last: None });
 }

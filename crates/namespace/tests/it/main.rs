@@ -2,11 +2,14 @@
 
 mod acls;
 mod caching;
+mod effects;
 mod encryption;
 mod events;
 mod files;
 mod golden;
+mod guards;
 mod held_copies;
+mod keeper;
 mod leases;
 mod model;
 mod ordered_snapshots;

@@ -49,7 +49,7 @@ fn shown(fs: &Fs) -> String {
 }
 
 fn collects(fs: &mut Fs) -> bool {
-    match fs.ok(CollectSnapshot {}).without_fewer_copies().0 {
+    match fs.ok(CollectSnapshot {}) {
         Outcome::Removed { done, .. } => done,
         other => panic!("{other:?}"),
     }

@@ -151,7 +151,7 @@ impl World {
     }
 
     fn run(&mut self, command: impl Into<Command>) -> Option<Outcome> {
-        Some(self.fs.run(root(), command).ok()?.without_fewer_copies().0)
+        self.fs.run(root(), command).ok()
     }
 
     /// Every quota counts what the model does.
@@ -492,7 +492,8 @@ impl World {
             }
             offset -= self.model.lens[&block];
         }
-        let Some(Outcome::Recovery { work: Some(work), .. }) = outcome else { return };
+        let Some(Outcome::Recovery { closed: false }) = outcome else { return };
+        let work = self.fs.ordered().unwrap();
         *self.model.file(id).2 = true;
         let named = work.block.copy_source().unwrap_or(work.block.id);
         if named != work.block.id {

@@ -1,6 +1,7 @@
 //! Calls that come again, and what need not be in the log.
 
 use crate::support::{Fs, create, root};
+use cairn_namespace::encoding::{Decode, Decoder, Encode, Encoder};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::lease::RenewLease;
@@ -22,21 +23,23 @@ fn a_repeated_call_gets_its_first_outcome() {
     fs.write("/f", &[5]);
     let delete = Command::from(Delete { path: "/f".into(), recursive: false });
     let first = fs.submit(root(), call(1), delete.clone()).unwrap();
-    assert!(matches!(&first, Outcome::Removed { done: true, blocks, .. } if blocks.len() == 1));
+    assert_eq!(first, Outcome::Removed { done: true, more: false });
+    assert_eq!(fs.removed.len(), 1);
     let before = fs.store.clone();
     let again = fs.submit(root(), call(1), delete.clone()).unwrap();
-    // The blocks were handed out the first time.
-    assert_eq!(again, Outcome::Removed { done: true, blocks: vec![], more: false });
+    assert_eq!(again, first);
+    // What became of blocks was told the first time.
+    assert_eq!(fs.effects, []);
     assert!(fs.store == before);
     let other = fs.submit(root(), call(2), delete).unwrap();
     assert!(matches!(other, Outcome::Removed { done: false, .. }));
 
-    let Outcome::Created { status, .. } = fs.submit(root(), call(3), create("/g").into()).unwrap()
+    let Outcome::Created { status } = fs.submit(root(), call(3), create("/g").into()).unwrap()
     else {
         panic!()
     };
     let again = fs.submit(root(), call(3), create("/g").into()).unwrap();
-    assert_eq!(again, Outcome::Created { status, removed: vec![] });
+    assert_eq!(again, Outcome::Created { status });
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn a_restart_finds_the_outcomes_that_are_kept() {
         let mut fs = Fs::with(settings.clone());
         let mut retries = Retries::default();
         for id in 0..7000 {
-            let outcome = Outcome::Removed { done: id % 3 == 0, blocks: vec![], more: false };
+            let outcome = Outcome::Removed { done: id % 3 == 0, more: false };
             retries.remember(&deletion(id), &settings, &outcome).unwrap();
             if id % 997 != 0 && id != 6999 {
                 continue;
@@ -176,6 +179,83 @@ fn outcomes_of_older_builds_are_found() {
     assert!(Retries::from_former(&[(vec![1; 19], vec![1, 9, 1])]).is_err());
 }
 
+/// What older builds kept of a call: outcomes named blocks as well.
+fn former_outcomes() -> Vec<(Vec<u8>, Outcome)> {
+    let mut fs = Fs::new();
+    let created = fs.ok(create("/f"));
+    let mut bytes = Encoder::new();
+    created.encode(&mut bytes);
+    let [_tag, status @ ..] = &bytes.into_bytes()[..] else { panic!() };
+    // The block at stamp 1001 with 5 bytes, third of file 16386, under recovery since 300 ms for stamp 1002, a CRC of
+    // its first unit only; in 3 copies; for stamp 1002.
+    let block = [14, 0xe9, 0x07, 5, 0x82, 0x80, 0x01, 2, 2, 0xea, 0x07, 0xac, 0x02, 2, 1, 9, 0];
+    let work = [&block[..], &[1, 3, 0xea, 0x07]].concat();
+    let removed = |done, more| Outcome::Removed { done, more };
+    vec![
+        ([&[3], status, &[0]].concat(), created),
+        (vec![6, 1, 0, 0], removed(true, false)),
+        (vec![6, 0, 0, 0], removed(false, false)),
+        (vec![6, 1, 0, 1], removed(true, true)),
+        (vec![8, 1, 0, 0], Outcome::Recovery { closed: true }),
+        (vec![8, 0, 0, 0], Outcome::Recovery { closed: false }),
+        ([&[8, 0, 1], &work[..], &[0]].concat(), Outcome::Recovery { closed: false }),
+    ]
+}
+
+#[test]
+fn outcomes_of_older_builds_that_named_blocks_are_read() {
+    for (bytes, want) in former_outcomes() {
+        let mut input = Decoder::new(&bytes);
+        assert_eq!(Outcome::decode(&mut input), Ok(want.clone()), "{bytes:?}");
+        input.finish().unwrap();
+        // They are written in the new form only.
+        let mut again = Encoder::new();
+        want.encode(&mut again);
+        assert_ne!(again.into_bytes()[0], bytes[0]);
+        for len in 0..bytes.len() {
+            assert!(
+                Outcome::decode(&mut Decoder::new(&bytes[..len])).is_err(),
+                "{len} of {bytes:?}"
+            );
+        }
+    }
+    // None were left when an outcome was kept.
+    Outcome::decode(&mut Decoder::new(&[6, 1, 1, 14, 0xe9, 0x07, 5, 1, 3, 0])).unwrap_err();
+    Outcome::decode(&mut Decoder::new(&[8, 1, 0, 1, 14, 0xe9, 0x07, 5, 1, 3])).unwrap_err();
+}
+
+/// Both where each had a record of its own, and where they were in batches.
+#[test]
+fn kept_outcomes_of_older_builds_that_named_blocks_are_found() {
+    let former = former_outcomes();
+    let key = |at: usize| [&[1; 16][..], &(at as i32).to_be_bytes()].concat();
+    let records: Vec<_> = (0..)
+        .zip(&former)
+        .map(|(at, (bytes, _))| (key(at), [&[1, 100][..], &bytes[..]].concat()))
+        .collect();
+    let mut batch = vec![1];
+    for (at, (bytes, _)) in former.iter().enumerate() {
+        let mut kept = Encoder::new();
+        kept.raw(&key(at));
+        kept.unsigned(100);
+        kept.bytes(bytes);
+        batch.extend(kept.into_bytes());
+    }
+    let mut store = MemoryStore::new();
+    store.put(Table::Outcome, &7_u64.to_be_bytes(), &batch).unwrap();
+    let of_records = Retries::from_former(&records).unwrap();
+    let of_batches = Retries::load(&store).unwrap();
+    for (mut retries, mut store) in [(of_records, MemoryStore::new()), (of_batches, store)] {
+        assert_eq!(retries.len(), former.len() as u64);
+        let found = reopened(&mut retries, &mut store);
+        for (at, (_, want)) in (0..).zip(&former) {
+            let entry = Entry { now_ms: 99, call: call(at), ..deletion(1) };
+            assert_eq!(retries.find(&entry).unwrap().as_ref(), Some(want));
+            assert_eq!(found.find(&entry).unwrap().as_ref(), Some(want), "after a restart");
+        }
+    }
+}
+
 #[test]
 fn damaged_outcomes_are_told() {
     let mut retries = Retries::default();
@@ -201,7 +281,7 @@ fn what_changes_nothing_need_not_be_logged() {
     fs.mkdirs("/d");
     let nothing = |command: Command| {
         let entry = Entry { now_ms: fs.now_ms, caller: Caller::system(), call: None, command };
-        evaluate(&fs.store, &entry).unwrap().1.is_empty()
+        evaluate(&fs.store, &entry).unwrap().changes.is_empty()
     };
     assert!(nothing(Mkdirs { path: "/d".into(), mode: 0o700.into(), create_parent: true }.into()));
     assert!(nothing(RenewLease { holder: "nobody".into() }.into()));

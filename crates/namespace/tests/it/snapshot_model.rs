@@ -242,16 +242,9 @@ impl World {
     }
 
     fn run(&mut self, command: impl Into<Command>) -> Option<Outcome> {
-        let (outcome, _) = self.fs.run(root(), command).ok()?.without_fewer_copies();
-        let removed = match &outcome {
-            Outcome::Removed { blocks, .. } | Outcome::Recovery { removed: blocks, .. } => {
-                blocks.clone()
-            }
-            Outcome::Created { removed, .. } => removed.clone(),
-            _ => Vec::new(),
-        };
-        for block in removed {
-            assert!(self.deleted.insert(block.block.id.0), "deleted twice: {block:?}");
+        let outcome = self.fs.run(root(), command).ok()?;
+        for block in &self.fs.removed {
+            assert!(self.deleted.insert(block.id.0), "deleted twice: {block:?}");
         }
         Some(outcome)
     }
@@ -468,10 +461,12 @@ impl World {
             client_machine: "host".into(),
         };
         let outcome = self.run(command);
+        let work = self.fs.ordered();
+        assert_eq!(work.is_some(), outcome == Some(Outcome::Recovery { closed: false }));
         if let Some((of, which)) = given_up {
             self.step(&Step::Drop { of, which });
         }
-        if let Some(Outcome::Recovery { work: Some(work), .. }) = outcome {
+        if let Some(work) = work {
             let named = work.block.copy_source().unwrap_or(work.block.id);
             self.run(CommitBlockSynchronization {
                 block: BlockRef { id: named, gs: block.gs, len: block.len },

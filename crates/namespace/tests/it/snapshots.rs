@@ -54,14 +54,18 @@ fn take(fs: &mut Fs, path: &str, name: &str) {
 }
 
 fn drop_snapshot(fs: &mut Fs, path: &str, name: &str) -> Vec<i64> {
-    removed(fs.ok(DeleteSnapshot { path: path.into(), name: name.into() }))
+    removed(fs, DeleteSnapshot { path: path.into(), name: name.into() })
 }
 
-fn removed(outcome: Outcome) -> Vec<i64> {
-    match outcome.without_fewer_copies().0 {
-        Outcome::Removed { blocks, .. } => blocks.iter().map(|block| block.block.id.0).collect(),
-        other => panic!("{other:?}"),
-    }
+fn delete(fs: &mut Fs, path: &str) -> Vec<i64> {
+    removed(fs, Delete { path: path.into(), recursive: true })
+}
+
+/// The blocks that a command removes.
+fn removed(fs: &mut Fs, command: impl Into<Command>) -> Vec<i64> {
+    let outcome = fs.ok(command);
+    assert!(matches!(outcome, Outcome::Removed { .. }), "{outcome:?}");
+    fs.removed.iter().map(|block| block.id.0).collect()
 }
 
 fn blocks(fs: &Fs, path: &str) -> Vec<i64> {
@@ -81,7 +85,7 @@ fn a_snapshot_costs_what_changes_after_it() {
     }
     let command = Command::from(CreateSnapshot { path: "/d".into(), name: "s".into() });
     let entry = Entry { now_ms: fs.now_ms, caller: root(), call: None, command };
-    let (_, changes) = evaluate(&fs.store, &entry).unwrap();
+    let changes = evaluate(&fs.store, &entry).unwrap().changes;
     // Snapshot, name, root, two counters, the directory's time.
     assert_eq!(format!("{changes:?}").matches("Some(").count(), 6);
     take(&mut fs, "/d", "s");
@@ -112,7 +116,7 @@ fn blocks_stay_until_the_last_snapshot_goes() {
         let held = blocks(&fs, "/d/f");
         take(&mut fs, "/d", "one");
         take(&mut fs, "/d", "two");
-        assert_eq!(removed(fs.delete("/d/f")), []);
+        assert_eq!(delete(&mut fs, "/d/f"), []);
         assert_eq!(fs.status("/d/f"), None);
         assert_eq!(blocks(&fs, "/d/.snapshot/one/f"), held);
         // They are as much in use as before.
@@ -151,7 +155,7 @@ fn what_was_elsewhere_meanwhile_is_held_for_the_snapshot_before() {
     }
     take(&mut fs, "/s", "two");
     for path in ["/s/f2", "/s/d2/g"] {
-        assert_eq!(removed(fs.delete(path)), []);
+        assert_eq!(delete(&mut fs, path), []);
     }
     for gone in ["two", "one"] {
         assert_eq!(drop_snapshot(&mut fs, "/s", gone), [], "{gone}");
@@ -176,8 +180,8 @@ fn a_large_tree_in_a_snapshot_goes_in_steps() {
     // What `Delete` does at once is more than this tree has, so its own steps are made small.
     fs.ok(Rename { src: "/d/t".into(), dst: "/t".into() });
     fs.ok(Delete { path: "/t".into(), recursive: true });
-    while let Outcome::Removed { blocks, more: true, .. } = fs.ok(Purge { limit: 7 }) {
-        assert_eq!(blocks, []);
+    while let Outcome::Removed { more: true, .. } = fs.ok(Purge { limit: 7 }) {
+        assert_eq!(fs.effects, []);
     }
     let after = query::totals(&fs.store).unwrap();
     assert_eq!((after.inodes, after.blocks), (before.inodes, before.blocks));
@@ -197,7 +201,7 @@ fn a_snapshot_of_an_open_file_shows_what_is_written_on() {
     let last = BlockRef { len: 7, ..block.reference() };
     fs.complete("/d/f", Some(last));
     assert_eq!(len(&fs, "/d/.snapshot/s/f"), 7);
-    assert_eq!(removed(fs.delete("/d/f")), []);
+    assert_eq!(delete(&mut fs, "/d/f"), []);
     assert_eq!(len(&fs, "/d/.snapshot/s/f"), 7);
 
     let settings = SnapshotSettings { capture_open_files: true, ..SnapshotSettings::default() };
@@ -215,7 +219,7 @@ fn an_open_file_is_held_when_its_tree_goes() {
     fs.create("/d/t/f");
     let block = fs.add_block("/d/t/f", None);
     take(&mut fs, "/d", "s");
-    assert_eq!(removed(fs.delete("/d/t")), []);
+    assert_eq!(delete(&mut fs, "/d/t"), []);
     assert_eq!(rows(&fs, Table::Block), 1);
     assert!(!fs.status("/d/.snapshot/s/t/f").unwrap().is_under_construction());
     let open = cairn_namespace::lease::open_files(&fs.store, InodeId::NONE, 10).unwrap();

@@ -1,5 +1,6 @@
 //! A namespace in memory with short forms of the common commands.
 
+use crate::keeper::Keeper;
 use cairn_namespace::inode::{Inode, InodeId, InodeRef};
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::complete::Complete;
@@ -12,8 +13,10 @@ use cairn_namespace::query::{self, Entry, FileStatus, Listing, Page};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, NamespaceError, Outcome, Retries, Settings, apply,
+    Block, BlockRef, CallId, Caller, Command, Effect, NamespaceError, Outcome, Retries, Settings,
+    apply,
 };
+use cairn_stripe::{BlockId, GenerationStamp};
 
 pub const MIB: u64 = 1 << 20;
 
@@ -32,6 +35,18 @@ pub struct Fs {
     pub retries: Retries,
     pub now_ms: u64,
     pub log: Vec<cairn_namespace::Entry>,
+    /// Of the last entry: none if it was refused, or answered with what was kept.
+    pub effects: Vec<Effect>,
+    /// Blocks that the last entry removed, as they were.
+    pub removed: Vec<Block>,
+    keeper: Keeper,
+}
+
+/// A block whose recovery an entry ordered, as the store has it, and the stamp that its replicas are to get.
+#[derive(Clone, Debug)]
+pub struct Ordered {
+    pub block: Block,
+    pub recovery_gs: GenerationStamp,
 }
 
 impl Fs {
@@ -45,6 +60,9 @@ impl Fs {
             retries: Retries::default(),
             now_ms: 1_000_000,
             log: Vec::new(),
+            effects: Vec::new(),
+            removed: Vec::new(),
+            keeper: Keeper::default(),
         };
         fs.ok(Configure { settings: settings.into() });
         fs
@@ -58,22 +76,71 @@ impl Fs {
     ) -> Result<Outcome, NamespaceError> {
         self.now_ms += 1;
         let entry = cairn_namespace::Entry { now_ms: self.now_ms, caller, call, command };
+        self.effects.clear();
+        self.removed.clear();
         if let Some(outcome) = self.retries.find(&entry).unwrap() {
             return Ok(outcome);
         }
         let before = self.store.clone();
-        let result = apply(&mut self.store, &entry);
-        match &result {
-            Ok(outcome) => {
+        match apply(&mut self.store, &entry) {
+            Ok((outcome, effects)) => {
                 let settings = self.store.settings().unwrap();
-                self.retries.remember(&entry, &settings, outcome).unwrap();
+                self.retries.remember(&entry, &settings, &outcome).unwrap();
                 self.log.push(entry);
+                self.take_effects(&before, effects);
+                Ok(outcome)
             }
             // It would stop the NameNode.
             Err(NamespaceError::Store(error)) => panic!("{error}"),
-            Err(_) => assert!(self.store == before, "a refused command changed the store"),
+            Err(error) => {
+                assert!(self.store == before, "a refused command changed the store");
+                Err(error)
+            }
         }
-        result
+    }
+
+    fn take_effects(&mut self, before: &MemoryStore, effects: Vec<Effect>) {
+        for effect in &effects {
+            if let Effect::Removed { id, gs } = effect {
+                let was = query::get_block(before, *id).unwrap().unwrap().block;
+                assert_eq!((was.id, was.gs), (*id, *gs));
+                assert_eq!(query::get_block(&self.store, *id).unwrap(), None);
+                self.removed.push(was);
+            }
+        }
+        self.keeper.take(&self.store, &effects);
+        // What many blocks have come to is looked at now and then.
+        if self.keeper.len() < 100 || self.log.len().is_multiple_of(64) {
+            self.keeper.check(&self.store, &effects);
+        }
+        self.effects = effects;
+    }
+
+    /// The recovery that the last entry ordered, if it did.
+    pub fn ordered(&self) -> Option<Ordered> {
+        let mut found = None;
+        for effect in &self.effects {
+            if let Effect::RecoveryOrdered { id, new_gs } = effect {
+                let block = query::get_block(&self.store, *id).unwrap().unwrap().block;
+                assert_eq!(block.recovery().map(|(gs, _)| gs), Some(*new_gs));
+                assert!(found.is_none(), "more than one recovery: {:?}", self.effects);
+                found = Some(Ordered { block, recovery_gs: *new_gs });
+            }
+        }
+        found
+    }
+
+    pub fn removed_ids(&self) -> Vec<BlockId> {
+        self.removed.iter().map(|block| block.id).collect()
+    }
+
+    /// Blocks of which the last entry may want another number of copies.
+    pub fn copies_changed(&self) -> Vec<BlockId> {
+        let changed = |effect: &Effect| match effect {
+            Effect::CopiesChanged { id } => Some(*id),
+            _ => None,
+        };
+        self.effects.iter().filter_map(changed).collect()
     }
 
     pub fn run(
@@ -103,7 +170,7 @@ impl Fs {
 
     pub fn create(&mut self, path: &str) -> InodeId {
         match self.ok(create(path)) {
-            Outcome::Created { status, .. } => status.inode.id,
+            Outcome::Created { status } => status.inode.id,
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,6 @@
 //! Cutting files off inside a block, and joining them.
 
-use crate::support::{Fs, MIB, create, said};
-use cairn_namespace::apply::BlockRecovery;
+use crate::support::{Fs, MIB, Ordered, create, said};
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::concat::Concat;
@@ -9,20 +8,19 @@ use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::lease::{LastBlocks, RecoverLease};
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::{BlockRef, Outcome, query};
+use cairn_namespace::{BlockRef, Command, Outcome, query};
 
 pub fn cut(path: &str, new_len: u64) -> Truncate {
     Truncate { path: path.into(), new_len, holder: "client".into(), client_machine: "host".into() }
 }
 
-pub fn work(outcome: Outcome) -> (BlockRecovery, usize) {
-    match outcome {
-        Outcome::Recovery { closed: false, work: Some(work), removed } => (work, removed.len()),
-        other => panic!("{other:?}"),
-    }
+/// The recovery that a command orders, and how many blocks it removes.
+pub fn work(fs: &mut Fs, command: impl Into<Command>) -> (Ordered, usize) {
+    assert_eq!(fs.ok(command), Outcome::Recovery { closed: false });
+    (fs.ordered().unwrap(), fs.removed.len())
 }
 
-pub fn done(work: &BlockRecovery, new_len: u64) -> CommitBlockSynchronization {
+pub fn done(work: &Ordered, new_len: u64) -> CommitBlockSynchronization {
     CommitBlockSynchronization {
         block: work.block.reference(),
         new_gs: work.recovery_gs,
@@ -52,14 +50,15 @@ fn a_block_is_cut_off_by_a_recovery() {
     space_quota(&mut fs, 1 << 40);
     fs.write("/d/f", &[4 * MIB, 4 * MIB, 4 * MIB]);
     assert_eq!(space(&fs), 36 * MIB);
-    let (first, removed) = work(fs.ok(cut("/d/f", 5 * MIB)));
+    let (first, removed) = work(&mut fs, cut("/d/f", 5 * MIB));
     assert_eq!((first.block.truncated_len(), removed), (Some(MIB), 1));
     let status = fs.status("/d/f").unwrap();
     assert!(status.is_under_construction());
     assert_eq!(status.len(), 8 * MIB);
     // The same again is on its way; another length has to wait, and so have writers.
-    let again = Outcome::Removed { done: false, blocks: Vec::new(), more: false };
+    let again = Outcome::Removed { done: false, more: false };
     assert_eq!(fs.ok(cut("/d/f", 5 * MIB)), again);
+    assert_eq!(fs.effects, []);
     let (class, text) = said(&fs.err(cut("/d/f", 6 * MIB)));
     assert_eq!(class, "AlreadyBeingCreatedException");
     assert_eq!(
@@ -83,7 +82,7 @@ fn a_block_is_cut_off_by_a_recovery() {
     // Another attempt keeps the length.
     fs.now_ms += 100_000;
     let recover = RecoverLease { path: "/d/f".into(), holder: "other".into(), replicas };
-    let (second, _) = work(fs.ok(recover));
+    let (second, _) = work(&mut fs, recover);
     assert_eq!(second.block.truncated_len(), Some(MIB));
     assert_ne!(second.recovery_gs, first.recovery_gs);
     let (_, text) = said(&fs.err(done(&first, MIB)));
@@ -105,17 +104,14 @@ fn a_block_is_cut_off_by_a_recovery() {
 fn lengths_at_boundaries_are_done_at_once() {
     let mut fs = Fs::new();
     fs.write("/f", &[4 * MIB, 4 * MIB]);
-    let nothing = Outcome::Removed { done: true, blocks: Vec::new(), more: false };
+    let nothing = Outcome::Removed { done: true, more: false };
     let mtime = fs.status("/f").unwrap().inode.mtime;
     assert_eq!(fs.ok(cut("/f", 8 * MIB)), nothing);
+    assert_eq!(fs.effects, []);
     assert_eq!(fs.status("/f").unwrap().inode.mtime, mtime);
-    match fs.ok(cut("/f", 4 * MIB)) {
-        Outcome::Removed { done: true, blocks, .. } => assert_eq!(blocks.len(), 1),
-        other => panic!("{other:?}"),
-    }
-    match fs.ok(cut("/f", 0)) {
-        Outcome::Removed { done: true, blocks, .. } => assert_eq!(blocks.len(), 1),
-        other => panic!("{other:?}"),
+    for len in [4 * MIB, 0] {
+        assert_eq!(fs.ok(cut("/f", len)), nothing);
+        assert_eq!(fs.removed.len(), 1);
     }
     assert_eq!(fs.status("/f").unwrap().inode.file().unwrap().block_count, 0);
 }

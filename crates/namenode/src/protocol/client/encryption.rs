@@ -1,12 +1,14 @@
 //! Encryption zones: making and listing them, keys for new files, and encrypting keys anew.
 
+use cairn_master::OpError;
 use cairn_namespace::encryption::{PlacedZone, Reencryption};
 use cairn_namespace::ops::create::{Create, CreateEncrypted};
 use cairn_namespace::ops::encryption::{CreateEncryptionZone, ReencryptEncryptionZone};
-use cairn_namespace::{InodeId, Outcome, query};
+use cairn_namespace::{InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 
+use super::write::submit_or_recover;
 use crate::key_provider::KeyProvider;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
@@ -190,7 +192,7 @@ pub(super) async fn create(
         let placed =
             node.query(call, |store, caller| query::zone_of_new_file(store, caller, &path)).await?;
         let Some(placed) = placed else {
-            return node.submit_or_recover(call, create, &path).await;
+            return Ok(submit_or_recover(node, call, create, &path).await?);
         };
         check_version(placed.zone.protocol_version, versions)?;
         let Some(provider) = &node.keys else {
@@ -202,17 +204,16 @@ pub(super) async fn create(
         let key_name = placed.zone.key_name;
         let key = provider.file_key(&key_name).await?;
         let command = CreateEncrypted { create: Box::new(create.clone()), key_name, key };
-        match node.submit_or_recover(call, command, &path).await {
-            Err(refusal) if refusal.0.is(RETRY_START_FILE) => refused = Some(refusal),
-            done => return done,
+        match submit_or_recover(node, call, command, &path).await {
+            Err(error @ OpError::Refused(NamespaceError::RetryStartFile(_))) => {
+                refused = Some(error);
+            }
+            done => return Ok(done?),
         }
     }
-    Err(refused.unwrap_or_else(|| Refusal::new(RETRY_START_FILE, "Try again")))
+    Err(refused.map_or_else(|| Refusal::io("Try again"), Refusal::from))
 }
 
-/// What the namespace refuses a file with that needs a key.
-pub(super) const RETRY_START_FILE: &str =
-    "org.apache.hadoop.hdfs.server.namenode.RetryStartFileException";
 /// What Hadoop refuses clients with that know another way to encrypt.
 const UNKNOWN_VERSION: &str = "org.apache.hadoop.hdfs.UnknownCryptoProtocolVersionException";
 

@@ -13,7 +13,6 @@ use super::super::convert;
 use super::encode::{Located, LocatedFile};
 use super::places::Places;
 use crate::dice::dice;
-use crate::lookup;
 use crate::node::NameNode;
 
 /// What every located block needs besides the block.
@@ -94,7 +93,7 @@ impl Locator<'_> {
 
     /// Good places only, or all if too few of them are good; nearest first, groups by unit.
     fn complete_places(&self, block: &Block, layout: &Layout) -> Places {
-        let facts = lookup::facts_as(block, *layout);
+        let facts = cairn_master::facts::facts_as(block, *layout);
         let mut found = self.cluster.locations(block.id);
         let bad = found.iter().filter(|at| at.corrupt).count();
         let corrupt = match layout {

@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `FSNamesystem#metaSave`, `BlockManager#metaSave`.
 
+use cairn_master::Lookup;
 use cairn_namespace::query;
 use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_net::rpc_server::Call;
@@ -16,7 +17,6 @@ use cairn_wire::proto::hdfs as pb;
 use std::fmt::Write as _;
 
 use crate::java_text::java_date;
-use crate::lookup::Lookup;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 

@@ -8,7 +8,6 @@ mod admin;
 mod attributes;
 mod batched;
 mod cache;
-mod committed;
 mod ec;
 mod encode;
 mod encryption;

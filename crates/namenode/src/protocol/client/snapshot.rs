@@ -63,8 +63,7 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
         return Err(Refusal::io("The snapshot name is null or empty."));
     }
     node.check_change(call, || format!("Cannot delete snapshot for {path}"))?;
-    let outcome = node.submit(call, DeleteSnapshot { path, name }).await?;
-    node.settle(&outcome);
+    node.submit(call, DeleteSnapshot { path, name }).await?;
     answer(&pb::DeleteSnapshotResponseProto {})
 }
 

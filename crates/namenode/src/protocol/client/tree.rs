@@ -74,8 +74,7 @@ pub async fn rename2(node: &NameNode, call: &Call) -> Answer {
     node.check_change(call, || format!("Cannot rename {}", request.src))?;
     let (overwrite, to_trash) = (request.overwrite_dest, request.move_to_trash.unwrap_or_default());
     let command = RenameTo { src: request.src, dst: request.dst, overwrite, to_trash };
-    let outcome = node.submit(call, command).await?;
-    node.settle(&outcome);
+    node.submit(call, command).await?;
     answer(&pb::Rename2ResponseProto {})
 }
 
@@ -85,7 +84,6 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
     node.check_change(call, || format!("Cannot delete {}", request.src))?;
     let command = Delete { path: request.src, recursive: request.recursive };
     let outcome = node.submit(call, command).await?;
-    node.settle(&outcome);
     match outcome {
         Outcome::Removed { done, .. } => answer(&pb::DeleteResponseProto { result: done }),
         other => Err(unexpected(&other)),
@@ -96,12 +94,7 @@ pub async fn delete(node: &NameNode, call: &Call) -> Answer {
 pub async fn concat(node: &NameNode, call: &Call) -> Answer {
     let request: pb::ConcatRequestProto = call.decode()?;
     node.check_change(call, || format!("Cannot concat {}", request.trg))?;
-    let target = request.trg.clone();
     node.submit(call, Concat { target: request.trg, sources: request.srcs }).await?;
-    // Blocks that came may want another number of copies now.
-    if let Some(file) = node.file_of(&target) {
-        node.replication_changed(file)?;
-    }
     answer(&pb::ConcatResponseProto {})
 }
 
@@ -149,12 +142,7 @@ pub async fn set_replication(node: &NameNode, call: &Call) -> Answer {
         )));
     };
     let outcome = node.submit(call, SetReplication { path: request.src, replication }).await?;
-    let Outcome::ReplicationSet { done, file, old, new } = outcome else {
-        return Err(unexpected(&outcome));
-    };
-    if done && old != new {
-        node.replication_changed(file)?;
-    }
+    let Outcome::ReplicationSet { done, .. } = outcome else { return Err(unexpected(&outcome)) };
     answer(&pb::SetReplicationResponseProto { result: done })
 }
 

@@ -1,37 +1,29 @@
 //! Writing files: create, append, the blocks one after another, close, and leases.
 //!
-//! A handler that needs to know where replicas are asks the cluster first, hands what it learnt to
-//! the command, and tells the cluster what the command has done.
+//! What must be known of replicas for that, and in which order things happen, is in `cairn_master`.
 
-use std::time::Duration;
-
+use cairn_master::append::{self, Append, Appended};
+use cairn_master::complete::{self, Complete};
+use cairn_master::{OpError, lease};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
-use cairn_namespace::ops::append::Append;
-use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::fsync::Fsync;
-use cairn_namespace::ops::lease::{RecoverLease, RenewLease};
+use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::{BlockRef, Caller, Command, InodeId, Outcome, query};
+use cairn_namespace::{BlockRef, Command, InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockState, Reader, StoragePolicy};
+use cairn_redundancy::{Reader, StoragePolicy};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 
-use super::committed;
 use super::encryption;
 use super::locate::{self, Locator};
 use super::paths::check_path_len;
 use super::places::Places;
 use super::tree::create_mode;
-use crate::lookup;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer, unexpected};
-
-/// How long `complete` waits for DataNodes' reports before it tells the client to ask again: clients
-/// pause for longer than reports take.
-const COMPLETE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// A block as a client names it, which must be of this file system.
 ///
@@ -105,15 +97,14 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
     node.unless_answered(call, command.check_arguments().map_err(Refusal::from))?;
     node.check_change(call, || format!("Cannot create file{}", command.path))?;
     let path = command.path.clone();
-    let outcome = match node.submit_or_recover(call, command.clone(), &path).await {
-        Err(refusal) if refusal.0.is(encryption::RETRY_START_FILE) => {
+    let outcome = match submit_or_recover(node, call, command.clone(), &path).await {
+        Err(OpError::Refused(NamespaceError::RetryStartFile(_))) => {
             encryption::create(node, call, command, &request.crypto_protocol_version).await?
         }
         answer => answer?,
     };
-    node.settle(&outcome);
     match outcome {
-        Outcome::Created { status, .. } => {
+        Outcome::Created { status } => {
             let fs = Some(locate::file_status(&status, ""));
             answer(&pb::CreateResponseProto { fs })
         }
@@ -127,52 +118,21 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
     let path = request.src;
     node.check_change(call, || format!("Cannot append to file{path}"))?;
     let new_block = has(request.flag.unwrap_or(0), pb::CreateFlagProto::NewBlock);
-    let holder = request.client_name;
-    let caller = node.caller(call).await;
-    let file = node.file_of(&path);
-    let command = Append {
-        holder: holder.clone(),
+    let wanted = Append {
+        path,
+        holder: request.client_name,
         client_machine: call.peer.ip().to_canonical().to_string(),
         new_block,
-        replicas: node.last_blocks(file),
-        path: path.clone(),
     };
-    let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
-    let is_awaited = match file {
-        Some(file) if node.config.committed_allowed > 0 => {
-            node.with_cluster(|cluster, lookup| committed::is_awaited(cluster, lookup, file, 1))?
-        }
-        _ => false,
-    };
-    let refused = |refusal: Refusal| match is_awaited {
-        true => not_yet_complete(refusal),
-        false => refusal,
-    };
-    let outcome = node.submit_as(call, caller, command).await.map_err(refused)?;
-    // It may have been taken from a silent holder and closed on the way.
-    node.note_completed(&open);
-    if matches!(outcome, Outcome::Recovery { .. }) {
-        // The file was taken from a silent holder; its last block must be recovered first.
-        node.begin_recovery(&outcome);
-        let message = format!(
-            "Failed to APPEND_FILE {path} for {holder} on {} because lease recovery is in progress. \
-             Try again later.",
-            call.peer.ip().to_canonical()
-        );
-        return Err(Refusal::new(class::RECOVERY_IN_PROGRESS, message));
-    }
-    node.settle(&outcome);
-    let (Outcome::Appended { status, last } | Outcome::TakenOver { status, last, .. }) = outcome
-    else {
-        return Err(unexpected(&outcome));
-    };
+    let caller = node.caller(call).await;
+    let Appended { status, last } =
+        append::append(node, &caller, node.call_id(call), &wanted).await?;
     // It is found by its id, as it may have been moved by now.
     let id = status.inode.id;
-    let block = node.with_cluster(|cluster, lookup| -> Result<_, Refusal> {
+    let block = node.see(|cluster, lookup| -> Result<_, Refusal> {
         let block_pool = node.ns.identity().block_pool_id.as_str();
-        let (now, reader) = (node.now(), Reader::default());
+        let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
         let Some((offset, block)) = &last else {
-            let locator = Locator { cluster, block_pool, reader, now };
             // Writing begins with a new block: the last one is only named, so that `addBlock` fits.
             let named = query::last_block(lookup.store, id)?.filter(|_| new_block);
             let places = Places { storages: Vec::new(), corrupt: false };
@@ -181,30 +141,11 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
                 locator.located(named, offset, &places, false)
             }));
         };
-        let Some(info) = query::get_block(lookup.store, block.id)? else { return Ok(None) };
-        if cluster.pipeline(block.id).is_empty() {
-            let facts = lookup::facts(&info.block, &info.redundancy);
-            let before = cairn_redundancy::BlockFacts { state: BlockState::Complete, ..facts };
-            cluster.block_reopened(block.id, &before);
-        }
-        let locator = Locator { cluster, block_pool, reader, now };
-        Ok(Some(locator.locate(*offset, &info.block, &info.redundancy)))
+        let info = query::get_block(lookup.store, block.id)?;
+        Ok(info.map(|info| locator.locate(*offset, &info.block, &info.redundancy)))
     })?;
     let stat = Some(locate::file_status(&status, ""));
     answer(&pb::AppendResponseProto { block, stat })
-}
-
-/// What an append is told whose file was closed before its last block had its replicas: it may try again.
-///
-/// Source: Hadoop 3.5.0 `FSDirAppendOp#appendFile`.
-fn not_yet_complete(refusal: Refusal) -> Refusal {
-    match refusal.0.message.strip_suffix(" is not sufficiently replicated yet.") {
-        Some(what) => Refusal::new(
-            class::RETRIABLE,
-            format!("{}: {what} is COMMITTED but not yet COMPLETE.", class::NOT_REPLICATED_YET),
-        ),
-        None => refusal,
-    }
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#truncate`.
@@ -223,22 +164,9 @@ pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
         client_machine: call.peer.ip().to_canonical().to_string(),
     };
     let path = command.path.clone();
-    let outcome = node.submit_or_recover(call, command, &path).await?;
-    if let Outcome::Recovery { work: Some(work), .. } = &outcome
-        && work.block.copy_source().is_none()
-    {
-        // It was complete until now.
-        node.with_cluster(|cluster, lookup| {
-            if let Some(facts) = cairn_redundancy::BlockLookup::block(lookup, work.block.id) {
-                let before = cairn_redundancy::BlockFacts { state: BlockState::Complete, ..facts };
-                cluster.block_reopened(work.block.id, &before);
-            }
-        });
-    }
-    node.begin_recovery(&outcome);
-    match outcome {
+    match submit_or_recover(node, call, command, &path).await? {
         Outcome::Removed { done, .. } => answer(&pb::TruncateResponseProto { result: done }),
-        Outcome::Recovery { closed, .. } => answer(&pb::TruncateResponseProto { result: closed }),
+        Outcome::Recovery { closed } => answer(&pb::TruncateResponseProto { result: closed }),
         other => Err(unexpected(&other)),
     }
 }
@@ -252,89 +180,21 @@ pub async fn abandon_block(node: &NameNode, call: &Call) -> Answer {
         format!("Cannot abandon block {} for file{path}", in_pool(node, &block))
     })?;
     let (file, holder) = (file_id(request.file_id), request.holder);
-    let outcome = node.submit(call, AbandonBlock { path, file, holder, block }).await?;
-    node.settle(&outcome);
+    node.submit(call, AbandonBlock { path, file, holder, block }).await?;
     answer(&pb::AbandonBlockResponseProto {})
 }
 
-/// Closes a file once its blocks have enough replicas.
-///
-/// Deviation: waits a little for DataNodes' reports, where Hadoop has the client sleep and ask again.
-///
 /// Source: Hadoop 3.5.0 `FSDirWriteFileOp#completeFile`.
 pub async fn complete(node: &NameNode, call: &Call) -> Answer {
     let request: pb::CompleteRequestProto = call.decode()?;
     let last = request.last.as_ref().map(|block| block_ref(node, block)).transpose()?;
     let path = request.src;
     node.check_safe_mode(|| format!("Cannot complete file {path}"))?;
-    let file = file_id(request.file_id);
-    let id = file.or_else(|| node.file_of(&path));
-    let open = match id {
-        Some(id) => {
-            node.wait_for_reports(COMPLETE_PATIENCE, || open_blocks(node, id, last)).await?
-        }
-        None => OpenBlocks::default(),
-    };
-    let command = Complete {
-        path,
-        file,
-        holder: request.client_name,
-        last,
-        last_crcs: open.last_crcs,
-        min_replicated: open.ready,
-    };
-    let outcome = node.submit(call, command).await?;
-    node.note_completed(&open.ids);
-    let Outcome::Flag(result) = outcome else { return Err(unexpected(&outcome)) };
-    if !result {
-        node.complete_reported(&open.ids).await?;
-    }
+    let (file, holder) = (file_id(request.file_id), request.client_name);
+    let caller = node.caller(call).await;
+    let wanted = Complete { path, file, holder, last };
+    let result = complete::complete(node, &caller, node.call_id(call), &wanted).await?;
     answer(&pb::CompleteResponseProto { result })
-}
-
-/// The blocks of a file that are not complete, and what the cluster knows of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OpenBlocks {
-    ids: Vec<BlockId>,
-    last_crcs: Vec<Option<u32>>,
-    ready: bool,
-}
-
-/// Looks at the open blocks of a file as they will be with `last` committed. The flag says whether
-/// all have their minimum of replicas, or may lack it.
-fn open_blocks(
-    node: &NameNode,
-    file: InodeId,
-    last: Option<BlockRef>,
-) -> Result<(bool, OpenBlocks), Refusal> {
-    node.with_cluster(|cluster, lookup| {
-        let mut open = OpenBlocks { ready: true, ..OpenBlocks::default() };
-        let allowed = node.config.committed_allowed;
-        if allowed > 0 {
-            // Those before them were looked at when blocks were added.
-            for back in [1, 2].map(|more| allowed.saturating_add(more)) {
-                open.ready &= !committed::is_awaited(cluster, lookup, file, back)?;
-            }
-        }
-        let blocks = query::incomplete_blocks(lookup.store, file)?;
-        let count = blocks.len();
-        for (index, block) in blocks.into_iter().enumerate() {
-            let Some(mut facts) = cairn_redundancy::BlockLookup::block(lookup, block.id) else {
-                continue;
-            };
-            let is_last = last.filter(|last| last.id == block.id);
-            if let Some(last) = is_last {
-                facts.gs = last.gs;
-                facts.len = last.len;
-                facts.state = BlockState::Committed;
-                open.last_crcs = cluster.unit_crcs(block.id, &facts);
-            }
-            open.ready &= cluster.min_reached(block.id, &facts)
-                || committed::may_lack(&node.config, cluster, (block.id, &facts), count - index);
-            open.ids.push(block.id);
-        }
-        Ok((open.ready, open))
-    })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#fsync`.
@@ -364,37 +224,18 @@ pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
     let request: pb::RecoverLeaseRequestProto = call.decode()?;
     let path = request.src;
     node.check_safe_mode(|| format!("Cannot recover the lease of {path}"))?;
-    let caller = node.caller(call).await;
-    let file = node.file_of(&path);
-    let replicas = node.last_blocks(file);
-    let open = file.map(|file| node.incomplete_blocks(file)).unwrap_or_default();
-    let command = RecoverLease { path, holder: request.client_name, replicas };
-    let outcome = node.submit_as(call, caller, command).await?;
-    node.note_completed(&open);
-    let result = node.begin_recovery(&outcome);
+    let (caller, id) = (node.caller(call).await, node.call_id(call));
+    let result = lease::recover(node, &caller, id, &path, &request.client_name).await?;
     answer(&pb::RecoverLeaseResponseProto { result })
 }
 
-impl NameNode {
-    /// Submits a command that needs `path` closed. If a silent holder is in the way, its file begins
-    /// to be closed, for the client to try again.
-    pub(super) async fn submit_or_recover(
-        &self,
-        call: &Call,
-        command: impl Into<Command>,
-        path: &str,
-    ) -> Result<Outcome, Refusal> {
-        let answer = self.submit(call, command).await;
-        if answer.as_ref().is_err_and(|refusal| refusal.0.is(class::RECOVERY_IN_PROGRESS)) {
-            self.recover_expired(path).await;
-        }
-        answer
-    }
-
-    /// The id of what is at `path` now.
-    pub(super) fn file_of(&self, path: &str) -> Option<InodeId> {
-        let found =
-            self.ns.read(|store| query::get_file_info(store, &Caller::system(), path)).ok()??;
-        Some(found.inode.id)
-    }
+/// Submits a command that needs `path` closed; see [`lease::submit_or_recover`].
+pub(super) async fn submit_or_recover(
+    node: &NameNode,
+    call: &Call,
+    command: impl Into<Command>,
+    path: &str,
+) -> Result<Outcome, OpError> {
+    let caller = node.caller(call).await;
+    lease::submit_or_recover(node, &caller, node.call_id(call), command, path).await
 }

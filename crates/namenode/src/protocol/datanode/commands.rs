@@ -2,6 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `PBHelper#convert(DatanodeCommand)`.
 
+use cairn_master::Lookup;
 use cairn_namespace::query;
 use cairn_redundancy::{
     BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, ScrubOrder, StorageHandle,
@@ -11,7 +12,6 @@ use cairn_stripe::{BlockId, Policy, UnitIndex};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::error;
 
-use crate::lookup::Lookup;
 use crate::protocol::convert;
 
 /// The order to register anew.

@@ -31,7 +31,7 @@ pub(super) async fn await_orders(node: &NameNode, call: &Call) -> Answer {
     let hold = node.config.order_hold.min(LONGEST_HOLD);
     let deadline = tokio::time::Instant::now() + hold;
     loop {
-        let ordered = node.ordered.notified();
+        let ordered = node.keeper.ordered().notified();
         tokio::pin!(ordered);
         // Counts from here, so that work queued between the look and the wait is not missed.
         ordered.as_mut().enable();

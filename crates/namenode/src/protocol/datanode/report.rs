@@ -17,7 +17,6 @@ use super::block_list::{decode_buffers, decode_longs};
 use super::register::{claim, disallow, named, unless_replaced, unregistered, verify};
 use super::{commands, orders};
 use crate::node::NameNode;
-use crate::node::late_command;
 use crate::refusal::{Answer, Refusal, answer};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
@@ -67,7 +66,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         warn!(%slow, %by, "a DataNode is slow, another tells");
     }
     warn_of(&found);
-    node.record_late(found.late_crcs);
+    node.follow_up_later(found.into());
     answer(&dn::HeartbeatResponseProto {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {
@@ -289,17 +288,10 @@ fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>
     decoded.map_err(|error| Refusal::io(error.to_string()))
 }
 
-/// Does what follows from reports: completes committed blocks, wakes those who wait for replicas, and
-/// logs late CRCs.
+/// Does what follows from reports: completes committed blocks and records late CRCs.
 async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
-    node.complete_blocks(&changes.ready).await?;
-    node.reported.notify_waiters();
     warn_of(&changes);
-    if changes.late_crcs.is_empty() {
-        return Ok(());
-    }
-    node.submit_own(late_command(changes.late_crcs)).await?;
-    Ok(())
+    node.follow_up(changes.into()).await
 }
 
 fn warn_of(changes: &Changes) {

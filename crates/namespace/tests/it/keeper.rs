@@ -1,0 +1,131 @@
+//! A keeper of places that knows of blocks by effects alone, against what the store says.
+
+use cairn_namespace::store::memory::MemoryStore;
+use cairn_namespace::store::{StoreRead, Table};
+use cairn_namespace::{Block, BlockState, Effect, block, query};
+use cairn_stripe::{BlockId, GenerationStamp, Redundancy};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Open,
+    Committed,
+    Complete,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    gs: GenerationStamp,
+    state: State,
+    /// The stamp of the recovery that runs.
+    recovery: Option<GenerationStamp>,
+    /// The block of which it becomes a copy.
+    source: Option<BlockId>,
+    /// How it is to be kept, as it was found when an effect made it worth a look.
+    redundancy: Redundancy,
+}
+
+impl Known {
+    /// As the store has it.
+    fn of(store: &MemoryStore, block: &Block) -> Known {
+        let state = match block.state {
+            BlockState::Committed => State::Committed,
+            BlockState::Complete => State::Complete,
+            _ => State::Open,
+        };
+        Known {
+            gs: block.gs,
+            state,
+            recovery: block.recovery().map(|(gs, _)| gs),
+            source: block.copy_source(),
+            redundancy: redundancy(store, block.id),
+        }
+    }
+}
+
+fn redundancy(store: &MemoryStore, id: BlockId) -> Redundancy {
+    query::get_block(store, id).unwrap().unwrap().redundancy
+}
+
+/// What effects have told of blocks, by id.
+#[derive(Default)]
+pub struct Keeper {
+    known: BTreeMap<i64, Known>,
+}
+
+impl Keeper {
+    /// Takes the effects of an entry in, whose changes are in `store`.
+    pub fn take(&mut self, store: &MemoryStore, effects: &[Effect]) {
+        for effect in effects {
+            self.take_one(store, effect);
+        }
+    }
+
+    fn take_one(&mut self, store: &MemoryStore, effect: &Effect) {
+        let id = effect.block();
+        let fresh = |gs| {
+            let (state, redundancy) = (State::Open, redundancy(store, id));
+            Known { gs, state, recovery: None, source: None, redundancy }
+        };
+        match *effect {
+            Effect::Allocated { gs, .. } => {
+                let before = self.known.insert(id.0, fresh(gs));
+                assert_eq!(before, None, "{effect:?}");
+                return;
+            }
+            Effect::Removed { gs, .. } => {
+                let before = self.known.remove(&id.0).map(|known| known.gs);
+                assert_eq!(before, Some(gs), "{effect:?}");
+                return;
+            }
+            Effect::CopyBegun { gs, source, .. } => {
+                let known = self.known.entry(id.0).or_insert_with(|| fresh(gs));
+                known.gs = gs;
+                known.source = Some(source);
+                return;
+            }
+            _ => {}
+        }
+        let Some(known) = self.known.get_mut(&id.0) else { panic!("nobody knew of {effect:?}") };
+        match *effect {
+            Effect::PipelineUpdated { gs, .. } => known.gs = gs,
+            Effect::Reopened { gs, .. } => {
+                assert!(known.state != State::Open && known.gs == gs, "{effect:?} of {known:?}");
+                known.state = State::Open;
+            }
+            Effect::RecoveryOrdered { new_gs, .. } => known.recovery = Some(new_gs),
+            Effect::Synchronized { gs, .. } => {
+                assert_eq!(known.recovery, Some(gs), "{effect:?} of {known:?}");
+                known.gs = gs;
+                known.recovery = None;
+                known.source = None;
+            }
+            Effect::Committed { .. } => known.state = State::Committed,
+            Effect::Completed { .. } => known.state = State::Complete,
+            Effect::CopiesChanged { .. } => known.redundancy = redundancy(store, id),
+            Effect::CrcReplaced { .. } => {}
+            Effect::Allocated { .. } | Effect::Removed { .. } | Effect::CopyBegun { .. } => {}
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// What effects have told is what the store says.
+    pub fn check(&self, store: &MemoryStore, last: &[Effect]) {
+        let mut found = BTreeMap::new();
+        let mut blocks = Vec::new();
+        store
+            .scan(Table::Block, &[], &[], &mut |_, record| {
+                blocks.push(block::decode(record).unwrap());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        for block in &blocks {
+            found.insert(block.id.0, Known::of(store, block));
+        }
+        assert_eq!(self.known, found, "after {last:?}");
+    }
+}

@@ -1,0 +1,29 @@
+//! The state of a NameNode that its operations look at: the namespace as it is in force, and the cluster.
+
+use super::now;
+use crate::rng::Rng;
+use cairn_master::Look;
+use cairn_namespace::store::memory::MemoryStore;
+use cairn_redundancy::{Cluster, Now};
+
+/// See the module.
+pub(crate) struct Core {
+    pub(crate) now_ms: u64,
+    /// What is in force.
+    pub(crate) store: MemoryStore,
+    pub(crate) cluster: Cluster,
+    pub(crate) rng: Rng,
+}
+
+impl Core {
+    pub(crate) fn now(&self) -> Now {
+        now(self.now_ms)
+    }
+
+    /// Looks at both.
+    pub(crate) fn look<R>(&mut self, look: impl FnOnce(&mut Look<'_>) -> R) -> R {
+        let now = self.now();
+        let Core { store, cluster, rng, .. } = self;
+        look(&mut Look { store, cluster, now, dice: &mut || rng.any() })
+    }
+}
