@@ -8,7 +8,7 @@
 use cairn_redundancy::{
     BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport, Heartbeat,
     Layout, NodeAddress, NodeHandle, Now, Registration, ReplicaState, ReportedReplica,
-    StorageReport, StorageType,
+    StoragePolicy, StorageReport, StorageType,
 };
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use std::time::Duration;
@@ -71,6 +71,18 @@ impl BlockLookup for Blocks {
         let first = after.map_or(1, |id| self.number(id) + 1);
         let numbers = (first..=self.count).take(limit);
         numbers.map(|number| (self.id(number), self.facts())).collect()
+    }
+
+    fn storage_policy(&self, _: BlockId) -> StoragePolicy {
+        StoragePolicy::HOT
+    }
+
+    fn unit_crc(&self, _: BlockId, _: UnitIndex) -> Option<u32> {
+        None
+    }
+
+    fn is_future(&self, gs: GenerationStamp) -> bool {
+        gs > self.facts().gs
     }
 }
 

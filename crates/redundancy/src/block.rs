@@ -150,7 +150,8 @@ impl BlockFacts {
     }
 }
 
-/// What the shell tells of the namespace's blocks.
+/// What the shell tells of the namespace's blocks. Nothing is answered for who does not answer: what is taken for
+/// unknown, unrecorded or of the past may be deleted.
 pub trait BlockLookup {
     /// The block or group `id` (a group's own id, never an internal block's), if a file has it.
     fn block(&self, id: BlockId) -> Option<BlockFacts>;
@@ -160,17 +161,11 @@ pub trait BlockLookup {
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)>;
 
     /// The storage policy of the file that has the block.
-    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
-        let _ = id;
-        StoragePolicy::HOT
-    }
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy;
 
     /// CRC32C of a unit's bytes (unit 0: of the replica's) as first written with the block's current
     /// stamp, if it is recorded.
-    fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
-        let _ = (id, unit);
-        None
-    }
+    fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32>;
 
     /// Whether such a CRC is recorded of every unit that has bytes.
     fn has_crcs(&self, id: BlockId, facts: &BlockFacts) -> bool {
@@ -179,10 +174,7 @@ pub trait BlockLookup {
 
     /// Whether a generation stamp is one that this namespace has not given out yet: a sign that the
     /// NameNode was started with an old state.
-    fn is_future(&self, gs: GenerationStamp) -> bool {
-        let _ = gs;
-        false
-    }
+    fn is_future(&self, gs: GenerationStamp) -> bool;
 }
 
 /// A replica or internal block, as DataNodes know it.

@@ -177,6 +177,18 @@ impl BlockLookup for Counting<'_> {
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
         self.0.blocks_after(after, limit)
     }
+
+    fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        self.0.storage_policy(id)
+    }
+
+    fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
+        self.0.unit_crc(id, unit)
+    }
+
+    fn is_future(&self, gs: GenerationStamp) -> bool {
+        self.0.is_future(gs)
+    }
 }
 
 /// FIELD-NOTES row 17: many blocks that cannot be mended cost nothing in most rounds, and one
