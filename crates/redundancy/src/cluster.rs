@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::lease::ReportLeases;
 use crate::leaving::lists::Leaving;
-use crate::need::Need;
+use crate::low_redundancy::LowRedundancy;
 use crate::node::DataNode;
 use crate::places::Places;
 use crate::places::construction::Construction;
@@ -55,7 +55,7 @@ pub struct Cluster {
     /// When it started, on the monotonic clock.
     pub(crate) started_ms: u64,
     pub(crate) leases: ReportLeases,
-    pub(crate) need: Need,
+    pub(crate) low: LowRedundancy,
     pub(crate) work: Work,
     pub(crate) rounds: Rounds,
     pub(crate) walks: Walks,
@@ -107,7 +107,7 @@ impl Cluster {
             serving: 0,
             blocks: Places::default(),
             leases: ReportLeases::default(),
-            need: Need::default(),
+            low: LowRedundancy::default(),
             work: Work::default(),
             rounds: Rounds::default(),
             walks: Walks::default(),
@@ -136,7 +136,7 @@ impl Cluster {
         self.config = config;
         self.domain_count = self.count_domains();
         self.leaving.judge_anew();
-        self.need.queues_mut().wake_all();
+        self.low.queues_mut().wake_all();
     }
 
     /// Begins the safe mode of a start; `block_total` is the number of complete blocks and groups.

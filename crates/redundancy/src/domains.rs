@@ -9,41 +9,10 @@
 use crate::block::BlockFacts;
 use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
-use crate::tally::Tally;
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 
 impl Cluster {
-    /// Upgrade domains that the replicas of a block should be in; 0 where domains do not count.
-    pub(crate) fn wanted_domains(&self, facts: &BlockFacts) -> usize {
-        match self.config.upgrade_domain_factor {
-            Some(factor) if !facts.layout.is_striped() => {
-                factor.min(facts.expected_units()).min(self.domain_count)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Upgrade domains of the live replicas of a block; 0 where domains do not count.
-    pub(crate) fn domains_of(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        if self.wanted_domains(facts) == 0 {
-            return 0;
-        }
-        let live = self.places(id).filter(|place| self.is_live(place));
-        let domains: BTreeSet<String> = live
-            .map(|place| self.node(self.storage(place.storage).node).upgrade_domain())
-            .collect();
-        domains.len()
-    }
-
-    /// Whether a block is on as many racks and in as many upgrade domains as it should be, and no units
-    /// share nodes that need not.
-    pub(crate) fn is_spread(&self, facts: &BlockFacts, tally: &Tally) -> bool {
-        tally.racks >= self.wanted_racks(facts)
-            && tally.domains >= self.wanted_domains(facts)
-            && !self.should_part(facts, tally)
-    }
-
     /// Nodes that would not better the spread of a block that has all its replicas: those on its racks if
     /// it needs more of these, else those in its domains.
     pub(crate) fn crowded_nodes(
@@ -54,9 +23,7 @@ impl Cluster {
     ) -> Vec<NodeHandle> {
         let own = || existing.iter().map(|storage| self.node(self.storage(*storage).node));
         let tally = self.tally(id, facts);
-        let by_domain =
-            tally.racks >= self.wanted_racks(facts) && tally.domains < self.wanted_domains(facts);
-        if by_domain {
+        if self.need_of(id, facts, &tally).lacks_domains_only() {
             let domains: BTreeSet<String> = own().map(|node| node.upgrade_domain()).collect();
             let crowded = self.nodes().filter(|node| domains.contains(&node.upgrade_domain()));
             return crowded.map(|node| node.handle).collect();

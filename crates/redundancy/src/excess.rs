@@ -5,99 +5,45 @@
 //! service, and nothing is deleted while a storage that holds the block has not reported since its node
 //! registered: what it holds may be older than what is known. Tested in `mend/tests.rs`.
 
-use crate::Tally;
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
 use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::handle::StorageHandle;
-use crate::need::queue::Risk;
+use crate::need::{Limits, Need};
 use crate::node::DataNode;
 use crate::places::bad::Bad;
 use crate::places::map::Place;
 use crate::places::own_id;
+use crate::tally::{Seen, Tally};
 use cairn_stripe::{BlockId, StoragePolicy, StorageType, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Cluster {
     /// Counts what a block or group has.
     pub fn tally(&self, id: BlockId, facts: &BlockFacts) -> Tally {
-        let mut tally = Tally { certain: true, ..Tally::default() };
-        let (mut live, mut leaving) = (BTreeSet::new(), BTreeSet::new());
-        let (mut sure, mut sure_places) = (BTreeSet::new(), 0);
-        let (mut racks, mut nodes) = (BTreeSet::new(), BTreeSet::new());
-        let mut back_soon = BTreeSet::new();
-        let (mut leaving_places, mut back_soon_places) = (0, 0);
-        for place in self.places(id) {
+        let seen = self.places(id).map(|place| {
             let storage = self.storage(place.storage);
-            let node = self.node(storage.node);
             let is_doubted = self.blocks.may_be_gone(id, facts.gs, &place, storage.node);
-            tally.certain &= storage.reported && !is_doubted;
-            if place.corrupt {
-                tally.corrupt += 1;
-            } else if place.excess {
-                tally.excess += 1;
-            } else if !facts.has_bytes(place.unit) {
-                // An empty file stands for no other unit.
-            } else if node.is_leaving() {
-                leaving.insert(place.unit);
-                leaving_places += 1;
-                if node.is_maintenance() {
-                    back_soon.insert(place.unit);
-                    back_soon_places += 1;
-                }
-            } else {
-                tally.live += 1;
-                live.insert(place.unit);
-                if !is_doubted {
-                    sure.insert(place.unit);
-                    sure_places += 1;
-                }
-                nodes.insert(storage.node);
-                racks.insert(node.rack.as_str());
-            }
-        }
-        tally.racks = racks.len();
-        tally.domains = self.domains_of(id, facts);
-        tally.doubted = tally.live - sure_places;
-        tally.leaving = leaving_places;
-        tally.maintenance = back_soon_places;
-        if facts.layout.is_striped() {
-            tally.sharing = tally.live - nodes.len();
-            tally.duplicates = tally.live - live.len();
-            tally.live = live.len();
-            tally.doubted = live.len() - sure.len();
-            tally.leaving = leaving.difference(&live).count();
-            tally.maintenance = back_soon.difference(&live).count();
-        }
-        tally
+            Seen { place, storage, node: self.node(storage.node), is_doubted }
+        });
+        Tally::of(facts, seen, self.limits().wanted_domains(facts) > 0)
     }
 
-    /// Racks that the replicas or units of a block should be on.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
-    /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
-    pub(crate) fn wanted_racks(&self, facts: &BlockFacts) -> usize {
-        let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
-        most.min(facts.expected_units()).min(self.rack_count)
-    }
-
-    /// Live replicas or units that a block must have, whatever is in maintenance.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockManager#getMinMaintenanceStorageNum`.
-    pub(crate) fn maintenance_min(&self, facts: &BlockFacts) -> usize {
-        if facts.layout.is_striped() {
-            facts.data_units()
-        } else {
-            usize::from(self.config.maintenance_replication_min).min(facts.expected_units())
+    /// What the cluster as a whole can give a block.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            racks: self.rack_count,
+            serving: self.serving,
+            domains: self.domain_count,
+            domain_factor: self.config.upgrade_domain_factor,
+            maintenance_min: self.config.maintenance_replication_min,
         }
     }
 
-    /// Live replicas or units that a block should have now: those in maintenance need no substitute.
-    ///
-    /// Source: Hadoop 3.5.0 `BlockManager#getExpectedLiveRedundancyNum`.
-    pub(crate) fn wanted_live(&self, facts: &BlockFacts, tally: &Tally) -> usize {
-        let without = facts.expected_units().saturating_sub(tally.maintenance);
-        without.max(self.maintenance_min(facts))
+    /// What a block or group needs that has that.
+    pub(crate) fn need_of(&self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> Need {
+        let coming = self.work.coming(id).iter().map(|task| task.unit);
+        Need::of(facts, tally, coming, &self.limits())
     }
 
     /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
@@ -118,71 +64,41 @@ impl Cluster {
             return;
         }
         let Some(facts) = facts else {
-            self.need.queues_mut().remove(id);
+            self.low.queues_mut().remove(id);
             self.forget_leaving_block(id);
             return;
         };
         if facts.state != BlockState::Complete {
-            self.need.queues_mut().remove(id);
+            self.low.queues_mut().remove(id);
             self.note_leaving(id, &facts, None);
             return;
         }
         let mut tally = self.tally(id, &facts);
-        if tally.excess > 0 && self.keep_surplus(id, &facts, &tally) {
+        let mut need = self.need_of(id, &facts, &tally);
+        if tally.excess > 0 && self.keep_surplus(id, &facts, &need) {
             tally = self.tally(id, &facts);
+            need = self.need_of(id, &facts, &tally);
         }
-        self.queue_by_need(id, &facts, &tally);
+        self.queue_by_need(id, &tally, &need);
         if tally.corrupt == 0 || !self.is_record_doubtful(id) {
             self.delete_bad(lookup, id, &facts, &tally);
-            self.delete_surplus(lookup, id, &facts, &tally);
+            self.delete_surplus(lookup, id, &facts, (need.surplus(), tally.certain));
         }
         self.note_leaving(id, &facts, Some(&tally));
     }
 
-    fn queue_by_need(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) {
-        let coming = self.units_to_come(id, facts);
-        let enough = tally.live + coming >= self.wanted_live(facts, tally);
-        let is_moving = !self.work.coming(id).is_empty();
-        let is_spread = self.is_spread(facts, tally);
-        self.need.note_sharing(id, tally.sharing > 0);
-        if enough && (is_moving || is_spread) {
-            self.need.queues_mut().remove(id);
-            return;
+    fn queue_by_need(&mut self, id: BlockId, tally: &Tally, need: &Need) {
+        self.low.note_sharing(id, tally.sharing > 0);
+        match need.risk() {
+            None => _ = self.low.queues_mut().remove(id),
+            Some(risk) => self.low.queues_mut().put(id, &risk),
         }
-        let risk = self.risk(facts, tally);
-        self.need.queues_mut().put(id, &risk);
-    }
-
-    /// Replicas on their way, or units on their way that are not there: one that moves to another rack
-    /// adds nothing.
-    pub(crate) fn units_to_come(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        let coming = self.work.coming(id);
-        if !facts.layout.is_striped() || coming.is_empty() {
-            return coming.len();
-        }
-        let is_there = |unit: UnitIndex| {
-            let mut places = self.places(id);
-            places.any(|place| place.unit == unit && self.is_live(&place))
-        };
-        let units: BTreeSet<UnitIndex> = coming.iter().map(|task| task.unit).collect();
-        units.into_iter().filter(|unit| !is_there(*unit)).count()
     }
 
     /// Whether a place counts: good, to be kept, on a node in service.
     pub(crate) fn is_live(&self, place: &Place) -> bool {
         let node = self.node(self.storage(place.storage).node);
         !place.corrupt && !place.excess && !node.is_leaving() && !self.is_lost(place.storage)
-    }
-
-    fn risk(&self, facts: &BlockFacts, tally: &Tally) -> Risk {
-        let striped = facts.layout.is_striped();
-        Risk {
-            live: tally.live,
-            leaving: tally.leaving,
-            expected: self.wanted_live(facts, tally),
-            striped_data_units: striped.then(|| facts.data_units()),
-            parity_units: if striped { facts.expected_units() - facts.data_units() } else { 0 },
-        }
     }
 
     /// Deletes bad replicas that are not needed any more: those with a wrong stamp as soon as enough
@@ -234,7 +150,7 @@ impl Cluster {
     ) {
         let round = millis(self.config.redundancy_interval);
         let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
-        let since_ms = self.need.queues_mut().note_no_room(id, now.mono_ms);
+        let since_ms = self.low.queues_mut().note_no_room(id, now.mono_ms);
         let tally = self.tally(id, facts);
         let waits = now.mono_ms.saturating_sub(since_ms) < patience || self.is_record_doubtful(id);
         if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
@@ -266,18 +182,11 @@ impl Cluster {
 
     /// Keeps surplus that no node was told to delete yet, when what made it surplus is lost. Returns
     /// whether there was some.
-    fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, tally: &Tally) -> bool {
-        let striped = facts.layout.is_striped();
+    fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, need: &Need) -> bool {
         let places: Vec<Place> = self.places(id).collect();
-        let live_units: BTreeSet<u8> =
-            places.iter().filter(|p| self.is_live(p)).map(|p| p.unit.0).collect();
         let mut kept = 0;
         for place in places.iter().filter(|place| place.excess && !place.corrupt) {
-            let needed = if striped {
-                !live_units.contains(&place.unit.0)
-            } else {
-                tally.live + kept < facts.expected_units()
-            };
+            let needed = need.keeps(place.unit, kept);
             let (id, len) = (own_id(id, place.unit), facts.unit_len(place.unit));
             let block = BlockRef { id, gs: facts.gs, len };
             kept += usize::from(needed && self.blocks.keep(place.storage, block));
@@ -291,15 +200,12 @@ impl Cluster {
         lookup: &dyn BlockLookup,
         id: BlockId,
         facts: &BlockFacts,
-        tally: &Tally,
+        (too_many, is_certain): (usize, bool),
     ) {
-        let striped = facts.layout.is_striped();
-        let expected = facts.expected_units();
-        let too_many = if striped { tally.duplicates } else { tally.live.saturating_sub(expected) };
         if too_many == 0 {
             return;
         }
-        if !tally.certain {
+        if !is_certain {
             self.blocks.postpone(id);
             return;
         }

@@ -241,7 +241,7 @@ impl Cluster {
             std::mem::replace(&mut self.nodes[handle.0 as usize].heartbeat_seen, true);
         if !seen_before {
             // It can take what nobody could.
-            self.need.queues_mut().wake_all();
+            self.low.queues_mut().wake_all();
         }
         let report_lease =
             if wants_lease { self.leases.request(handle, &self.config, now) } else { None };

@@ -113,7 +113,7 @@ impl Cluster {
         self.leaving.untrack(handle);
         // What others hold now counts for less, or for more: what was settled may not be.
         self.leaving.judge_anew();
-        self.need.queues_mut().wake_all();
+        self.low.queues_mut().wake_all();
         if was_maintenance && !maintenance && !alive {
             // Nothing is counted on a dead node's account any more.
             for storage in self.nodes[handle.0 as usize].storages.clone() {
@@ -349,8 +349,9 @@ impl Cluster {
                 &counted
             }
         };
+        let need = self.need_of(id, facts, tally);
         for (node, own_id, len, _) in places {
-            let enough = self.is_sufficient(facts, tally, self.node(node).admin);
+            let enough = need.is_sure() || self.is_enough(facts, tally, self.node(node).admin);
             let open = facts.state != BlockState::Complete;
             let left = Left { len, only_leaving: tally.live == 0, open };
             let Some(tracked) = self.leaving.tracked.get_mut(&node) else { continue };
@@ -360,7 +361,7 @@ impl Cluster {
                 tracked.insert(own_id, left);
             }
         }
-        if tally.live >= self.wanted_live(facts, tally) {
+        if tally.live >= need.wanted() {
             self.leaving.note_placed(id);
         }
     }
@@ -377,19 +378,16 @@ impl Cluster {
         }
     }
 
-    /// Whether a node in that state may go as far as a block is concerned.
+    /// Whether a node in that state may go as far as a block is concerned that has not all there should be.
     ///
     /// That nodes in service have all there should be is enough, on however many racks. Deviation:
     /// Hadoop waits for the spread over racks as well, which may never come. An open block needs only
     /// what it could be read from.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeAdminManager#isSufficient`.
-    fn is_sufficient(&self, facts: &BlockFacts, tally: &Tally, admin: AdminState) -> bool {
+    fn is_enough(&self, facts: &BlockFacts, tally: &Tally, admin: AdminState) -> bool {
         // A node that may have to delete what it holds is nobody's substitute.
         let live = tally.live - tally.doubted;
-        if live >= self.wanted_live(facts, tally) {
-            return true;
-        }
         match admin {
             AdminState::DecommissionInProgress if !facts.is_final() => {
                 live >= self.min_units(facts)
@@ -400,7 +398,7 @@ impl Cluster {
             AdminState::DecommissionInProgress => {
                 !facts.layout.is_striped() && live >= usize::from(self.config.replication)
             }
-            AdminState::EnteringMaintenance => live >= self.maintenance_min(facts),
+            AdminState::EnteringMaintenance => live >= self.limits().maintenance_min(facts),
             _ => true,
         }
     }

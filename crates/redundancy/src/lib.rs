@@ -8,9 +8,9 @@
 //!
 //! A file imports files below it only. From the bottom up: names (`handle`, `clock`, [`block`], [`node`], [`storage`],
 //! `replica`) and what is told DataNodes ([`command`]); the parts, each with its state to itself: `places`, all that is
-//! known of blocks; `need`, what they lack; `work`, what is done for that; `leaving/lists.rs` and the other states beside
+//! known of blocks; `low_redundancy`, those that need something, by `need` and [`tally`](Tally); `work`, what is done for that; `leaving/lists.rs` and the other states beside
 //! what uses them; [`Cluster`], which is made of the parts; then what happens to it, one event or decision to a file, none
-//! of which imports another. What is kept of a block is in `places`, `need` and `work`, and each forgets it at once.
+//! of which imports another. What is kept of a block is in `places`, `low_redundancy` and `work`, and each forgets it at once.
 
 mod clock;
 mod domains;
@@ -19,6 +19,7 @@ mod fixture;
 mod handle;
 mod lease;
 mod lost;
+mod low_redundancy;
 mod need;
 mod number_set;
 mod places;
@@ -43,6 +44,7 @@ pub mod moves;
 pub mod node;
 pub mod ordering;
 pub mod placement;
+pub mod queue;
 pub mod record;
 pub mod report;
 pub mod safe_mode;
@@ -66,12 +68,12 @@ pub use inventory::{Heartbeat, HeartbeatAnswer, Registration, StorageReport};
 pub use leaving::{AdminIntent, HeldBack, LeavingNode, NodeHeldBack};
 pub use mend::failure::FailedWork;
 pub use moves::{MovableBlock, MoveQuery};
-pub use need::queue::{self, Priority, Queues};
 pub use node::{AdminState, DataNode, ReportKind, VolumeFailures};
 pub use ordering::Reader;
 pub use placement::{Chosen, PlacementRequest};
 pub use places::construction::{Expected, Synchronized};
 pub use places::waits::Ticket;
+pub use queue::{Priority, Queues};
 pub use replica::{
     Changes, DisprovedCrc, LateCrc, ReplicaEvent, ReplicaEventKind, ReplicaState, ReportedReplica,
 };

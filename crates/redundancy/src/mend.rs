@@ -67,7 +67,7 @@ impl Cluster {
 
     /// Adds the figures of blocks to those of nodes.
     pub(crate) fn count_blocks(&self, stats: &mut ClusterStats) {
-        self.need.queues().count(&mut stats.replicated, &mut stats.groups);
+        self.low.queues().count(&mut stats.replicated, &mut stats.groups);
         // Those that are being deleted are not needed any more.
         let is_kept = |id: &BlockId| self.blocks.of(*id).any(|p| p.corrupt && !p.excess);
         for id in self.blocks.with_bad().filter(is_kept) {
@@ -84,14 +84,14 @@ impl Cluster {
         stats.replicated.bytes_in_future = blocks;
         stats.groups.bytes_in_future = groups;
         stats.pending_reconstruction = self.work.under_way_count();
-        stats.scheduled_reconstruction = self.need.queues().len() as u64;
+        stats.scheduled_reconstruction = self.low.queues().len() as u64;
         stats.excess = self.blocks.excess_count();
         stats.disagreeing = self.blocks.disagreeing_count() as u64;
     }
 
     /// Blocks and groups with too little redundancy, those nearest to loss first.
     pub fn queues(&self) -> &crate::queue::Queues {
-        self.need.queues()
+        self.low.queues()
     }
 
     /// A number that is another one whenever work was queued for the node since: one that has taken what

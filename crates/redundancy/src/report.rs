@@ -393,7 +393,7 @@ impl Cluster {
     pub(crate) fn forget_block(&mut self, id: BlockId, gs: GenerationStamp) {
         let forgotten = self.blocks.forget(id);
         self.work.forget_block(id);
-        self.need.forget_block(id);
+        self.low.forget_block(id);
         for expected in forgotten.construction.into_iter().flat_map(|c| c.expected) {
             self.settle_promise(&expected, None);
             // What is finalized as well as what is bad has a place.

@@ -58,7 +58,7 @@ impl Cluster {
             .map(|(node, unit)| (unit.0, if id.is_striped() { 0 } else { node.0 }))
             .collect();
         let needed = |admin: AdminState| match admin {
-            AdminState::EnteringMaintenance => self.maintenance_min(&facts),
+            AdminState::EnteringMaintenance => self.limits().maintenance_min(&facts),
             _ => self.min_units(&facts),
         };
         leaving

@@ -244,7 +244,7 @@ impl Cluster {
         if !reported {
             return Some(NodeHeldBack::NotReported);
         }
-        let (low, under_way) = (self.need.queues().len() as u64, self.work.under_way_count());
+        let (low, under_way) = (self.low.queues().len() as u64, self.work.under_way_count());
         let risky = !node.alive && low + under_way > 0;
         risky.then_some(NodeHeldBack::Dead { low, under_way })
     }
@@ -276,7 +276,7 @@ impl Cluster {
         let meant_to_serve = || self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
         HeldBack::NoTarget {
             live: tally.live,
-            wanted: self.wanted_live(facts, &tally),
+            wanted: self.need_of(id, facts, &tally).wanted(),
             in_service: meant_to_serve().filter(|node| node.alive).count(),
             dead: meant_to_serve().filter(|node| !node.alive).count(),
         }

@@ -190,7 +190,8 @@ impl Cluster {
             own && place.unit == unit && !place.corrupt && !place.excess
         };
         let is_there = self.places(id).any(is_source);
-        if !is_there || !self.is_wanted(id, &facts, unit) {
+        let need = self.need_of(id, &facts, &self.tally(id, &facts));
+        if !is_there || !need.wants_copy(unit) {
             return None;
         }
         let awaited = |s: &StorageHandle| self.is_awaited(worker, id, (*s, unit));
@@ -203,13 +204,10 @@ impl Cluster {
         let Beat { lookup, worker, now } = beat;
         let id = work.group.id;
         let facts = self.facts_of_order(lookup, &work.group)?;
-        let is_there = |unit: UnitIndex| {
-            let mut places = self.places(id);
-            places.any(|place| place.unit == unit && self.is_live(&place))
-        };
+        let tally = self.tally(id, &facts);
         let mut targets = work.targets.clone();
         targets.retain(|(storage, unit)| {
-            self.is_awaited(worker, id, (*storage, *unit)) && !is_there(*unit)
+            self.is_awaited(worker, id, (*storage, *unit)) && !tally.is_live(*unit)
         });
         let sources = self.sources_of(id, &facts, worker, &targets, now);
         let possible = sources.len() >= facts.data_units() && !targets.is_empty();
@@ -219,19 +217,6 @@ impl Cluster {
             targets,
             ..*work
         })
-    }
-
-    /// Whether one more good copy of this would do any good.
-    fn is_wanted(&self, id: BlockId, facts: &BlockFacts, unit: UnitIndex) -> bool {
-        let tally = self.tally(id, facts);
-        if !self.is_spread(facts, &tally) {
-            return true;
-        }
-        let mut places = self.places(id);
-        match facts.layout.is_striped() {
-            true => !places.any(|place| place.unit == unit && self.is_live(&place)),
-            false => tally.live < self.wanted_live(facts, &tally),
-        }
     }
 }
 

@@ -11,9 +11,9 @@ use crate::block::{BlockFacts, Layout};
 use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
-use crate::need::queue::Priority;
 use crate::node::AdminState;
 use crate::placement::PlacementRequest;
+use crate::queue::Priority;
 use crate::work::outbox::Outbox;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +109,7 @@ impl Cluster {
         let tally = self.tally(id, facts);
         let coming: BTreeSet<UnitIndex> =
             self.work.coming(id).iter().map(|task| task.unit).collect();
-        let needed = self.wanted_live(facts, &tally).saturating_sub(tally.live + coming.len());
+        let needed = self.need_of(id, facts, &tally).lacking();
         let mut settled = coming;
         let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
         for place in self.places(id).filter(|p| !p.corrupt && !p.excess) {

@@ -4,26 +4,19 @@
 //! over all blocks for them: the groups are remembered, and looked at when a node comes.
 
 use super::schedule::{Job, Obstacle, Scheduled, copy_of_unit};
-use crate::block::BlockFacts;
 use crate::clock::Dice;
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
-use crate::tally::Tally;
 use cairn_stripe::UnitIndex;
 use std::collections::BTreeMap;
 
 impl Cluster {
-    /// Whether units share nodes although there are enough for each to have its own.
-    pub(crate) fn should_part(&self, facts: &BlockFacts, tally: &Tally) -> bool {
-        tally.sharing > 0 && self.serving >= facts.expected_units()
-    }
-
     /// Copies one unit from a node that has several to one that has none; nothing if there is no such
     /// unit, or no such node.
     pub(super) fn part(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
         let Job { id, facts, level, .. } = job;
-        let tally = self.tally(id, facts);
-        if !self.should_part(facts, &tally) || !self.work.coming(id).is_empty() {
+        let need = self.need_of(id, facts, &self.tally(id, facts));
+        if !need.should_part() || !self.work.coming(id).is_empty() {
             return None;
         }
         let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();

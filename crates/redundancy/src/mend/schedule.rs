@@ -12,10 +12,10 @@ use crate::clock::{Dice, Now, millis};
 use crate::cluster::Cluster;
 use crate::command::{Reconstruction, Transfer};
 use crate::handle::{NodeHandle, StorageHandle};
-use crate::need::queue::Priority;
 use crate::node::DataNode;
 use crate::placement::PlacementRequest;
 use crate::places::map::Place;
+use crate::queue::Priority;
 use crate::work::outbox::Waiting;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Cluster {
         let is_due = self.rounds.begin_if_due(interval, self.round_size(), now);
         if is_due {
             self.work.forget_old_failures(now);
-            self.need.queues_mut().wake(now.mono_ms);
+            self.low.queues_mut().wake(now.mono_ms);
         }
         if self.rounds.take_hurry() || is_due {
             self.round(lookup, now, dice);
@@ -109,9 +109,9 @@ impl Cluster {
     /// The blocks of a level to look at, from where the last round stopped.
     fn next_of(&self, level: Priority, limit: usize) -> Vec<BlockId> {
         let cursor = self.rounds.cursor(level);
-        let mut ids = self.need.queues().after(level, cursor, limit);
+        let mut ids = self.low.queues().after(level, cursor, limit);
         if ids.len() < limit && cursor.is_some() {
-            let wrapped = self.need.queues().after(level, None, limit - ids.len());
+            let wrapped = self.low.queues().after(level, None, limit - ids.len());
             ids.extend(wrapped.into_iter().filter(|id| Some(*id) <= cursor));
         }
         ids
@@ -120,8 +120,8 @@ impl Cluster {
     /// Nothing can be done for a block now.
     fn put_aside(&mut self, id: BlockId, now: Now) {
         let round = millis(self.config.redundancy_interval);
-        let factor = ROUNDS_ASIDE << self.need.queues().naps(id).min(MOST_DOUBLINGS);
-        self.need
+        let factor = ROUNDS_ASIDE << self.low.queues().naps(id).min(MOST_DOUBLINGS);
+        self.low
             .queues_mut()
             .put_aside(id, now.mono_ms.saturating_add(round.saturating_mul(factor)));
     }
@@ -136,16 +136,16 @@ impl Cluster {
     ) -> Result<(), Obstacle> {
         let facts = lookup.block(id).filter(|facts| facts.state == BlockState::Complete);
         let Some(facts) = facts else {
-            self.need.queues_mut().remove(id);
+            self.low.queues_mut().remove(id);
             return Err(Obstacle::Busy);
         };
         // What it needs may have changed without a word on this block: racks that are left, say.
         self.check_against(lookup, id, Some(facts));
-        if self.need.queues().priority(id).is_none() {
+        if self.low.queues().priority(id).is_none() {
             return Err(Obstacle::Busy);
         }
         if let Some(until) = self.work.wait_of(id, now) {
-            self.need.queues_mut().put_aside(id, until);
+            self.low.queues_mut().put_aside(id, until);
             return Err(Obstacle::Busy);
         }
         let policy = lookup.storage_policy(id);
@@ -165,7 +165,7 @@ impl Cluster {
             }
             self.work.expect(id, targets, Some(worker), now);
         }
-        self.need.queues_mut().note_room(id);
+        self.low.queues_mut().note_room(id);
         self.check_redundancy(lookup, id);
         Ok(())
     }
@@ -192,10 +192,8 @@ impl Cluster {
     fn copy_replica(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
         let Job { id, facts, level, .. } = job;
         let tally = self.tally(id, facts);
-        let have = tally.live + self.work.coming(id).len();
-        let wanted = self.wanted_live(facts, &tally);
-        let moving = have >= wanted;
-        let count = if moving { 1 } else { wanted - have };
+        let lacking = self.need_of(id, facts, &tally).lacking();
+        let (moving, count) = (lacking == 0, lacking.max(1));
         let source = self.source(job, None, dice)?;
         let targets = self.targets(job, count, moving, dice);
         if targets.is_empty() {
@@ -363,7 +361,7 @@ impl Cluster {
         for task in self.work.coming(id) {
             per_rack.entry(rack_of(task.storage)).or_default();
         }
-        let count = self.wanted_racks(facts).saturating_sub(per_rack.len());
+        let count = self.limits().wanted_racks(facts).saturating_sub(per_rack.len());
         if count == 0 {
             return Err(Obstacle::Stuck);
         }

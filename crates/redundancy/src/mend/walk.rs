@@ -20,7 +20,7 @@ impl Cluster {
             }
         }
         if let Some(after) = self.walks.sharing().next_step() {
-            let groups = self.need.next_sharing(after, STEP);
+            let groups = self.low.next_sharing(after, STEP);
             self.walks.sharing().went_to(groups.last().copied());
             for id in groups {
                 self.check_redundancy(lookup, id);

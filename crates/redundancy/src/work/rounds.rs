@@ -1,7 +1,7 @@
 //! Rounds of scheduling: when the next one is due, where the last one stopped, and how many blocks it leaves room for.
 
 use crate::clock::Now;
-use crate::need::queue::Priority;
+use crate::queue::Priority;
 use cairn_stripe::BlockId;
 
 /// See the module.
