@@ -7,9 +7,10 @@
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, ...); `protocol`; `fsck` and `pages`; `run`.
+//! `caching`, `snapshots`, `admin`, ...); `protocol`; `fsck` and `pages`; `run`.
 
 mod access;
+mod admin;
 mod ahead;
 mod audit;
 pub mod caching;

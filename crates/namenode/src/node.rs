@@ -34,7 +34,6 @@ use crate::clock::wall_ms;
 use crate::config::NameNodeConfig;
 use crate::dice::dice;
 use crate::diff_listings::DiffListings;
-use crate::hosts::Hosts;
 use crate::journal::{Namesystem, SubmitError};
 use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
@@ -113,6 +112,11 @@ impl NameNode {
     /// Looks at the cluster and at the state of the namespace that it has been told of.
     pub fn see<R>(&self, look: impl FnOnce(&Cluster, &Lookup<'_>) -> R) -> R {
         self.with_cluster(|cluster, lookup| look(cluster, lookup))
+    }
+
+    /// Looks at the cluster alone.
+    pub fn see_cluster<R>(&self, look: impl FnOnce(&Cluster) -> R) -> R {
+        look(&self.cluster())
     }
 
     /// Works on the cluster with the state of the namespace that it has been told of.
@@ -341,32 +345,6 @@ impl NameNode {
                 tracing::error!(%error, "the record stays");
             }
         }
-    }
-
-    /// Reads racks and lists of DataNodes again and acts on them: each node is told what is wanted of it,
-    /// and nodes that may not serve any more are dropped.
-    ///
-    /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`.
-    pub async fn refresh_nodes(&self) -> Result<(), Refusal> {
-        let config = self.config.clone();
-        let read = tokio::task::spawn_blocking(move || Hosts::read(&config)).await;
-        let hosts = read.map_err(|_| Refusal::io("refreshNodes was interrupted"))?;
-        self.topology.refresh(hosts.map_err(|error| Refusal::io(error.to_string()))?);
-        let (hosts, now) = (self.topology.hosts(), self.now());
-        let known: Vec<_> = self.cluster().nodes().map(|n| (n.handle, n.address.clone())).collect();
-        // One after the other: a change has blocks looked at, and others wait for the lock.
-        for (handle, address) in known {
-            self.with_cluster(|cluster, lookup| {
-                if hosts.is_included(&address) {
-                    cluster.set_admin_intent(lookup, handle, hosts.intent(&address), now);
-                } else {
-                    cluster.disallow_node(lookup, handle);
-                }
-                cluster.set_upgrade_domain(handle, hosts.upgrade_domain(&address));
-            });
-            tokio::task::yield_now().await;
-        }
-        Ok(())
     }
 }
 

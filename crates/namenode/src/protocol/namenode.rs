@@ -81,7 +81,7 @@ fn look(
     size: u64,
     read_since: u64,
 ) -> Result<Vec<(BlockId, u64, pb::BlockWithLocationsProto)>, Refusal> {
-    node.with_cluster(|cluster, lookup| {
+    node.see(|cluster, lookup| {
         let Some(from) = cluster.node_by_uuid(&request.datanode.datanode_uuid) else {
             let id = &request.datanode;
             let name = format!("{}:{}", id.ip_addr, id.xfer_port);

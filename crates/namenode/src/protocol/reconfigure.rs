@@ -125,31 +125,30 @@ fn apply(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String
 /// Takes one of the cluster's settings to its new value.
 fn change_cluster(node: &NameNode, name: &str, new: &NameNodeConfig) -> Result<(), String> {
     let new = cluster_config(new);
-    let mut cluster = node.cluster();
-    let mut config = cluster.config().clone();
-    match name {
-        HEARTBEAT => config.heartbeat_interval = new.heartbeat_interval,
-        RECHECK => config.recheck_interval = new.recheck_interval,
-        STREAMS => config.max_streams = new.max_streams,
-        STREAMS_HARD => config.max_streams_hard = new.max_streams_hard,
-        MULTIPLIER => config.work_multiplier = new.work_multiplier,
-        INVALIDATE => config.invalidate_limit = new.invalidate_limit,
-        PENDING => config.pending_timeout = new.pending_timeout,
-        INTERVAL => config.redundancy_interval = new.redundancy_interval,
-        PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
-        ROOM => config.blocks_of_room = new.blocks_of_room,
-        PEER_STATS => config.slow.takes_peers = new.slow.takes_peers,
-        SLOW_SHOWN => config.slow.nodes_shown = new.slow.nodes_shown,
-        SLOW_AVOIDED => config.slow.nodes_avoided = new.slow.nodes_avoided,
-        SLOW_COLLECT => config.slow.collect_interval = new.slow.collect_interval,
-        SLOW_READ => config.slow.avoid_for_read = new.slow.avoid_for_read,
-        SLOW_WRITE => config.slow.avoid_for_write = new.slow.avoid_for_write,
-        SCRUB_PERIOD => config.scrub_period = new.scrub_period,
-        SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
-        _ => return Err(format!("Property {name} is not reconfigurable")),
-    }
-    cluster.set_config(config);
-    Ok(())
+    node.change_cluster_config(|config| {
+        match name {
+            HEARTBEAT => config.heartbeat_interval = new.heartbeat_interval,
+            RECHECK => config.recheck_interval = new.recheck_interval,
+            STREAMS => config.max_streams = new.max_streams,
+            STREAMS_HARD => config.max_streams_hard = new.max_streams_hard,
+            MULTIPLIER => config.work_multiplier = new.work_multiplier,
+            INVALIDATE => config.invalidate_limit = new.invalidate_limit,
+            PENDING => config.pending_timeout = new.pending_timeout,
+            INTERVAL => config.redundancy_interval = new.redundancy_interval,
+            PLACEMENT => config.upgrade_domain_factor = new.upgrade_domain_factor,
+            ROOM => config.blocks_of_room = new.blocks_of_room,
+            PEER_STATS => config.slow.takes_peers = new.slow.takes_peers,
+            SLOW_SHOWN => config.slow.nodes_shown = new.slow.nodes_shown,
+            SLOW_AVOIDED => config.slow.nodes_avoided = new.slow.nodes_avoided,
+            SLOW_COLLECT => config.slow.collect_interval = new.slow.collect_interval,
+            SLOW_READ => config.slow.avoid_for_read = new.slow.avoid_for_read,
+            SLOW_WRITE => config.slow.avoid_for_write = new.slow.avoid_for_write,
+            SCRUB_PERIOD => config.scrub_period = new.scrub_period,
+            SCRUB_RATE => config.scrub_bytes_per_second = new.scrub_bytes_per_second,
+            _ => return Err(format!("Property {name} is not reconfigurable")),
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -242,7 +241,7 @@ mod tests {
         let others = [(DIRECTORY_ITEMS, "3"), (ROOM, "5"), audited];
         assert_eq!(changes, [&[(STREAMS, "17"), domains][..], &others].concat());
         assert!(status.changes.iter().all(|change| change.error_message.is_none()));
-        let now = running.node().cluster().config().clone();
+        let now = running.node().see_cluster(|cluster| cluster.config().clone());
         assert_eq!((now.max_streams, now.upgrade_domain_factor), (17, Some(2)));
         assert_eq!(now.blocks_of_room, 5);
         let limits = running.node().ns.read(|store| query::settings(store)).unwrap();
@@ -253,7 +252,7 @@ mod tests {
 
     /// What holds, as text.
     fn held(node: &NameNode, name: &str) -> String {
-        let config = node.cluster().config().clone();
+        let config = node.see_cluster(|cluster| cluster.config().clone());
         let limits = node.ns.read(|store| query::settings(store)).unwrap();
         let slow = &config.slow;
         match name {

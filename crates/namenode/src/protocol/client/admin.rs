@@ -18,7 +18,7 @@ const LEAVING_BLOCKS: usize = 20;
 /// Source: Hadoop 3.5.0 `FSNamesystem#getStats`.
 pub async fn get_fs_stats(node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetFsStatusRequestProto = call.decode()?;
-    let stats = node.cluster().stats(node.now()).fs_stats();
+    let stats = node.see_cluster(|cluster| cluster.stats(node.now())).fs_stats();
     let [capacity, used, remaining, under_replicated, corrupt_blocks, missing_blocks, rest @ ..] =
         stats;
     let [missing_one, in_future, pending_deletion] = rest;
@@ -47,7 +47,7 @@ pub async fn get_fs_replicated_block_stats(node: &NameNode, call: &Call) -> Answ
         pending_deletion,
         highest_priority,
         badly_distributed,
-    } = node.cluster().stats(node.now()).replicated;
+    } = node.see_cluster(|cluster| cluster.stats(node.now())).replicated;
     answer(&pb::GetFsReplicatedBlockStatsResponseProto {
         low_redundancy,
         corrupt_blocks: corrupt,
@@ -71,7 +71,7 @@ pub async fn get_fs_ec_block_group_stats(node: &NameNode, call: &Call) -> Answer
         pending_deletion,
         highest_priority,
         badly_distributed,
-    } = node.cluster().stats(node.now()).groups;
+    } = node.see_cluster(|cluster| cluster.stats(node.now())).groups;
     answer(&pb::GetFsECBlockGroupStatsResponseProto {
         low_redundancy,
         corrupt_blocks: corrupt,
@@ -104,7 +104,7 @@ pub async fn get_datanode_report(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     let kind = report_kind(request.r#type)?;
     let (hosts, now) = (node.topology.hosts(), node.now());
-    let (mut di, leaving) = node.with_cluster(|cluster, lookup| {
+    let (mut di, leaving) = node.see(|cluster, lookup| {
         let nodes = cluster.datanode_report(kind);
         let leaving: Vec<_> = nodes
             .iter()
@@ -131,15 +131,16 @@ pub async fn get_datanode_storage_report(node: &NameNode, call: &Call) -> Answer
     let request: pb::GetDatanodeStorageReportRequestProto = call.decode()?;
     node.check_superuser(call).await?;
     let kind = report_kind(request.r#type)?;
-    let cluster = node.cluster();
-    let report = |node: &cairn_redundancy::DataNode| {
-        let storages = node.storages.iter().map(|handle| cluster.storage(*handle));
-        pb::DatanodeStorageReportProto {
-            datanode_info: convert::datanode_info(node, cluster.block_count(node)),
-            storage_reports: storages.map(convert::storage_report).collect(),
-        }
-    };
-    let datanode_storage_reports = cluster.datanode_report(kind).into_iter().map(report).collect();
+    let datanode_storage_reports = node.see_cluster(|cluster| {
+        let report = |node: &DataNode| {
+            let storages = node.storages.iter().map(|handle| cluster.storage(*handle));
+            pb::DatanodeStorageReportProto {
+                datanode_info: convert::datanode_info(node, cluster.block_count(node)),
+                storage_reports: storages.map(convert::storage_report).collect(),
+            }
+        };
+        cluster.datanode_report(kind).into_iter().map(report).collect()
+    });
     answer(&pb::GetDatanodeStorageReportResponseProto { datanode_storage_reports })
 }
 
@@ -148,10 +149,11 @@ pub async fn get_datanode_storage_report(node: &NameNode, call: &Call) -> Answer
 /// Source: Hadoop 3.5.0 `FSNamesystem#slowDataNodesReport`.
 pub async fn get_slow_datanode_report(node: &NameNode, call: &Call) -> Answer {
     let _: pb::GetSlowDatanodeReportRequestProto = call.decode()?;
-    let (now, cluster) = (node.now(), node.cluster());
-    let slow = cluster.slow_nodes(usize::MAX, now).into_iter().map(|slow| cluster.node(slow.node));
-    let info = |node: &DataNode| convert::datanode_info(node, cluster.block_count(node));
-    let datanode_info_proto = slow.map(info).collect();
+    let datanode_info_proto = node.see_cluster(|cluster| {
+        let slow = cluster.slow_nodes(usize::MAX, node.now()).into_iter();
+        let info = |node: &DataNode| convert::datanode_info(node, cluster.block_count(node));
+        slow.map(|slow| info(cluster.node(slow.node))).collect()
+    });
     answer(&pb::GetSlowDatanodeReportResponseProto { datanode_info_proto })
 }
 
@@ -173,16 +175,13 @@ pub async fn set_safe_mode(node: &NameNode, call: &Call) -> Answer {
         node.check_superuser_for(call, operation).await?;
         tracing::info!(?action, user = %call.user.effective, "safe mode");
     }
-    let result = node.change_safe_mode(|cluster| {
-        match action {
-            Action::SafemodeGet => {}
-            Action::SafemodeEnter => cluster.enter_safe_mode(),
-            Action::SafemodeLeave | Action::SafemodeForceExit => {
-                cluster.leave_safe_mode(action == Action::SafemodeForceExit);
-            }
+    let result = match action {
+        Action::SafemodeGet => node.safe_mode_tip().is_some(),
+        Action::SafemodeEnter => node.enter_safe_mode(),
+        Action::SafemodeLeave | Action::SafemodeForceExit => {
+            node.leave_safe_mode(action == Action::SafemodeForceExit)
         }
-        cluster.safe_mode().is_on()
-    });
+    };
     node.make_missing_trash().await;
     answer(&pb::SetSafeModeResponseProto { result })
 }
@@ -207,7 +206,7 @@ pub async fn set_balancer_bandwidth(node: &NameNode, call: &Call) -> Answer {
         return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
     }
     node.check_superuser(call).await?;
-    node.cluster().set_balancer_bandwidth(u64::try_from(request.bandwidth).unwrap_or(0));
+    node.set_balancer_bandwidth(u64::try_from(request.bandwidth).unwrap_or(0));
     answer(&pb::SetBalancerBandwidthResponseProto {})
 }
 

@@ -143,9 +143,10 @@ pub async fn verify_topology(node: &NameNode, call: &Call) -> Answer {
         };
         request.policies.iter().map(find).collect::<Result<_, _>>()?
     };
-    let cluster = node.cluster();
-    let racks = cluster.racks().values().filter(|live| **live > 0).count();
-    let verdict = verify_policies(racks, cluster.live_count(), chosen);
+    let (racks, nodes) = node.see_cluster(|cluster| {
+        (cluster.racks().values().filter(|live| **live > 0).count(), cluster.live_count())
+    });
+    let verdict = verify_policies(racks, nodes, chosen);
     let response = pb::ECTopologyVerifierResultProto {
         result_message: verdict.message,
         is_supported: verdict.supported,

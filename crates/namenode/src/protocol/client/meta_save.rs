@@ -53,7 +53,7 @@ pub async fn meta_save(node: &NameNode, call: &Call) -> Answer {
 /// What is written: all of one moment, as in Hadoop.
 fn text(node: &NameNode) -> Result<String, Refusal> {
     let now = node.now();
-    node.with_cluster(|cluster, lookup| {
+    node.see(|cluster, lookup| {
         let totals = query::totals(lookup.store)?;
         let (inodes, blocks) = (totals.inodes, totals.blocks);
         let mut text = format!(

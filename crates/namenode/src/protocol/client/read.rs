@@ -6,7 +6,7 @@ use cairn_namespace::ops::set_times::TouchAccessTime;
 use cairn_namespace::query::{self, ContentSummary, FileStatus, PathShown};
 use cairn_namespace::{Block, BlockState, Caller, InodeId};
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{Cluster, Reader};
+use cairn_redundancy::Reader;
 use cairn_stripe::StorageType;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -27,9 +27,8 @@ fn with_locator<R>(node: &NameNode, call: &Call, work: impl FnOnce(&Locator<'_>)
     let host = call.peer.ip().to_canonical().to_string();
     let rack = node.topology.rack_of_client(&host);
     let block_pool = node.ns.identity().block_pool_id.as_str();
-    let cluster: &Cluster = &node.cluster();
     let reader = Reader { host: &host, rack: rack.as_deref() };
-    work(&Locator { cluster, block_pool, reader, now: node.now() })
+    node.see_cluster(|cluster| work(&Locator { cluster, block_pool, reader, now: node.now() }))
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#getBlockLocations`.

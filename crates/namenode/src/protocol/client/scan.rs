@@ -99,7 +99,7 @@ fn open_files_after(
 }
 
 fn is_blocking(node: &NameNode, blocks: &[BlockId]) -> bool {
-    node.with_cluster(|cluster, lookup| {
+    node.see(|cluster, lookup| {
         blocks.iter().any(|block| cluster.keeps_a_node_from_leaving(lookup, *block))
     })
 }
@@ -114,16 +114,15 @@ pub(crate) fn take_lost<E: From<Refusal> + From<NamespaceError>>(
     seen: &mut usize,
     mut take: impl FnMut(&dyn StoreRead, BlockInfo, String) -> Result<bool, E>,
 ) -> Result<bool, E> {
-    let lost: Vec<BlockId> = {
-        let cluster = node.cluster();
+    let lost: Vec<BlockId> = node.see_cluster(|cluster| {
         if !cluster.safe_mode().is_queueing() {
-            return Err(E::from(Refusal::io(
+            return Err(Refusal::io(
                 "Cannot run listCorruptFileBlocks because replication queues have not been \
                  initialized.",
-            )));
+            ));
         }
-        cluster.queues().level(Priority::Corrupt).skip(*seen).take(LOST_STEP).collect()
-    };
+        Ok(cluster.queues().level(Priority::Corrupt).skip(*seen).take(LOST_STEP).collect())
+    })?;
     let may_have_more = !lost.is_empty();
     node.ns.read(|store| {
         for id in lost {

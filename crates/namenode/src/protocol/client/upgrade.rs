@@ -71,10 +71,7 @@ async fn prepare(node: &NameNode) -> Result<pb::RollingUpgradeInfoProto, Refusal
         return Err(Refusal::io(NO_SAFE_MODE));
     }
     let point = node.ns.make_rollback_point(node.config.reserved_len).await?;
-    node.change_safe_mode(|cluster| {
-        cluster.hold_deletions(true);
-        cluster.leave_safe_mode(false);
-    });
+    node.leave_safe_mode_holding_deletions();
     node.make_missing_trash().await;
     tracing::info!(sequence = point.sequence, "a rolling upgrade is prepared");
     Ok(info(node, &point, 0))
@@ -89,7 +86,7 @@ async fn finalize(
     let removed = tokio::task::spawn_blocking(move || ns.remove_rollback_point()).await;
     let removed = removed.map_err(|_| Refusal::io("finalizing was interrupted"))?;
     removed.map_err(|error| Refusal::io(format!("the rollback point stays: {error}")))?;
-    node.cluster().hold_deletions(false);
+    node.release_deletions();
     tracing::info!("the rolling upgrade is finalized");
     Ok(info(node, point, wall_ms()))
 }
