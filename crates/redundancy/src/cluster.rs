@@ -9,14 +9,12 @@ use crate::caching::cached::Caching;
 use crate::clock::{Dice, Now};
 use crate::config::Config;
 use crate::handle::{NodeHandle, StorageHandle};
-use crate::lease::ReportLeases;
 use crate::leaving::lists::Leaving;
 use crate::low_redundancy::LowRedundancy;
-use crate::node::DataNode;
+use crate::nodes::Nodes;
 use crate::places::Places;
 use crate::places::construction::Construction;
 use crate::places::construction::Expected;
-use crate::places::map;
 use crate::places::map::Place;
 use crate::places::waits::Ticket;
 use crate::replica::LateCrc;
@@ -24,7 +22,6 @@ use crate::report::ongoing::Ongoing;
 use crate::safe_mode::SafeMode;
 use crate::scrub::walk::Scrubs;
 use crate::slow::reports::SlowReports;
-use crate::storage::Storage;
 use crate::work::Work;
 use crate::work::rounds::Rounds;
 use crate::work::walks::Walks;
@@ -35,26 +32,13 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) config: Config,
-    pub(crate) nodes: Vec<DataNode>,
-    pub(crate) node_by_uuid: BTreeMap<String, NodeHandle>,
-    pub(crate) node_by_xfer: BTreeMap<(String, u16), NodeHandle>,
-    pub(crate) storages: Vec<Storage>,
-    pub(crate) storage_by_uuid: BTreeMap<String, StorageHandle>,
-    /// Storages that there can be, those that are gone counted.
-    pub(crate) storages_max: usize,
-    /// Racks with live nodes in service; counted when a node comes or goes, asked for with every replica.
-    pub(crate) rack_count: usize,
-    /// Upgrade domains of live nodes in service, where these count.
-    pub(crate) domain_count: usize,
-    /// Live nodes in service.
-    pub(crate) serving: usize,
+    pub(crate) nodes: Nodes,
     pub(crate) blocks: Places,
     pub(crate) safe_mode: SafeMode,
     /// No deletion is ordered.
     pub(crate) holds_deletions: bool,
     /// When it started, on the monotonic clock.
     pub(crate) started_ms: u64,
-    pub(crate) leases: ReportLeases,
     pub(crate) low: LowRedundancy,
     pub(crate) work: Work,
     pub(crate) rounds: Rounds,
@@ -96,17 +80,8 @@ impl Cluster {
             holds_deletions: false,
             started_ms: 0,
             config,
-            nodes: Vec::new(),
-            node_by_uuid: BTreeMap::new(),
-            node_by_xfer: BTreeMap::new(),
-            storages: Vec::new(),
-            storage_by_uuid: BTreeMap::new(),
-            storages_max: map::STORAGES_MAX,
-            rack_count: 0,
-            domain_count: 0,
-            serving: 0,
+            nodes: Nodes::default(),
             blocks: Places::default(),
-            leases: ReportLeases::default(),
             low: LowRedundancy::default(),
             work: Work::default(),
             rounds: Rounds::default(),
@@ -134,7 +109,7 @@ impl Cluster {
             self.slow.follow(&config.slow);
         }
         self.config = config;
-        self.domain_count = self.count_domains();
+        self.nodes.count_width(self.config.upgrade_domain_factor.is_some());
         self.leaving.judge_anew();
         self.low.queues_mut().wake_all();
     }
@@ -220,6 +195,7 @@ impl Cluster {
     pub fn check_invariants(&self) {
         self.blocks.check_invariants(|storage| self.storage(storage).reported);
         self.work.check_invariants();
+        self.nodes.check_invariants(self.config.upgrade_domain_factor.is_some());
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.
@@ -327,7 +303,7 @@ impl Cluster {
     ) {
         let mut construction = Construction::new(id, gs, targets);
         for expected in &mut construction.expected {
-            let storage = &mut self.storages[expected.storage.0 as usize];
+            let storage = self.nodes.storage_mut(expected.storage);
             expected.promise = Some(storage.promised.add());
         }
         self.blocks.begin_construction(id, construction);
@@ -352,7 +328,7 @@ impl Cluster {
         let unit = expected.unit;
         let facts = facts.filter(|facts| unit.as_usize() < facts.layout.width());
         let len = facts.map_or(0, |facts| facts.unit_len(unit));
-        let storage = &mut self.storages[expected.storage.0 as usize];
+        let storage = self.nodes.storage_mut(expected.storage);
         storage.promised.settle(expected.promise, len);
     }
 

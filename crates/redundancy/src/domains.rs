@@ -36,22 +36,13 @@ impl Cluster {
     /// Notes which nodes are restarted together with which others. Blocks that are spread badly by that
     /// are looked for with the next ticks.
     pub fn set_upgrade_domain(&mut self, handle: NodeHandle, domain: Option<String>) {
-        let node = &mut self.nodes[handle.0 as usize];
+        let node = self.nodes.node_mut(handle);
         if std::mem::replace(&mut node.upgrade_domain, domain.clone()) != domain {
             self.count_racks();
             if self.config.upgrade_domain_factor.is_some() {
                 self.walks.scan().repeat();
             }
         }
-    }
-
-    /// Upgrade domains of the nodes that serve.
-    pub(crate) fn count_domains(&self) -> usize {
-        if self.config.upgrade_domain_factor.is_none() {
-            return 0;
-        }
-        let serving = self.nodes().filter(|node| node.alive && !node.is_leaving());
-        serving.map(|node| node.upgrade_domain()).collect::<BTreeSet<_>>().len()
     }
 }
 

@@ -31,10 +31,11 @@ impl Cluster {
 
     /// What the cluster as a whole can give a block.
     pub(crate) fn limits(&self) -> Limits {
+        let width = self.nodes.width();
         Limits {
-            racks: self.rack_count,
-            serving: self.serving,
-            domains: self.domain_count,
+            racks: width.racks,
+            serving: width.serving,
+            domains: width.domains,
             domain_factor: self.config.upgrade_domain_factor,
             maintenance_min: self.config.maintenance_replication_min,
         }

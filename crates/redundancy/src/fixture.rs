@@ -247,7 +247,7 @@ impl World {
         while self.now.mono_ms < end {
             self.now = at((self.now.mono_ms + 3000).min(end));
             let nodes: Vec<usize> =
-                (0..self.cluster.nodes.len()).filter(|node| !silent.contains(node)).collect();
+                (0..self.cluster.nodes.all().len()).filter(|node| !silent.contains(node)).collect();
             let mut more = self.cluster.tick(&self.blocks, self.now, &mut *self.dice).more;
             while more {
                 more = self.cluster.go_on(&self.blocks);

@@ -265,7 +265,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
     /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
     pub fn spread_of(&self, facts: &BlockFacts, verdict: &Verdict, replicas: &[Replica]) -> Spread {
-        if self.rack_count <= 1 {
+        if self.nodes.width().racks <= 1 {
             return Spread { racks: 1, wanted: 1, total: 1 };
         }
         let served = replicas.iter().filter(|replica| match replica.standing {
@@ -277,7 +277,7 @@ impl Cluster {
             served.map(|replica| self.node(replica.node).rack.as_str()).collect();
         let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
         let wanted = verdict.expected.min(most);
-        Spread { racks: racks.len(), wanted, total: self.rack_count }
+        Spread { racks: racks.len(), wanted, total: self.nodes.width().racks }
     }
 }
 

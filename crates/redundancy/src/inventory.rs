@@ -111,22 +111,22 @@ impl Cluster {
         now: Now,
     ) -> Result<NodeHandle, RedundancyError> {
         self.refuse_former(&registration, now)?;
-        let xfer = (registration.address.ip.clone(), registration.address.xfer_port);
-        let at_address = self.node_by_xfer.get(&xfer).copied();
-        let known = self.node_by_uuid.get(&registration.uuid).copied();
+        let address = &registration.address;
+        let at_address = self.nodes.by_xfer(&address.ip, address.xfer_port);
+        let known = self.nodes.by_uuid(&registration.uuid);
         if let Some(old) = at_address.filter(|old| Some(*old) != known) {
             self.forget_node(lookup, old);
         }
         let handle = known.unwrap_or_else(|| self.new_node(&registration.uuid));
-        let was_alive = self.nodes[handle.0 as usize].alive;
-        let old_address = self.nodes[handle.0 as usize].address.clone();
-        self.node_by_xfer.remove(&(old_address.ip, old_address.xfer_port));
-        self.node_by_xfer.insert(xfer, handle);
-        let node = &mut self.nodes[handle.0 as usize];
+        let was_alive = self.nodes.node(handle).alive;
+        self.nodes.leave_address(handle);
+        let node = self.nodes.node_mut(handle);
         let old = known.map(|_| std::mem::take(&mut node.address));
         let new = (&registration.address, registration.process);
         node.identity.take_over((old, was_alive), new, (registration.asked, now));
         node.address = registration.address;
+        self.nodes.take_address(handle);
+        let node = self.nodes.node_mut(handle);
         let is_elsewhere = was_alive && node.rack != registration.rack;
         node.rack = registration.rack;
         node.software_version = registration.software_version;
@@ -142,7 +142,7 @@ impl Cluster {
             node.usage = StorageUsage::default();
         }
         for storage in storages {
-            self.storages[storage.0 as usize].reported = false;
+            self.nodes.storage_mut(storage).reported = false;
         }
         self.outdate_reports(handle);
         self.note_change_on_node(handle);
@@ -151,7 +151,7 @@ impl Cluster {
             // What a live node holds is kept, and may be on too few racks now.
             self.walks.scan().repeat();
         }
-        self.leases.release(handle);
+        self.nodes.leases_mut().release(handle);
         for id in self.drop_commands(handle) {
             self.check_redundancy(lookup, id);
         }
@@ -165,8 +165,8 @@ impl Cluster {
         now: Now,
     ) -> Result<(), RedundancyError> {
         let claim = registration.claim();
-        let Some(handle) = self.node_by_uuid.get(claim.uuid).copied() else { return Ok(()) };
-        let node = &mut self.nodes[handle.0 as usize];
+        let Some(handle) = self.nodes.by_uuid(claim.uuid) else { return Ok(()) };
+        let node = self.nodes.node_mut(handle);
         let is_overtaken = node.identity.has_overtaken(registration.process, registration.asked);
         let is_former = node.identity.is_former(&claim);
         if !node.alive || !(is_former || is_overtaken) {
@@ -177,9 +177,8 @@ impl Cluster {
     }
 
     fn new_node(&mut self, uuid: &str) -> NodeHandle {
-        let handle =
-            NodeHandle(u32::try_from(self.nodes.len()).expect("fewer than 2^32 DataNodes"));
-        self.nodes.push(DataNode {
+        let handle = self.nodes.next_handle();
+        self.nodes.add(DataNode {
             handle,
             uuid: uuid.to_string(),
             address: NodeAddress::default(),
@@ -208,7 +207,6 @@ impl Cluster {
             report_call: 0,
             forgotten: false,
         });
-        self.node_by_uuid.insert(uuid.to_string(), handle);
         handle
     }
 
@@ -237,14 +235,16 @@ impl Cluster {
         };
         let wants_lease = heartbeat.wants_report_lease;
         self.take_figures(lookup, handle, heartbeat, now);
-        let seen_before =
-            std::mem::replace(&mut self.nodes[handle.0 as usize].heartbeat_seen, true);
+        let seen_before = std::mem::replace(&mut self.nodes.node_mut(handle).heartbeat_seen, true);
         if !seen_before {
             // It can take what nobody could.
             self.low.queues_mut().wake_all();
         }
-        let report_lease =
-            if wants_lease { self.leases.request(handle, &self.config, now) } else { None };
+        let report_lease = if wants_lease {
+            self.nodes.leases_mut().request(handle, &self.config, now)
+        } else {
+            None
+        };
         let commands = self.take_commands(lookup, handle, now);
         let is_free = commands.is_empty();
         let scrubs = if is_free { self.take_scrubs(lookup, handle, now) } else { Vec::new() };
@@ -271,8 +271,8 @@ impl Cluster {
     }
 
     fn hear_of_former(&mut self, claim: &NodeClaim<'_>, now: Now) {
-        if let Some(handle) = self.node_by_uuid.get(claim.uuid) {
-            let node = &mut self.nodes[handle.0 as usize];
+        if let Some(handle) = self.nodes.by_uuid(claim.uuid) {
+            let node = self.nodes.node_mut(handle);
             node.identity.heard_of_former(claim, &node.address, now);
         }
     }
@@ -286,7 +286,7 @@ impl Cluster {
     ) {
         self.last_event = now;
         self.update_storages(lookup, handle, &heartbeat.storages);
-        let node = &mut self.nodes[handle.0 as usize];
+        let node = self.nodes.node_mut(handle);
         node.last_update_mono_ms = now.mono_ms;
         node.last_update_wall_ms = now.wall_ms;
         node.xmits = heartbeat.xmits;
@@ -312,7 +312,7 @@ impl Cluster {
                 continue;
             };
             named.insert(storage);
-            let entry = &mut self.storages[storage.0 as usize];
+            let entry = self.nodes.storage_mut(storage);
             if report.state == StorageState::Failed && entry.state != StorageState::Failed {
                 failed.push(storage);
             }
@@ -327,15 +327,15 @@ impl Cluster {
             }
         }
         // A storage that a heartbeat doesn't name any more is a volume that was taken out.
-        let own = self.nodes[handle.0 as usize].storages.clone();
+        let own = self.nodes.node(handle).storages.clone();
         for storage in own.into_iter().filter(|_| !reports.is_empty()) {
-            let entry = &mut self.storages[storage.0 as usize];
+            let entry = self.nodes.storage_mut(storage);
             if !named.contains(&storage) && entry.state != StorageState::Failed {
                 entry.state = StorageState::Failed;
                 failed.push(storage);
             }
         }
-        self.nodes[handle.0 as usize].usage = usage;
+        self.nodes.node_mut(handle).usage = usage;
         for storage in &failed {
             self.lose_storage(*storage);
         }
@@ -351,12 +351,12 @@ impl Cluster {
         uuid: &str,
         storage_type: StorageType,
     ) -> Result<StorageHandle, RedundancyError> {
-        let known = self.nodes[node.0 as usize].storages.iter().copied();
-        if let Some(found) = known.into_iter().find(|s| self.storages[s.0 as usize].uuid == uuid) {
+        let known = self.nodes.node(node).storages.iter().copied();
+        if let Some(found) = known.into_iter().find(|s| self.storage(*s).uuid == uuid) {
             return Ok(found);
         }
         let handle = self.next_storage(node, uuid)?;
-        self.storages.push(Storage {
+        self.nodes.add_storage(Storage {
             handle,
             node,
             uuid: uuid.to_string(),
@@ -367,8 +367,6 @@ impl Cluster {
             lost_after: 0,
             promised: Promised::default(),
         });
-        self.nodes[node.0 as usize].storages.push(handle);
-        self.storage_by_uuid.insert(uuid.to_string(), handle);
         Ok(handle)
     }
 
@@ -383,10 +381,7 @@ impl Cluster {
             let (len, max) = (uuid.len(), NAME_LEN_MAX);
             return Err(RedundancyError::StorageNameTooLong { uuid: node.uuid.clone(), len, max });
         }
-        let number = u32::try_from(self.storages.len()).ok();
-        let number = number.filter(|_| self.storages.len() < self.storages_max);
-        let max = self.storages_max;
-        number.map(StorageHandle).ok_or(RedundancyError::NoMoreStorages { max })
+        self.nodes.next_storage().map_err(|max| RedundancyError::NoMoreStorages { max })
     }
 
     /// Finds nodes that were silent for too long; what they held is queued for mending.
@@ -399,6 +394,7 @@ impl Cluster {
         let limit = self.config.dead_interval();
         let dead: Vec<NodeHandle> = self
             .nodes
+            .all()
             .iter()
             .filter(|node| node.alive && silence(node, now) > limit)
             .map(|node| node.handle)
@@ -439,13 +435,13 @@ impl Cluster {
 
     /// Takes a node for dead. Returns the blocks whose work it takes along.
     fn lose_node(&mut self, handle: NodeHandle) -> Vec<BlockId> {
-        self.nodes[handle.0 as usize].alive = false;
+        self.nodes.node_mut(handle).alive = false;
         self.rounds.hurry();
         self.count_racks();
-        self.leases.release(handle);
+        self.nodes.leases_mut().release(handle);
         self.outdate_reports(handle);
         let lost_work = self.drop_commands(handle);
-        for storage in self.nodes[handle.0 as usize].storages.clone() {
+        for storage in self.nodes.node(handle).storages.clone() {
             self.lose_storage(storage);
         }
         lost_work
@@ -453,34 +449,30 @@ impl Cluster {
 
     /// Removes a node whose address another one has now.
     fn forget_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
-        self.nodes[handle.0 as usize].admin = AdminState::InService;
+        self.nodes.node_mut(handle).admin = AdminState::InService;
         self.leaving.untrack(handle);
         self.node_died(lookup, handle);
-        let node = &self.nodes[handle.0 as usize];
-        let (uuid, xfer) = (node.uuid.clone(), (node.address.ip.clone(), node.address.xfer_port));
-        self.nodes[handle.0 as usize].forgotten = true;
-        self.node_by_uuid.remove(&uuid);
-        self.node_by_xfer.remove(&xfer);
+        self.nodes.forget(handle);
     }
 
     /// The node of that handle.
     pub fn node(&self, handle: NodeHandle) -> &DataNode {
-        &self.nodes[handle.0 as usize]
+        self.nodes.node(handle)
     }
 
     /// The storage of that handle.
     pub fn storage(&self, handle: StorageHandle) -> &Storage {
-        &self.storages[handle.0 as usize]
+        self.nodes.storage(handle)
     }
 
     /// Every node that is known, dead ones too, in the order of registration.
     pub fn nodes(&self) -> impl Iterator<Item = &DataNode> {
-        self.nodes.iter().filter(|node| !node.forgotten)
+        self.nodes.all().iter().filter(|node| !node.forgotten)
     }
 
     /// The node with that UUID, dead or alive.
     pub fn node_by_uuid(&self, uuid: &str) -> Option<&DataNode> {
-        self.node_by_uuid.get(uuid).map(|handle| self.node(*handle))
+        self.nodes.by_uuid(uuid).map(|handle| self.node(handle))
     }
 
     /// The live node that a message is from or about, or why there is none.
@@ -497,8 +489,7 @@ impl Cluster {
 
     /// The node at an address and data transfer port.
     pub fn node_by_xfer(&self, ip: &str, xfer_port: u16) -> Option<&DataNode> {
-        let handle = self.node_by_xfer.get(&(ip.to_string(), xfer_port))?;
-        Some(self.node(*handle))
+        self.nodes.by_xfer(ip, xfer_port).map(|handle| self.node(handle))
     }
 
     /// Nodes on the host with that address or name, as a client's own address tells it.
@@ -508,7 +499,7 @@ impl Cluster {
 
     /// The storage with that UUID that was seen last.
     pub fn storage_by_uuid(&self, uuid: &str) -> Option<&Storage> {
-        self.storage_by_uuid.get(uuid).map(|handle| self.storage(*handle))
+        self.nodes.storage_by_uuid(uuid).map(|handle| self.storage(handle))
     }
 
     /// The storages of pairs of a DataNode and the UUID of a storage, as clients send them. A pair that

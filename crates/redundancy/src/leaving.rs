@@ -17,7 +17,6 @@ use crate::leaving::lists::Walk;
 use crate::node::AdminState;
 use crate::tally::Tally;
 use cairn_stripe::BlockId;
-use std::collections::BTreeSet;
 
 pub(crate) mod lists;
 mod open;
@@ -65,7 +64,7 @@ impl Cluster {
             DecommissionInProgress, Decommissioned, EnteringMaintenance, InMaintenance, InService,
         };
         self.last_event = now;
-        let node = &mut self.nodes[handle.0 as usize];
+        let node = self.nodes.node_mut(handle);
         let (old, alive) = (node.admin, node.alive);
         let intent = match intent {
             AdminIntent::Maintenance { until_ms } if until_ms <= now.wall_ms => {
@@ -102,7 +101,7 @@ impl Cluster {
         handle: NodeHandle,
         admin: AdminState,
     ) {
-        let node = &mut self.nodes[handle.0 as usize];
+        let node = self.nodes.node_mut(handle);
         let was_maintenance = node.is_maintenance();
         if std::mem::replace(&mut node.admin, admin) == admin {
             return;
@@ -116,7 +115,7 @@ impl Cluster {
         self.low.queues_mut().wake_all();
         if was_maintenance && !maintenance && !alive {
             // Nothing is counted on a dead node's account any more.
-            for storage in self.nodes[handle.0 as usize].storages.clone() {
+            for storage in self.nodes.node(handle).storages.clone() {
                 self.lose_storage(storage);
             }
             self.drop_lost(lookup);
@@ -138,7 +137,7 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`, `#handleHeartbeat`.
     pub fn disallow_node(&mut self, lookup: &dyn BlockLookup, handle: NodeHandle) {
-        let node = &mut self.nodes[handle.0 as usize];
+        let node = self.nodes.node_mut(handle);
         node.disallowed = true;
         let is_awaited = node.is_maintenance();
         if is_awaited {
@@ -156,15 +155,13 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `DatanodeManager#checkIfClusterIsNowMultiRack`. Deviation: Hadoop does so
     /// only when the second rack comes.
     pub(crate) fn count_racks(&mut self) {
-        let (racks_before, nodes_before) = (self.rack_count, self.serving);
-        let serving = || self.nodes().filter(|node| node.alive && !node.is_leaving());
-        let racks = serving().map(|node| node.rack.as_str()).collect::<BTreeSet<_>>().len();
-        (self.rack_count, self.serving) = (racks, serving().count());
-        self.domain_count = self.count_domains();
-        if self.serving > nodes_before {
+        let before = self.nodes.width();
+        self.nodes.count_width(self.config.upgrade_domain_factor.is_some());
+        let now = self.nodes.width();
+        if now.serving > before.serving {
             self.walks.sharing().restart();
         }
-        if self.rack_count > racks_before.max(1) {
+        if now.racks > before.racks.max(1) {
             self.walks.scan().repeat();
         }
     }
@@ -173,7 +170,8 @@ impl Cluster {
     /// the nodes whose state has changed.
     pub(crate) fn follow_leaving(&mut self, lookup: &dyn BlockLookup, now: Now) -> Vec<NodeHandle> {
         let idle = self.leaving.since.is_empty() && self.leaving.returned.is_empty();
-        let nothing = idle && !self.nodes.iter().any(|n| n.admin == AdminState::InMaintenance);
+        let nothing =
+            idle && !self.nodes.all().iter().any(|n| n.admin == AdminState::InMaintenance);
         if nothing || self.safe_mode.is_starting() {
             return Vec::new();
         }
@@ -200,7 +198,8 @@ impl Cluster {
         let over = |node: &&crate::node::DataNode| {
             node.is_maintenance() && node.maintenance_until_ms <= now.wall_ms
         };
-        let over: Vec<NodeHandle> = self.nodes.iter().filter(over).map(|n| n.handle).collect();
+        let over: Vec<NodeHandle> =
+            self.nodes.all().iter().filter(over).map(|n| n.handle).collect();
         for node in &over {
             self.set_admin_state(lookup, *node, AdminState::InService);
         }
@@ -255,7 +254,7 @@ impl Cluster {
                 _ => AdminState::Decommissioned,
             };
             // Neither counts for less than before: nobody else's blocks are to be looked at.
-            self.nodes[node.0 as usize].admin = next;
+            self.nodes.node_mut(*node).admin = next;
             self.note_change_on_node(*node);
             self.leaving.untrack(*node);
         }
@@ -374,7 +373,7 @@ impl Cluster {
         self.leaving.note_placed(id);
         for place in self.blocks.of(id) {
             let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
-            self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
+            self.leaving.forget(self.nodes.node_of(place.storage), own_id);
         }
     }
 

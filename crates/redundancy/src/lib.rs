@@ -7,7 +7,7 @@
 //! everything here is rebuilt from reports after a restart.
 //!
 //! A file imports files below it only. From the bottom up: names (`handle`, `clock`, [`block`], [`node`], [`storage`],
-//! `replica`) and what is told DataNodes ([`command`]); the parts, each with its state to itself: `places`, all that is
+//! `replica`) and what is told DataNodes ([`command`]); the parts, each with its state to itself: `nodes`; `places`, all that is
 //! known of blocks; `low_redundancy`, those that need something, by `need` and [`tally`](Tally); `work`, what is done for that; `leaving/lists.rs` and the other states beside
 //! what uses them; [`Cluster`], which is made of the parts; then what happens to it, one event or decision to a file, none
 //! of which imports another. What is kept of a block is in `places`, `low_redundancy` and `work`, and each forgets it at once.
@@ -21,6 +21,7 @@ mod lease;
 mod lost;
 mod low_redundancy;
 mod need;
+mod nodes;
 mod number_set;
 mod places;
 mod replica;

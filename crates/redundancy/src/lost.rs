@@ -29,7 +29,7 @@ impl Cluster {
 
     /// What a node holds counts in another way from now on.
     pub(crate) fn note_change_on_node(&mut self, node: NodeHandle) {
-        for storage in &self.nodes[node.0 as usize].storages {
+        for storage in &self.nodes.node(node).storages {
             self.blocks.note_change_on(*storage);
         }
     }
@@ -39,7 +39,7 @@ impl Cluster {
     pub(crate) fn lose_storage(&mut self, storage: StorageHandle) {
         self.blocks.forget_deletions_on(storage);
         self.reports.remove(&storage);
-        let entry = &mut self.storages[storage.0 as usize];
+        let entry = self.nodes.storage_mut(storage);
         entry.reported = false;
         entry.lost_after = self.report_number;
         self.lost.insert(storage);

@@ -36,8 +36,8 @@ impl Cluster {
     pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) -> bool {
         let node = self.storage(storage).node;
         let (group, unit) = (id.group(), id.unit());
-        let storages = &self.storages;
-        let is_it = |t: &Task| t.unit == unit && storages[t.storage.0 as usize].node == node;
+        let nodes = &self.nodes;
+        let is_it = |t: &Task| t.unit == unit && nodes.node_of(t.storage) == node;
         let has_arrived = self.work.arrived(group, is_it);
         if has_arrived {
             self.blocks.note_change(group);
@@ -55,9 +55,8 @@ impl Cluster {
             self.work.give(node).recoveries = recoveries;
         }
         self.scrubs.forget_worker(node);
-        let storages = &self.storages;
-        let concerns =
-            |t: &Task| t.worker == Some(node) || storages[t.storage.0 as usize].node == node;
+        let nodes = &self.nodes;
+        let concerns = |t: &Task| t.worker == Some(node) || nodes.node_of(t.storage) == node;
         let lost = self.work.give_up_all(concerns);
         let mut lost: Vec<BlockId> = lost.into_iter().map(|(id, _)| id).collect();
         lost.dedup();

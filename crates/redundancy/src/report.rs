@@ -195,7 +195,7 @@ impl Cluster {
         storage: StorageHandle,
         replica: ReportedReplica,
     ) {
-        let own = &self.nodes[self.storages[storage.0 as usize].node.0 as usize].storages;
+        let own = &self.nodes.node(self.nodes.node_of(storage)).storages;
         match self.blocks.construction_mut(id) {
             Some(construction) => {
                 construction.relocate(own, storage, replica.block.id.unit());
@@ -277,7 +277,7 @@ impl Cluster {
 
     /// Forgets a place. `id` is an internal block's own id for a unit.
     fn detach(&mut self, storage: StorageHandle, id: BlockId) -> Option<(Place, Option<Bad>)> {
-        self.leaving.forget(self.storages[storage.0 as usize].node, id);
+        self.leaving.forget(self.nodes.node_of(storage), id);
         self.blocks.remove(storage, id)
     }
 
@@ -407,7 +407,7 @@ impl Cluster {
         }
         for place in forgotten.places {
             let own_id = own_id(id, place.unit);
-            self.leaving.forget(self.storages[place.storage.0 as usize].node, own_id);
+            self.leaving.forget(self.nodes.node_of(place.storage), own_id);
             let mut marks = forgotten.bad.iter();
             let mark = marks.find(|(at, bad)| *at == place.storage && bad.block.id == own_id);
             let block = mark.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, bad)| bad.block);

@@ -154,7 +154,7 @@ fn states_of_nodes_show() {
         (3, AdminState::InMaintenance),
     ] {
         let handle = world.handle(node);
-        world.cluster.nodes[handle.0 as usize].admin = admin;
+        world.cluster.nodes.node_mut(handle).admin = admin;
     }
     let replicas = world.cluster.replicas(id, &facts);
     let standings: Vec<Standing> = replicas.iter().map(|r| r.standing).collect();

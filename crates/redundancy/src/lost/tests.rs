@@ -208,8 +208,9 @@ fn a_node_has_only_so_many_storages() {
     let refused = RedundancyError::StorageNameTooLong { uuid, len: 300, max: 256 };
     assert_eq!(refuses(&mut world, &"D".repeat(300)), Some(refused));
     assert!(refuses(&mut world, "DS-z").is_none());
-    world.cluster.storages_max = world.cluster.storages.len();
-    let refused = RedundancyError::NoMoreStorages { max: world.cluster.storages_max };
+    let max = world.cluster.nodes.storage_count();
+    world.cluster.nodes.limit_storages(max);
+    let refused = RedundancyError::NoMoreStorages { max };
     assert_eq!(refuses(&mut world, "DS-zz"), Some(refused));
     assert_eq!(refuses(&mut world, "DS-z"), None, "it is known");
 }

@@ -30,8 +30,8 @@ impl Cluster {
         let Some(than_ms) = now.mono_ms.checked_sub(millis(self.config.pending_timeout)) else {
             return;
         };
-        let storages = &self.storages;
-        let node_of = |storage: crate::StorageHandle| storages[storage.0 as usize].node;
+        let nodes = &self.nodes;
+        let node_of = |storage: crate::StorageHandle| nodes.node_of(storage);
         for (storage, block) in self.blocks.take_old_orders(than_ms, node_of) {
             let id = block.id.group();
             let place = self.blocks.on(storage, block.id);

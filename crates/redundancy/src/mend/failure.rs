@@ -37,8 +37,8 @@ impl Cluster {
         if lookup.block(id).is_none_or(|facts| facts.gs != failed.gs) {
             return false;
         }
-        let storages = &self.storages;
-        let node_of = |task: &Task| storages[task.storage.0 as usize].node;
+        let nodes = &self.nodes;
+        let node_of = |task: &Task| nodes.node_of(task.storage);
         let takes_part = |task: &Task| {
             task.is_sent && (task.worker == Some(reporter) || node_of(task) == reporter)
         };

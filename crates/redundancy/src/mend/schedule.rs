@@ -161,7 +161,7 @@ impl Cluster {
         self.leaving.note_placed(id);
         for (worker, targets) in scheduled {
             for (storage, _) in &targets {
-                self.storages[storage.0 as usize].promised.add();
+                self.nodes.storage_mut(*storage).promised.add();
             }
             self.work.expect(id, targets, Some(worker), now);
         }

@@ -76,7 +76,7 @@ impl Cluster {
         if !self.node(node).alive {
             return Err(RedundancyError::UnregisteredNode { uuid: uuid() });
         }
-        if !self.leases.is_valid(node, lease_id, now) {
+        if !self.nodes.leases().is_valid(node, lease_id, now) {
             return Err(RedundancyError::InvalidReportLease { uuid: uuid(), lease_id });
         }
         let number = self.outdate_reports(node);
@@ -94,7 +94,7 @@ impl Cluster {
     ) -> Result<(), RedundancyError> {
         self.check_report_call(call)?;
         if is_last {
-            self.leases.use_up(call.node, call.lease_id);
+            self.nodes.leases_mut().use_up(call.node, call.lease_id);
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Cluster {
     /// Something newer is known of a node than what it reports now. Returns the number of that.
     pub(crate) fn outdate_reports(&mut self, node: NodeHandle) -> u64 {
         self.report_number += 1;
-        let node = &mut self.nodes[node.0 as usize];
+        let node = self.nodes.node_mut(node);
         node.report_call = self.report_number;
         for storage in &node.storages {
             self.reports.remove(storage);
@@ -153,13 +153,13 @@ impl Cluster {
         self.report_number += 1;
         let number = self.report_number;
         report.begun = Some((storage, number));
-        let entry = &mut self.storages[storage.0 as usize];
+        let entry = self.nodes.storage_mut(storage);
         if entry.state == StorageState::Failed && call.number > entry.lost_after {
             // A volume that is put back is reported before the next heartbeat names it.
             entry.state = StorageState::Normal;
             self.blocks.note_change_on(storage);
         }
-        if self.storages[storage.0 as usize].state != StorageState::Failed {
+        if self.nodes.storage(storage).state != StorageState::Failed {
             self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
         }
         Ok(())
@@ -206,9 +206,10 @@ impl Cluster {
 
     fn end_full_report(&mut self, storage: StorageHandle, now: Now) {
         self.reports.remove(&storage);
-        let entry = &mut self.storages[storage.0 as usize];
+        let entry = self.nodes.storage_mut(storage);
+        let owner = entry.node;
         let first = !std::mem::replace(&mut entry.reported, true);
-        let node = &mut self.nodes[entry.node.0 as usize];
+        let node = self.nodes.node_mut(owner);
         node.last_report_mono_ms = now.mono_ms;
         node.last_report_wall_ms = now.wall_ms;
         if first {

@@ -6,7 +6,7 @@ use super::*;
 /// told to delete something.
 fn told_by_heartbeats(world: &mut World, flash: &[usize]) -> Vec<usize> {
     let mut told = Vec::new();
-    for node in 0..world.cluster.nodes.len() {
+    for node in 0..world.cluster.nodes.all().len() {
         let mut heartbeat = heartbeat_of(node, 50 * GIB);
         if flash.contains(&node) {
             heartbeat.storages[0].storage_type = StorageType::Ssd;

@@ -6,7 +6,7 @@ use super::*;
 fn step(world: &mut World, ms: u64, silent: &[usize]) -> BTreeMap<usize, Vec<Command>> {
     world.now = at(world.now.mono_ms + ms);
     world.cluster.tick(&world.blocks, world.now, &mut *world.dice);
-    let live = (0..world.cluster.nodes.len()).filter(|node| !silent.contains(node));
+    let live = (0..world.cluster.nodes.all().len()).filter(|node| !silent.contains(node));
     live.map(|node| (node, world.heartbeat(node))).collect()
 }
 
