@@ -9,6 +9,7 @@
 //!   simulation.
 //! - The operations, each a plain `async fn`: [`add_block`], [`complete`], [`append`], [`pipeline`], [`lease`],
 //!   [`synchronize`]; and [`follow_up`], what follows when DataNodes have told something.
+//! - [`reports`]: what DataNodes tell, one step at a time; [`orders`]: what the namespace adds to what they are told.
 //! - [`facts`]: what blocks should be, read from a state of the namespace for the cluster.
 //! - [`group`]: when entries are applied, made durable and shown.
 //!
@@ -23,7 +24,9 @@ pub mod follow_up;
 pub mod group;
 pub mod lease;
 pub mod op;
+pub mod orders;
 pub mod pipeline;
+pub mod reports;
 pub mod synchronize;
 
 pub use effects::FollowUp;

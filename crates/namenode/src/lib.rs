@@ -7,7 +7,7 @@
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
 //! `audit`, `key_provider`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, ...); `protocol`; `fsck` and `pages`; `run`.
+//! `caching`, `snapshots`, `admin`, `reports`, ...); `protocol`; `fsck` and `pages`; `run`.
 
 mod access;
 mod admin;
@@ -35,6 +35,7 @@ mod pages;
 pub mod protocol;
 mod reencryption;
 pub mod refusal;
+mod reports;
 mod resources;
 pub mod run;
 mod salvager;

@@ -23,7 +23,7 @@ use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
-use cairn_redundancy::{BlockRef, Cluster, DisprovedCrc, NodeClaim, Now, RedundancyError, Ticket};
+use cairn_redundancy::{Cluster, DisprovedCrc, Now, Ticket};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::{Notify, Semaphore};
@@ -317,22 +317,6 @@ impl NameNode {
     /// The same without waiting for it.
     pub(crate) fn follow_up_later(&self, follow_up: FollowUp) {
         self.keeper.add_due(follow_up);
-    }
-
-    /// Marks replicas, by whose they are and their storages' UUIDs, that clients or DataNodes have found to be bad. Returns why some
-    /// cannot be.
-    pub(crate) fn mark_bad(
-        &self,
-        found: &[(NodeClaim<'_>, &str, BlockRef)],
-    ) -> Vec<RedundancyError> {
-        self.with_cluster(|cluster, lookup| {
-            let mut refused = Vec::new();
-            for (claim, storage, block) in found {
-                let Ok(reporter) = cluster.registered(claim) else { continue };
-                refused.extend(cluster.report_bad(lookup, reporter, storage, *block).err());
-            }
-            refused
-        })
     }
 
     /// Replaces records of CRCs that replicas have proven wrong.

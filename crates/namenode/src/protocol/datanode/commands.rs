@@ -3,12 +3,13 @@
 //! Source: Hadoop 3.5.0 `PBHelper#convert(DatanodeCommand)`.
 
 use cairn_master::Lookup;
-use cairn_namespace::query;
+use cairn_master::orders::{self, Truncation};
+use cairn_namespace::Result;
 use cairn_redundancy::{
     BlockRecovery, BlockRef, Cluster, Command, Layout, Reconstruction, ScrubOrder, StorageHandle,
     Transfer,
 };
-use cairn_stripe::{BlockId, Policy, UnitIndex};
+use cairn_stripe::{BlockId, UnitIndex};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::error;
 
@@ -23,15 +24,16 @@ pub(super) fn register() -> dn::DatanodeCommandProto {
     }
 }
 
-/// The commands for a DataNode's heartbeat. `pool` is the block pool's id.
+/// The commands for a DataNode's heartbeat. `pool` is the block pool's id. An order of which the namespace cannot be
+/// asked is not sent, nor any other: they are given out again when their time is over.
 pub(super) fn encode(
     cluster: &Cluster,
     lookup: &Lookup<'_>,
     pool: &str,
-    commands: Vec<Command>,
-) -> Vec<dn::DatanodeCommandProto> {
+    commands: &[Command],
+) -> Result<Vec<dn::DatanodeCommandProto>> {
     let encoder = Encoder { cluster, lookup, pool };
-    commands.into_iter().map(|command| encoder.command(command)).collect()
+    commands.iter().map(|command| encoder.command(command)).collect()
 }
 
 /// What a DataNode is to scrub, for its heartbeat.
@@ -40,7 +42,7 @@ pub(super) fn encode_scrubs(
     lookup: &Lookup<'_>,
     pool: &str,
     orders: &[ScrubOrder],
-) -> Vec<dn::ScrubOrderProto> {
+) -> Result<Vec<dn::ScrubOrderProto>> {
     let encoder = Encoder { cluster, lookup, pool };
     orders.iter().map(|order| encoder.scrub(order)).collect()
 }
@@ -52,33 +54,36 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn command(&self, command: Command) -> dn::DatanodeCommandProto {
+    fn command(&self, command: &Command) -> Result<dn::DatanodeCommandProto> {
         use dn::DatanodeCommandProtoType as Type;
         let mut proto = dn::DatanodeCommandProto::default();
         let cmd_type = match command {
-            Command::Register => return register(),
+            Command::Register => return Ok(register()),
             Command::Transfer(transfers) => {
-                proto.blk_cmd = Some(self.transfer(&transfers));
+                proto.blk_cmd = Some(self.transfer(transfers));
                 Type::BlockCommand
             }
             Command::Invalidate(blocks) => {
-                proto.blk_cmd = Some(self.invalidate(&blocks));
+                proto.blk_cmd = Some(self.invalidate(blocks));
                 Type::BlockCommand
             }
             Command::Recover(recoveries) => {
-                let blocks = recoveries.iter().map(|recovery| self.recovery(recovery)).collect();
+                let blocks = recoveries.iter().map(|recovery| self.recovery(recovery));
+                let blocks = blocks.collect::<Result<_>>()?;
                 proto.recovery_cmd = Some(dn::BlockRecoveryCommandProto { blocks });
                 Type::BlockRecoveryCommand
             }
             Command::Reconstruct(works) => {
-                let works = works.iter().map(|work| self.reconstruction(work)).collect();
+                let works = works.iter().map(|work| self.reconstruction(work));
+                let works = works.collect::<Result<_>>()?;
                 proto.blk_ec_reconstruction_cmd = Some(dn::BlockECReconstructionCommandProto {
                     block_ec_reconstructioninfo: works,
                 });
                 Type::BlockECReconstructionCommand
             }
             Command::BalancerBandwidth(bandwidth) => {
-                proto.balancer_cmd = Some(dn::BalancerBandwidthCommandProto { bandwidth });
+                proto.balancer_cmd =
+                    Some(dn::BalancerBandwidthCommandProto { bandwidth: *bandwidth });
                 Type::BalancerBandwidthCommand
             }
             Command::Cache(blocks) => {
@@ -96,7 +101,7 @@ impl Encoder<'_> {
             }
         };
         proto.cmd_type = cmd_type as i32;
-        proto
+        Ok(proto)
     }
 
     fn transfer(&self, transfers: &[Transfer]) -> dn::BlockCommandProto {
@@ -126,20 +131,26 @@ impl Encoder<'_> {
     fn ids(
         &self,
         action: dn::BlockIdCommandProtoAction,
-        blocks: Vec<BlockId>,
+        blocks: &[BlockId],
     ) -> dn::BlockIdCommandProto {
         dn::BlockIdCommandProto {
             action: action as i32,
             block_pool_id: self.pool.to_string(),
-            block_ids: blocks.into_iter().map(|id| id.0 as u64).collect(),
+            block_ids: blocks.iter().map(|id| id.0 as u64).collect(),
         }
     }
 
-    fn recovery(&self, recovery: &BlockRecovery) -> pb::RecoveringBlockProto {
+    fn recovery(&self, recovery: &BlockRecovery) -> Result<pb::RecoveringBlockProto> {
         let storages = recovery.locations.as_slice();
         let striped = recovery.layout.is_striped();
-        let (source, truncate_block) = self.truncated(recovery);
-        pb::RecoveringBlockProto {
+        let Truncation { source, len } = orders::truncation(self.lookup.store, recovery)?;
+        let truncate_block = len.map(|len| pb::BlockProto {
+            block_id: recovery.block.id.0 as u64,
+            gen_stamp: recovery.new_gs.0,
+            num_bytes: Some(len),
+        });
+        let ec_policy = striped.then(|| self.policy(recovery.layout)).transpose()?;
+        Ok(pb::RecoveringBlockProto {
             new_gen_stamp: recovery.new_gs.0,
             block: pb::LocatedBlockProto {
                 b: self.extended(&source.unwrap_or(recovery.block)),
@@ -152,86 +163,46 @@ impl Encoder<'_> {
                 ..Default::default()
             },
             truncate_block,
-            ec_policy: striped.then(|| self.policy(recovery.layout)),
+            ec_policy,
             block_indices: striped.then(|| indices(recovery.units.iter().copied())),
             away_indices: Some(indices(recovery.away.iter().copied())),
-        }
+        })
     }
 
-    /// The block as it will be, if it is to be cut off, and the one of which it becomes a copy, if that is another.
-    ///
-    /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
-    fn truncated(&self, recovery: &BlockRecovery) -> (Option<BlockRef>, Option<pb::BlockProto>) {
-        let find = |id| {
-            let found = query::get_block(self.lookup.store, id);
-            let found = found.unwrap_or_else(|error| {
-                error!(%error, block = %id, "a block cannot be read");
-                None
-            });
-            found.map(|info| info.block)
-        };
-        let Some(block) = find(recovery.block.id) else { return (None, None) };
-        let source = block.copy_source().and_then(find);
-        let source = source.map(|b| BlockRef { id: b.id, gs: b.gs, len: b.len });
-        let len = match source {
-            Some(_) => Some(block.len),
-            None => block.truncated_len(),
-        };
-        let truncated = len.map(|len| pb::BlockProto {
-            block_id: recovery.block.id.0 as u64,
-            gen_stamp: recovery.new_gs.0,
-            num_bytes: Some(len),
-        });
-        (source, truncated)
-    }
-
-    fn reconstruction(&self, work: &Reconstruction) -> pb::BlockECReconstructionInfoProto {
+    fn reconstruction(&self, work: &Reconstruction) -> Result<pb::BlockECReconstructionInfoProto> {
         let sources: Vec<StorageHandle> =
             work.sources.iter().map(|(storage, _)| *storage).collect();
         let targets: Vec<StorageHandle> =
             work.targets.iter().map(|(storage, _)| *storage).collect();
-        let crcs = self.recorded_crcs(&work.group);
-        pb::BlockECReconstructionInfoProto {
+        let crcs = orders::recorded_crcs(self.lookup.store, &work.group)?;
+        Ok(pb::BlockECReconstructionInfoProto {
             block: self.extended(&work.group),
             source_dn_infos: self.infos(&sources),
             target_dn_infos: self.infos(&targets),
             target_storage_uuids: self.uuids(&targets),
             target_storage_types: self.types(&targets),
             live_block_indices: indices(work.sources.iter().map(|(_, unit)| *unit)),
-            ec_policy: self.policy(work.layout),
+            ec_policy: self.policy(work.layout)?,
             exclude_reconstructed_indices: Some(indices(work.excluded_units.iter().copied())),
             target_block_indices: Some(indices(work.targets.iter().map(|(_, unit)| *unit))),
             unit_crc_indices: Some(indices(crcs.iter().map(|(unit, _)| *unit))),
             is_urgent: Some(work.is_urgent),
             unit_crc32cs: crcs.into_iter().map(|(_, crc)| crc).collect(),
-        }
+        })
     }
 
-    fn scrub(&self, order: &ScrubOrder) -> dn::ScrubOrderProto {
+    fn scrub(&self, order: &ScrubOrder) -> Result<dn::ScrubOrderProto> {
         let storages: Vec<StorageHandle> = order.places.iter().map(|(s, _)| *s).collect();
         let striped = order.layout.is_striped();
-        dn::ScrubOrderProto {
+        let ec_policy = striped.then(|| self.policy(order.layout)).transpose()?;
+        Ok(dn::ScrubOrderProto {
             block: self.extended(&order.block),
             datanodes: self.infos(&storages),
             storage_uuids: self.uuids(&storages),
             unit_indices: striped.then(|| indices(order.places.iter().map(|(_, unit)| *unit))),
-            ec_policy: striped.then(|| self.policy(order.layout)),
+            ec_policy,
             bytes_per_second: order.bytes_per_second,
-        }
-    }
-
-    /// CRC32C of the group's units as first written, where known.
-    fn recorded_crcs(&self, group: &BlockRef) -> Vec<(UnitIndex, u32)> {
-        let crcs = match query::get_block(self.lookup.store, group.id) {
-            Ok(info) => info.filter(|info| info.block.gs == group.gs),
-            Err(error) => {
-                error!(%error, block = %group.id, "the CRCs of a group cannot be read");
-                None
-            }
-        };
-        let crcs = crcs.map_or_else(Vec::new, |info| info.block.unit_crcs);
-        let known = |(unit, crc): (u8, Option<u32>)| Some((UnitIndex(unit), crc?));
-        (0u8..).zip(crcs).filter_map(known).collect()
+        })
     }
 
     fn extended(&self, block: &BlockRef) -> pb::ExtendedBlockProto {
@@ -259,24 +230,17 @@ impl Encoder<'_> {
         pb::StorageTypesProto { storage_types: types.collect() }
     }
 
-    fn policy(&self, layout: Layout) -> pb::ErasureCodingPolicyProto {
+    fn policy(&self, layout: Layout) -> Result<pb::ErasureCodingPolicyProto> {
         let Layout::Striped { policy: id, .. } = layout else {
-            return convert::replication_policy();
+            return Ok(convert::replication_policy());
         };
-        let known: Vec<Policy> = match query::policies(self.lookup.store) {
-            Ok(infos) => infos.into_iter().map(|info| info.policy).collect(),
-            Err(error) => {
-                error!(%error, "the erasure coding policies cannot be read");
-                Policy::built_in()
-            }
-        };
-        match known.into_iter().find(|policy| policy.id == id) {
+        Ok(match orders::policy(self.lookup.store, id)? {
             Some(policy) => convert::policy(&policy, None),
             None => {
                 error!(policy = id.0, "a block group has a policy that is not there");
                 pb::ErasureCodingPolicyProto { id: id.0.into(), ..Default::default() }
             }
-        }
+        })
     }
 }
 

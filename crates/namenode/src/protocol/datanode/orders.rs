@@ -35,11 +35,11 @@ pub(super) async fn await_orders(node: &NameNode, call: &Call) -> Answer {
         tokio::pin!(ordered);
         // Counts from here, so that work queued between the look and the wait is not missed.
         ordered.as_mut().enable();
-        let orders = {
-            let cluster = node.cluster();
-            let caller = cluster.registered(&claim).map_err(|error| unregistered(&error))?;
-            cluster.orders(caller)
-        };
+        let orders = node.see_cluster(|cluster| {
+            let caller = cluster.registered(&claim)?;
+            Ok(cluster.orders(caller))
+        });
+        let orders = orders.map_err(|error| unregistered(&error))?;
         let is_over = orders != request.seen || node.is_stopping.load(Ordering::SeqCst);
         if is_over || tokio::time::timeout_at(deadline, ordered).await.is_err() {
             return answer(&dn::AwaitOrdersResponseProto { orders });

@@ -2,14 +2,14 @@
 //! is of a DataNode of this file system.
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{AdminIntent, NodeAddress, NodeClaim, RedundancyError, Registration};
+use cairn_redundancy::{NodeAddress, NodeClaim, RedundancyError, Registration};
 use cairn_wire::exception::class;
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use tracing::{info, warn};
 
-use crate::hosts::Hosts;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
+use crate::reports::{NotRegistered, check_listed};
 use crate::topology::DEFAULT_RACK;
 
 /// The version of Hadoop whose NameNode this one stands in for, as DataNodes and `dfsadmin` see it.
@@ -169,17 +169,12 @@ fn disallow_because(registration: &dn::DatanodeRegistrationProto, reason: &str) 
     Refusal::new(class::DISALLOWED_DATANODE, message)
 }
 
-/// Refuses a DataNode that is not on the list of those that may serve.
-fn verify_listed(
-    hosts: &Hosts,
-    address: &NodeAddress,
-    registration: &dn::DatanodeRegistrationProto,
-) -> Result<(), Refusal> {
-    if hosts.is_included(address) {
-        return Ok(());
+/// The refusal of a DataNode that is not taken in.
+fn not_registered(registration: &dn::DatanodeRegistrationProto, why: NotRegistered) -> Refusal {
+    match why {
+        NotRegistered::NotListed => disallow(registration),
+        NotRegistered::Refused(error) => unregistered(&error),
     }
-    warn!(ip = address.ip, host = address.host, "a DataNode is not on the list of hosts");
-    Err(disallow(registration))
 }
 
 /// Refuses a DataNode at an address without a name: lists of hosts go by names as well.
@@ -225,33 +220,15 @@ pub(super) async fn register_datanode(node: &NameNode, call: &Call) -> Answer {
     let address = address(call, &registration.datanode_id)?;
     verify_name(node, call, &registration).await?;
     registration.datanode_id.ip_addr = address.ip.clone();
-    verify_listed(&node.topology.hosts(), &address, &registration)?;
+    check_listed(&node.topology.hosts(), &address)
+        .map_err(|why| not_registered(&registration, why))?;
     let rack = rack(node, &address).await?;
     info!(%address, rack, uuid = registration.datanode_id.datanode_uuid, "a DataNode registers");
-    let now = node.now();
-    node.with_cluster(|cluster, lookup| {
-        // Other lists may hold by now, and whoever brought them has acted on those nodes only that the cluster knew.
-        let hosts = node.topology.hosts();
-        verify_listed(&hosts, &address, &registration)?;
-        let (intent, domain) = (hosts.intent(&address), hosts.upgrade_domain(&address));
-        let uuid = registration.datanode_id.datanode_uuid.clone();
-        let software_version = registration.software_version.clone();
-        let process = registration.process_number;
-        let known = Registration { uuid, address, rack, software_version, process, asked };
-        let handle = cluster.register(lookup, known, now).map_err(|error| unregistered(&error))?;
-        let known = cluster.node(handle);
-        if let Some(other) = known.twin(now) {
-            let (uuid, address) = (&known.uuid, &known.address);
-            warn!(uuid, %address, %other, "two DataNodes have one UUID, was a machine cloned?");
-        }
-        cluster.set_upgrade_domain(handle, domain);
-        // Nobody is put back into service by registering. Source: Hadoop 3.5.0
-        // `DatanodeManager#startAdminOperationIfNecessary`.
-        if intent != AdminIntent::InService {
-            cluster.set_admin_intent(lookup, handle, intent, now);
-        }
-        Ok::<(), Refusal>(())
-    })?;
+    let uuid = registration.datanode_id.datanode_uuid.clone();
+    let software_version = registration.software_version.clone();
+    let process = registration.process_number;
+    let known = Registration { uuid, address, rack, software_version, process, asked };
+    node.take_in(known).map_err(|why| not_registered(&registration, why))?;
     registration.keys = pb::ExportedBlockKeysProto::default();
     answer(&dn::RegisterDatanodeResponseProto { registration })
 }

@@ -1,11 +1,12 @@
 //! What a DataNode tells: heartbeats, block reports, errors, bad blocks.
 
+use cairn_master::reports::{Failure, Heard, Told, Unheard};
+use cairn_namespace::NamespaceError;
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
-    Agreement, BlockLookup, BlockRef, Changes, Cluster, DataNode, FailedWork, FullReport,
-    Heartbeat, NodeHandle, Now, Outlier, RedundancyError, ReplicaEvent, ReplicaEventKind,
-    ReportedReplica, Scrubbed, ScrubbedPlace, SlowDisk, StorageReport, StorageState, StorageUsage,
-    VolumeFailures,
+    Agreement, BlockRef, Heartbeat, NodeClaim, Outlier, RedundancyError, ReplicaEvent,
+    ReplicaEventKind, ReportedReplica, Scrubbed, ScrubbedPlace, SlowDisk, StorageReport,
+    StorageState, StorageUsage, VolumeFailures,
 };
 use cairn_stripe::{BlockId, GenerationStamp, StorageType, UnitIndex};
 use cairn_wire::exception::class;
@@ -18,55 +19,30 @@ use super::register::{claim, disallow, named, unless_replaced, unregistered, ver
 use super::{commands, orders};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
+use crate::reports::{NotTaken, StorageList};
 
 /// `DatanodeProtocol.FATAL_DISK_ERROR`: the DataNode can't go on.
 const FATAL_DISK_ERROR: u32 = 3;
 
-/// What is taken of a report while the lock on the cluster is held.
-const EVENTS_PER_LOCK: usize = 1000;
-
 /// Source: Hadoop 3.5.0 `FSNamesystem#handleHeartbeat`.
 pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
-    let mut request: dn::HeartbeatRequestProto = call.decode()?;
+    let request: dn::HeartbeatRequestProto = call.decode()?;
     verify(node, &request.registration)?;
     let registration = request.registration.clone();
     let claim = claim(&registration);
-    let is_disallowed = |known: &DataNode| known.disallowed && known.is_of(&claim);
-    if node.cluster().node_by_uuid(claim.uuid).is_some_and(is_disallowed) {
-        return Err(disallow(&registration));
-    }
-    let failed_work = std::mem::take(&mut request.failed_work);
-    let scrubbed = std::mem::take(&mut request.scrubbed);
-    let slow_peers = std::mem::take(&mut request.slow_peers);
-    let slow_disks = std::mem::take(&mut request.slow_disks);
-    let heartbeat = heartbeat(request);
-    let now = node.now();
-    let mut found = Changes::default();
-    let (cmds, scrubs, lease, orders, is_slow, newly_slow) = node
-        .with_cluster(|cluster, lookup| -> Result<_, RedundancyError> {
-            let mut newly_slow = Vec::new();
-            let known = cluster.registered(&claim).ok();
-            if let Some(reporter) = known {
-                take_failed_work(cluster, lookup, reporter, &failed_work, now);
-                for result in scrubbed {
-                    found.append(cluster.scrubbed(lookup, reporter, &scrub_result(result)));
-                }
-                newly_slow = take_slow(cluster, reporter, &slow_peers, slow_disks, now);
-            }
-            let answer = cluster.heartbeat(lookup, &claim, heartbeat, now)?;
-            let pool = &node.ns.identity().block_pool_id;
-            let cmds = commands::encode(cluster, lookup, pool, answer.commands);
-            let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs);
-            let is_slow = known.is_some_and(|handle| cluster.is_slow(handle));
-            let orders = known.and_then(|handle| orders::told(node, cluster, handle));
-            Ok((cmds, scrubs, answer.report_lease, orders, is_slow, newly_slow))
-        })
-        .map_err(|error| unregistered(&error))?;
-    for (slow, by) in newly_slow {
-        warn!(%slow, %by, "a DataNode is slow, another tells");
-    }
-    warn_of(&found);
-    node.follow_up_later(found.into());
+    let pool = &node.ns.identity().block_pool_id;
+    let encoded = node.take_heartbeat(&claim, told(request), |cluster, lookup, heard| {
+        let Heard { answer, from, .. } = heard;
+        let cmds = commands::encode(cluster, lookup, pool, &answer.commands)?;
+        let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs)?;
+        let is_slow = from.is_some_and(|handle| cluster.is_slow(handle));
+        let orders = from.and_then(|handle| orders::told(node, cluster, handle));
+        Ok::<_, NamespaceError>((cmds, scrubs, answer.report_lease, orders, is_slow))
+    });
+    let (cmds, scrubs, lease, orders, is_slow) = encoded.map_err(|error| match error {
+        Unheard::Disallowed => disallow(&registration),
+        Unheard::Other(error) => unregistered(&error),
+    })??;
     answer(&dn::HeartbeatResponseProto {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {
@@ -82,63 +58,49 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
     })
 }
 
-/// Has work that a DataNode could not do given to others.
-fn take_failed_work(
-    cluster: &mut Cluster,
-    lookup: &dyn BlockLookup,
-    reporter: NodeHandle,
-    failures: &[dn::FailedWorkProto],
-    now: Now,
-) {
-    let handle = |cluster: &Cluster, uuid: &str| cluster.node_by_uuid(uuid).map(|node| node.handle);
-    for failure in failures {
-        let Some(target) = handle(cluster, &failure.target_uuid) else { continue };
-        let suspect = failure.suspect_uuid.as_deref();
-        let failed = FailedWork {
-            block: BlockId(failure.block.block_id as i64),
-            gs: GenerationStamp(failure.block.gen_stamp),
-            target,
-            suspect: suspect.and_then(|uuid| handle(cluster, uuid)),
-        };
-        if cluster.work_failed(lookup, reporter, &failed, now) {
-            let (target, reason) = (&failure.target_uuid, failure.reason());
-            info!(block = %failed.block, target, suspect, reason, "a copy has failed, it is queued again");
-        }
+/// A heartbeat with all that comes with it.
+fn told(mut request: dn::HeartbeatRequestProto) -> Told {
+    let failed_work = std::mem::take(&mut request.failed_work).into_iter().map(failure).collect();
+    let scrubbed = std::mem::take(&mut request.scrubbed).into_iter().map(scrub_result).collect();
+    let slow_peers = std::mem::take(&mut request.slow_peers).into_iter().filter_map(slow_peer);
+    let slow_disks = std::mem::take(&mut request.slow_disks).into_iter().filter_map(slow_disk);
+    Told {
+        failed_work,
+        scrubbed,
+        slow_peers: slow_peers.collect(),
+        slow_disks: slow_disks.collect(),
+        heartbeat: heartbeat(request),
     }
 }
 
-/// Takes what a DataNode says of others and of its disks. Returns who is slow to whom of a sudden, by names.
-///
-/// Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`, `PBHelper#convertSlowPeerInfo`.
-fn take_slow(
-    cluster: &mut Cluster,
-    reporter: NodeHandle,
-    peers: &[dn::SlowPeerReportProto],
-    disks: Vec<dn::SlowDiskReportProto>,
-    now: Now,
-) -> Vec<(String, String)> {
-    let peers = peers.iter().filter_map(|peer| {
-        let outlier = Outlier {
-            latency_ms: peer.aggregate_latency.unwrap_or_default(),
-            median_ms: peer.median.unwrap_or_default(),
-            mad_ms: peer.mad.unwrap_or_default(),
-            limit_ms: peer.upper_limit_latency.unwrap_or_default(),
-        };
-        Some((peer.data_node_id.as_deref()?, outlier))
-    });
-    let newly_slow = cluster.slow_peers_reported(reporter, peers, now);
-    let name = |node: NodeHandle| cluster.node(node).name();
-    let newly_slow = newly_slow.into_iter().map(|slow| (name(slow), name(reporter))).collect();
-    let disks = disks.into_iter().filter_map(|disk| {
-        Some(SlowDisk {
-            path: disk.base_path?,
-            metadata_ms: disk.mean_metadata_op_latency,
-            read_ms: disk.mean_read_io_latency,
-            write_ms: disk.mean_write_io_latency,
-        })
-    });
-    cluster.slow_disks_reported(reporter, disks.collect(), now);
-    newly_slow
+fn failure(proto: dn::FailedWorkProto) -> Failure {
+    Failure {
+        block: BlockId(proto.block.block_id as i64),
+        gs: GenerationStamp(proto.block.gen_stamp),
+        reason: proto.reason().to_string(),
+        target: proto.target_uuid,
+        suspect: proto.suspect_uuid,
+    }
+}
+
+/// Source: Hadoop 3.5.0 `PBHelper#convertSlowPeerInfo`.
+fn slow_peer(peer: dn::SlowPeerReportProto) -> Option<(String, Outlier)> {
+    let outlier = Outlier {
+        latency_ms: peer.aggregate_latency.unwrap_or_default(),
+        median_ms: peer.median.unwrap_or_default(),
+        mad_ms: peer.mad.unwrap_or_default(),
+        limit_ms: peer.upper_limit_latency.unwrap_or_default(),
+    };
+    Some((peer.data_node_id?, outlier))
+}
+
+fn slow_disk(disk: dn::SlowDiskReportProto) -> Option<SlowDisk> {
+    Some(SlowDisk {
+        path: disk.base_path?,
+        metadata_ms: disk.mean_metadata_op_latency,
+        read_ms: disk.mean_read_io_latency,
+        write_ms: disk.mean_write_io_latency,
+    })
 }
 
 fn scrub_result(proto: dn::ScrubbedBlockProto) -> Scrubbed {
@@ -164,11 +126,7 @@ pub(super) fn send_lifeline(node: &NameNode, call: &Call) -> Answer {
     verify(node, &request.registration)?;
     let registration = request.registration.clone();
     let heartbeat = heartbeat(request);
-    let now = node.now();
-    node.with_cluster(|cluster, lookup| {
-        cluster.lifeline(lookup, &claim(&registration), heartbeat, now)
-    })
-    .map_err(|error| unregistered(&error))?;
+    node.take_lifeline(&claim(&registration), heartbeat).map_err(|error| unregistered(&error))?;
     answer(&LifelineResponseProto {})
 }
 
@@ -219,51 +177,26 @@ pub(super) async fn block_report(node: &NameNode, call: &Call) -> Answer {
     verify(node, &request.registration)?;
     let uuid = &request.registration.datanode_id.datanode_uuid;
     let mut lists = Vec::with_capacity(request.reports.len());
-    for report in &request.reports {
-        lists.push((&report.storage, replicas(report)?));
+    for report in request.reports {
+        let replicas = replicas(&report)?;
+        let kind = StorageType::by_number(report.storage.storage_type.unwrap_or_default());
+        lists.push(StorageList { storage: (report.storage.storage_uuid, kind), replicas });
     }
-    let reporter = node.cluster().registered(&claim(&request.registration));
-    let handle = match reporter.map_err(unless_replaced) {
-        Ok(handle) => handle,
-        Err(why) => {
-            let why = why?;
-            warn!(uuid, "a DataNode reports blocks without being registered: {why}");
-            let cmd = Some(commands::register());
-            return answer(&dn::BlockReportResponseProto { cmd });
-        }
-    };
     let context = request.context.unwrap_or_default();
-    let call = node.cluster().begin_report_call(handle, context.lease_id(), node.now());
-    let call = call.map_err(|error| refused_report(&context, &error))?;
-    for (storage, replicas) in lists {
-        let kind = StorageType::by_number(storage.storage_type.unwrap_or_default());
-        let (uuid_of_storage, mut report) = (&storage.storage_uuid, FullReport::new(replicas));
-        let named = (uuid_of_storage.as_str(), kind);
-        debug!(uuid, storage = uuid_of_storage, replicas = report.replica_count(), "block report");
-        match node.cluster().begin_full_report(call, named, &mut report) {
-            Ok(()) => {}
-            Err(RedundancyError::ReportOvertaken { .. }) => break,
-            Err(refused) => {
-                warn!(uuid, "a report is not taken: {refused}");
-                continue;
-            }
-        }
-        let mut more = true;
-        while more {
-            let (mut changes, now) = (Changes::default(), node.now());
-            let next = report.next_blocks();
-            more = node.with_cluster_and(&next, |cluster, lookup| {
-                cluster.full_report_step(lookup, &mut report, now, &mut changes)
-            })?;
-            act_on(node, changes).await?;
-            // Others get the lock in between.
-            tokio::task::yield_now().await;
-        }
-    }
     let is_last = context.cur_rpc.saturating_add(1) >= context.total_rpcs;
-    let ended = node.cluster().end_report_call(call, is_last);
-    ended.map_err(|error| refused_report(&context, &error))?;
-    answer(&dn::BlockReportResponseProto { cmd: None })
+    let under = (context.lease_id(), is_last);
+    let taken = node.take_full_report(&claim(&request.registration), under, lists).await;
+    let cmd = match taken {
+        Ok(()) => None,
+        Err(NotTaken::Unregistered(error)) => {
+            let why = unless_replaced(error)?;
+            warn!(uuid, "a DataNode reports blocks without being registered: {why}");
+            Some(commands::register())
+        }
+        Err(NotTaken::NoLease(error)) => return Err(refused_report(&context, &error)),
+        Err(NotTaken::Failed(refusal)) => return Err(refusal),
+    };
+    answer(&dn::BlockReportResponseProto { cmd })
 }
 
 /// With this answer a DataNode reports anew.
@@ -288,62 +221,41 @@ fn replicas(report: &dn::StorageBlockReportProto) -> Result<Vec<ReportedReplica>
     decoded.map_err(|error| Refusal::io(error.to_string()))
 }
 
-/// Does what follows from reports: completes committed blocks and records late CRCs.
-async fn act_on(node: &NameNode, changes: Changes) -> Result<(), Refusal> {
-    warn_of(&changes);
-    node.follow_up(changes.into()).await
-}
-
-fn warn_of(changes: &Changes) {
-    for block in &changes.altered {
-        warn!(block = %block.id, "a finalized replica does not have the bytes first written");
-    }
-    for block in &changes.unexplained {
-        warn!(%block, "replicas or units disagree, and which one is wrong is not known: see cairn scrub");
-    }
-}
-
 /// Source: Hadoop 3.5.0 `NameNodeRpcServer#blockReceivedAndDeleted`.
 pub(super) async fn block_received_and_deleted(node: &NameNode, call: &Call) -> Answer {
     let request: dn::BlockReceivedAndDeletedRequestProto = call.decode()?;
     verify(node, &request.registration)?;
-    let uuid = &request.registration.datanode_id.datanode_uuid;
-    // A node that is unknown or dead will be told to register by its next heartbeat.
-    let reporter = node.cluster().registered(&claim(&request.registration));
-    let handle = match reporter.map_err(unless_replaced) {
-        Ok(handle) => handle,
-        Err(why) => {
-            let why = why?;
+    let registration = request.registration.clone();
+    let claim = claim(&registration);
+    match take_changes(node, &claim, request).await {
+        Ok(()) => {}
+        // A node that is unknown or dead will be told to register by its next heartbeat.
+        Err(NotTaken::Unregistered(error) | NotTaken::NoLease(error)) => {
+            let (uuid, why) = (claim.uuid, unless_replaced(error)?);
             warn!(uuid, "a DataNode reports changes without being registered: {why}");
-            return answer(&dn::BlockReceivedAndDeletedResponseProto {});
         }
-    };
+        Err(NotTaken::Failed(refusal)) => return Err(refusal),
+    }
+    answer(&dn::BlockReceivedAndDeletedResponseProto {})
+}
+
+async fn take_changes(
+    node: &NameNode,
+    claim: &NodeClaim<'_>,
+    request: dn::BlockReceivedAndDeletedRequestProto,
+) -> Result<(), NotTaken> {
     for part in request.blocks {
         let storage_type = part.storage.as_ref().and_then(|storage| storage.storage_type);
         let kind = StorageType::by_number(storage_type.unwrap_or_default());
         let storage_uuid = part.storage.map_or(part.storage_uuid, |storage| storage.storage_uuid);
         let events: Vec<ReplicaEvent> = part.blocks.into_iter().filter_map(event).collect();
-        for events in events.chunks(EVENTS_PER_LOCK) {
-            let changes = node.with_cluster(|cluster, lookup| {
-                cluster.incremental_report(lookup, handle, (&storage_uuid, kind), events)
-            });
-            if let Some(refused) = &changes.refused {
-                warn!(uuid, "a report is not taken: {refused}");
-                break;
-            }
-            act_on(node, changes).await?;
-        }
+        node.take_events(claim, (&storage_uuid, kind), &events).await?;
     }
     for part in request.scanned {
         let sums: Vec<(BlockRef, u32)> = part.blocks.iter().filter_map(sum).collect();
-        for sums in sums.chunks(EVENTS_PER_LOCK) {
-            let changes = node.with_cluster(|cluster, lookup| {
-                cluster.scan_report(lookup, handle, &part.storage_uuid, sums)
-            });
-            act_on(node, changes).await?;
-        }
+        node.take_sums(claim, &part.storage_uuid, &sums).await?;
     }
-    answer(&dn::BlockReceivedAndDeletedResponseProto {})
+    Ok(())
 }
 
 fn block_ref(block: &pb::BlockProto) -> BlockRef {
@@ -379,16 +291,13 @@ fn sum(info: &dn::ReceivedDeletedBlockInfoProto) -> Option<(BlockRef, u32)> {
 pub(super) fn cache_report(node: &NameNode, call: &Call) -> Answer {
     let request: dn::CacheReportRequestProto = call.decode()?;
     verify(node, &request.registration)?;
-    let mut cluster = node.cluster();
     let uuid = &request.registration.datanode_id.datanode_uuid;
-    let reporter = cluster.registered(&claim(&request.registration));
-    let reporter = reporter.map_err(|error| match error {
+    let blocks = request.blocks.iter().map(|id| BlockId(*id as i64));
+    let taken = node.take_cache_report(&claim(&request.registration), blocks);
+    taken.map_err(|error| match error {
         RedundancyError::OtherNode { .. } => unregistered(&error),
         _ => Refusal::io(format!("processCacheReport from dead or unregistered datanode: {uuid}")),
     })?;
-    if node.config.caching_enabled {
-        cluster.cache_report(reporter, request.blocks.iter().map(|id| BlockId(*id as i64)));
-    }
     answer(&dn::CacheReportResponseProto { cmd: None })
 }
 
@@ -401,14 +310,11 @@ pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
         verify(node, &request.registartion)?;
     }
     if request.error_code == FATAL_DISK_ERROR {
-        node.with_cluster(|cluster, lookup| {
-            match cluster.registered(&claim(&request.registartion)) {
-                Ok(handle) => cluster.node_died(lookup, handle),
-                Err(error @ RedundancyError::OtherNode { .. }) => return Err(unregistered(&error)),
-                Err(_) => {}
-            }
-            Ok(())
-        })?;
+        match node.take_end(&claim(&request.registartion)) {
+            Err(error @ RedundancyError::OtherNode { .. }) => return Err(unregistered(&error)),
+            // One that is dead already has nothing to lose.
+            Ok(()) | Err(_) => {}
+        }
     }
     answer(&dn::ErrorReportResponseProto {})
 }
@@ -416,28 +322,22 @@ pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
 /// Source: Hadoop 3.5.0 `FSNamesystem#reportBadBlocks`.
 pub(super) fn report_bad_blocks(node: &NameNode, call: &Call) -> Answer {
     let request: dn::ReportBadBlocksRequestProto = call.decode()?;
-    mark_bad_blocks(node, &request.blocks);
-    answer(&dn::ReportBadBlocksResponseProto {})
-}
-
-/// Marks what clients or DataNodes have found to be bad; `ClientProtocol` has the same call.
-pub(crate) fn mark_bad_blocks(node: &NameNode, blocks: &[pb::LocatedBlockProto]) {
-    node.with_cluster(|cluster, lookup| {
-        for located in blocks {
-            let block = BlockRef {
-                id: BlockId(located.b.block_id as i64),
-                gs: GenerationStamp(located.b.generation_stamp),
-                len: located.b.num_bytes(),
-            };
-            for (at, info) in located.locs.iter().enumerate() {
-                let uuid = &info.id.datanode_uuid;
-                let storage = located.storage_i_ds.get(at).map_or("", String::as_str);
-                let Ok(handle) = cluster.registered(&named(&info.id)) else { continue };
-                info!(block = %block.id, uuid, storage, "a replica is reported to be bad");
-                if let Err(error) = cluster.report_bad(lookup, handle, storage, block) {
-                    debug!(%error, "nothing to mark as bad");
-                }
-            }
+    let mut found = Vec::new();
+    for located in &request.blocks {
+        let block = BlockRef {
+            id: BlockId(located.b.block_id as i64),
+            gs: GenerationStamp(located.b.generation_stamp),
+            len: located.b.num_bytes(),
+        };
+        for (at, info) in located.locs.iter().enumerate() {
+            let uuid = &info.id.datanode_uuid;
+            let storage = located.storage_i_ds.get(at).map_or("", String::as_str);
+            info!(block = %block.id, uuid, storage, "a replica is reported to be bad");
+            found.push((named(&info.id), storage, block));
         }
-    });
+    }
+    for error in node.mark_bad(&found) {
+        debug!(%error, "nothing to mark as bad");
+    }
+    answer(&dn::ReportBadBlocksResponseProto {})
 }

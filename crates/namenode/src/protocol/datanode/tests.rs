@@ -256,7 +256,7 @@ async fn commands_carry_what_hadoops_datanodes_read() {
             }]),
             Command::BalancerBandwidth(77),
         ];
-        commands::encode(cluster, lookup, "BP-1", work)
+        commands::encode(cluster, lookup, "BP-1", &work).unwrap()
     });
     let uuids = |infos: &[pb::DatanodeInfoProto]| -> Vec<String> {
         infos.iter().map(|info| info.id.datanode_uuid.clone()).collect()
