@@ -1,14 +1,15 @@
 //! Simulated clients: each writes, reads, appends, renames and deletes files, one step at a time.
 //!
-//! Follows `crates/client`. Between two steps anything can happen, and a client can die at any of
-//! them; then its files must be closed without it.
+//! Between two steps anything can happen, and a client can die at any of them; then its files must be
+//! closed without it. What follows what while a file is written is decided by `cairn_writer`.
 
+mod program;
 mod read;
 mod replicated;
 mod striped;
 
 use crate::model::DIRECTORY;
-use crate::name_node::{CallError, POLICIES, Target, policy_name};
+use crate::name_node::{CallError, LocatedBlock, POLICIES, Target, policy_name};
 use crate::world::{Event, World};
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
@@ -20,6 +21,8 @@ use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
 use cairn_redundancy::StorageType;
 use cairn_stripe::write::GroupWrite;
 use cairn_stripe::{BlockId, GenerationStamp, Policy};
+use cairn_writer::Block;
+use program::{Hand, Program};
 
 /// Bytes of a block, and of a unit of a group.
 pub(crate) const BLOCK_LEN: u64 = 4096;
@@ -28,8 +31,18 @@ const RENEW_MS: u64 = 8000;
 /// Times that a call is tried again.
 const TRIES: u32 = 40;
 
+/// Questions in the middle of mending what has failed.
+const IS_DELICATE: [&str; 3] = ["updateBlockForPipeline", "open", "updatePipeline"];
+
+fn writer_block(block: BlockRef) -> Block {
+    Block { id: block.id, stamp: block.gs, len: block.len }
+}
+
+fn block_ref(block: Block) -> BlockRef {
+    BlockRef { id: block.id, gs: block.stamp, len: block.len }
+}
+
 /// A client.
-#[derive(Clone, Debug)]
 pub(crate) struct Client {
     number: usize,
     /// Clients that died before it in its place.
@@ -39,12 +52,13 @@ pub(crate) struct Client {
     job: Job,
 }
 
-#[derive(Clone, Debug)]
 enum Job {
     Idle,
     /// A call that is repeated until it is answered.
     Call(Box<Repeated>),
-    Write(Box<Writer>),
+    /// A file being written.
+    Write(Program),
+    WriteGroups(Box<Writer>),
 }
 
 /// A call that may have to be repeated.
@@ -73,7 +87,6 @@ enum Goal {
 pub(crate) struct Writer {
     file: InodeId,
     policy: Option<Policy>,
-    copies: u16,
     /// Length to write.
     len: u64,
     block: Option<OpenBlock>,
@@ -92,9 +105,7 @@ pub(crate) struct OpenBlock {
     offset: u64,
     /// Bytes sent.
     len: u64,
-    /// Bytes that all of the pipeline have.
-    acked: u64,
-    /// A pipeline, or the place of each unit.
+    /// The place of each unit.
     targets: Vec<Option<Target>>,
     plan: Option<GroupWrite>,
 }
@@ -145,10 +156,16 @@ impl World<'_> {
         if self.is_quiet {
             return;
         }
+        let is_quick = matches!(self.clients[at].job, Job::Write(_)) && !self.rng.one_in(4);
         let delay = if self.unlucky(40) { 20_000 } else { 1200 };
-        let delay = self.rng.range(10, delay);
+        let delay = self.rng.range(1, if is_quick { 60 } else { delay });
         self.after(delay, Event::Client { client: at });
-        if self.faults.clients && self.unlucky(150) {
+        let times = match &self.clients[at].job {
+            // Others must bring to an end what it has begun to mend.
+            Job::Write(program) if IS_DELICATE.contains(&program.waits_for()) => 20,
+            _ => 150,
+        };
+        if self.faults.clients && self.unlucky(times) {
             let holder = self.clients[at].holder();
             self.note(|| format!("{holder} dies"));
             self.count("clients die");
@@ -159,13 +176,14 @@ impl World<'_> {
         match std::mem::replace(&mut self.clients[at].job, Job::Idle) {
             Job::Idle => self.begin(at),
             Job::Call(repeated) => self.call_step(at, repeated),
-            Job::Write(writer) => self.write_step(at, writer),
+            Job::Write(program) => self.program_step(at, program),
+            Job::WriteGroups(writer) => self.write_step(at, writer),
         }
     }
 
     fn renew(&mut self, at: usize) {
         let client = &mut self.clients[at];
-        let is_open = matches!(client.job, Job::Write(_));
+        let is_open = matches!(client.job, Job::Write(_) | Job::WriteGroups(_));
         if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
             client.renewed_ms = self.now_ms;
             let holder = client.holder();
@@ -291,10 +309,15 @@ impl World<'_> {
         if let (Outcome::Created { status, .. }, Goal::Fill { policy, copies, len }) =
             (outcome, goal)
         {
+            let file = status.inode.id;
+            if policy.is_none() {
+                let file = replicated::File { id: file, copies, len: 0, wanted: len };
+                self.begin_write(at, |hand| replicated::write(hand, file, None));
+                return;
+            }
             let writer = Writer {
-                file: status.inode.id,
+                file,
                 policy,
-                copies,
                 len,
                 block: None,
                 previous: None,
@@ -302,8 +325,19 @@ impl World<'_> {
                 tries: 0,
             };
             self.clients[at].renewed_ms = self.now_ms;
-            self.clients[at].job = Job::Write(Box::new(writer));
+            self.clients[at].job = Job::WriteGroups(Box::new(writer));
         }
+    }
+
+    /// Begins to write a file that is open.
+    fn begin_write<F: Future<Output = bool> + 'static>(
+        &mut self,
+        at: usize,
+        program: impl FnOnce(Hand) -> F,
+    ) {
+        let hand = Hand::default();
+        self.clients[at].renewed_ms = self.now_ms;
+        self.clients[at].job = Job::Write(Program::new(hand.clone(), program(hand)));
     }
 
     fn begin_append(&mut self, at: usize, file: InodeId, path: String) {
@@ -321,42 +355,26 @@ impl World<'_> {
                 let more = self.rng.range(1, 2 * BLOCK_LEN);
                 let status = cairn_namespace::query::get_inode_info(&self.name_node.store, file);
                 let copies = crate::name_node::sure(status).map_or(2, |(_, s)| s.replication());
-                let mut writer = Writer {
-                    file,
-                    policy: None,
-                    copies,
-                    len: len + more,
-                    block: None,
-                    previous: None,
-                    excluded: Vec::new(),
-                    tries: 0,
-                };
-                self.clients[at].renewed_ms = self.now_ms;
+                let file = replicated::File { id: file, copies, len, wanted: len + more };
                 if let Some(located) = last {
-                    self.reopen(at, &mut writer, located);
-                } else if new_block {
-                    let found = cairn_namespace::query::file_blocks(&self.name_node.store, file);
-                    let last = crate::name_node::sure(found).and_then(|found| found.last);
-                    writer.previous = last.map(|(_, block)| block.reference());
+                    self.begin_append_of(&located, copies);
+                    self.begin_write(at, |hand| replicated::append(hand, file, located));
+                    return;
                 }
-                if writer.tries < TRIES {
-                    self.clients[at].job = Job::Write(Box::new(writer));
-                }
+                let found = cairn_namespace::query::file_blocks(&self.name_node.store, file.id);
+                let last = crate::name_node::sure(found).and_then(|found| found.last);
+                let previous = last.map(|(_, block)| block.reference()).filter(|_| new_block);
+                self.begin_write(at, move |hand| replicated::write(hand, file, previous));
             }
             Err(error) => self.refused(&holder, "append", &error),
         }
     }
 
     fn write_step(&mut self, at: usize, mut writer: Box<Writer>) {
-        let step = match &writer.policy {
-            Some(policy) => {
-                let policy = policy.clone();
-                self.write_striped(at, &mut writer, &policy)
-            }
-            None => self.write_replicated(at, &mut writer),
-        };
+        let Some(policy) = writer.policy.clone() else { return };
+        let step = self.write_striped(at, &mut writer, &policy);
         match step {
-            Step::On if writer.tries < TRIES => self.clients[at].job = Job::Write(writer),
+            Step::On if writer.tries < TRIES => self.clients[at].job = Job::WriteGroups(writer),
             Step::On | Step::Broken => {
                 let holder = self.clients[at].holder();
                 self.note(|| format!("{holder} gives {} up", writer.file));
@@ -378,6 +396,26 @@ impl World<'_> {
                 Step::Broken
             }
         }
+    }
+
+    /// Gets places for the next block. When there are too few, those that failed may be chosen again.
+    fn allocate(
+        &mut self,
+        file: InodeId,
+        holder: &str,
+        previous: Option<BlockRef>,
+        excluded: &mut Vec<usize>,
+    ) -> Result<LocatedBlock, CallError> {
+        let located = self.name_node.add_block(file, holder, previous, excluded);
+        match &located {
+            Ok(located) => {
+                let (id, places) = (located.block.id, &located.places);
+                self.note(|| format!("{holder} gets {id:?} at {places:?}"));
+            }
+            Err(CallError::NotNow) => excluded.clear(),
+            Err(_) => {}
+        }
+        located
     }
 
     /// Gets places for the next block; `None` if that must be tried again.
@@ -404,9 +442,8 @@ impl World<'_> {
             }
         };
         let mut targets = vec![None; width];
-        for (at, (target, unit)) in located.places.iter().enumerate() {
-            let place = if writer.policy.is_some() { unit.as_usize() } else { at };
-            if let Some(place) = targets.get_mut(place) {
+        for (target, unit) in &located.places {
+            if let Some(place) = targets.get_mut(unit.as_usize()) {
                 *place = Some(target.clone());
             }
         }
@@ -417,7 +454,6 @@ impl World<'_> {
             gs: located.block.gs,
             offset: located.offset,
             len: 0,
-            acked: 0,
             targets,
             plan: None,
         }))

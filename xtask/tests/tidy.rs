@@ -152,13 +152,14 @@ fn no_stub_is_left() {
 }
 
 /// Crates that the simulation may have a part in: cores, which are without input, output, clocks and threads.
-const CORES: [&str; 6] = [
+const CORES: [&str; 7] = [
     "cairn-codec",
     "cairn-master",
     "cairn-namespace",
     "cairn-redundancy",
     "cairn-replica",
     "cairn-stripe",
+    "cairn-writer",
 ];
 
 #[test]

@@ -3,19 +3,8 @@
 use cairn_codec::crc::ChecksumKind;
 use cairn_kms::KmsOptions;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
+use cairn_writer::ReplaceDataNode;
 use std::time::Duration;
-
-/// When to add a DataNode to a write pipeline that lost one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReplaceDataNode {
-    /// Never.
-    Never,
-    /// When the replication is at least 3 and either half of it or less is left, or the file was
-    /// appended to or flushed.
-    Default,
-    /// Always.
-    Always,
-}
 
 /// How to reach a file system and treat its files.
 #[derive(Clone, Debug)]

@@ -61,7 +61,7 @@ pub(crate) struct Filling {
 }
 
 /// A packet's data with their checksums.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub data: Bytes,
     pub checksums: Bytes,
@@ -194,7 +194,7 @@ impl Filling {
 impl Packet {
     /// A packet without data.
     pub(crate) fn empty() -> Packet {
-        Packet { data: Bytes::new(), checksums: Bytes::new() }
+        Packet::default()
     }
 }
 

@@ -1,11 +1,11 @@
-//! Writing a replicated file: bytes to packets. The pipeline task sends them and mends what breaks.
+//! Writing a replicated file: bytes to packets. The pipeline's task sends them and mends what breaks.
 //!
 //! Source: Hadoop 3.5.0 `DFSOutputStream`.
 
 use crate::encryption::FileCipher;
 use crate::error::{ClientError, Result};
 use crate::packet::{Filling, PacketPool};
-use crate::pipeline::{Command, Pipeline};
+use crate::pipeline::{self, Command};
 use crate::protocol::convert::Located;
 use crate::write::open_file::OpenFile;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl ReplicatedWriter {
         let packet_len = file.packet_len as u64;
         let chunk_len = file.checksums.chunk_len as u64;
         let block_size = file.status.block_size;
-        let task = Some(tokio::spawn(Pipeline::new(file, last).run(queue)));
+        let task = Some(tokio::spawn(pipeline::run(file, last, queue)));
         Ok(ReplicatedWriter {
             path,
             pool,

@@ -1,339 +1,421 @@
-//! Writing replicated blocks through pipelines that break and are mended.
-//!
-//! Follows `crates/client/src/pipeline.rs` and `pipeline/recovery.rs`.
+//! Writing replicated blocks: the pipeline that ships, over simulated DataNodes.
 
-use super::{BLOCK_LEN, OpenBlock, Step, TRIES, Writer};
+use super::program::{Hand, Refused};
+use super::{BLOCK_LEN, block_ref, writer_block};
 use crate::name_node::{CallError, LocatedBlock, Target};
 use crate::ration::Part;
 use crate::world::World;
+use cairn_namespace::ops::fsync::Fsync;
+use cairn_namespace::{BlockRef as FileBlock, InodeId};
 use cairn_redundancy::BlockRef;
 use cairn_stripe::{GenerationStamp, UnitIndex};
+use cairn_writer::pipeline::{Event, Failure, Header, Opening, Peers, Rules, Stage};
+use cairn_writer::{Block, Pipeline, PipelineError, ReplaceDataNode};
+use std::collections::VecDeque;
 
-/// How a mended pipeline is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Streaming,
-    Append,
-    AppendRecovery,
-    Close,
+/// Packets that are sent before an acknowledgement is waited for.
+const IN_FLIGHT: usize = 4;
+
+/// An open file.
+pub(super) struct File {
+    pub(super) id: InodeId,
+    pub(super) copies: u16,
+    /// Bytes that it has, and those that it is to have.
+    pub(super) len: u64,
+    pub(super) wanted: u64,
+}
+
+/// What pipelines ask.
+struct Cluster {
+    hand: Hand,
+    file: InodeId,
+    copies: u16,
+    /// Nodes that have failed it.
+    excluded: Vec<usize>,
+    /// The pipeline that was opened last.
+    places: Vec<Target>,
+    /// The block being written, with the stamp that its replicas have.
+    block: Option<BlockRef>,
+    /// What the pipeline is about to say.
+    events: VecDeque<Event<Why>>,
+    /// Packets arrive.
+    is_open: bool,
+}
+
+/// Why a file is given up.
+#[derive(Debug)]
+enum Why {
+    Refused,
+    /// A DataNode failed, or none was found.
+    Failed,
+}
+
+impl From<Refused> for Why {
+    fn from(_: Refused) -> Why {
+        Why::Refused
+    }
+}
+
+/// What a writer does next.
+enum Next {
+    Send { bytes: Vec<u8>, is_sync: bool },
+    Flush { durable: bool },
+    Listen,
+}
+
+/// Writes a new file, or one behind `previous`, to its end.
+pub(super) async fn write(hand: Hand, file: File, previous: Option<FileBlock>) -> bool {
+    let rules = hand.ask("rules", rules(file.copies)).await;
+    let cluster = Cluster::new(&hand, &file);
+    let pipeline = Pipeline::behind(cluster, rules, previous.map(writer_block));
+    fill(hand, file, pipeline, 0).await.is_ok()
+}
+
+/// Writes a file on whose last block has room.
+pub(super) async fn append(hand: Hand, file: File, last: LocatedBlock) -> bool {
+    let rules = hand.ask("rules", rules(file.copies)).await;
+    let places = last.places.into_iter().map(|(target, _)| target).collect();
+    let block = writer_block(last.block.reference());
+    let pipeline = Pipeline::append(Cluster::new(&hand, &file), rules, block, places).await;
+    match pipeline {
+        Ok(pipeline) => fill(hand, file, pipeline, block.len).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// The block, as its DataNodes know it.
+fn part(block: Block) -> BlockRef {
+    BlockRef { id: block.id, gs: block.stamp, len: block.len }
+}
+
+/// Any of those that an operator can choose.
+fn rules(copies: u16) -> impl FnMut(&mut World<'_>, usize) -> Option<Rules> {
+    move |world, _| {
+        let policies = [ReplaceDataNode::Default, ReplaceDataNode::Always, ReplaceDataNode::Never];
+        let replace = policies[world.rng.index(policies.len())];
+        let replace_best_effort = !world.rng.one_in(4);
+        let replication = copies.into();
+        let (open_retries, recovery_retries) = (10, 5);
+        Some(Rules { replication, open_retries, recovery_retries, replace, replace_best_effort })
+    }
+}
+
+async fn fill(
+    hand: Hand,
+    file: File,
+    mut pipeline: Pipeline<Cluster>,
+    mut block_len: u64,
+) -> Result<(), PipelineError<Why>> {
+    let (id, wanted, mut at) = (file.id, file.wanted, file.len);
+    while at < wanted {
+        let (room, in_flight) = ((BLOCK_LEN - block_len).min(wanted - at), pipeline.in_flight());
+        let next = move |world: &mut World<'_>, _| Some(world.next_of(id, at, room, in_flight));
+        match hand.ask("more", next).await {
+            Next::Send { bytes, is_sync } => {
+                let len = bytes.len() as u64;
+                pipeline.send(bytes, block_len, len, is_sync).await?;
+                (at, block_len) = (at + len, block_len + len);
+                if block_len == BLOCK_LEN {
+                    pipeline.end_block().await?;
+                    block_len = 0;
+                }
+            }
+            Next::Flush { durable } => {
+                pipeline.flush(durable).await?;
+                let block = pipeline.peers.block;
+                hand.tell(move |world| world.flushed(id, at, block));
+            }
+            Next::Listen => {
+                let event = pipeline.peers.event().await;
+                pipeline.on_event(event).await?;
+            }
+        }
+    }
+    pipeline.close().await
+}
+
+impl Cluster {
+    fn new(hand: &Hand, file: &File) -> Cluster {
+        Cluster {
+            hand: hand.clone(),
+            file: file.id,
+            copies: file.copies,
+            excluded: Vec::new(),
+            places: Vec::new(),
+            block: None,
+            events: VecDeque::new(),
+            is_open: false,
+        }
+    }
+}
+
+impl Peers for Cluster {
+    type Place = Target;
+    type Packet = Vec<u8>;
+    type Error = Why;
+
+    async fn add_block(&mut self, previous: Option<Block>) -> Result<(Block, Vec<Target>), Why> {
+        let (file, copies, mut excluded) = (self.file, self.copies, self.excluded.clone());
+        let call = move |world: &mut World<'_>, holder: &str| {
+            let located = world.allocate(file, holder, previous.map(block_ref), &mut excluded)?;
+            let places = located.places.into_iter().map(|(target, _)| target);
+            let places: Vec<Target> = places.take(copies.into()).collect();
+            let known: Vec<_> = places.iter().cloned().map(Some).collect();
+            world.block_allocated(located.block.id, &located.redundancy, &known);
+            Ok((writer_block(located.block.reference()), places))
+        };
+        let (block, places) = self.hand.call("addBlock", call).await?;
+        self.block = Some(part(block));
+        Ok((block, places))
+    }
+
+    async fn abandon_block(&mut self, block: Block) -> Result<(), Why> {
+        let file = self.file;
+        let call = move |world: &mut World<'_>, holder: &str| {
+            world.name_node.abandon(file, holder, block_ref(block))
+        };
+        Ok(self.hand.call("abandonBlock", call).await?)
+    }
+
+    async fn new_stamp(&mut self, block: Block) -> Result<GenerationStamp, Why> {
+        self.block = Some(part(block));
+        let call = move |world: &mut World<'_>, holder: &str| {
+            world.name_node.new_stamp(holder, block_ref(block))
+        };
+        Ok(self.hand.call("updateBlockForPipeline", call).await?)
+    }
+
+    async fn update_pipeline(
+        &mut self,
+        old: Block,
+        new: Block,
+        places: &[Target],
+    ) -> Result<(), Why> {
+        let places: Vec<_> = places.iter().cloned().map(Some).collect();
+        let id = self.hand.next_call().await;
+        let call = move |world: &mut World<'_>, holder: &str| {
+            let (old, new) = (block_ref(old), block_ref(new));
+            world.name_node.update_pipeline(id, holder, old, new, &places)
+        };
+        self.hand.call("updatePipeline", call).await?;
+        self.hand.tell(|world| world.count("pipelines mended"));
+        Ok(())
+    }
+
+    async fn additional_place(
+        &mut self,
+        block: Block,
+        places: &[Target],
+        left_out: &[Target],
+    ) -> Result<Target, Why> {
+        let places: Vec<_> = places.iter().cloned().map(Some).collect();
+        let left_out: Vec<usize> = left_out.iter().map(|target| target.node).collect();
+        let call = move |world: &mut World<'_>, _: &str| match world.name_node.up {
+            true => Ok(world.name_node.additional_node(block.id, &places, &left_out)),
+            false => Err(CallError::Lost),
+        };
+        self.hand.call("getAdditionalDatanode", call).await?.ok_or(Why::Failed)
+    }
+
+    async fn fsync(&mut self) -> Result<(), Why> {
+        let file = Some(self.file);
+        let call = move |world: &mut World<'_>, holder: &str| {
+            let (path, holder) = (String::new(), holder.to_string());
+            world.name_node.change(None, Fsync { path, file, holder, last_len: None })
+        };
+        self.hand.call("fsync", call).await?;
+        Ok(())
+    }
+
+    async fn complete(&mut self, last: Option<Block>) -> Result<(), Why> {
+        let (file, last) = (self.file, last.map(block_ref));
+        let call = move |world: &mut World<'_>, holder: &str| match world
+            .name_node
+            .complete(file, holder, last)?
+        {
+            true => Ok(()),
+            false => Err(CallError::NotNow),
+        };
+        Ok(self.hand.call("complete", call).await?)
+    }
+
+    async fn open(&mut self, opening: Opening<'_, Target>) -> Result<(), Failure<Why>> {
+        let Opening { block, sent_len, stamp, stage, places } = opening;
+        for (place, target) in places.iter().enumerate() {
+            let target = target.clone();
+            let open = move |world: &mut World<'_>, _| {
+                Some(world.open_place(block, sent_len, stamp, stage, &target))
+            };
+            if !self.hand.ask("open", open).await {
+                return Err(Failure { place: Some(place), cause: Why::Failed });
+            }
+        }
+        self.places = places.to_vec();
+        self.block = Some(part(Block { stamp, ..block }));
+        self.is_open = true;
+        Ok(())
+    }
+
+    async fn copy(&mut self, block: Block, from: &Target, to: &Target) -> Result<(), Why> {
+        let (from, to) = (from.clone(), to.clone());
+        let copy = move |world: &mut World<'_>, _| Some(world.copy_visible(block, &from, &to));
+        self.hand.ask("copy", copy).await.ok_or(Why::Failed)
+    }
+
+    async fn send(&mut self, header: Header, bytes: &Vec<u8>) -> Result<(), Why> {
+        let Some(block) = self.block.filter(|_| self.is_open) else { return Err(Why::Failed) };
+        let (places, bytes) = (self.places.clone(), bytes.clone());
+        let deliver = move |world: &mut World<'_>, _| {
+            let failed = world.deliver(block, header, &bytes, &places);
+            Some((failed, world.rng.one_in(2)))
+        };
+        let (failed, is_known) = self.hand.ask("packet", deliver).await;
+        self.is_open = failed.is_none();
+        self.events.push_back(match failed {
+            None => Event::Acknowledged(header.seqno),
+            place => Event::Failed(Failure { place, cause: Why::Failed }),
+        });
+        // Who writes may notice before the acknowledgement says so.
+        if !self.is_open && is_known { Err(Why::Failed) } else { Ok(()) }
+    }
+
+    async fn event(&mut self) -> Event<Why> {
+        self.hand.ask("acknowledgement", |_, _| Some(())).await;
+        let closed = Event::Failed(Failure { place: None, cause: Why::Failed });
+        self.events.pop_front().unwrap_or(closed)
+    }
+
+    fn arrived(&mut self) -> Option<Event<Why>> {
+        self.events.pop_front()
+    }
+
+    async fn close(&mut self, _: bool) {
+        self.events.clear();
+        self.is_open = false;
+    }
+
+    fn leave_out(&mut self, target: &Target, _: &Why) {
+        self.excluded.push(target.node);
+        let (block, target) = (self.block, target.clone());
+        self.hand.tell(move |world| {
+            world.note(|| format!("a pipeline goes on without {target:?}"));
+            if let Some(block) = block {
+                world.expose(block.id, target.node);
+            }
+        });
+    }
+
+    fn not_replaced(&mut self, _: Why) {}
 }
 
 impl World<'_> {
-    pub(super) fn write_replicated(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let sent = match (&writer.block, self.model.files.get(&writer.file)) {
-            (_, None) => return Step::Broken,
-            (Some(block), _) => block.offset + block.len,
-            (None, Some(file)) => file.written.len() as u64,
-        };
-        let Some(block) = &writer.block else {
-            if sent >= writer.len {
-                return self.close(at, writer);
-            }
-            return self.open_block(at, writer);
-        };
-        if sent >= writer.len || block.len >= BLOCK_LEN {
-            return self.end_block(at, writer);
+    /// Any of the things that a program may do which has `room` more bytes to write at `at`.
+    fn next_of(&mut self, file: InodeId, at: u64, room: u64, in_flight: usize) -> Next {
+        if in_flight >= IN_FLIGHT || in_flight > 0 && self.rng.one_in(2) {
+            return Next::Listen;
         }
         if self.rng.one_in(4) {
-            return self.flush(at, writer);
+            return Next::Flush { durable: self.rng.one_in(2) };
         }
-        self.send_packet(at, writer)
+        let len = self.rng.range(1, room + 1);
+        Next::Send { bytes: self.next_bytes(file, at, len), is_sync: self.rng.one_in(4) }
     }
 
-    fn open_block(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let block = match self.add_block(at, writer, usize::from(writer.copies)) {
-            Ok(Some(block)) => block,
-            Ok(None) => return Step::On,
-            Err(step) => return step,
-        };
-        let mut block = block;
-        block.targets.retain(Option::is_some);
-        for target in block.targets.clone().into_iter().flatten() {
-            let opened = self.answers(target.node)
-                && !self.unlucky(60)
-                && self.nodes[target.node].create(block.id, block.gs, &target.storage).is_ok();
-            if !opened {
-                let holder = self.clients[at].holder();
-                self.note(|| format!("{holder} cannot open {} at {target:?}", block.id));
-                writer.excluded.push(target.node);
-                _ = self.call_abandon(writer.file, &holder, block.with_len(0));
-                return Step::On;
-            }
-        }
-        writer.tries = 0;
-        writer.block = Some(block);
-        Step::On
-    }
-
-    fn send_packet(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let Some(block) = &mut writer.block else { return Step::On };
-        let from = block.offset + block.len;
-        let most = (BLOCK_LEN - block.len).min(writer.len - from);
-        let len = self.rng.range(1, most + 1);
-        let bytes = self.next_bytes(writer.file, from, len);
-        let offset = block.len;
-        block.len += len;
-        self.transmit(at, writer, offset, &bytes)
-    }
-
-    /// Sends bytes down the pipeline; a node that does not take them is left out from now on.
-    fn transmit(&mut self, at: usize, writer: &mut Writer, offset: u64, bytes: &[u8]) -> Step {
-        let Some(block) = writer.block.clone() else { return Step::On };
-        for (place, target) in block.targets.iter().enumerate() {
-            let Some(target) = target else { continue };
-            let written = self.reaches_for_write(block.id, target.node)
-                && self.nodes[target.node].write(block.id, block.gs, offset, bytes).is_ok();
-            if !written {
-                return self.mend_pipeline(at, writer, place, Stage::Streaming);
-            }
-        }
-        self.pipeline_has(writer, offset + bytes.len() as u64);
-        Step::On
-    }
-
-    /// All of the pipeline has the block up to `end`.
-    fn pipeline_has(&mut self, writer: &mut Writer, end: u64) {
-        let Some(block) = &mut writer.block else { return };
-        block.acked = block.acked.max(end);
-        for target in block.targets.iter().flatten() {
-            self.nodes[target.node].acknowledge(block.id, block.gs, end);
+    /// The file has all its bytes up to `end`, whatever happens.
+    fn flushed(&mut self, file: InodeId, end: u64, block: Option<BlockRef>) {
+        self.note(|| format!("{file} is flushed up to {end}"));
+        self.acknowledged(file, end);
+        if let Some(block) = block {
+            self.check_block(block.id);
         }
     }
 
-    fn flush(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let Some(block) = writer.block.clone() else { return Step::On };
-        let durable = self.rng.one_in(2);
-        let holder = self.clients[at].holder();
-        let file = Some(writer.file);
-        let last_len = durable.then_some(block.acked);
-        let fsync = cairn_namespace::ops::fsync::Fsync {
-            path: String::new(),
-            file,
-            holder: holder.clone(),
-            last_len,
-        };
-        match self.call(None, fsync) {
-            Ok(_) => {}
-            Err(CallError::Lost | CallError::NotNow) => return Step::On,
-            Err(error) => {
-                self.refused(&holder, "fsync", &error);
-                return Step::Broken;
-            }
-        }
-        for (place, target) in block.targets.iter().enumerate() {
-            let Some(target) = target else { continue };
-            if !self.reaches_for_write(block.id, target.node) {
-                return self.mend_pipeline(at, writer, place, Stage::Streaming);
-            }
-            let stored = self.nodes[target.node].replicas.get(&block.id);
-            let is_ours = stored.is_some_and(|s| s.replica.gs() == block.gs);
-            if !is_ours {
-                return self.mend_pipeline(at, writer, place, Stage::Streaming);
-            }
-            if durable {
-                self.nodes[target.node].sync(block.id, block.gs);
-            }
-        }
-        self.note(|| format!("{holder} has flushed {} up to {}", block.id, block.acked));
-        self.acknowledged(writer.file, block.offset + block.acked);
-        self.check_block(block.id);
-        Step::On
-    }
-
-    fn end_block(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let Some(block) = writer.block.clone() else { return Step::On };
-        let mut failed = None;
-        for (place, target) in block.targets.iter().enumerate() {
-            let Some(target) = target else { continue };
-            let done = self.reaches_for_write(block.id, target.node)
-                && self.nodes[target.node].finalize(block.id, block.gs).is_ok();
-            if done {
-                self.tell_soon(target.node);
-            } else {
-                failed.get_or_insert(place);
-                break;
-            }
-        }
-        if let Some(place) = failed {
-            return self.mend_pipeline(at, writer, place, Stage::Close);
-        }
-        self.block_ended(writer);
-        Step::On
-    }
-
-    fn block_ended(&mut self, writer: &mut Writer) {
-        if let Some(block) = writer.block.take() {
-            writer.previous = Some(block_ref(&block, block.len));
-            writer.tries = 0;
-        }
-    }
-
-    /// Goes on without the node at `bad`, maybe with another, under a new stamp.
-    fn mend_pipeline(
+    /// Opens a replica for a pipeline.
+    fn open_place(
         &mut self,
-        at: usize,
-        writer: &mut Writer,
-        mut bad: usize,
+        block: Block,
+        sent_len: u64,
+        stamp: GenerationStamp,
         stage: Stage,
-    ) -> Step {
-        let holder = self.clients[at].holder();
-        loop {
-            let Some(block) = &mut writer.block else { return Step::Broken };
-            let (id, failed) = (block.id, block.targets.remove(bad));
-            if let Some(failed) = failed {
-                self.note(|| format!("{holder} goes on with {id} without {failed:?}"));
-                self.expose(id, failed.node);
-                writer.excluded.push(failed.node);
-            }
-            self.count("pipelines mended");
-            let Some(block) = &writer.block else { return Step::Broken };
-            if block.targets.is_empty() {
-                return Step::Broken;
-            }
-            if stage == Stage::Streaming && self.rng.one_in(2) {
-                self.add_node(writer);
-            }
-            if self.faults.clients && self.unlucky(40) {
-                self.note(|| format!("{holder} dies while it mends a pipeline"));
-                return Step::Broken;
-            }
-            match self.resume(at, writer, stage) {
-                Ok(step) => return step,
-                Err(place) => bad = place,
-            }
-        }
-    }
-
-    /// Adds a node to the pipeline, with what all of it have.
-    fn add_node(&mut self, writer: &mut Writer) {
-        let Some(block) = &mut writer.block else { return };
-        let excluded = writer.excluded.clone();
-        let Some(new) = self.name_node.additional_node(block.id, &block.targets, &excluded) else {
-            return;
-        };
-        let Some(source) = block.targets.iter().flatten().next().cloned() else { return };
-        if !self.name_node.up || !self.answers(source.node) || !self.answers(new.node) {
-            return;
-        }
-        let node = &self.nodes[source.node];
-        let Some(visible) = node.replicas.get(&block.id).and_then(|s| s.replica.visible_len())
-        else {
-            return;
-        };
-        let Ok(data) = node.read(block.id, block.gs, 0..visible) else { return };
-        let part = BlockRef { id: block.id, gs: block.gs, len: visible };
-        if self.nodes[new.node].take_visible(part, data, &new.storage).is_ok() {
-            block.targets.push(Some(new.clone()));
-            let id = block.id;
-            self.note(|| format!("{new:?} joins the pipeline of {id}"));
-        }
-    }
-
-    /// Opens the pipeline under a new stamp, tells the NameNode, and sends again what some have
-    /// missed. Fails with the place of a node that does not go along.
-    fn resume(&mut self, at: usize, writer: &mut Writer, stage: Stage) -> Result<Step, usize> {
-        let holder = self.clients[at].holder();
-        let Some(block) = writer.block.clone() else { return Ok(Step::Broken) };
-        let new_gs = match self.call_new_stamp(&holder, block.with_len(block.acked)) {
-            Ok(gs) => gs,
-            Err(error) => {
-                self.refused(&holder, "updateBlockForPipeline", &error);
-                return Ok(Step::Broken);
-            }
-        };
-        for (place, target) in block.targets.iter().enumerate() {
-            let Some(target) = target else { continue };
-            if !self.open_again(&block, target, new_gs, stage) {
-                return Err(place);
-            }
-        }
-        if self.faults.clients && self.unlucky(60) {
-            self.note(|| format!("{holder} dies before it tells of its new pipeline"));
-            return Ok(Step::Broken);
-        }
-        let call = self.clients[at].next_call();
-        let old = block.with_len(block.acked);
-        let new = cairn_namespace::BlockRef { gs: new_gs, ..old };
-        let told = self.call_update_pipeline(call, &holder, old, new, &block.targets);
-        if let Err(error) = told {
-            self.refused(&holder, "updatePipeline", &error);
-            return Ok(Step::Broken);
-        }
-        let Some(open) = &mut writer.block else { return Ok(Step::Broken) };
-        open.gs = new_gs;
-        if stage == Stage::Close {
-            for target in block.targets.iter().flatten() {
-                self.tell_soon(target.node);
-            }
-            self.block_ended(writer);
-            return Ok(Step::On);
-        }
-        let Some(file) = self.model.files.get(&writer.file) else { return Ok(Step::Broken) };
-        let (from, to) = (block.offset + block.acked, block.offset + block.len);
-        let missed = file.written[from as usize..to as usize].to_vec();
-        if missed.is_empty() {
-            return Ok(Step::On);
-        }
-        Ok(self.transmit(at, writer, block.acked, &missed))
-    }
-
-    fn open_again(
-        &mut self,
-        block: &OpenBlock,
         target: &Target,
-        new_gs: GenerationStamp,
-        stage: Stage,
     ) -> bool {
-        if !self.reaches_for_write(block.id, target.node) {
+        let reaches = match stage {
+            Stage::Create => self.answers(target.node) && !self.unlucky(60),
+            _ => self.reaches_for_write(block.id, target.node),
+        };
+        if !reaches {
             return false;
         }
         let node = &mut self.nodes[target.node];
-        let acked = block_ref(block, block.acked);
-        let acked = BlockRef { id: acked.id, gs: acked.gs, len: acked.len };
+        let old = part(block);
         let opened = match stage {
-            Stage::Streaming => node.recover_rbw(acked, new_gs, (block.acked, block.len)),
-            Stage::Append => node.append(acked, new_gs),
-            Stage::AppendRecovery => node.recover_append(acked, new_gs),
-            Stage::Close => node.recover_close(acked, new_gs),
+            Stage::Create => node.create(block.id, stamp, &target.storage),
+            Stage::Append => node.append(old, stamp),
+            Stage::AppendRecovery => node.recover_append(old, stamp),
+            Stage::StreamingRecovery => node.recover_rbw(old, stamp, (block.len, sent_len)),
+            Stage::CloseRecovery => node.recover_close(old, stamp),
         };
-        self.note(|| format!("{target:?} opens {:?} as {new_gs} ({stage:?}): {opened:?}", acked));
+        self.note(|| format!("{target:?} opens {old:?} as {stamp} ({stage:?}): {opened:?}"));
+        if stage == Stage::CloseRecovery {
+            self.tell_soon(target.node);
+        }
         opened.is_ok()
     }
 
-    /// Opens the last block of a file for appending.
-    pub(super) fn reopen(&mut self, at: usize, writer: &mut Writer, located: LocatedBlock) {
-        let targets: Vec<Option<Target>> =
-            located.places.into_iter().map(|(target, _)| Some(target)).collect();
-        let block = located.block;
-        // Nodes that are not in the pipeline get none of the new bytes.
-        let parts: Vec<Part> =
-            targets.iter().flatten().map(|target| (target.node, UnitIndex(0))).collect();
-        let whole = usize::from(writer.copies).saturating_sub(1);
-        let needed = parts.len().saturating_sub(whole).max(1);
-        self.begin_with((block.id, block.gs), &parts, needed);
-        let is_empty = targets.is_empty();
-        writer.block = Some(OpenBlock {
-            id: block.id,
-            gs: block.gs,
-            offset: located.offset,
-            len: block.len,
-            acked: block.len,
-            targets,
-            plan: None,
-        });
-        let step = match is_empty {
-            true => Step::Broken,
-            false => match self.resume(at, writer, Stage::Append) {
-                Ok(step) => step,
-                Err(place) => self.mend_pipeline(at, writer, place, Stage::AppendRecovery),
-            },
-        };
-        if matches!(step, Step::Broken) {
-            writer.tries = TRIES;
+    /// Copies what all of a pipeline have to a node that joins it.
+    fn copy_visible(&mut self, block: Block, from: &Target, to: &Target) -> Option<()> {
+        if !self.answers(from.node) || !self.answers(to.node) {
+            return None;
         }
+        let node = &self.nodes[from.node];
+        let len = node.replicas.get(&block.id)?.replica.visible_len()?;
+        let data = node.read(block.id, block.stamp, 0..len).ok()?;
+        let part = BlockRef { id: block.id, gs: block.stamp, len };
+        self.nodes[to.node].take_visible(part, data, &to.storage).ok()?;
+        self.note(|| format!("{to:?} joins the pipeline of {part:?}"));
+        Some(())
     }
-}
 
-fn block_ref(block: &OpenBlock, len: u64) -> cairn_namespace::BlockRef {
-    block.with_len(len)
+    /// Sends a packet down a pipeline. Tells the place of the first who does not take it.
+    fn deliver(
+        &mut self,
+        block: BlockRef,
+        header: Header,
+        bytes: &[u8],
+        places: &[Target],
+    ) -> Option<usize> {
+        let BlockRef { id, gs, .. } = block;
+        for (place, target) in places.iter().enumerate() {
+            let taken = self.reaches_for_write(id, target.node)
+                && match header.is_last {
+                    true => self.nodes[target.node].finalize(id, gs).is_ok(),
+                    false => self.nodes[target.node].write(id, gs, header.offset, bytes).is_ok(),
+                };
+            if !taken {
+                self.note(|| format!("{target:?} does not take {header:?} of {block:?}"));
+                return Some(place);
+            }
+            if header.is_sync {
+                self.nodes[target.node].sync(id, gs);
+            }
+            if header.is_last {
+                self.tell_soon(target.node);
+            }
+        }
+        for target in places {
+            self.nodes[target.node].acknowledge(id, gs, header.offset + header.len);
+        }
+        None
+    }
+
+    /// A block that is appended to bears from now on what its pipeline does.
+    pub(super) fn begin_append_of(&mut self, located: &LocatedBlock, copies: u16) {
+        // Nodes that are not in the pipeline get none of the new bytes.
+        let targets = located.places.iter();
+        let parts: Vec<Part> = targets.map(|(target, _)| (target.node, UnitIndex(0))).collect();
+        let whole = usize::from(copies).saturating_sub(1);
+        let needed = parts.len().saturating_sub(whole).max(1);
+        let block = &located.block;
+        self.begin_with((block.id, block.gs), &parts, needed);
+    }
 }

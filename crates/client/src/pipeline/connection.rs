@@ -15,19 +15,15 @@ use tokio::task::JoinHandle;
 /// No packet has this number.
 const NOT_SENT: i64 = i64::MIN;
 
-/// What the pipeline answered.
-pub(super) enum AckEvent {
-    /// Every DataNode took this packet.
-    Ack(i64),
-    /// A DataNode failed; nothing follows.
-    Bad { index: usize, reason: String },
-}
+/// What the pipeline answered: the number of a packet that every DataNode took; or which DataNode failed, if
+/// that is known, and why, after which nothing follows.
+pub(super) type Ack = std::result::Result<i64, (Option<usize>, String)>;
 
 /// An open pipeline. Dropping it closes the socket.
 pub(super) struct Connection {
     writer: TransferWriter,
     addr: DataNodeAddr,
-    events: mpsc::UnboundedReceiver<AckEvent>,
+    events: mpsc::UnboundedReceiver<Ack>,
     /// The number of the packet that ends the block, once it is sent.
     last: Arc<AtomicI64>,
     acks: AckTask,
@@ -70,22 +66,27 @@ impl Connection {
         }
     }
 
-    pub(super) async fn ack(&mut self) -> AckEvent {
-        let gone = || AckEvent::Bad { index: 0, reason: "the connection was closed".to_string() };
+    pub(super) async fn ack(&mut self) -> Ack {
+        let gone = || Err((None, "the connection was closed".to_string()));
         self.events.recv().await.unwrap_or_else(gone)
     }
 
-    /// What can be used for another operation; nothing before the last packet is acknowledged.
-    pub(super) async fn finish(mut self) -> Option<TransferStream> {
-        if self.last.load(Ordering::Acquire) == NOT_SENT {
+    /// Whether the last packet was sent.
+    pub(super) fn is_ended(&self) -> bool {
+        self.last.load(Ordering::Acquire) != NOT_SENT
+    }
+
+    /// What can be used for another operation of that DataNode; nothing before the last packet is acknowledged.
+    pub(super) async fn finish(mut self) -> Option<(TransferStream, DataNodeAddr)> {
+        if !self.is_ended() {
             return None;
         }
         let reader = (&mut self.acks.0).await.ok()??;
-        Some(TransferStream { reader, writer: self.writer })
+        Some((TransferStream { reader, writer: self.writer }, self.addr))
     }
 
     /// An acknowledgement that is already there.
-    pub(super) fn try_ack(&mut self) -> Option<AckEvent> {
+    pub(super) fn try_ack(&mut self) -> Option<Ack> {
         self.events.try_recv().ok()
     }
 }
@@ -93,20 +94,20 @@ impl Connection {
 async fn receive(
     mut reader: TransferReader,
     addr: DataNodeAddr,
-    report: mpsc::UnboundedSender<AckEvent>,
+    report: mpsc::UnboundedSender<Ack>,
     last: Arc<AtomicI64>,
 ) -> Option<TransferReader> {
     loop {
         let ack: Result<PipelineAckProto, _> = reader.read_message("PipelineAckProto").await;
         let event = match ack {
             Ok(ack) if ack_is_success(&ack) && ack.seqno == HEARTBEAT_SEQNO => continue,
-            Ok(ack) if ack_is_success(&ack) => AckEvent::Ack(ack.seqno),
+            Ok(ack) if ack_is_success(&ack) => Ok(ack.seqno),
             Ok(ack) => bad_node(&ack),
-            Err(error) => AckEvent::Bad { index: 0, reason: failure(&addr, error).to_string() },
+            Err(error) => Err((None, failure(&addr, error).to_string())),
         };
         let (is_last, is_bad) = match event {
-            AckEvent::Ack(seqno) => (seqno == last.load(Ordering::Acquire), false),
-            AckEvent::Bad { .. } => (false, true),
+            Ok(seqno) => (seqno == last.load(Ordering::Acquire), false),
+            Err(_) => (false, true),
         };
         if report.send(event).is_err() || is_bad {
             return None;
@@ -121,9 +122,9 @@ async fn receive(
 /// pass its failure on.
 ///
 /// Source: Hadoop 3.5.0 `DataStreamer.ResponseProcessor`.
-fn bad_node(ack: &PipelineAckProto) -> AckEvent {
+fn bad_node(ack: &PipelineAckProto) -> Ack {
     let flags = ack_flags(ack);
     let index = flags.iter().rposition(|flag| flag.status() != Status::Success).unwrap_or(0);
     let status = flags.get(index).map(|flag| flag.status());
-    AckEvent::Bad { index, reason: format!("DataNode {index} of the pipeline: {status:?}") }
+    Err((Some(index), format!("DataNode {index} of the pipeline: {status:?}")))
 }

@@ -1,0 +1,143 @@
+//! What a client does with a file: a future that has the world do one thing at each of the client's steps.
+//!
+//! Between two steps anything can happen. A client that dies drops its future, wherever it is.
+
+use super::{Job, TRIES};
+use crate::name_node::CallError;
+use crate::world::World;
+use cairn_namespace::CallId;
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Has the world do something; whether that is done, or to be tried again.
+type Work = Box<dyn for<'w> FnMut(&mut World<'w>, usize) -> bool>;
+/// Lets the world know of something.
+type News = Box<dyn for<'w> FnOnce(&mut World<'w>)>;
+
+/// What a client waits for.
+struct Question {
+    name: &'static str,
+    work: Work,
+}
+
+/// How a program reaches the world.
+#[derive(Clone, Default)]
+pub(super) struct Hand {
+    question: Rc<RefCell<Option<Question>>>,
+    news: Rc<RefCell<Vec<News>>>,
+}
+
+/// The NameNode said no.
+#[derive(Debug)]
+pub(super) struct Refused;
+
+impl Hand {
+    /// Has the client with the number that `work` gets do something, at its next step and, while there is no
+    /// answer, at those after it.
+    pub(super) async fn ask<T: 'static>(
+        &self,
+        name: &'static str,
+        mut work: impl FnMut(&mut World<'_>, usize) -> Option<T> + 'static,
+    ) -> T {
+        let answer: Rc<Cell<Option<T>>> = Rc::default();
+        let given = answer.clone();
+        let work = Box::new(move |world: &mut World<'_>, at: usize| {
+            let answer = work(world, at);
+            let is_done = answer.is_some();
+            given.set(answer);
+            is_done
+        });
+        let before = self.question.replace(Some(Question { name, work }));
+        assert!(before.is_none(), "a client asks one question at a time");
+        std::future::poll_fn(move |_| answer.take().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Calls the NameNode, until it answers.
+    pub(super) async fn call<T: 'static>(
+        &self,
+        name: &'static str,
+        mut call: impl FnMut(&mut World<'_>, &str) -> Result<T, CallError> + 'static,
+    ) -> Result<T, Refused> {
+        let work = move |world: &mut World<'_>, at: usize| {
+            let holder = world.clients[at].holder();
+            let answer = match world.unlucky(30) {
+                true => Err(CallError::Lost),
+                false => call(world, &holder),
+            };
+            // The answer may be lost on its way.
+            let answer = if world.unlucky(30) { Err(CallError::Lost) } else { answer };
+            match answer {
+                Ok(answer) => Some(Ok(answer)),
+                Err(CallError::Lost | CallError::NotNow) => None,
+                Err(error) => {
+                    world.refused(&holder, name, &error);
+                    Some(Err(Refused))
+                }
+            }
+        };
+        self.ask(name, work).await
+    }
+
+    /// The identity of a call that may come twice.
+    pub(super) async fn next_call(&self) -> CallId {
+        self.ask("a call", |world, at| Some(world.clients[at].next_call())).await
+    }
+
+    /// Lets the world know something, before anything else happens.
+    pub(super) fn tell(&self, news: impl FnOnce(&mut World<'_>) + 'static) {
+        self.news.borrow_mut().push(Box::new(news));
+    }
+}
+
+/// See the module.
+pub(super) struct Program {
+    hand: Hand,
+    /// Whether the file was written to its end.
+    future: Pin<Box<dyn Future<Output = bool>>>,
+    tries: u32,
+}
+
+impl Program {
+    pub(super) fn new(hand: Hand, future: impl Future<Output = bool> + 'static) -> Program {
+        Program { hand, future: Box::pin(future), tries: 0 }
+    }
+
+    /// What it waits for.
+    pub(super) fn waits_for(&self) -> &'static str {
+        self.hand.question.borrow().as_ref().map_or("", |question| question.name)
+    }
+}
+
+impl World<'_> {
+    /// Answers a client's question, and has it go on to the next.
+    pub(super) fn program_step(&mut self, at: usize, mut program: Program) {
+        let asked = program.hand.question.take();
+        if let Some(mut question) = asked
+            && !(question.work)(self, at)
+        {
+            program.tries += 1;
+            program.hand.question.replace(Some(question));
+            match program.tries < TRIES {
+                true => self.clients[at].job = Job::Write(program),
+                false => self.gives_up(at),
+            }
+            return;
+        }
+        program.tries = 0;
+        let done = program.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        program.hand.news.take().into_iter().for_each(|news| news(self));
+        match done {
+            Poll::Pending => self.clients[at].job = Job::Write(program),
+            Poll::Ready(true) => self.count("files written"),
+            Poll::Ready(false) => self.gives_up(at),
+        }
+    }
+
+    fn gives_up(&mut self, at: usize) {
+        let holder = self.clients[at].holder();
+        self.note(|| format!("{holder} gives its file up"));
+        self.count("writers break");
+    }
+}
