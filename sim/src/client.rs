@@ -9,7 +9,7 @@ mod replicated;
 mod striped;
 
 use crate::model::DIRECTORY;
-use crate::name_node::{CallError, LocatedBlock, POLICIES, Target, policy_name};
+use crate::name_node::{CallError, LocatedBlock, POLICIES, policy_name};
 use crate::world::{Event, World};
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
@@ -19,8 +19,7 @@ use cairn_namespace::ops::rename::Rename;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
 use cairn_redundancy::StorageType;
-use cairn_stripe::write::GroupWrite;
-use cairn_stripe::{BlockId, GenerationStamp, Policy};
+use cairn_stripe::{BlockId, Policy};
 use cairn_writer::Block;
 use program::{Hand, Program};
 
@@ -58,7 +57,6 @@ enum Job {
     Call(Box<Repeated>),
     /// A file being written.
     Write(Program),
-    WriteGroups(Box<Writer>),
 }
 
 /// A call that may have to be repeated.
@@ -80,50 +78,6 @@ enum Goal {
         copies: u16,
         len: u64,
     },
-}
-
-/// An open file.
-#[derive(Clone, Debug)]
-pub(crate) struct Writer {
-    file: InodeId,
-    policy: Option<Policy>,
-    /// Length to write.
-    len: u64,
-    block: Option<OpenBlock>,
-    previous: Option<BlockRef>,
-    /// Nodes that have failed it.
-    excluded: Vec<usize>,
-    tries: u32,
-}
-
-/// The block or group being written.
-#[derive(Clone, Debug)]
-pub(crate) struct OpenBlock {
-    id: BlockId,
-    gs: GenerationStamp,
-    /// Where it begins in the file.
-    offset: u64,
-    /// Bytes sent.
-    len: u64,
-    /// The place of each unit.
-    targets: Vec<Option<Target>>,
-    plan: Option<GroupWrite>,
-}
-
-impl OpenBlock {
-    fn with_len(&self, len: u64) -> BlockRef {
-        BlockRef { id: self.id, gs: self.gs, len }
-    }
-}
-
-/// How a step has ended.
-enum Step {
-    /// The job goes on.
-    On,
-    /// The job is done.
-    Done,
-    /// It cannot be gone on with: the client gives the file up.
-    Broken,
 }
 
 impl Client {
@@ -158,7 +112,7 @@ impl World<'_> {
         }
         let is_quick = matches!(self.clients[at].job, Job::Write(_)) && !self.rng.one_in(4);
         let delay = if self.unlucky(40) { 20_000 } else { 1200 };
-        let delay = self.rng.range(1, if is_quick { 60 } else { delay });
+        let delay = self.rng.range(1, if is_quick { 50 } else { delay });
         self.after(delay, Event::Client { client: at });
         let times = match &self.clients[at].job {
             // Others must bring to an end what it has begun to mend.
@@ -177,17 +131,16 @@ impl World<'_> {
             Job::Idle => self.begin(at),
             Job::Call(repeated) => self.call_step(at, repeated),
             Job::Write(program) => self.program_step(at, program),
-            Job::WriteGroups(writer) => self.write_step(at, writer),
         }
     }
 
     fn renew(&mut self, at: usize) {
         let client = &mut self.clients[at];
-        let is_open = matches!(client.job, Job::Write(_) | Job::WriteGroups(_));
+        let is_open = matches!(client.job, Job::Write(_));
         if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
             client.renewed_ms = self.now_ms;
             let holder = client.holder();
-            _ = self.call(None, RenewLease { holder });
+            _ = self.name_node.change(None, RenewLease { holder });
         }
     }
 
@@ -287,7 +240,7 @@ impl World<'_> {
         let (call, command) = (repeated.call, repeated.command.clone());
         let answer = match self.unlucky(30) {
             true => Err(CallError::Lost),
-            false => self.call(Some(call), command),
+            false => self.name_node.change(Some(call), command),
         };
         // The answer may be lost on its way.
         let answer = if self.unlucky(30) { Err(CallError::Lost) } else { answer };
@@ -309,23 +262,16 @@ impl World<'_> {
         if let (Outcome::Created { status, .. }, Goal::Fill { policy, copies, len }) =
             (outcome, goal)
         {
-            let file = status.inode.id;
-            if policy.is_none() {
-                let file = replicated::File { id: file, copies, len: 0, wanted: len };
-                self.begin_write(at, |hand| replicated::write(hand, file, None));
-                return;
+            let id = status.inode.id;
+            match policy {
+                Some(policy) => {
+                    self.begin_write(at, |hand| striped::write(hand, id, policy, len));
+                }
+                None => {
+                    let file = replicated::File { id, copies, len: 0, wanted: len };
+                    self.begin_write(at, |hand| replicated::write(hand, file, None));
+                }
             }
-            let writer = Writer {
-                file,
-                policy,
-                len,
-                block: None,
-                previous: None,
-                excluded: Vec::new(),
-                tries: 0,
-            };
-            self.clients[at].renewed_ms = self.now_ms;
-            self.clients[at].job = Job::WriteGroups(Box::new(writer));
         }
     }
 
@@ -349,7 +295,7 @@ impl World<'_> {
             return;
         }
         let new_block = self.rng.one_in(3);
-        match self.call_append(call, &path, &holder, new_block) {
+        match self.name_node.append(call, (&path, file), &holder, new_block) {
             Ok(last) => {
                 self.count("appends");
                 let more = self.rng.range(1, 2 * BLOCK_LEN);
@@ -367,34 +313,6 @@ impl World<'_> {
                 self.begin_write(at, move |hand| replicated::write(hand, file, previous));
             }
             Err(error) => self.refused(&holder, "append", &error),
-        }
-    }
-
-    fn write_step(&mut self, at: usize, mut writer: Box<Writer>) {
-        let Some(policy) = writer.policy.clone() else { return };
-        let step = self.write_striped(at, &mut writer, &policy);
-        match step {
-            Step::On if writer.tries < TRIES => self.clients[at].job = Job::WriteGroups(writer),
-            Step::On | Step::Broken => {
-                let holder = self.clients[at].holder();
-                self.note(|| format!("{holder} gives {} up", writer.file));
-                self.count("writers break");
-            }
-            Step::Done => self.count("files written"),
-        }
-    }
-
-    /// Closes the file.
-    fn close(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let holder = self.clients[at].holder();
-        writer.tries += 1;
-        match self.call_complete(writer.file, &holder, writer.previous) {
-            Ok(true) => Step::Done,
-            Ok(false) | Err(CallError::Lost | CallError::NotNow) => Step::On,
-            Err(error) => {
-                self.refused(&holder, "complete", &error);
-                Step::Broken
-            }
         }
     }
 
@@ -416,47 +334,6 @@ impl World<'_> {
             Err(_) => {}
         }
         located
-    }
-
-    /// Gets places for the next block; `None` if that must be tried again.
-    fn add_block(
-        &mut self,
-        at: usize,
-        writer: &mut Writer,
-        width: usize,
-    ) -> Result<Option<OpenBlock>, Step> {
-        let holder = self.clients[at].holder();
-        writer.tries += 1;
-        let previous = writer.previous;
-        let answer = self.call_add_block(writer.file, &holder, previous, &writer.excluded);
-        let located = match answer {
-            Ok(located) => located,
-            Err(CallError::NotNow) => {
-                writer.excluded.clear();
-                return Ok(None);
-            }
-            Err(CallError::Lost) => return Ok(None),
-            Err(error) => {
-                self.refused(&holder, "addBlock", &error);
-                return Err(Step::Broken);
-            }
-        };
-        let mut targets = vec![None; width];
-        for (target, unit) in &located.places {
-            if let Some(place) = targets.get_mut(unit.as_usize()) {
-                *place = Some(target.clone());
-            }
-        }
-        self.note(|| format!("{holder} gets {:?} at {:?}", located.block.id, located.places));
-        self.block_allocated(located.block.id, &located.redundancy, &targets);
-        Ok(Some(OpenBlock {
-            id: located.block.id,
-            gs: located.block.gs,
-            offset: located.offset,
-            len: 0,
-            targets,
-            plan: None,
-        }))
     }
 
     /// The next bytes of a file: as many as it has already sent beyond `from`, or new ones.

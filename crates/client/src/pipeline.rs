@@ -7,7 +7,7 @@ mod peers;
 use crate::error::{ClientError, Result};
 use crate::packet::Packet;
 use crate::protocol::convert::Located;
-use crate::write::open_file::OpenFile;
+use crate::write::open_file::{OpenFile, in_pool};
 use cairn_writer::pipeline::{Event, Failure, Rules};
 use cairn_writer::{Pipeline, PipelineError};
 use peers::PipelinePeers;
@@ -105,7 +105,7 @@ fn broken(pool: &str, error: PipelineError<ClientError>) -> ClientError {
         PipelineError::NoPlaces(block)
         | PipelineError::NoProgress { block, .. }
         | PipelineError::AllFailed { block, .. } => {
-            ClientError::Pipeline { block: peers::in_pool(pool, block).to_string(), reason }
+            ClientError::Pipeline { block: in_pool(pool, block).to_string(), reason }
         }
     }
 }

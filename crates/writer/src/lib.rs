@@ -5,8 +5,10 @@
 //! the simulation, where anything can happen between two of them. No I/O, no clock, no randomness and no
 //! runtime. Which units of a group live is decided by `cairn_stripe::write::GroupWrite`.
 
+pub mod group;
 pub mod pipeline;
 
+pub use group::{GroupError, Groups};
 pub use pipeline::{Pipeline, PipelineError, ReplaceDataNode};
 
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -20,4 +22,14 @@ pub struct Block {
     pub stamp: GenerationStamp,
     /// Bytes, of data for a group.
     pub len: u64,
+}
+
+/// Runs what never has to wait.
+#[cfg(test)]
+fn now<T>(future: impl Future<Output = T>) -> T {
+    use std::task::{Context, Poll, Waker};
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => panic!("nobody waits here"),
+    }
 }

@@ -2,10 +2,12 @@
 //!
 //! Between two steps anything can happen. A client that dies drops its future, wherever it is.
 
-use super::{Job, TRIES};
-use crate::name_node::CallError;
+use super::{Job, TRIES, block_ref};
+use crate::name_node::{CallError, Target};
 use crate::world::World;
-use cairn_namespace::CallId;
+use cairn_namespace::InodeId;
+use cairn_stripe::GenerationStamp;
+use cairn_writer::Block;
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -29,9 +31,14 @@ pub(super) struct Hand {
     news: Rc<RefCell<Vec<News>>>,
 }
 
-/// The NameNode said no.
+/// Why a file is given up.
 #[derive(Debug)]
-pub(super) struct Refused;
+pub(super) enum Why {
+    /// The NameNode said no.
+    Refused,
+    /// A DataNode failed, or none was found.
+    Failed,
+}
 
 impl Hand {
     /// Has the client with the number that `work` gets do something, at its next step and, while there is no
@@ -59,12 +66,24 @@ impl Hand {
         &self,
         name: &'static str,
         mut call: impl FnMut(&mut World<'_>, &str) -> Result<T, CallError> + 'static,
-    ) -> Result<T, Refused> {
-        let work = move |world: &mut World<'_>, at: usize| {
+    ) -> Result<T, Why> {
+        let by_number = move |world: &mut World<'_>, at: usize| {
             let holder = world.clients[at].holder();
+            call(world, &holder)
+        };
+        self.call_as(name, by_number).await
+    }
+
+    /// The same, by the client's number.
+    async fn call_as<T: 'static>(
+        &self,
+        name: &'static str,
+        mut call: impl FnMut(&mut World<'_>, usize) -> Result<T, CallError> + 'static,
+    ) -> Result<T, Why> {
+        let work = move |world: &mut World<'_>, at: usize| {
             let answer = match world.unlucky(30) {
                 true => Err(CallError::Lost),
-                false => call(world, &holder),
+                false => call(world, at),
             };
             // The answer may be lost on its way.
             let answer = if world.unlucky(30) { Err(CallError::Lost) } else { answer };
@@ -72,17 +91,51 @@ impl Hand {
                 Ok(answer) => Some(Ok(answer)),
                 Err(CallError::Lost | CallError::NotNow) => None,
                 Err(error) => {
+                    let holder = world.clients[at].holder();
                     world.refused(&holder, name, &error);
-                    Some(Err(Refused))
+                    Some(Err(Why::Refused))
                 }
             }
         };
         self.ask(name, work).await
     }
 
-    /// The identity of a call that may come twice.
-    pub(super) async fn next_call(&self) -> CallId {
-        self.ask("a call", |world, at| Some(world.clients[at].next_call())).await
+    /// Asks for a new generation stamp.
+    pub(super) async fn new_stamp(&self, block: Block) -> Result<GenerationStamp, Why> {
+        let call = move |world: &mut World<'_>, holder: &str| {
+            world.name_node.new_stamp(holder, block_ref(block))
+        };
+        self.call("updateBlockForPipeline", call).await
+    }
+
+    /// Tells the NameNode who has the new stamp of a block.
+    pub(super) async fn update_pipeline(
+        &self,
+        old: Block,
+        new: Block,
+        places: Vec<Option<Target>>,
+    ) -> Result<(), Why> {
+        let mut id = None;
+        let work = move |world: &mut World<'_>, at: usize| {
+            // One call, however often it has to come.
+            let id = *id.get_or_insert_with(|| world.clients[at].next_call());
+            let (old, new, holder) = (block_ref(old), block_ref(new), world.clients[at].holder());
+            world.name_node.update_pipeline(id, &holder, old, new, &places)
+        };
+        self.call_as("updatePipeline", work).await
+    }
+
+    /// Closes the file, once its last block is on enough DataNodes.
+    pub(super) async fn complete(&self, file: InodeId, last: Option<Block>) -> Result<(), Why> {
+        let call = move |world: &mut World<'_>, holder: &str| match world.name_node.complete(
+            file,
+            holder,
+            last.map(block_ref),
+        )? {
+            true => Ok(()),
+            false => Err(CallError::NotNow),
+        };
+        self.call("complete", call).await
     }
 
     /// Lets the world know something, before anything else happens.

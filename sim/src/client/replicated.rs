@@ -1,6 +1,6 @@
 //! Writing replicated blocks: the pipeline that ships, over simulated DataNodes.
 
-use super::program::{Hand, Refused};
+use super::program::{Hand, Why};
 use super::{BLOCK_LEN, block_ref, writer_block};
 use crate::name_node::{CallError, LocatedBlock, Target};
 use crate::ration::Part;
@@ -40,20 +40,6 @@ struct Cluster {
     events: VecDeque<Event<Why>>,
     /// Packets arrive.
     is_open: bool,
-}
-
-/// Why a file is given up.
-#[derive(Debug)]
-enum Why {
-    Refused,
-    /// A DataNode failed, or none was found.
-    Failed,
-}
-
-impl From<Refused> for Why {
-    fn from(_: Refused) -> Why {
-        Why::Refused
-    }
 }
 
 /// What a writer does next.
@@ -174,15 +160,12 @@ impl Peers for Cluster {
         let call = move |world: &mut World<'_>, holder: &str| {
             world.name_node.abandon(file, holder, block_ref(block))
         };
-        Ok(self.hand.call("abandonBlock", call).await?)
+        self.hand.call("abandonBlock", call).await
     }
 
     async fn new_stamp(&mut self, block: Block) -> Result<GenerationStamp, Why> {
         self.block = Some(part(block));
-        let call = move |world: &mut World<'_>, holder: &str| {
-            world.name_node.new_stamp(holder, block_ref(block))
-        };
-        Ok(self.hand.call("updateBlockForPipeline", call).await?)
+        self.hand.new_stamp(block).await
     }
 
     async fn update_pipeline(
@@ -192,12 +175,7 @@ impl Peers for Cluster {
         places: &[Target],
     ) -> Result<(), Why> {
         let places: Vec<_> = places.iter().cloned().map(Some).collect();
-        let id = self.hand.next_call().await;
-        let call = move |world: &mut World<'_>, holder: &str| {
-            let (old, new) = (block_ref(old), block_ref(new));
-            world.name_node.update_pipeline(id, holder, old, new, &places)
-        };
-        self.hand.call("updatePipeline", call).await?;
+        self.hand.update_pipeline(old, new, places).await?;
         self.hand.tell(|world| world.count("pipelines mended"));
         Ok(())
     }
@@ -228,15 +206,7 @@ impl Peers for Cluster {
     }
 
     async fn complete(&mut self, last: Option<Block>) -> Result<(), Why> {
-        let (file, last) = (self.file, last.map(block_ref));
-        let call = move |world: &mut World<'_>, holder: &str| match world
-            .name_node
-            .complete(file, holder, last)?
-        {
-            true => Ok(()),
-            false => Err(CallError::NotNow),
-        };
-        Ok(self.hand.call("complete", call).await?)
+        self.hand.complete(self.file, last).await
     }
 
     async fn open(&mut self, opening: Opening<'_, Target>) -> Result<(), Failure<Why>> {

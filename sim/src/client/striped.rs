@@ -1,252 +1,333 @@
-//! Writing block groups: a stripe at a time, with units that fail.
-//!
-//! Follows `crates/client/src/write_striped.rs`; which units live is decided by the same plan.
+//! Writing block groups: the sequence that ships, over simulated units, of which each is as far as it pleases.
 
-use super::{BLOCK_LEN, OpenBlock, Step, Writer};
+use super::program::{Hand, Why};
+use super::{BLOCK_LEN, block_ref, writer_block};
+use crate::name_node::Target;
 use crate::world::World;
+use cairn_namespace::InodeId;
 use cairn_redundancy::BlockRef;
-use cairn_stripe::write::{GroupWrite, Next};
-use cairn_stripe::{Geometry, Policy, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, Geometry, Policy, UnitIndex};
+use cairn_writer::Block;
+use cairn_writer::group::{GroupError, Groups, Peers, Rules};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Cells that a unit may have to be sent before others wait for it.
+const LAG: usize = 3;
+
+/// What groups ask.
+struct Streams {
+    hand: Hand,
+    file: InodeId,
+    geometry: Geometry,
+    /// The stamp that units are being given.
+    stamp: GenerationStamp,
+    group: Rc<RefCell<Group>>,
+    /// Nodes that have failed it.
+    excluded: Vec<usize>,
+}
+
+/// The units of the group at hand; none between two.
+#[derive(Default)]
+struct Group {
+    id: Option<BlockId>,
+    /// Where it begins in the file.
+    offset: u64,
+    /// Data bytes handed to its units.
+    len: u64,
+    units: Vec<Unit>,
+}
+
+/// A unit being written.
+struct Unit {
+    target: Option<Target>,
+    gs: GenerationStamp,
+    /// What it is still to be sent.
+    queue: VecDeque<Cell>,
+    acked: u64,
+    has_failed: bool,
+    /// It has failed, and the NameNode knows that the others have a newer stamp.
+    is_fenced: bool,
+}
+
+/// What a unit is sent at once.
+struct Cell {
+    bytes: Vec<u8>,
+    /// The internal block ends with it.
+    is_last: bool,
+}
+
+/// Writes a new file to its end.
+pub(super) async fn write(hand: Hand, file: InodeId, policy: Policy, wanted: u64) -> bool {
+    fill(hand, file, policy, wanted).await.is_ok()
+}
+
+async fn fill(
+    hand: Hand,
+    file: InodeId,
+    policy: Policy,
+    wanted: u64,
+) -> Result<(), GroupError<Why>> {
+    let geometry = Geometry::from(&policy);
+    let margin = move |world: &mut World<'_>, _| Some(world.rng.index(geometry.m() + 1));
+    let margin = hand.ask("rules", margin).await;
+    let rules = Rules { geometry, block_size: BLOCK_LEN, tolerated: geometry.m(), margin };
+    let group = Rc::new(RefCell::new(Group::default()));
+    let (stamp, excluded) = (GenerationStamp(0), Vec::new());
+    let streams =
+        Streams { hand: hand.clone(), file, geometry, stamp, group: group.clone(), excluded };
+    let mut groups = Groups::new(streams, rules);
+    let mut at = 0;
+    while at < wanted {
+        let len = geometry.stripe_len().min(wanted - at);
+        // What begins and ends a group goes to each unit at once.
+        let is_short = len < geometry.stripe_len();
+        groups.begin(is_short && !groups.is_open()).await?;
+        let (live, _) = groups.live();
+        let (policy, group, is_whole) = (policy.clone(), group.clone(), groups.is_whole());
+        let send = move |world: &mut World<'_>, _| {
+            let cells = world.stripe(file, at, len, &policy);
+            let group = &mut *group.borrow_mut();
+            group.len += len;
+            for unit in &live {
+                if let Some(bytes) = cells[unit.as_usize()].clone() {
+                    let cell = Cell { bytes, is_last: is_whole };
+                    group.units[unit.as_usize()].queue.push_back(cell);
+                }
+            }
+            world.deliver_cells(file, group, &geometry);
+            Some(())
+        };
+        hand.ask("stripe", send).await;
+        groups.sent(len);
+        at += len;
+        if !is_short {
+            groups.end_band().await?;
+        }
+    }
+    groups.close().await
+}
+
+impl Peers for Streams {
+    type Error = Why;
+
+    async fn add_block(&mut self, previous: Option<Block>) -> Result<(Block, Vec<bool>), Why> {
+        let (file, width) = (self.file, self.geometry.units());
+        let mut excluded = self.excluded.clone();
+        let group = self.group.clone();
+        let call = move |world: &mut World<'_>, holder: &str| {
+            let located = world.allocate(file, holder, previous.map(block_ref), &mut excluded)?;
+            let block = located.block.reference();
+            let mut targets: Vec<Option<Target>> = vec![None; width];
+            for (target, unit) in &located.places {
+                targets[unit.as_usize()] = Some(target.clone());
+            }
+            world.block_allocated(block.id, &located.redundancy, &targets);
+            let placed = targets.iter().map(Option::is_some).collect();
+            let unit = |target| Unit {
+                target,
+                gs: block.gs,
+                queue: VecDeque::new(),
+                acked: 0,
+                has_failed: false,
+                is_fenced: false,
+            };
+            let units = targets.into_iter().map(unit).collect();
+            *group.borrow_mut() =
+                Group { id: Some(block.id), offset: located.offset, len: 0, units };
+            Ok((writer_block(block), placed))
+        };
+        self.hand.call("addBlock", call).await
+    }
+
+    fn lacks_places(&self, _: &Why) -> bool {
+        // It is asked until there are enough.
+        false
+    }
+
+    fn forget_left_out(&mut self) -> bool {
+        !std::mem::take(&mut self.excluded).is_empty()
+    }
+
+    async fn new_stamp(&mut self, block: Block) -> Result<GenerationStamp, Why> {
+        self.hand.new_stamp(block).await
+    }
+
+    async fn update_pipeline(
+        &mut self,
+        old: Block,
+        new: Block,
+        units: &[UnitIndex],
+    ) -> Result<(), Why> {
+        let place = |(at, unit): (usize, &Unit)| {
+            unit.target.clone().filter(|_| units.contains(&UnitIndex(at as u8)))
+        };
+        let places = self.group.borrow().units.iter().enumerate().map(place).collect();
+        self.hand.update_pipeline(old, new, places).await?;
+        for unit in &mut self.group.borrow_mut().units {
+            unit.is_fenced = unit.has_failed;
+        }
+        self.hand.tell(|world| world.count("groups mended"));
+        Ok(())
+    }
+
+    async fn complete(&mut self, last: Option<Block>) -> Result<(), Why> {
+        self.hand.complete(self.file, last).await
+    }
+
+    async fn flush(&mut self, _: &[UnitIndex], _: usize) {
+        let (file, group) = (self.file, self.group.clone());
+        let geometry = self.geometry;
+        let flush = move |world: &mut World<'_>, _| {
+            let group = &mut *group.borrow_mut();
+            world.deliver_cells(file, group, &geometry);
+            group.units.iter().all(|unit| unit.queue.is_empty()).then_some(())
+        };
+        self.hand.ask("flush", flush).await;
+    }
+
+    fn has_failed(&self, unit: UnitIndex) -> bool {
+        self.group.borrow().units[unit.as_usize()].has_failed
+    }
+
+    fn acked_len(&self, unit: UnitIndex) -> u64 {
+        self.group.borrow().units[unit.as_usize()].acked
+    }
+
+    async fn reopen(&mut self, _: &[UnitIndex], stamp: GenerationStamp) {
+        self.stamp = stamp;
+    }
+
+    async fn reopened(&mut self, unit: UnitIndex, _: bool) -> bool {
+        let (group, stamp) = (self.group.clone(), self.stamp);
+        let reopen = move |world: &mut World<'_>, _| {
+            Some(world.reopen_unit(&mut group.borrow_mut(), unit, stamp))
+        };
+        self.hand.ask("open", reopen).await
+    }
+
+    async fn send_last(&mut self, units: &[UnitIndex]) {
+        let group = &mut *self.group.borrow_mut();
+        for unit in units {
+            let end = Cell { bytes: Vec::new(), is_last: true };
+            group.units[unit.as_usize()].queue.push_back(end);
+        }
+    }
+
+    fn leave_out(&mut self, unit: UnitIndex) {
+        let unit = &mut self.group.borrow_mut().units[unit.as_usize()];
+        unit.has_failed = true;
+        unit.queue.clear();
+        self.excluded.extend(unit.target.iter().map(|target| target.node));
+    }
+
+    fn ends_early(&mut self, _: Block) {
+        self.hand.tell(|world| world.count("groups end early"));
+    }
+
+    fn end(&mut self) {
+        self.group.take();
+    }
+}
 
 impl World<'_> {
-    pub(super) fn write_striped(
+    /// Makes the next bytes of a file, and the cells of their stripe: `None` where a unit has none.
+    fn stripe(
         &mut self,
-        at: usize,
-        writer: &mut Writer,
+        file: InodeId,
+        at: u64,
+        len: u64,
         policy: &Policy,
-    ) -> Step {
+    ) -> Vec<Option<Vec<u8>>> {
         let geometry = Geometry::from(policy);
-        let Some(file) = self.model.files.get(&writer.file) else { return Step::Broken };
-        let sent = match &writer.block {
-            Some(block) => block.offset + block.len,
-            None => file.written.len() as u64,
-        };
-        let full = geometry.full_group_len(BLOCK_LEN);
-        match &writer.block {
-            None if sent >= writer.len => self.close(at, writer),
-            None => self.open_group(at, writer, &geometry),
-            Some(block) if sent >= writer.len || block.len >= full => {
-                self.end_group(at, writer, &geometry)
-            }
-            Some(_) => self.send_stripe(at, writer, policy),
-        }
-    }
-
-    fn open_group(&mut self, at: usize, writer: &mut Writer, geometry: &Geometry) -> Step {
-        let mut block = match self.add_block(at, writer, geometry.units()) {
-            Ok(Some(block)) => block,
-            Ok(None) => return Step::On,
-            Err(step) => return step,
-        };
-        let allocated: Vec<bool> = block.targets.iter().map(Option::is_some).collect();
-        let Ok(plan) = GroupWrite::new(*geometry, geometry.m(), &allocated) else {
-            return Step::Broken;
-        };
-        block.plan = Some(plan);
-        writer.tries = 0;
-        writer.block = Some(block);
-        Step::On
-    }
-
-    /// Sends a stripe, which is short at the end of the file.
-    fn send_stripe(&mut self, at: usize, writer: &mut Writer, policy: &Policy) -> Step {
-        let geometry = Geometry::from(policy);
-        let Some(block) = &writer.block else { return Step::On };
-        let from = block.offset + block.len;
-        let len = geometry.stripe_len().min(writer.len - from);
-        let bytes = self.next_bytes(writer.file, from, len);
-        let (k, cell) = (geometry.k(), geometry.cell_len() as usize);
-        let cells: Vec<&[u8]> = bytes.chunks(cell).collect();
-        let longest = cells[0].len();
-        let mut padded = vec![vec![0; longest]; k];
-        for (unit, bytes) in cells.iter().enumerate() {
-            padded[unit][..bytes.len()].copy_from_slice(bytes);
-        }
-        let mut parity = vec![vec![0; longest]; geometry.m()];
-        let sources: Vec<&[u8]> = padded.iter().map(Vec::as_slice).collect();
-        let mut sinks: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
-        let code = self.codec(policy);
-        code.encode(&sources, &mut sinks).expect("all cells are as long");
-        let offset = block.len / geometry.stripe_len() * geometry.cell_len();
-        for unit in (0..geometry.units() as u8).map(UnitIndex) {
-            let at = unit.as_usize();
-            let bytes = if at < k { cells.get(at).copied() } else { Some(&parity[at - k][..]) };
-            if let Some(bytes) = bytes {
-                self.send_cell(writer, unit, offset, bytes);
-            }
-        }
-        if let Some(block) = &mut writer.block {
-            block.len += len;
-        }
-        let step = self.mend_group(at, writer);
-        if let (Step::On, Some(block)) = (&step, &writer.block)
-            && let Some(plan) = &block.plan
-        {
-            let whole = block.len / geometry.stripe_len() * geometry.stripe_len();
-            // More than `k` have it, or as many as the failures leave.
-            if plan.live().len() >= k && !self.is_excused(block.id) {
-                let (end, id) = (block.offset + whole, block.id);
-                self.acknowledged(writer.file, end);
-                self.check_block(id);
-            }
-        }
-        step
-    }
-
-    /// Hands a cell to its unit; the first one opens it.
-    fn send_cell(&mut self, writer: &mut Writer, unit: UnitIndex, offset: u64, bytes: &[u8]) {
-        let Some(block) = &mut writer.block else { return };
-        let Some(plan) = &mut block.plan else { return };
-        let Some(target) = block.targets[unit.as_usize()].clone().filter(|_| plan.is_live(unit))
-        else {
-            return;
-        };
-        let (id, gs, group) = (block.id.internal(unit), block.gs, block.id);
-        let mut written = self.reaches_for_write(id, target.node);
-        if written && offset == 0 {
-            written = self.nodes[target.node].create(id, gs, &target.storage).is_ok();
-        }
-        written = written && self.nodes[target.node].write(id, gs, offset, bytes).is_ok();
-        if written {
-            let end = offset + bytes.len() as u64;
-            self.nodes[target.node].acknowledge(id, gs, end);
-            return;
-        }
-        if let Some(plan) = writer.block.as_mut().and_then(|block| block.plan.as_mut()) {
-            plan.failed(unit);
-        }
-        self.note(|| format!("unit {unit} of {group} has failed at {target:?}"));
-        self.expose(id, target.node);
-        writer.excluded.push(target.node);
-    }
-
-    /// Fences off units that failed: a new stamp for all others.
-    fn mend_group(&mut self, at: usize, writer: &mut Writer) -> Step {
-        let holder = self.clients[at].holder();
-        loop {
-            let Some(block) = &writer.block else { return Step::On };
-            let Some(plan) = &block.plan else { return Step::On };
-            let units = match plan.check(block.len) {
-                Ok(Next::Continue) => return Step::On,
-                Ok(Next::Restamp { units }) => units,
-                Err(lost) => {
-                    let id = block.id;
-                    self.note(|| format!("{holder} has lost {id}: {lost}"));
-                    return Step::Broken;
-                }
-            };
-            if self.faults.clients && self.unlucky(40) {
-                self.note(|| format!("{holder} dies before it mends a group"));
-                return Step::Broken;
-            }
-            if let Some(step) = self.restamp(at, writer, &units) {
-                return step;
-            }
-        }
-    }
-
-    fn restamp(&mut self, at: usize, writer: &mut Writer, units: &[UnitIndex]) -> Option<Step> {
-        let holder = self.clients[at].holder();
-        let block = writer.block.clone()?;
-        let new_gs = match self.call_new_stamp(&holder, block.with_len(block.len)) {
-            Ok(gs) => gs,
-            Err(error) => {
-                self.refused(&holder, "updateBlockForPipeline", &error);
-                return Some(Step::Broken);
-            }
-        };
-        self.count("groups mended");
-        for unit in units {
-            let target = block.targets[unit.as_usize()].clone()?;
-            let id = block.id.internal(*unit);
-            let len = self.unit_len(writer, *unit);
-            let part = BlockRef { id, gs: block.gs, len };
-            let taken = self.reaches_for_write(id, target.node)
-                && self.nodes[target.node].recover_rbw(part, new_gs, (len, len)).is_ok();
-            if !taken {
-                self.note(|| format!("unit {unit} does not take stamp {new_gs} at {target:?}"));
-                self.expose(id, target.node);
-                writer.excluded.push(target.node);
-                writer.block.as_mut()?.plan.as_mut()?.failed(*unit);
-            }
-        }
-        if self.faults.clients && self.unlucky(60) {
-            self.note(|| format!("{holder} dies before it tells of its new stamp"));
-            return Some(Step::Broken);
-        }
-        if !writer.block.as_mut()?.plan.as_mut()?.restamped(units) {
-            return None;
-        }
-        let acked = self.acked_len(writer);
-        let old = block.with_len(acked);
-        let new = cairn_namespace::BlockRef { gs: new_gs, ..old };
-        let targets: Vec<_> = (0..block.targets.len())
-            .map(|unit| {
-                let named = units.contains(&UnitIndex(unit as u8));
-                block.targets[unit].clone().filter(|_| named)
+        let bytes = self.next_bytes(file, at, len);
+        let (k, m, cell_len) = (geometry.k(), geometry.m(), geometry.cell_len() as usize);
+        let mut cells: Vec<Option<Vec<u8>>> =
+            bytes.chunks(cell_len).map(|cell| Some(cell.to_vec())).collect();
+        cells.resize(k, None);
+        let longest = bytes.len().min(cell_len);
+        let padded: Vec<Vec<u8>> = cells
+            .iter()
+            .map(|cell| {
+                let mut cell = cell.clone().unwrap_or_default();
+                cell.resize(longest, 0);
+                cell
             })
             .collect();
-        let call = self.clients[at].next_call();
-        if let Err(error) = self.call_update_pipeline(call, &holder, old, new, &targets) {
-            self.refused(&holder, "updatePipeline", &error);
-            return Some(Step::Broken);
-        }
-        writer.block.as_mut()?.gs = new_gs;
-        None
+        let mut parity = vec![vec![0; longest]; m];
+        let sources: Vec<&[u8]> = padded.iter().map(Vec::as_slice).collect();
+        let mut sinks: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+        self.codec(policy).encode(&sources, &mut sinks).expect("all cells are as long");
+        cells.extend(parity.into_iter().map(Some));
+        cells
     }
 
-    fn unit_len(&self, writer: &Writer, unit: UnitIndex) -> u64 {
-        let (Some(policy), Some(block)) = (&writer.policy, &writer.block) else { return 0 };
-        Geometry::from(policy).internal_block_len(block.len, unit)
-    }
-
-    fn acked_len(&self, writer: &Writer) -> u64 {
-        let Some(OpenBlock { plan: Some(plan), targets, len, .. }) = &writer.block else {
-            return 0;
-        };
-        let acked = |unit: usize| {
-            let index = UnitIndex(unit as u8);
-            (plan.is_live(index) && targets[unit].is_some()).then(|| self.unit_len(writer, index))
-        };
-        plan.acked_len(*len, &(0..targets.len()).map(acked).collect::<Vec<_>>())
-    }
-
-    /// Ends the group: mended, and every unit closed.
-    fn end_group(&mut self, at: usize, writer: &mut Writer, geometry: &Geometry) -> Step {
-        match self.mend_group(at, writer) {
-            Step::On => {}
-            other => return other,
-        }
-        let Some(block) = writer.block.clone() else { return Step::On };
-        for unit in (0..geometry.units() as u8).map(UnitIndex) {
-            let Some(plan) = writer.block.as_ref().and_then(|block| block.plan.as_ref()) else {
-                return Step::On;
-            };
-            let writes = plan.is_live(unit) && plan.is_writing(unit, block.len);
-            let Some(target) = block.targets[unit.as_usize()].clone().filter(|_| writes) else {
-                continue;
-            };
-            let id = block.id.internal(unit);
-            let done = self.reaches_for_write(id, target.node)
-                && self.nodes[target.node].finalize(id, block.gs).is_ok();
-            if done {
-                self.tell_soon(target.node);
+    /// Some units take what they have still to be sent, and all do that lag far behind.
+    fn deliver_cells(&mut self, file: InodeId, group: &mut Group, geometry: &Geometry) {
+        let Some(id) = group.id else { return };
+        for (at, unit) in group.units.iter_mut().enumerate() {
+            if unit.queue.len() < LAG && self.rng.one_in(4) {
                 continue;
             }
-            self.note(|| format!("unit {unit} of {} cannot be closed at {target:?}", block.id));
+            while let Some(cell) = unit.queue.pop_front() {
+                if !self.deliver_cell(id.internal(UnitIndex(at as u8)), unit, cell) {
+                    unit.has_failed = true;
+                    unit.queue.clear();
+                }
+            }
+        }
+        // All whole stripes that all units have are safe, but for units that are fenced off.
+        let placed = group.units.iter().filter(|unit| unit.target.is_some() && !unit.is_fenced);
+        let most = group.len / geometry.stripe_len();
+        let least = placed.clone().map(|unit| unit.acked / geometry.cell_len()).min();
+        if !placed.clone().any(|unit| unit.has_failed) && !self.is_excused(id) {
+            let stripes = least.map_or(0, |least| least.min(most));
+            self.acknowledged(file, group.offset + stripes * geometry.stripe_len());
+            self.check_block(id);
+        }
+    }
+
+    /// Writes a cell to its unit; the first one makes it.
+    fn deliver_cell(&mut self, id: BlockId, unit: &mut Unit, cell: Cell) -> bool {
+        let Some(target) = &unit.target else { return false };
+        let mut taken = self.reaches_for_write(id, target.node);
+        let node = &mut self.nodes[target.node];
+        if unit.acked == 0 {
+            taken = taken && node.create(id, unit.gs, &target.storage).is_ok();
+        }
+        taken = taken && node.write(id, unit.gs, unit.acked, &cell.bytes).is_ok();
+        if taken {
+            unit.acked += cell.bytes.len() as u64;
+            node.acknowledge(id, unit.gs, unit.acked);
+        }
+        if taken && cell.is_last {
+            taken = node.finalize(id, unit.gs).is_ok();
+            self.tell_soon(target.node);
+        }
+        if !taken {
+            self.note(|| format!("unit {id:?} has failed at {target:?}"));
             self.expose(id, target.node);
-            writer.excluded.push(target.node);
-            if let Some(plan) = writer.block.as_mut().and_then(|block| block.plan.as_mut()) {
-                plan.failed(unit);
+        }
+        taken
+    }
+
+    /// Has a unit take a new stamp.
+    fn reopen_unit(&mut self, group: &mut Group, index: UnitIndex, stamp: GenerationStamp) -> bool {
+        let Some(id) = group.id.map(|id| id.internal(index)) else { return false };
+        let unit = &mut group.units[index.as_usize()];
+        let Some(target) = &unit.target else { return false };
+        let part = BlockRef { id, gs: unit.gs, len: unit.acked };
+        let range = (unit.acked, unit.acked);
+        let taken = self.reaches_for_write(id, target.node)
+            && self.nodes[target.node].recover_rbw(part, stamp, range).is_ok();
+        match taken {
+            true => unit.gs = stamp,
+            false => {
+                self.note(|| format!("unit {index} does not take stamp {stamp} at {target:?}"));
+                self.expose(id, target.node);
             }
         }
-        let ended = writer.block.as_ref().and_then(|block| block.plan.as_ref());
-        if ended.is_some_and(|plan| plan.check_end().is_err()) {
-            return Step::Broken;
-        }
-        writer.previous = Some(block.with_len(block.len));
-        writer.block = None;
-        writer.tries = 0;
-        Step::On
+        taken
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{ClientError, Result};
 use crate::packet::Packet;
 use crate::protocol::convert::{Located, Token, no_token};
 use crate::types;
-use crate::write::open_file::OpenFile;
+use crate::write::open_file::{OpenFile, bare, in_pool};
 use cairn_stripe::GenerationStamp;
 use cairn_wire::transfer::PacketHeader;
 use cairn_writer::Block;
@@ -29,13 +29,8 @@ pub(super) struct PipelinePeers {
 
 /// A located block, with its pool and the places to write it to.
 pub(super) fn places(located: &Located) -> (String, Block, Vec<Target>) {
-    let types::Block { pool, id, stamp, len } = located.block.block.clone();
-    (pool, Block { id, stamp, len }, targets(located))
-}
-
-pub(super) fn in_pool(pool: &str, block: Block) -> types::Block {
-    let Block { id, stamp, len } = block;
-    types::Block { pool: pool.to_string(), id, stamp, len }
+    let block = &located.block.block;
+    (block.pool.clone(), bare(block), targets(located))
 }
 
 impl PipelinePeers {

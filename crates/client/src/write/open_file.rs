@@ -234,6 +234,16 @@ impl OpenFile {
     }
 }
 
+/// A block, and its pool beside it.
+pub(crate) fn bare(block: &Block) -> cairn_writer::Block {
+    cairn_writer::Block { id: block.id, stamp: block.stamp, len: block.len }
+}
+
+pub(crate) fn in_pool(pool: &str, block: cairn_writer::Block) -> Block {
+    let cairn_writer::Block { id, stamp, len } = block;
+    Block { pool: pool.to_string(), id, stamp, len }
+}
+
 /// How Hadoop names a place that is not used.
 ///
 /// Source: Hadoop 3.5.0 `DatanodeID#EMPTY_DATANODE_ID`.

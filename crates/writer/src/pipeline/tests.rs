@@ -1,10 +1,9 @@
 //! The order of questions, whoever fails.
 
 use super::*;
+use crate::now;
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 /// Answers at once, and writes down what it was asked.
 #[derive(Default)]
@@ -137,14 +136,6 @@ impl Peers for Script {
 
     fn not_replaced(&mut self, _: &'static str) {
         self.asked.push("not replaced".to_string());
-    }
-}
-
-/// Runs what never has to wait.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => done,
-        Poll::Pending => panic!("nobody waits here"),
     }
 }
 
