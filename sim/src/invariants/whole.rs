@@ -141,7 +141,25 @@ impl World<'_> {
             && acked <= self.offset_of(info)
             && facts.is_some_and(|facts| {
                 !self.name_node.cluster.has_recoverable_places(info.block.id, &facts)
+                    || self.sure_units(info) < facts.data_units()
             })
+    }
+
+    /// Units of an open group whose nodes are up and have not been down since they were written: with fewer than
+    /// decoding takes, a recovery waits for those that are away, which may have had more acknowledged.
+    fn sure_units(&self, info: &BlockInfo) -> usize {
+        let is_sure = |unit: &u8| {
+            let id = info.block.id.internal(UnitIndex(*unit));
+            self.nodes.iter().filter(|node| node.up && !node.is_gone).any(|node| {
+                node.replicas.get(&id).is_some_and(|stored| {
+                    let state = stored.replica.place();
+                    stored.replica.gs() >= info.block.gs
+                        && !stored.data.is_empty()
+                        && state != ReplicaState::Rwr
+                })
+            })
+        };
+        (0..info.redundancy.width() as u8).filter(is_sure).count()
     }
 
     /// What is still to be done until everything is as it should be.

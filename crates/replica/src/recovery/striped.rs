@@ -44,6 +44,7 @@ impl Order {
         let whole = self.acked_len / geometry.stripe_len() * geometry.stripe_len();
         match len {
             Some(len) if len < whole && unanswered > 0 => waits,
+            Some(len) if units.may_hide_stripes(geometry, len) => waits,
             Some(len) if len > 0 => Ok(self.cut(geometry, &units, len)),
             _ if self.acked_len > 0 && unanswered > 0 => waits,
             _ if self.acked_len > 0 => {
@@ -133,6 +134,21 @@ impl Units {
         let all: Vec<UnitFound> =
             answered.copied().chain(self.unanswered.iter().map(longest)).collect();
         geometry.has_no_stripe(&all)
+    }
+
+    /// Whether more than `len` bytes may have been acknowledged and are there, if not in the units that have answered:
+    /// with fewer than `k` whose nodes have not been down, others have lost the end of what they acknowledged.
+    fn may_hide_stripes(&self, geometry: &Geometry, len: u64) -> bool {
+        let is_sure = |info: &RecoveryInfo| info.len > 0 && !info.may_be_torn();
+        let sure: Vec<u64> = self
+            .usable
+            .values()
+            .filter(|(_, info)| is_sure(info))
+            .map(|(_, info)| info.len / geometry.cell_len() * geometry.stripe_len())
+            .collect();
+        let more = self.unanswered.iter().filter(|unit| !self.usable.contains_key(*unit)).count();
+        let most = sure.iter().min().copied().unwrap_or(u64::MAX);
+        sure.len() < geometry.k() && sure.len() + more >= geometry.k() && most > len
     }
 
     /// Whether a unit has a part of the first cell only, its node has not been down, and nobody is known to have got

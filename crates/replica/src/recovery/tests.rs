@@ -228,6 +228,16 @@ fn a_group_is_not_dropped_while_a_rack_is_away_that_may_have_its_stripes() {
     check_group("4|4|4|4|4|0.5| | | ", 0, waits(3));
 }
 
+/// `k` units answer, one of which has lost the end of what it had acknowledged: one that is silent may have it.
+#[test]
+fn a_group_is_not_cut_shorter_than_what_may_be_acknowledged_because_a_unit_is_torn() {
+    let waits = |unanswered| Err(RecoveryError::Unanswered { unanswered });
+    check_group("3|3|3|3|3|2t|?| | ", 0, waits(3));
+    check_group("3t|3t|3t|3|3|2t|?| | ", 0, Ok(2 * STRIPE));
+    check_group("3|3|3|3|3|2t|-|-|-", 0, Ok(2 * STRIPE));
+    check_group("3|3|3|3|3|3|?|2t| ", 0, Ok(3 * STRIPE));
+}
+
 #[test]
 fn a_group_that_was_never_on_so_many_nodes_does_not_wait_for_them() {
     let (mut order, answers) = group("1|1|1|1|-|-|1| | ", 0);
