@@ -140,7 +140,7 @@ impl World<'_> {
         if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
             client.renewed_ms = self.now_ms;
             let holder = client.holder();
-            _ = self.name_node.change(None, RenewLease { holder });
+            _ = self.call(None, RenewLease { holder });
         }
     }
 
@@ -240,7 +240,7 @@ impl World<'_> {
         let (call, command) = (repeated.call, repeated.command.clone());
         let answer = match self.unlucky(30) {
             true => Err(CallError::Lost),
-            false => self.name_node.change(Some(call), command),
+            false => self.call(Some(call), command),
         };
         // The answer may be lost on its way.
         let answer = if self.unlucky(30) { Err(CallError::Lost) } else { answer };
@@ -289,15 +289,15 @@ impl World<'_> {
     fn begin_append(&mut self, at: usize, file: InodeId, path: String) {
         let call = self.clients[at].next_call();
         let holder = self.clients[at].holder();
-        let known = self.model.files.get(&file);
-        let (is_striped, len) = known.map_or((true, 0), |f| (f.is_striped, f.written.len() as u64));
-        if is_striped {
+        if self.model.files.get(&file).is_none_or(|known| known.is_striped) {
             return;
         }
         let new_block = self.rng.one_in(3);
-        match self.name_node.append(call, (&path, file), &holder, new_block) {
+        match self.call_append(call, &path, &holder, new_block) {
             Ok(last) => {
                 self.count("appends");
+                // Others may have made it longer until it was this one's.
+                let len = self.model.files.get(&file).map_or(0, |f| f.written.len() as u64);
                 let more = self.rng.range(1, 2 * BLOCK_LEN);
                 let status = cairn_namespace::query::get_inode_info(&self.name_node.store, file);
                 let copies = crate::name_node::sure(status).map_or(2, |(_, s)| s.replication());
@@ -324,7 +324,7 @@ impl World<'_> {
         previous: Option<BlockRef>,
         excluded: &mut Vec<usize>,
     ) -> Result<LocatedBlock, CallError> {
-        let located = self.name_node.add_block(file, holder, previous, excluded);
+        let located = self.call_add_block(file, holder, previous, excluded);
         match &located {
             Ok(located) => {
                 let (id, places) = (located.block.id, &located.places);

@@ -103,7 +103,7 @@ impl Hand {
     /// Asks for a new generation stamp.
     pub(super) async fn new_stamp(&self, block: Block) -> Result<GenerationStamp, Why> {
         let call = move |world: &mut World<'_>, holder: &str| {
-            world.name_node.new_stamp(holder, block_ref(block))
+            world.call_new_stamp(holder, block_ref(block))
         };
         self.call("updateBlockForPipeline", call).await
     }
@@ -120,14 +120,14 @@ impl Hand {
             // One call, however often it has to come.
             let id = *id.get_or_insert_with(|| world.clients[at].next_call());
             let (old, new, holder) = (block_ref(old), block_ref(new), world.clients[at].holder());
-            world.name_node.update_pipeline(id, &holder, old, new, &places)
+            world.call_update_pipeline(id, &holder, old, new, &places)
         };
         self.call_as("updatePipeline", work).await
     }
 
     /// Closes the file, once its last block is on enough DataNodes.
     pub(super) async fn complete(&self, file: InodeId, last: Option<Block>) -> Result<(), Why> {
-        let call = move |world: &mut World<'_>, holder: &str| match world.name_node.complete(
+        let call = move |world: &mut World<'_>, holder: &str| match world.call_complete(
             file,
             holder,
             last.map(block_ref),

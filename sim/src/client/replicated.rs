@@ -158,7 +158,7 @@ impl Peers for Cluster {
     async fn abandon_block(&mut self, block: Block) -> Result<(), Why> {
         let file = self.file;
         let call = move |world: &mut World<'_>, holder: &str| {
-            world.name_node.abandon(file, holder, block_ref(block))
+            world.call_abandon(file, holder, block_ref(block))
         };
         self.hand.call("abandonBlock", call).await
     }
@@ -199,7 +199,7 @@ impl Peers for Cluster {
         let file = Some(self.file);
         let call = move |world: &mut World<'_>, holder: &str| {
             let (path, holder) = (String::new(), holder.to_string());
-            world.name_node.change(None, Fsync { path, file, holder, last_len: None })
+            world.call(None, Fsync { path, file, holder, last_len: None })
         };
         self.hand.call("fsync", call).await?;
         Ok(())
