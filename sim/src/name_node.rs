@@ -10,6 +10,7 @@ mod reports;
 
 use crate::parts::Parts;
 use crate::rng::Rng;
+use cairn_master::effects::EntryEffects;
 use cairn_master::facts::facts;
 use cairn_master::group::Groups;
 use cairn_master::{Lookup, Op, Submission, follow_up};
@@ -115,8 +116,7 @@ impl BlockLookup for Facts<'_> {
 struct Bugs {
     syncs_before_answer: bool,
     lets_go_at_once: bool,
-    ignores_guards: bool,
-    reverses_effects: bool,
+    reorders_effects: bool,
     drops_effects: bool,
     fails_what_is_durable: bool,
 }
@@ -150,6 +150,8 @@ pub(crate) struct NameNode {
     logged: usize,
     compares_crcs: bool,
     bugs: Bugs,
+    /// Effects that the cluster hears of late, where that mistake is put back.
+    late_effects: Vec<EntryEffects>,
     /// Where to fall: after so many commands, and how.
     pub(crate) fall: Option<(u32, Fall)>,
     /// Commands that came into force, for the model of the namespace.
@@ -196,8 +198,7 @@ impl NameNode {
         let bugs = Bugs {
             syncs_before_answer: parts.syncs_before_answer(),
             lets_go_at_once: parts.lets_go_at_once(),
-            ignores_guards: parts.ignores_guards(),
-            reverses_effects: parts.reverses_effects(),
+            reorders_effects: parts.reorders_effects(),
             drops_effects: parts.drops_effects(),
             fails_what_is_durable: parts.fails_what_is_durable(),
         };
@@ -222,6 +223,7 @@ impl NameNode {
             logged: 0,
             compares_crcs: parts.compares_crcs(),
             bugs,
+            late_effects: Vec::new(),
             fall: None,
             done: Vec::new(),
         };
@@ -292,6 +294,7 @@ impl NameNode {
         self.open = Group::default();
         self.logging = None;
         self.unshown.clear();
+        self.late_effects.clear();
         self.running.clear();
         self.ready.clear();
         self.waits.clear();

@@ -14,13 +14,8 @@ pub trait Parts {
         true
     }
 
-    /// Whether a command is carried out though what it rests on has changed since somebody looked.
-    fn ignores_guards(&self) -> bool {
-        false
-    }
-
-    /// Whether the cluster hears of what an entry did in the wrong order.
-    fn reverses_effects(&self) -> bool {
+    /// Whether the cluster hears of what some entries did after it has heard of later ones.
+    fn reorders_effects(&self) -> bool {
         false
     }
 
@@ -29,7 +24,7 @@ pub trait Parts {
         false
     }
 
-    /// Whether the caller of a command that is durable is told that it has failed.
+    /// Whether callers of some commands that are durable are told that they have failed, and the cluster hears of nothing.
     fn fails_what_is_durable(&self) -> bool {
         false
     }

@@ -167,7 +167,7 @@ impl NameNode {
         let Submission { command, caller, call, guard, targets } = submission;
         let entry = Entry { now_ms: self.core().now().wall_ms, caller, call, command };
         let known = sure(self.retries.find(&entry));
-        let guarded = !self.bugs.ignores_guards && !sure(guard.holds(&self.ahead));
+        let has_moved = !sure(guard.holds(&self.ahead));
         let mut done = Done {
             operation,
             answer: Err(OpError::Moved),
@@ -176,7 +176,7 @@ impl NameNode {
         };
         match known {
             Some(answer) => done.answer = Ok(answer),
-            None if guarded => {}
+            None if has_moved => {}
             None => match evaluate(&self.ahead, &entry) {
                 Ok(Applied { answer, effects, changes }) => {
                     if !changes.is_empty() || entry.once().is_some() {
@@ -244,6 +244,11 @@ impl NameNode {
                     self.done.push((entry.command, answer.clone(), effects.targets.clone()));
                 }
             }
+            if self.bugs.fails_what_is_durable && self.core_mut().rng.one_in(10) {
+                let text = "the state could not be read after the entry".to_string();
+                answers.push((operation, Err(OpError::Refused(NamespaceError::Io(text)))));
+                continue;
+            }
             all.push(effects);
             answers.push((operation, answer));
         }
@@ -256,27 +261,24 @@ impl NameNode {
         }
         self.groups.shown();
         for (operation, answer) in answers {
-            let answer = match answer {
-                Ok(_) if self.bugs.fails_what_is_durable => {
-                    let text = "the state could not be read after the entry".to_string();
-                    Err(OpError::Refused(NamespaceError::Io(text)))
-                }
-                answer => answer,
-            };
             self.reply(operation, Reply::Submitted(answer));
         }
         self.follow(due);
     }
 
     /// Puts known mistakes back.
-    fn spoil(&mut self, all: &mut [EntryEffects]) {
-        for entry in all {
-            if self.bugs.reverses_effects {
-                entry.effects.reverse();
-            }
+    fn spoil(&mut self, all: &mut Vec<EntryEffects>) {
+        for entry in all.iter_mut() {
             if self.bugs.drops_effects && self.core_mut().rng.one_in(10) {
                 entry.effects.pop();
             }
+        }
+        if self.bugs.reorders_effects {
+            let late = std::mem::take(&mut self.late_effects);
+            if self.core_mut().rng.one_in(3) {
+                self.late_effects = std::mem::take(all);
+            }
+            all.extend(late);
         }
     }
 

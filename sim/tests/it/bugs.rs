@@ -212,7 +212,7 @@ impl Parts for FirstRackCounts {
 
 #[test]
 fn blocks_that_are_thought_to_be_on_more_racks_than_they_are_on_are_found() {
-    must_find::<FirstRackCounts>(4, &["on the racks"]);
+    must_find::<FirstRackCounts>(60, &["on the racks"]);
 }
 
 /// Answers first, makes it durable later.
@@ -231,4 +231,49 @@ fn an_answer_before_the_log_is_durable_is_found() {
         2,
         &["namespace", "names where", "is called", "is open", "are left"],
     );
+}
+
+/// The cluster hears of what some entries did after it has heard of later ones.
+#[derive(Default)]
+struct EffectsReordered;
+
+impl Parts for EffectsReordered {
+    fn reorders_effects(&self) -> bool {
+        true
+    }
+}
+
+/// The cluster does not hear of all that entries did.
+#[derive(Default)]
+struct EffectsDropped;
+
+impl Parts for EffectsDropped {
+    fn drops_effects(&self) -> bool {
+        true
+    }
+}
+
+/// A durable entry is answered as failed, and nobody is told of it.
+#[derive(Default)]
+struct DurableFails;
+
+impl Parts for DurableFails {
+    fn fails_what_is_durable(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn effects_that_the_cluster_hears_of_in_another_order_are_found() {
+    must_find::<EffectsReordered>(11, &["should have", "is on", "are left", "pending", "waits"]);
+}
+
+#[test]
+fn effects_that_the_cluster_does_not_hear_of_are_found() {
+    must_find::<EffectsDropped>(2, &["should have", "is on", "are left", "Under", "waits"]);
+}
+
+#[test]
+fn durable_entries_that_are_answered_as_failed_are_found() {
+    must_find::<DurableFails>(1, &["should have", "is on", "are left", "Under", "waits"]);
 }
