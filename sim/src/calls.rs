@@ -6,6 +6,7 @@ use crate::world::World;
 use cairn_master::add_block::{self, AddBlock, Added};
 use cairn_master::append::{self, Append, Appended};
 use cairn_master::complete::{self, Complete};
+use cairn_master::reports::Begun;
 use cairn_master::{Op, OpError, Submission, lease, pipeline, synchronize};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
@@ -184,9 +185,9 @@ impl World<'_> {
         let Some(call) = self.name_node.begin_report(node, lease) else { return false };
         for (storage, kind, replicas) in storages {
             match self.name_node.begin_storage(call, (storage, *kind), replicas) {
-                None => break,
-                Some(None) => continue,
-                Some(Some(mut report)) => loop {
+                Begun::Overtaken => break,
+                Begun::Refused(_) => continue,
+                Begun::Report(mut report) => loop {
                     let more = self.name_node.report_step(&mut report);
                     self.follow_namespace();
                     let goes_on = !self.rng.one_in(3) || self.happens_meanwhile();

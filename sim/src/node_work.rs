@@ -46,7 +46,14 @@ pub(crate) struct Rebuild {
     layout: Layout,
     sources: Vec<(Target, UnitIndex)>,
     targets: Vec<(Target, UnitIndex)>,
-    recorded: Vec<Option<u32>>,
+    recorded: Vec<(UnitIndex, u32)>,
+}
+
+impl Rebuild {
+    /// CRC32C of a unit as first written, if it is known.
+    fn recorded(&self, unit: UnitIndex) -> Option<u32> {
+        self.recorded.iter().find(|(of, _)| *of == unit).map(|(_, crc)| *crc)
+    }
 }
 
 impl World<'_> {
@@ -353,13 +360,12 @@ impl World<'_> {
         }
         for (unit, bytes) in lost.iter().zip(&mut out) {
             bytes.truncate(len_of(*unit) as usize);
-            let recorded = work.recorded.get(unit.as_usize()).copied().flatten();
+            let recorded = work.recorded(*unit);
             if recorded.is_some_and(|recorded| recorded != crc32c(0, bytes)) {
                 return Err("what was rebuilt is not what was written");
             }
         }
-        let is_unknown =
-            |u: &UnitIndex| work.recorded.get(u.as_usize()).copied().flatten().is_none();
+        let is_unknown = |u: &UnitIndex| work.recorded(*u).is_none();
         if self.parts.compares_crcs() && lost.iter().any(is_unknown) {
             self.prove_by_source(&code, &units, &lost, &out, len)?;
         }
@@ -436,7 +442,7 @@ impl World<'_> {
                 Ok(data) => {
                     let late = self.late_reads.remove(&id);
                     let data = self.parts.source_bytes(data, late.as_deref());
-                    let recorded = work.recorded.get(unit.as_usize()).copied().flatten();
+                    let recorded = work.recorded(unit);
                     if recorded.is_some_and(|recorded| recorded != crc32c(0, &data)) {
                         self.report_bad(node, holder.node, BlockRef { id, ..work.group });
                         continue;

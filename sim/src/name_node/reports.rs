@@ -1,13 +1,15 @@
 //! What DataNodes tell: registrations, heartbeats, reports, bad replicas.
 
-use super::{NameNode, Named, Target, XFER_PORT};
+use super::{NameNode, Named, Target, XFER_PORT, sure};
 use crate::data_node::Intent;
 use crate::parts::Parts;
+use cairn_master::orders::{self, Truncation};
+use cairn_master::reports::{self, Begun, Heard, Told};
 use cairn_redundancy::{
-    AdminIntent, AdminState, BlockRef, Changes, Command, FullReport, Heartbeat, NodeAddress,
-    NodeClaim, RedundancyError, Registration, ReplicaEvent, ReportCall, ReportedReplica,
-    StorageType,
+    AdminIntent, AdminState, BlockRecovery, BlockRef, Changes, Command, FullReport, Heartbeat,
+    NodeAddress, NodeClaim, Registration, ReplicaEvent, ReportCall, ReportedReplica, StorageType,
 };
+use cairn_stripe::UnitIndex;
 
 impl NameNode {
     /// Takes the `life`th process of a node in.
@@ -62,13 +64,14 @@ impl NameNode {
     ) -> (Vec<Command>, Option<u64>) {
         let named = Named::of(node);
         let claim = NodeClaim { process: Some(life), ..named.claim() };
-        let answer = self.with_cluster(|cluster, lookup, now, _| {
-            cluster.heartbeat(lookup, &claim, heartbeat, now)
+        let told = Told { heartbeat, ..Told::default() };
+        let heard = self.with_cluster(|cluster, lookup, now, _| {
+            reports::heartbeat(cluster, lookup, &claim, told, now)
         });
-        let answer = answer.expect("no two processes of a node run at a time");
-        let commands = match self.cluster.registered(&claim) {
-            Ok(handle) => parts.commands(&self.cluster, handle, answer.commands),
-            Err(_) => answer.commands,
+        let Heard { answer, from, .. } = heard.expect("no two processes of a node run at a time");
+        let commands = match from {
+            Some(handle) => parts.commands(&self.cluster, handle, answer.commands),
+            None => answer.commands,
         };
         (commands, answer.report_lease)
     }
@@ -77,23 +80,17 @@ impl NameNode {
     /// of an earlier life may come late.
     pub(crate) fn begin_report(&mut self, node: usize, lease: u64) -> Option<ReportCall> {
         let now = self.now();
-        let handle = self.cluster.registered(&Named::of(node).claim()).ok()?;
-        self.cluster.begin_report_call(handle, lease, now).ok()
+        reports::begin_report(&mut self.cluster, &Named::of(node).claim(), lease, now).ok()?.ok()
     }
 
-    /// Begins to take what is on a storage. `None` if another report has overtaken this one.
+    /// Begins to take what is on a storage.
     pub(crate) fn begin_storage(
         &mut self,
         call: ReportCall,
-        (storage, kind): (&str, StorageType),
+        storage: (&str, StorageType),
         replicas: &[ReportedReplica],
-    ) -> Option<Option<FullReport>> {
-        let mut report = FullReport::new(replicas.to_vec());
-        match self.cluster.begin_full_report(call, (storage, kind), &mut report) {
-            Ok(()) => Some(Some(report)),
-            Err(RedundancyError::ReportOvertaken { .. }) => None,
-            Err(_) => Some(None),
-        }
+    ) -> Begun {
+        reports::begin_storage(&mut self.cluster, call, storage, replicas.to_vec())
     }
 
     /// Takes the next step of it. Says whether there are more.
@@ -118,11 +115,13 @@ impl NameNode {
         storage: (&str, StorageType),
         events: &[ReplicaEvent],
     ) {
-        let Ok(handle) = self.cluster.registered(&Named::of(node).claim()) else { return };
+        let named = Named::of(node);
         let changes = self.with_cluster(|cluster, lookup, _, _| {
-            cluster.incremental_report(lookup, handle, storage, events)
+            reports::incremental(cluster, lookup, &named.claim(), storage, events)
         });
-        self.act_on(changes);
+        if let Ok(changes) = changes {
+            self.act_on(changes);
+        }
     }
 
     fn act_on(&mut self, changes: Changes) {
@@ -135,18 +134,24 @@ impl NameNode {
         if !self.up {
             return;
         }
-        let Ok(handle) = self.cluster.registered(&Named::of(target.node).claim()) else { return };
-        // It may know nothing of the replica any more.
+        let named = Named::of(target.node);
+        // It may know nothing of the node or of the replica any more.
         _ = self.with_cluster(|cluster, lookup, _, _| {
-            cluster.report_bad(lookup, handle, &target.storage, block)
+            reports::bad(cluster, lookup, (&named.claim(), &target.storage), block)
         });
         self.pump();
     }
 
     /// CRC32C of a group's units as first written; they travel with a reconstruction.
-    pub(crate) fn recorded_crcs(&self, group: &BlockRef) -> Vec<Option<u32>> {
-        let info = self.block(group.id).filter(|info| info.block.gs == group.gs);
-        let info = info.filter(|_| self.compares_crcs);
-        info.map_or_else(Vec::new, |info| info.block.unit_crcs)
+    pub(crate) fn recorded_crcs(&self, group: &BlockRef) -> Vec<(UnitIndex, u32)> {
+        match self.compares_crcs {
+            true => sure(orders::recorded_crcs(&self.store, group)),
+            false => Vec::new(),
+        }
+    }
+
+    /// To what a recovery cuts its block off.
+    pub(crate) fn truncation(&self, recovery: &BlockRecovery) -> Truncation {
+        sure(orders::truncation(&self.store, recovery))
     }
 }

@@ -31,10 +31,9 @@ pub(crate) struct Told {
 impl World<'_> {
     /// An order with the names that travel with it.
     pub(super) fn recovery(&self, told: BlockRecovery) -> Recovery {
+        let cut_to = self.name_node.truncation(&told).len;
         let BlockRecovery { block, new_gs, layout, locations, mut units, away } = told;
         units.resize(locations.len(), UnitIndex(0));
-        let known = self.name_node.block(block.id);
-        let cut_to = known.and_then(|info| info.block.truncated_len());
         let aim = match (layout, cut_to) {
             (Layout::Striped { k, m, cell_len, .. }, _) => {
                 Aim::Units(Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len)))
