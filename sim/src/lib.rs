@@ -1,10 +1,8 @@
 //! The cluster's cores under simulated time and faults.
 //!
-//! The real namespace, redundancy, replica, stripe and codec crates run together, with DataNodes,
-//! clients, disks and a network that are simulated, in one thread and from one seed. Invariants
-//! are checked after each step (`src/invariants.rs`); a seed that fails replays exactly.
-//!
-//! What the shells do around the cores is mirrored thinly here, in files that name what they follow.
+//! The operations of the NameNode, the writer's sequences and the recoveries that ship run together, over the real
+//! namespace, redundancy, replica, stripe and codec crates, with disks and a network that are simulated, in one thread and
+//! from one seed. Invariants are checked after each step (`src/invariants.rs`); a seed that fails replays exactly.
 
 mod calls;
 mod client;

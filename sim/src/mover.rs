@@ -116,7 +116,7 @@ impl World<'_> {
 }
 
 impl crate::name_node::NameNode {
-    /// What a balancer may move from a node. Follows `crates/namenode/src/protocol/namenode.rs`.
+    /// What a balancer may move from a node.
     fn movable_blocks(&self, node: usize, start: u64) -> Option<Vec<MovableBlock>> {
         let node = self.cluster.node_by_uuid(&format!("dn-{node}")).filter(|node| node.alive)?;
         let query =

@@ -35,9 +35,9 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 pub(crate) use self::core::Core;
-pub(crate) use commits::{Answer, Happening, InForce};
+pub(crate) use commits::{Happening, InForce};
 pub(crate) use files::{LocatedBlock, Target};
-pub(crate) use op::Carrier;
+pub(crate) use op::{Answer, Carrier};
 
 /// Where each DataNode listens, at an address of its own.
 const XFER_PORT: u16 = 9866;

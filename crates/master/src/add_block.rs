@@ -1,7 +1,7 @@
 //! The next block of a file: whether there may be one yet, and where it goes.
 
 use crate::complete::{awaited, is_reached, unexpected};
-use crate::op::{Look, Looks, Op, OpError, Submission, Targets};
+use crate::op::{Look, Op, OpError, Submission, Targets, looking_again};
 use cairn_namespace::ops::abandon_block::WithdrawBlock;
 use cairn_namespace::ops::add_block::AddBlock as Command;
 use cairn_namespace::query::{self, AddBlockPlan};
@@ -73,13 +73,7 @@ pub async fn add_block(
     wanted: &AddBlock,
 ) -> Result<Added, OpError> {
     let deadline = op.look(|look| look.now.mono_ms) + PATIENCE_MS;
-    let mut looks = Looks::default();
-    loop {
-        match attempt(op, caller, call, wanted, deadline).await {
-            Err(error) => looks.again(error)?,
-            done => return done,
-        }
-    }
+    looking_again(|| attempt(op, caller, call, wanted, deadline)).await
 }
 
 async fn attempt(

@@ -2,7 +2,7 @@
 
 use crate::complete::{awaited, file_at, unexpected};
 use crate::lease::last_blocks;
-use crate::op::{Looks, Op, OpError, Submission};
+use crate::op::{Op, OpError, Submission, looking_again};
 use cairn_namespace::ops::append::Append as Command;
 use cairn_namespace::query::FileStatus;
 use cairn_namespace::{Block, CallId, Caller, NamespaceError, Outcome, Result};
@@ -38,13 +38,7 @@ pub async fn append(
     call: Option<CallId>,
     wanted: &Append,
 ) -> Result<Appended, OpError> {
-    let mut looks = Looks::default();
-    loop {
-        match attempt(op, caller, call, wanted).await {
-            Err(error) => looks.again(error)?,
-            done => return done,
-        }
-    }
+    looking_again(|| attempt(op, caller, call, wanted)).await
 }
 
 async fn attempt(

@@ -1,7 +1,7 @@
 //! Closing a file, and taking its last block back.
 
 use crate::facts;
-use crate::op::{Look, Looks, Op, OpError, Submission};
+use crate::op::{Look, Op, OpError, Submission, looking_again};
 use cairn_namespace::ops::complete::Complete as Command;
 use cairn_namespace::{
     Block, BlockRef, CallId, Caller, Guard, InodeId, Outcome, Result, inode, query,
@@ -38,13 +38,7 @@ pub async fn complete(
     wanted: &Complete,
 ) -> Result<bool, OpError> {
     let deadline = op.look(|look| look.now.mono_ms) + PATIENCE_MS;
-    let mut looks = Looks::default();
-    loop {
-        match attempt(op, caller, call, wanted, deadline).await {
-            Err(error) => looks.again(error)?,
-            done => return done,
-        }
-    }
+    looking_again(|| attempt(op, caller, call, wanted, deadline)).await
 }
 
 async fn attempt(

@@ -1,7 +1,7 @@
 //! Taking files from holders that are silent, and what must be known of a file's last blocks for that.
 
 use crate::complete::{file_at, is_reached, unexpected};
-use crate::op::{Look, Looks, Op, OpError, Submission};
+use crate::op::{Look, Op, OpError, Submission, looking_again};
 use cairn_namespace::ops::lease::{LastBlocks, RecoverLease, ReleaseLease};
 use cairn_namespace::{
     BlockState, CallId, Caller, Command, Guard, InodeId, NamespaceError, Outcome, Result, lease,
@@ -19,19 +19,15 @@ pub async fn recover(
     path: &str,
     holder: &str,
 ) -> Result<bool, OpError> {
-    let mut looks = Looks::default();
-    loop {
+    looking_again(|| async {
         let (replicas, guard) = op.look(|look| {
             let file = file_at(look, path)?;
             last_blocks(look, file)
         })?;
         let command = RecoverLease { path: path.to_string(), holder: holder.to_string(), replicas };
-        let submission = Submission::of(caller.clone(), call, command).resting_on(guard);
-        match op.submit(submission).await {
-            Err(error) => looks.again(error)?,
-            Ok(outcome) => return closed(outcome),
-        }
-    }
+        closed(op.submit(Submission::of(caller.clone(), call, command).resting_on(guard)).await?)
+    })
+    .await
 }
 
 /// Closes a file whose holder has been silent too long, or begins the recovery that must come first. Returns whether it
@@ -39,15 +35,11 @@ pub async fn recover(
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease`.
 pub async fn release(op: &impl Op, file: InodeId) -> Result<bool, OpError> {
-    let mut looks = Looks::default();
-    loop {
+    looking_again(|| async {
         let (replicas, guard) = op.look(|look| last_blocks(look, Some(file)))?;
-        let submission = Submission::own(ReleaseLease { file, replicas }).resting_on(guard);
-        match op.submit(submission).await {
-            Err(error) => looks.again(error)?,
-            Ok(outcome) => return closed(outcome),
-        }
-    }
+        closed(op.submit(Submission::own(ReleaseLease { file, replicas }).resting_on(guard)).await?)
+    })
+    .await
 }
 
 fn closed(outcome: Outcome) -> Result<bool, OpError> {

@@ -115,20 +115,17 @@ pub trait Op {
     fn committed_allowed(&self) -> usize;
 }
 
-/// How often an operation has looked again.
-#[derive(Debug, Default)]
-pub(crate) struct Looks(usize);
-
-impl Looks {
-    /// Lets an operation look again if what it had seen has changed before its command's turn came, and not too often.
-    pub(crate) fn again(&mut self, error: OpError) -> Result<(), OpError> {
-        self.0 += 1;
-        match error {
-            OpError::Moved if self.0 < LOOKS_MAX => Ok(()),
-            OpError::Moved => Err(OpError::Refused(NamespaceError::Retriable(
-                "the file is being changed by others all the time; try again".to_string(),
-            ))),
-            error => Err(error),
+/// Takes a step of an operation, and takes it again as long as what it had seen has changed before its command's turn came.
+pub(crate) async fn looking_again<R, F: Future<Output = Result<R, OpError>>>(
+    mut step: impl FnMut() -> F,
+) -> Result<R, OpError> {
+    for _ in 0..LOOKS_MAX {
+        match step().await {
+            Err(OpError::Moved) => {}
+            done => return done,
         }
     }
+    Err(OpError::Refused(NamespaceError::Retriable(
+        "the file is being changed by others all the time; try again".to_string(),
+    )))
 }

@@ -93,7 +93,7 @@ pub fn heartbeat(
         for result in &scrubbed {
             heard.changes.append(cluster.scrubbed(lookup, reporter, result));
         }
-        let peers = slow_peers.iter().map(|(name, outlier)| (name.as_str(), outlier.clone()));
+        let peers = slow_peers.iter().map(|(name, outlier)| (name.as_str(), *outlier));
         heard.newly_slow = cluster.slow_peers_reported(reporter, peers, now);
         cluster.slow_disks_reported(reporter, slow_disks, now);
     }

@@ -2,7 +2,7 @@
 //! between two of these steps the NameNode may fall.
 
 use super::core::Core;
-use super::op::{Asked, Polled, Reply, Running};
+use super::op::{Answer, Asked, Polled, Reply, Running};
 use super::{CallError, Fall, NameNode, sure};
 use cairn_master::effects::{self, EntryEffects};
 use cairn_master::group::{Limits, Step, Waiting};
@@ -10,9 +10,7 @@ use cairn_master::{FollowUp, OpError, Submission, follow_up};
 use cairn_namespace::store::Changes;
 use cairn_namespace::{Applied, Command, Entry, NamespaceError, Outcome, evaluate};
 use cairn_redundancy::Ticket;
-use std::cell::RefCell;
 use std::future::Future;
-use std::rc::Rc;
 
 /// How groups are formed here. There are no checkpoints: what they write a start reads back from the log.
 pub(super) const LIMITS: Limits = Limits {
@@ -63,9 +61,6 @@ pub(crate) enum Happening {
         ticket: Ticket,
     },
 }
-
-/// The answer of an operation, once there is one.
-pub(crate) type Answer<T> = Rc<RefCell<Option<Result<T, OpError>>>>;
 
 impl NameNode {
     /// Begins an operation.

@@ -81,6 +81,9 @@ impl Op for Carrier {
     }
 }
 
+/// The answer of an operation, once there is one.
+pub(crate) type Answer<T> = Rc<RefCell<Option<Result<T, OpError>>>>;
+
 /// An operation under way.
 pub(super) struct Running {
     carrier: Carrier,
@@ -99,7 +102,7 @@ impl Running {
     /// An operation whose answer comes to what is returned beside it.
     pub(super) fn begin<T: 'static, F: Future<Output = Result<T, OpError>> + 'static>(
         operation: impl FnOnce(Carrier) -> F,
-    ) -> (Running, Rc<RefCell<Option<Result<T, OpError>>>>) {
+    ) -> (Running, Answer<T>) {
         let carrier = Carrier::default();
         let answer = Rc::new(RefCell::new(None));
         let (operation, told) = (operation(carrier.clone()), answer.clone());

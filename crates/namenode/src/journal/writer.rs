@@ -98,6 +98,7 @@ pub enum Work {
 type WorkReply = oneshot::Sender<Result<u64, SubmitError>>;
 
 /// What the first thread is told.
+#[expect(clippy::large_enum_variant, reason = "nearly all are requests")]
 pub enum Input {
     /// Something to apply.
     Request(Request),
@@ -111,6 +112,15 @@ pub enum Input {
     Checkpointed(Result<(), Fatal>),
     /// Nothing comes any more.
     Close,
+}
+
+/// What an entry came to.
+struct Taken {
+    answer: Outcome,
+    /// Its number, if it has changed anything.
+    sequence: Option<u64>,
+    /// How much it has done to blocks.
+    effects: usize,
 }
 
 /// How groups are formed.
@@ -428,39 +438,34 @@ impl Writer {
             self.watched = Some(Watched { first: next, batches: Vec::new() });
         }
         let known = self.retries().find(&entry).map_err(fatal)?;
-        let (mut sequence, mut effect_count) = (None, 0);
-        let answer = match known {
-            Some(answer) => Ok(answer),
+        let unchanged = |answer| Taken { answer, sequence: None, effects: 0 };
+        let taken = match known {
+            Some(answer) => Ok(unchanged(answer)),
             None if !guard.holds(&self.batch).map_err(fatal)? => Err(SubmitError::Moved),
             None => match evaluate(&self.batch, &entry) {
-                Ok(applied) => match self.take_in(&entry, applied, targets)? {
-                    Ok((answer, taken)) => {
-                        (sequence, effect_count) = taken;
-                        Ok(answer)
-                    }
-                    Err(refused) => Err(refused),
-                },
+                Ok(applied) => self.take_in(&entry, applied, targets)?,
                 Err(NamespaceError::Store(error)) => return Err(error.into()),
                 Err(refused) => Err(SubmitError::Refused(refused)),
             },
         };
-        self.answers.push((reply, answer));
-        self.groups.applied(sequence, self.frame.len(), effect_count);
+        let (sequence, effects) =
+            taken.as_ref().map_or((None, 0), |taken| (taken.sequence, taken.effects));
+        self.answers.push((reply, taken.map(|taken| taken.answer)));
+        self.groups.applied(sequence, self.frame.len(), effects);
         Ok(())
     }
 
-    /// Takes what an entry does into the open group. Gives its answer, its number if it has changed anything, and how
-    /// much it has done to blocks.
+    /// Takes what an entry does into the open group.
     fn take_in(
         &mut self,
         entry: &Entry,
         applied: Applied,
         targets: Targets,
-    ) -> Result<Result<(Outcome, (Option<u64>, usize)), SubmitError>, Fatal> {
+    ) -> Result<Result<Taken, SubmitError>, Fatal> {
         let Applied { answer, effects, changes } = applied;
         // What changes nothing need not be replayed, but for its answer.
         if changes.is_empty() && entry.once().is_none() {
-            return Ok(Ok((answer, (None, 0))));
+            return Ok(Ok(Taken { answer, sequence: None, effects: 0 }));
         }
         let bytes = entry.to_bytes();
         if bytes.len() > ENTRY_LEN_MAX {
@@ -478,11 +483,11 @@ impl Writer {
         changes.write_to(&mut self.batch)?;
         let settings = settings::get(&self.batch).map_err(fatal)?;
         self.retries().remember(entry, &settings, &answer).map_err(fatal)?;
-        let count = effects.len();
-        if count > 0 {
+        let taken = Taken { answer, sequence: Some(sequence), effects: effects.len() };
+        if !effects.is_empty() {
             self.effects.push(EntryEffects { effects, targets });
         }
-        Ok(Ok((answer, (Some(sequence), count))))
+        Ok(Ok(taken))
     }
 }
 

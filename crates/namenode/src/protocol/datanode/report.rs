@@ -310,10 +310,10 @@ pub(super) fn error_report(node: &NameNode, call: &Call) -> Answer {
         verify(node, &request.registartion)?;
     }
     if request.error_code == FATAL_DISK_ERROR {
-        match node.take_end(&claim(&request.registartion)) {
-            Err(error @ RedundancyError::OtherNode { .. }) => return Err(unregistered(&error)),
-            // One that is dead already has nothing to lose.
-            Ok(()) | Err(_) => {}
+        // One that is dead already has nothing to lose.
+        let ended = node.take_end(&claim(&request.registartion));
+        if let Err(error @ RedundancyError::OtherNode { .. }) = ended {
+            return Err(unregistered(&error));
         }
     }
     answer(&dn::ErrorReportResponseProto {})
