@@ -261,6 +261,11 @@ impl Namesystem {
         Ok(())
     }
 
+    /// Who asks the namespace and keeps it open no longer than others do.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader(Arc::clone(&self.store))
+    }
+
     /// Answers a question from the state after the last durable entry.
     pub fn read<R>(&self, question: impl FnOnce(&Snapshot) -> R) -> R {
         question(&self.store.snapshot())
@@ -332,6 +337,16 @@ impl Namesystem {
         // The next NameNode may have the folder only when nothing is written there any more.
         self.store.close();
         drop(lock);
+    }
+}
+
+/// See [`Namesystem::reader`].
+pub(crate) struct Reader(Arc<Store>);
+
+impl Reader {
+    /// As [`Namesystem::read`].
+    pub fn read<R>(&self, question: impl FnOnce(&Snapshot) -> R) -> R {
+        question(&self.0.snapshot())
     }
 }
 

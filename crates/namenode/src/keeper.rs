@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use cairn_master::effects::{self, EntryEffects};
@@ -16,7 +16,7 @@ use cairn_redundancy::{Cluster, Now, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::clock::wall_ms;
-use crate::journal::{Listener, Namesystem};
+use crate::journal::{Listener, Reader};
 
 /// See the module.
 pub(crate) struct Keeper {
@@ -196,18 +196,17 @@ impl Drop for Held<'_> {
 /// Tells the cluster what entries have done.
 pub(crate) struct Teller {
     pub keeper: Arc<Keeper>,
-    pub ns: Weak<Namesystem>,
+    /// Not the namespace itself: the thread that tells is one of those that its end waits for.
+    pub reader: Reader,
 }
 
 impl Listener for Teller {
     fn come_into_force(&self, entries: Vec<EntryEffects>, show: &mut dyn FnMut()) {
         let mut cluster = self.keeper.lock_first();
         show();
-        // A namespace that is being closed is asked by nobody any more.
-        let Some(ns) = self.ns.upgrade() else { return };
         let now = self.keeper.now();
         let mut follow_up = FollowUp::default();
-        ns.read(|store| {
+        self.reader.read(|store| {
             let lookup = Lookup::new(store);
             for entry in &entries {
                 follow_up.append(effects::apply(&mut cluster, &lookup, now, entry));

@@ -199,7 +199,7 @@ impl NameNode {
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.groups);
             let keeper = Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config))));
-            let teller = Teller { keeper: Arc::clone(&keeper), ns: Arc::downgrade(&ns) };
+            let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader() };
             ns.listen(Arc::new(teller));
             let node = Arc::new(NameNode {
                 keeper,
