@@ -14,6 +14,7 @@ mod error;
 mod finisher;
 mod frame;
 mod history;
+mod input;
 mod listeners;
 mod lock;
 mod log;
@@ -46,6 +47,7 @@ use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{Applied, CallId, Command, Entry, Guard, Outcome, Retries, settings};
 use cairn_net::storage_dir;
+use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
 use outcomes::{save, unread};
@@ -56,7 +58,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
-use writer::{Input, Request, Work, Writer};
+use writer::Writer;
 
 /// Entries that may wait for the writer; more callers wait for a place.
 const WAITING_MAX: usize = 8192;

@@ -1,8 +1,9 @@
-//! Leases whose holder is gone: their files are closed one after the other.
+//! Leases whose holder is gone: their files are closed one after the other, or when somebody else wants one.
 
-use cairn_master::lease;
-use cairn_namespace::InodeId;
+use cairn_master::{OpError, lease};
 use cairn_namespace::query::{self, ExpiredLease};
+use cairn_namespace::{Command, InodeId, Outcome};
+use cairn_net::rpc_server::Call;
 
 use crate::clock::wall_ms;
 use crate::node::NameNode;
@@ -45,6 +46,17 @@ impl NameNode {
                 return looked_at;
             }
         }
+    }
+
+    /// Submits a command that needs `path` closed; see [`lease::submit_or_recover`].
+    pub(crate) async fn submit_or_recover(
+        &self,
+        call: &Call,
+        command: impl Into<Command>,
+        path: &str,
+    ) -> Result<Outcome, OpError> {
+        let caller = self.caller(call).await;
+        lease::submit_or_recover(self, &caller, self.call_id(call), command, path).await
     }
 
     async fn release(&self, file: InodeId) {

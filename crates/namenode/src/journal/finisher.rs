@@ -6,10 +6,10 @@
 
 use super::error::Fatal;
 use super::frame::FrameBuilder;
+use super::input::{Answer, Input};
 use super::log::Log;
 use super::options::Durability;
 use super::recent::Recent;
-use super::writer::{Answer, Input};
 use super::{Listeners, held};
 use crate::store::{Spent, Store};
 use cairn_master::effects::EntryEffects;

@@ -7,6 +7,7 @@
 use super::error::{Fatal, SubmitError};
 use super::finisher::{Finisher, Group, Watched, unless_it_panics, warn_if_slow};
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
+use super::input::{Answer, Input, Request, Work, WorkReply};
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
@@ -24,7 +25,6 @@ use cairn_namespace::{
     Applied, Entry, Guard, NamespaceError, Outcome, Retries, evaluate, settings,
 };
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -58,60 +58,9 @@ const WAITING_GOAL: usize = WAITING_MAX / 2;
 const LET_GO_TRIES: usize = 20;
 const LET_GO: Duration = Duration::from_millis(5);
 
-pub(super) type Answer = Result<Outcome, SubmitError>;
-
 /// Whether the store's file lags so far behind that callers would have to wait for it soon.
 pub(crate) fn is_behind(store: &Store) -> bool {
     store.is_written_to() && store.waiting() >= WAITING_GOAL
-}
-
-/// An entry and who waits for its outcome.
-pub struct Request {
-    /// What to apply.
-    pub entry: Entry,
-    /// What it rests on.
-    pub guard: Guard,
-    /// Storages that go with it to the cluster.
-    pub targets: Targets,
-    /// Gets the outcome; a caller that has gone away is no error.
-    pub reply: oneshot::Sender<Answer>,
-}
-
-/// Something that is done between two groups.
-pub enum Work {
-    /// A new segment of the log; answers with the number of its first entry.
-    Roll,
-    /// A checkpoint; answers with the number of the last entry in it.
-    Checkpoint,
-    /// A checkpoint, and a copy of it to go back to; answers as a checkpoint.
-    RollbackPoint {
-        /// The folder of log and store.
-        dir: PathBuf,
-        /// The time of the point, ms since the epoch.
-        start_ms: u64,
-        /// Bytes of the disk that the copy leaves free.
-        reserved_len: u64,
-    },
-}
-
-/// Who waits for work.
-type WorkReply = oneshot::Sender<Result<u64, SubmitError>>;
-
-/// What the first thread is told.
-#[expect(clippy::large_enum_variant, reason = "nearly all are requests")]
-pub enum Input {
-    /// Something to apply.
-    Request(Request),
-    /// Something to do when no group is open or under way.
-    Work(Work, WorkReply),
-    /// The group that was closed last is durable, or will never be.
-    Durable(Result<(), Fatal>),
-    /// The oldest durable group was shown, or will never be.
-    Shown(Result<(), Fatal>),
-    /// What was set aside is in the store's file, or will never be.
-    Checkpointed(Result<(), Fatal>),
-    /// Nothing comes any more.
-    Close,
 }
 
 /// What an entry came to.

@@ -8,7 +8,6 @@ use cairn_namespace::{InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::proto::hdfs as pb;
 
-use super::write::submit_or_recover;
 use crate::key_provider::KeyProvider;
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
@@ -192,7 +191,7 @@ pub(super) async fn create(
         let placed =
             node.query(call, |store, caller| query::zone_of_new_file(store, caller, &path)).await?;
         let Some(placed) = placed else {
-            return Ok(submit_or_recover(node, call, create, &path).await?);
+            return Ok(node.submit_or_recover(call, create, &path).await?);
         };
         check_version(placed.zone.protocol_version, versions)?;
         let Some(provider) = &node.keys else {
@@ -204,7 +203,7 @@ pub(super) async fn create(
         let key_name = placed.zone.key_name;
         let key = provider.file_key(&key_name).await?;
         let command = CreateEncrypted { create: Box::new(create.clone()), key_name, key };
-        match submit_or_recover(node, call, command, &path).await {
+        match node.submit_or_recover(call, command, &path).await {
             Err(error @ OpError::Refused(NamespaceError::RetryStartFile(_))) => {
                 refused = Some(error);
             }

@@ -10,7 +10,7 @@ use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::lease::RenewLease;
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::{BlockRef, Command, InodeId, NamespaceError, Outcome, query};
+use cairn_namespace::{BlockRef, InodeId, NamespaceError, Outcome, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::{Reader, StoragePolicy};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -97,7 +97,7 @@ pub async fn create(node: &NameNode, call: &Call) -> Answer {
     node.unless_answered(call, command.check_arguments().map_err(Refusal::from))?;
     node.check_change(call, || format!("Cannot create file{}", command.path))?;
     let path = command.path.clone();
-    let outcome = match submit_or_recover(node, call, command.clone(), &path).await {
+    let outcome = match node.submit_or_recover(call, command.clone(), &path).await {
         Err(OpError::Refused(NamespaceError::RetryStartFile(_))) => {
             encryption::create(node, call, command, &request.crypto_protocol_version).await?
         }
@@ -164,7 +164,7 @@ pub async fn truncate(node: &NameNode, call: &Call) -> Answer {
         client_machine: call.peer.ip().to_canonical().to_string(),
     };
     let path = command.path.clone();
-    match submit_or_recover(node, call, command, &path).await? {
+    match node.submit_or_recover(call, command, &path).await? {
         Outcome::Removed { done, .. } => answer(&pb::TruncateResponseProto { result: done }),
         Outcome::Recovery { closed } => answer(&pb::TruncateResponseProto { result: closed }),
         other => Err(unexpected(&other)),
@@ -227,15 +227,4 @@ pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
     let (caller, id) = (node.caller(call).await, node.call_id(call));
     let result = lease::recover(node, &caller, id, &path, &request.client_name).await?;
     answer(&pb::RecoverLeaseResponseProto { result })
-}
-
-/// Submits a command that needs `path` closed; see [`lease::submit_or_recover`].
-pub(super) async fn submit_or_recover(
-    node: &NameNode,
-    call: &Call,
-    command: impl Into<Command>,
-    path: &str,
-) -> Result<Outcome, OpError> {
-    let caller = node.caller(call).await;
-    lease::submit_or_recover(node, &caller, node.call_id(call), command, path).await
 }
