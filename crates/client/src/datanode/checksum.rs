@@ -50,6 +50,7 @@ pub(crate) async fn block_checksum(
             trace_info: None,
         },
         block_checksum_options: Some(options(mode, None)),
+        ..OpBlockChecksumProto::default()
     };
     ask(config, addr, Op::BlockChecksum, &request).await
 }

@@ -380,6 +380,7 @@ pub(super) async fn request(
         send_checksums: Some(true),
         caching_strategy: Some(session.config.caching(session.config.drop_behind_reads)),
         longest_packet: range.long_packets.then_some(LONGEST_PACKET),
+        ..OpReadBlockProto::default()
     };
     let sent = stream.writer.send_op(Op::ReadBlock, &request).await;
     sent.map_err(|error| failure(addr, error))

@@ -79,6 +79,7 @@ pub(super) async fn block_checksum(
             block_checksum: bytes,
             crc_type: Some(messages::checksum_type(view.checksum.kind)),
             block_checksum_options: options,
+            from_disk: None,
         })
     })
     .await

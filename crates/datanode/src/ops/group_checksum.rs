@@ -115,6 +115,8 @@ async fn ask(
             trace_info: None,
         },
         block_checksum_options: options,
+        from_server: Some(true),
+        from_disk: None,
     };
     peer.writer.send_op(Op::BlockChecksum, &request).await?;
     let answer: BlockOpResponseProto = peer.reader.read_message("checksum answer").await?;

@@ -24,6 +24,7 @@ async fn checksum_of(
     let request = OpBlockChecksumProto {
         header: base_header(block(ID, 1001, len)),
         block_checksum_options: options,
+        ..Default::default()
     };
     stream.writer.send_op(Op::BlockChecksum, &request).await.unwrap();
     let answer: BlockOpResponseProto = stream.reader.read_message("answer").await.unwrap();

@@ -247,6 +247,46 @@ pub struct DatanodeRegistrationProto {
     pub process_number: ::core::option::Option<u64>,
 }
 
+/// `hadoop.hdfs.datanode.EncodeOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EncodeOrderProto {
+    /// Field 1000 `group`.
+    #[prost(message, required, tag = "1000")]
+    pub group: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `ecPolicy`.
+    #[prost(message, required, tag = "1001")]
+    pub ec_policy: super::hdfs::ErasureCodingPolicyProto,
+    /// Field 1002 `members`.
+    #[prost(message, repeated, tag = "1002")]
+    pub members: ::std::vec::Vec<GroupUnitProto>,
+    /// Field 1003 `targets`.
+    #[prost(message, repeated, tag = "1003")]
+    pub targets: ::std::vec::Vec<GroupUnitProto>,
+}
+
+/// `hadoop.hdfs.datanode.EncodedGroupProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EncodedGroupProto {
+    /// Field 1000 `group`.
+    #[prost(message, required, tag = "1000")]
+    pub group: super::hdfs::BlockProto,
+    /// Field 1001 `error`.
+    #[prost(string, optional, tag = "1001")]
+    pub error: ::core::option::Option<::std::string::String>,
+    /// Field 1002 `members`.
+    #[prost(message, repeated, tag = "1002")]
+    pub members: ::std::vec::Vec<GroupMemberProto>,
+    /// Field 1003 `parities`.
+    #[prost(message, repeated, tag = "1003")]
+    pub parities: ::std::vec::Vec<GroupParityProto>,
+    /// Field 1004 `checksumType`.
+    #[prost(enumeration = "super::hdfs::ChecksumTypeProto", optional, tag = "1004")]
+    pub checksum_type: ::core::option::Option<i32>,
+    /// Field 1005 `bytesPerChecksum`.
+    #[prost(uint32, optional, tag = "1005")]
+    pub bytes_per_checksum: ::core::option::Option<u32>,
+}
+
 /// `hadoop.hdfs.datanode.ErrorReportRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ErrorReportRequestProto {
@@ -288,6 +328,106 @@ pub struct FinalizeCommandProto {
     /// Field 1 `blockPoolId`.
     #[prost(string, required, tag = "1")]
     pub block_pool_id: ::std::string::String,
+}
+
+/// `hadoop.hdfs.datanode.GroupMemberProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupMemberProto {
+    /// Field 1000 `slot`.
+    #[prost(uint32, required, tag = "1000")]
+    pub slot: u32,
+    /// Field 1001 `block`.
+    #[prost(message, required, tag = "1001")]
+    pub block: super::hdfs::BlockProto,
+    /// Field 1002 `crc32c`.
+    #[prost(fixed32, required, tag = "1002")]
+    pub crc32c: u32,
+    /// Field 1003 `sumsCrc32c`.
+    #[prost(fixed32, optional, tag = "1003")]
+    pub sums_crc32c: ::core::option::Option<u32>,
+    /// Field 1004 `storageUuid`.
+    #[prost(string, optional, tag = "1004")]
+    pub storage_uuid: ::core::option::Option<::std::string::String>,
+}
+
+/// `hadoop.hdfs.datanode.GroupParityProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupParityProto {
+    /// Field 1000 `slot`.
+    #[prost(uint32, required, tag = "1000")]
+    pub slot: u32,
+    /// Field 1001 `len`.
+    #[prost(uint64, required, tag = "1001")]
+    pub len: u64,
+    /// Field 1002 `crc32c`.
+    #[prost(fixed32, required, tag = "1002")]
+    pub crc32c: u32,
+}
+
+/// `hadoop.hdfs.datanode.GroupRebuildOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupRebuildOrderProto {
+    /// Field 1000 `record`.
+    #[prost(message, required, tag = "1000")]
+    pub record: GroupRecordProto,
+    /// Field 1001 `sources`.
+    #[prost(message, repeated, tag = "1001")]
+    pub sources: ::std::vec::Vec<GroupUnitProto>,
+    /// Field 1002 `targets`.
+    #[prost(message, repeated, tag = "1002")]
+    pub targets: ::std::vec::Vec<GroupUnitProto>,
+    /// Field 1003 `isUrgent`.
+    #[prost(bool, optional, tag = "1003")]
+    pub is_urgent: ::core::option::Option<bool>,
+}
+
+/// `hadoop.hdfs.datanode.GroupRecordProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupRecordProto {
+    /// Field 1000 `group`.
+    #[prost(message, required, tag = "1000")]
+    pub group: super::hdfs::BlockProto,
+    /// Field 1001 `ecPolicy`.
+    #[prost(message, required, tag = "1001")]
+    pub ec_policy: super::hdfs::ErasureCodingPolicyProto,
+    /// Field 1002 `members`.
+    #[prost(message, repeated, tag = "1002")]
+    pub members: ::std::vec::Vec<GroupMemberProto>,
+    /// Field 1003 `dataLen`.
+    #[prost(uint64, required, tag = "1003")]
+    pub data_len: u64,
+    /// Field 1004 `parities`.
+    #[prost(message, repeated, tag = "1004")]
+    pub parities: ::std::vec::Vec<GroupParityProto>,
+    /// Field 1005 `checksumType`.
+    #[prost(enumeration = "super::hdfs::ChecksumTypeProto", required, tag = "1005")]
+    pub checksum_type: i32,
+    /// Field 1006 `bytesPerChecksum`.
+    #[prost(uint32, required, tag = "1006")]
+    pub bytes_per_checksum: u32,
+}
+
+/// `hadoop.hdfs.datanode.GroupUnitProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupUnitProto {
+    /// Field 1000 `slot`.
+    #[prost(uint32, required, tag = "1000")]
+    pub slot: u32,
+    /// Field 1001 `block`.
+    #[prost(message, required, tag = "1001")]
+    pub block: super::hdfs::ExtendedBlockProto,
+    /// Field 1002 `datanode`.
+    #[prost(message, required, tag = "1002")]
+    pub datanode: super::hdfs::DatanodeInfoProto,
+    /// Field 1003 `storageUuid`.
+    #[prost(string, required, tag = "1003")]
+    pub storage_uuid: ::std::string::String,
+    /// Field 1004 `storageType`.
+    #[prost(enumeration = "super::hdfs::StorageTypeProto", optional, tag = "1004")]
+    pub storage_type: ::core::option::Option<i32>,
+    /// Field 1005 `crc32c`.
+    #[prost(fixed32, optional, tag = "1005")]
+    pub crc32c: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatRequestProto`.
@@ -335,6 +475,12 @@ pub struct HeartbeatRequestProto {
     /// Field 1002 `scrubbed`.
     #[prost(message, repeated, tag = "1002")]
     pub scrubbed: ::std::vec::Vec<ScrubbedBlockProto>,
+    /// Field 1003 `takesGroups`.
+    #[prost(bool, optional, tag = "1003")]
+    pub takes_groups: ::core::option::Option<bool>,
+    /// Field 1004 `encoded`.
+    #[prost(message, repeated, tag = "1004")]
+    pub encoded: ::std::vec::Vec<EncodedGroupProto>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatResponseProto`.
@@ -364,6 +510,12 @@ pub struct HeartbeatResponseProto {
     /// Field 1001 `orders`.
     #[prost(uint64, optional, tag = "1001")]
     pub orders: ::core::option::Option<u64>,
+    /// Field 1002 `encodes`.
+    #[prost(message, repeated, tag = "1002")]
+    pub encodes: ::std::vec::Vec<EncodeOrderProto>,
+    /// Field 1003 `groupRebuilds`.
+    #[prost(message, repeated, tag = "1003")]
+    pub group_rebuilds: ::std::vec::Vec<GroupRebuildOrderProto>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.
@@ -372,6 +524,31 @@ pub struct KeyUpdateCommandProto {
     /// Field 1 `keys`.
     #[prost(message, required, tag = "1")]
     pub keys: super::hdfs::ExportedBlockKeysProto,
+}
+
+/// `hadoop.hdfs.datanode.LocateUnitsRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LocateUnitsRequestProto {
+    /// Field 1000 `registration`.
+    #[prost(message, required, tag = "1000")]
+    pub registration: DatanodeRegistrationProto,
+    /// Field 1001 `block`.
+    #[prost(message, required, tag = "1001")]
+    pub block: super::hdfs::ExtendedBlockProto,
+}
+
+/// `hadoop.hdfs.datanode.LocateUnitsResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LocateUnitsResponseProto {
+    /// Field 1000 `relays`.
+    #[prost(message, repeated, tag = "1000")]
+    pub relays: ::std::vec::Vec<GroupUnitProto>,
+    /// Field 1001 `record`.
+    #[prost(message, optional, tag = "1001")]
+    pub record: ::core::option::Option<GroupRecordProto>,
+    /// Field 1002 `sources`.
+    #[prost(message, repeated, tag = "1002")]
+    pub sources: ::std::vec::Vec<GroupUnitProto>,
 }
 
 /// `hadoop.hdfs.datanode.ReceivedDeletedBlockInfoProto`.

@@ -330,6 +330,9 @@ pub struct BlockOpResponseProto {
     /// Field 6 `shortCircuitAccessVersion`.
     #[prost(uint32, optional, tag = "6")]
     pub short_circuit_access_version: ::core::option::Option<u32>,
+    /// Field 1000 `storageUuid`.
+    #[prost(string, optional, tag = "1000")]
+    pub storage_uuid: ::core::option::Option<::std::string::String>,
 }
 
 /// `hadoop.hdfs.BlockProto`.
@@ -2900,6 +2903,12 @@ pub struct OpBlockChecksumProto {
     /// Field 2 `blockChecksumOptions`.
     #[prost(message, optional, tag = "2")]
     pub block_checksum_options: ::core::option::Option<BlockChecksumOptionsProto>,
+    /// Field 1000 `fromServer`.
+    #[prost(bool, optional, tag = "1000")]
+    pub from_server: ::core::option::Option<bool>,
+    /// Field 1001 `fromDisk`.
+    #[prost(bool, optional, tag = "1001")]
+    pub from_disk: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.OpBlockChecksumResponseProto`.
@@ -2920,6 +2929,9 @@ pub struct OpBlockChecksumResponseProto {
     /// Field 5 `blockChecksumOptions`.
     #[prost(message, optional, tag = "5")]
     pub block_checksum_options: ::core::option::Option<BlockChecksumOptionsProto>,
+    /// Field 1000 `fromDisk`.
+    #[prost(bool, optional, tag = "1000")]
+    pub from_disk: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.OpBlockGroupChecksumProto`.
@@ -2985,6 +2997,12 @@ pub struct OpReadBlockProto {
     /// Field 1000 `longestPacket`.
     #[prost(uint32, optional, tag = "1000")]
     pub longest_packet: ::core::option::Option<u32>,
+    /// Field 1001 `fromServer`.
+    #[prost(bool, optional, tag = "1001")]
+    pub from_server: ::core::option::Option<bool>,
+    /// Field 1002 `fromDisk`.
+    #[prost(bool, optional, tag = "1002")]
+    pub from_disk: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.OpReplaceBlockProto`.

@@ -64,6 +64,7 @@ pub(crate) async fn decoded_checksum(
         block_checksum: sums.finish(),
         crc_type: Some(messages::checksum_type(source.kind)),
         block_checksum_options: None,
+        from_disk: None,
     })
 }
 

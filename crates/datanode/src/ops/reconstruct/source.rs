@@ -295,7 +295,8 @@ impl Stream {
             len: block.len - from,
             send_checksums: Some(true),
             caching_strategy: None,
-            longest_packet: None,
+            from_server: Some(true),
+            ..OpReadBlockProto::default()
         };
         peer.writer.send_op(Op::ReadBlock, &request).await.map_err(failed)?;
         let answer: BlockOpResponseProto =

@@ -55,6 +55,7 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         is_slownode: Some(is_slow),
         scrubs,
         orders,
+        ..Default::default()
     })
 }
 
