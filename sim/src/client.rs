@@ -3,6 +3,7 @@
 //! Between two steps anything can happen, and a client can die at any of them; then its files must be
 //! closed without it. What follows what while a file is written is decided by `cairn_writer`.
 
+mod block;
 mod program;
 mod read;
 mod replicated;
@@ -10,7 +11,8 @@ mod striped;
 
 use crate::model::DIRECTORY;
 use crate::name_node::{CallError, LocatedBlock, POLICIES, policy_name};
-use crate::world::{Event, World};
+use crate::world::{Event, Job, World};
+use block::BLOCK_LEN;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
@@ -20,44 +22,12 @@ use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{BlockRef, CallId, Command, InodeId, Outcome};
 use cairn_redundancy::StorageType;
 use cairn_stripe::{BlockId, Policy};
-use cairn_writer::Block;
-use program::{Hand, Program};
+use program::{Hand, Program, TRIES};
 
-/// Bytes of a block, and of a unit of a group.
-pub(crate) const BLOCK_LEN: u64 = 4096;
 /// A holder renews its lease when it is this old.
 const RENEW_MS: u64 = 8000;
-/// Times that a call is tried again.
-const TRIES: u32 = 40;
-
 /// Questions in the middle of mending what has failed.
 const IS_DELICATE: [&str; 3] = ["updateBlockForPipeline", "open", "updatePipeline"];
-
-fn writer_block(block: BlockRef) -> Block {
-    Block { id: block.id, stamp: block.gs, len: block.len }
-}
-
-fn block_ref(block: Block) -> BlockRef {
-    BlockRef { id: block.id, gs: block.stamp, len: block.len }
-}
-
-/// A client.
-pub(crate) struct Client {
-    number: usize,
-    /// Clients that died before it in its place.
-    deaths: u32,
-    calls: i32,
-    renewed_ms: u64,
-    job: Job,
-}
-
-enum Job {
-    Idle,
-    /// A call that is repeated until it is answered.
-    Call(Box<Repeated>),
-    /// A file being written.
-    Write(Program),
-}
 
 /// A call that may have to be repeated.
 #[derive(Clone, Debug)]
@@ -80,28 +50,13 @@ enum Goal {
     },
 }
 
-impl Client {
-    pub(crate) fn new(number: usize) -> Client {
-        Client { number, deaths: 0, calls: 0, renewed_ms: 0, job: Job::Idle }
+impl Job for Repeated {
+    fn step(self: Box<Self>, world: &mut World<'_>, client: usize) {
+        world.call_step(client, self);
     }
 
-    fn holder(&self) -> String {
-        format!("client-{}-{}", self.number, self.deaths)
-    }
-
-    fn next_call(&mut self) -> CallId {
-        self.calls += 1;
-        let mut client_id = [0; 16];
-        client_id[0] = self.number as u8 + 1;
-        client_id[1..5].copy_from_slice(&self.deaths.to_be_bytes());
-        CallId { client_id, call_id: self.calls }
-    }
-
-    /// Forgets everything, as a client does that is killed; another one takes its place.
-    pub(crate) fn die(&mut self) {
-        self.deaths += 1;
-        self.calls = 0;
-        self.job = Job::Idle;
+    fn waits_for(&self) -> Option<&'static str> {
+        None
     }
 }
 
@@ -110,15 +65,14 @@ impl World<'_> {
         if self.is_quiet {
             return;
         }
-        let is_quick = matches!(self.clients[at].job, Job::Write(_)) && !self.rng.one_in(4);
+        let waits_for = self.clients[at].job.as_ref().and_then(|job| job.waits_for());
+        let is_quick = waits_for.is_some() && !self.rng.one_in(4);
         let delay = if self.unlucky(40) { 20_000 } else { 1200 };
         let delay = self.rng.range(1, if is_quick { 50 } else { delay });
         self.after(delay, Event::Client { client: at });
-        let times = match &self.clients[at].job {
-            // Others must bring to an end what it has begun to mend.
-            Job::Write(program) if IS_DELICATE.contains(&program.waits_for()) => 20,
-            _ => 150,
-        };
+        // Others must bring to an end what it has begun to mend.
+        let is_delicate = waits_for.is_some_and(|question| IS_DELICATE.contains(&question));
+        let times = if is_delicate { 20 } else { 150 };
         if self.faults.clients && self.unlucky(times) {
             let holder = self.clients[at].holder();
             self.note(|| format!("{holder} dies"));
@@ -127,16 +81,15 @@ impl World<'_> {
             return;
         }
         self.renew(at);
-        match std::mem::replace(&mut self.clients[at].job, Job::Idle) {
-            Job::Idle => self.begin(at),
-            Job::Call(repeated) => self.call_step(at, repeated),
-            Job::Write(program) => self.program_step(at, program),
+        match self.clients[at].job.take() {
+            Some(job) => job.step(self, at),
+            None => self.begin(at),
         }
     }
 
     fn renew(&mut self, at: usize) {
         let client = &mut self.clients[at];
-        let is_open = matches!(client.job, Job::Write(_));
+        let is_open = client.job.as_ref().is_some_and(|job| job.waits_for().is_some());
         if is_open && self.now_ms - client.renewed_ms > RENEW_MS {
             client.renewed_ms = self.now_ms;
             let holder = client.holder();
@@ -233,7 +186,7 @@ impl World<'_> {
     fn begin_call(&mut self, at: usize, command: Command, goal: Goal) {
         let call = self.clients[at].next_call();
         let repeated = Repeated { call, command, goal, tries: 0 };
-        self.clients[at].job = Job::Call(Box::new(repeated));
+        self.clients[at].job = Some(Box::new(repeated));
     }
 
     fn call_step(&mut self, at: usize, mut repeated: Box<Repeated>) {
@@ -248,7 +201,7 @@ impl World<'_> {
             Ok(outcome) => self.answered(at, outcome, repeated.goal),
             Err(CallError::Lost | CallError::NotNow) if repeated.tries < TRIES => {
                 repeated.tries += 1;
-                self.clients[at].job = Job::Call(repeated);
+                self.clients[at].job = Some(repeated);
             }
             Err(error) => {
                 let holder = self.clients[at].holder();
@@ -283,7 +236,7 @@ impl World<'_> {
     ) {
         let hand = Hand::default();
         self.clients[at].renewed_ms = self.now_ms;
-        self.clients[at].job = Job::Write(Program::new(hand.clone(), program(hand)));
+        self.clients[at].job = Some(Box::new(Program::new(hand.clone(), program(hand))));
     }
 
     fn begin_append(&mut self, at: usize, file: InodeId, path: String) {

@@ -10,15 +10,14 @@ use cairn_redundancy::{
     BlockRef, Heartbeat, ReportedReplica, StorageReport, StorageState, StorageType, StorageUsage,
 };
 use cairn_replica::report::{Deletion, Event, ReplicaEvent, Untold};
-use cairn_replica::{RecoveryInfo, Replica, ReplicaError, ReplicaState};
+use cairn_replica::{RecoveryInfo, Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use stored::CHUNK_LEN;
 
-pub(crate) use stored::Stored;
+pub(crate) use stored::{NodeError, Stored};
 
-/// Bytes that one CRC covers.
-const CHUNK_LEN: u64 = 512;
 /// Bytes of a volume: more than any simulation writes.
 const VOLUME_LEN: u64 = 1 << 30;
 /// Last deletions that a power cut may undo.
@@ -26,25 +25,6 @@ const UNSYNCED_DELETIONS: usize = 8;
 
 /// All replicas, by storage and its type.
 pub(crate) type FullReport = Vec<(String, StorageType, Vec<ReportedReplica>)>;
-
-/// Why a DataNode cannot do what it is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NodeError {
-    /// The replica does not allow it.
-    Replica(ReplicaError),
-    /// There is no such replica.
-    NotFound,
-    /// A chunk and its CRC do not fit.
-    Damaged,
-    /// No volume has room.
-    NoRoom,
-}
-
-impl From<ReplicaError> for NodeError {
-    fn from(error: ReplicaError) -> NodeError {
-        NodeError::Replica(error)
-    }
-}
 
 /// What the operator's lists say of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

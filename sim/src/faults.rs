@@ -3,58 +3,9 @@
 
 use crate::name_node::Fall;
 use crate::rng::Rng;
-use crate::world::{Event, Options, World};
+use crate::world::{Client, Event, World};
 use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
-
-/// Which kinds of faults a simulation has.
-#[derive(Clone, Debug)]
-pub(crate) struct Faults {
-    left: u32,
-    /// Calls and answers are lost, come again or come late.
-    pub(crate) network: bool,
-    /// Clients die.
-    pub(crate) clients: bool,
-    /// Bits flip in the memory of nodes that rebuild.
-    pub(crate) memory: bool,
-    nodes: bool,
-    disks: bool,
-    name_node: bool,
-    /// Nodes are taken out of service, and back; they change racks, and new ones come.
-    operator: bool,
-    /// A balancer moves replicas and units.
-    pub(crate) balancer: bool,
-    /// Longest time between two faults, in ms.
-    pause_ms: u64,
-}
-
-/// Names of the kinds, in the order of the bits of `Options::without`.
-pub const KINDS: [&str; 8] =
-    ["network", "clients", "memory", "nodes", "disks", "namenode", "operator", "balancer"];
-
-impl Faults {
-    pub(crate) fn new(rng: &mut Rng, options: &Options) -> Faults {
-        // Each simulation has some kinds only, so that they show by themselves too.
-        let mut bit = 0;
-        let mut often = || {
-            let is_wanted = options.without & 1 << bit == 0;
-            bit += 1;
-            !rng.one_in(4) && is_wanted
-        };
-        Faults {
-            left: options.faults,
-            network: often(),
-            clients: often(),
-            memory: often(),
-            nodes: often(),
-            disks: often(),
-            name_node: often(),
-            operator: often(),
-            balancer: often(),
-            pause_ms: rng.range(4000, 40_000),
-        }
-    }
-}
 
 impl World<'_> {
     /// Something may fail now.
@@ -230,6 +181,6 @@ impl World<'_> {
             (node.is_isolated, node.stalled_until_ms) = (false, 0);
         }
         self.settle_operator();
-        self.clients.iter_mut().for_each(crate::client::Client::die);
+        self.clients.iter_mut().for_each(Client::die);
     }
 }

@@ -24,9 +24,6 @@ use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The bytes of each unit of a group of some length.
-pub(crate) type Units = BTreeMap<(BlockId, u64), Rc<Vec<Vec<u8>>>>;
-
 impl World<'_> {
     /// The data of the first `len` bytes of a block, from its file.
     fn data_of(&self, info: &BlockInfo, len: u64) -> Option<Vec<u8>> {

@@ -7,6 +7,7 @@
 mod calls;
 mod client;
 mod data_node;
+mod fault_kinds;
 mod faults;
 mod invariants;
 mod model;
@@ -14,16 +15,18 @@ mod mover;
 mod name_node;
 mod node_work;
 mod operator;
+mod options;
 pub mod parts;
 mod ration;
 mod rng;
 mod shrink;
+mod tasks;
 mod world;
 
-pub use faults::KINDS as FAULT_KINDS;
+pub use fault_kinds::KINDS as FAULT_KINDS;
+pub use options::{Options, Report};
 pub use parts::{Parts, Right};
 pub use shrink::shrink;
-pub use world::{Options, Report};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

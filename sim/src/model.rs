@@ -1,12 +1,18 @@
 //! What must be true: every file with the bytes that were written and how many of them were
 //! acknowledged, and which nodes have failed each block.
 
-use crate::ration::Part;
 use cairn_namespace::query;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Command, InodeId, Outcome};
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A replica or unit, by its node.
+pub(crate) type Part = (usize, UnitIndex);
+
+/// The bytes of each unit of a group of some length.
+pub(crate) type Units = BTreeMap<(BlockId, u64), Rc<Vec<Vec<u8>>>>;
 
 /// A file as its writers know it.
 #[derive(Clone, Debug)]

@@ -5,22 +5,10 @@
 //! of it with a hint at the node that shall lose its own.
 
 use crate::name_node::Target;
-use crate::node_work::Task;
+use crate::tasks::{Move, Task};
 use crate::world::{Event, World};
 use cairn_redundancy::{BlockRef, Location, MovableBlock, MoveQuery, StorageState, StorageType};
 use std::collections::BTreeSet;
-
-/// A replica or unit that is to be moved.
-#[derive(Clone, Debug)]
-pub(crate) struct Move {
-    pub(crate) block: BlockRef,
-    /// Who is to lose it.
-    pub(crate) from: usize,
-    /// Who is read from.
-    pub(crate) proxy: usize,
-    /// The storage that it is to be on.
-    pub(crate) storage: String,
-}
 
 impl World<'_> {
     /// Looks for something to move, and has its target do so.

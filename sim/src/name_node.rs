@@ -3,8 +3,10 @@
 
 mod commits;
 mod core;
+mod entries;
 mod files;
 mod log;
+mod names;
 mod op;
 mod reports;
 
@@ -19,69 +21,26 @@ use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
-use cairn_namespace::{
-    BlockState as Written, Command, NamespaceError, Retries, Settings, apply, query,
-};
+use cairn_namespace::{BlockState as Written, Command, Retries, Settings, apply, query};
 use cairn_redundancy::{
-    AdminState, BlockFacts, BlockLookup, Cluster, Config, NodeClaim, NodeHandle, Now,
-    StoragePolicy, Ticket,
+    AdminState, BlockFacts, BlockLookup, Cluster, Config, NodeHandle, Now, StoragePolicy, Ticket,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use commits::{Group, LIMITS, Request};
+use entries::{Group, LIMITS, Request};
 use log::Log;
+use names::number_of;
 use op::Running;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 pub(crate) use self::core::Core;
-pub(crate) use commits::{Happening, InForce};
-pub(crate) use files::{LocatedBlock, Target};
+pub(crate) use entries::{Happening, InForce};
+pub(crate) use names::{CallError, Fall, LocatedBlock, Named, Target, sure};
 pub(crate) use op::{Answer, Carrier};
-
-/// Where each DataNode listens, at an address of its own.
-const XFER_PORT: u16 = 9866;
-/// Wall time at the start of a simulation.
-const EPOCH_MS: u64 = 1_700_000_000_000;
 
 /// The policies that files get, all with cells of 1 KiB.
 pub(crate) const POLICIES: [(&str, u32, u32); 3] = [("XOR", 2, 1), ("RS", 3, 2), ("RS", 6, 3)];
-
-/// The time of both clocks.
-pub(crate) fn now(ms: u64) -> Now {
-    Now { mono_ms: ms, wall_ms: EPOCH_MS + ms }
-}
-
-/// Why a call has no good answer.
-#[derive(Clone, Debug)]
-pub(crate) enum CallError {
-    /// The NameNode is down, or fell while it worked: what became of the call is not known.
-    Lost,
-    /// It says no; the text is for traces.
-    Refused(String),
-    /// It asks to try again later, or has no place.
-    NotNow,
-}
-
-impl From<NamespaceError> for CallError {
-    fn from(error: NamespaceError) -> CallError {
-        CallError::Refused(error.to_string())
-    }
-}
-
-/// How a NameNode falls in the middle of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fall {
-    /// The entry is not durable; a part of it may be on disk.
-    Unsynced,
-    /// The entry is durable, and nobody was told.
-    Unanswered,
-}
-
-/// What the store in memory answers; it never fails.
-pub(crate) fn sure<T>(answer: cairn_namespace::Result<T>) -> T {
-    answer.unwrap_or_else(|error| panic!("the store in memory failed: {error}"))
-}
 
 /// What the namespace says of blocks, for the cluster; CRCs only where they are compared.
 pub(crate) struct Facts<'a> {
@@ -396,29 +355,6 @@ impl NameNode {
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {
         self.block(id).map(|info| facts(&info.block, &info.redundancy))
     }
-}
-
-/// The names of a DataNode.
-#[derive(Clone, Debug)]
-pub(crate) struct Named {
-    uuid: String,
-    ip: String,
-}
-
-impl Named {
-    pub(crate) fn of(node: usize) -> Named {
-        Named { uuid: format!("dn-{node}"), ip: format!("10.0.0.{node}") }
-    }
-
-    /// What is said of it, by others or by itself.
-    pub(crate) fn claim(&self) -> NodeClaim<'_> {
-        NodeClaim { uuid: &self.uuid, ip: &self.ip, xfer_port: XFER_PORT.into(), process: None }
-    }
-}
-
-/// The number in a DataNode's UUID.
-fn number_of(uuid: &str) -> usize {
-    uuid.trim_start_matches("dn-").parse().unwrap_or(usize::MAX)
 }
 
 pub(crate) fn policy_name(codec: &str, k: u32, m: u32) -> String {

@@ -3,58 +3,18 @@
 //! Follows `crates/datanode/src/{actor,ops,recovery}`. Work takes several steps, between which
 //! anything can happen; what was begun before a crash is not ended after it.
 
-pub(crate) mod recovery;
-pub(crate) mod tell;
+mod recovery;
+mod tell;
 
 use crate::data_node::NodeError;
-use crate::mover::Move;
 use crate::name_node::Target;
+use crate::tasks::{Rebuild, Task};
 use crate::world::{Event, World};
 use cairn_codec::crc::crc32c;
 use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, StorageHandle};
-use cairn_replica::recovery::{Answer, CutResult, Cutting};
 use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
 use cairn_stripe::{BlockId, Geometry, UnitIndex};
-use recovery::{Recovery, Told};
 use std::ops::Bound::{Excluded, Unbounded};
-
-/// A step of a DataNode's work.
-#[derive(Clone, Debug)]
-pub(crate) enum Task {
-    /// Delete a replica, by the order of a registration.
-    Invalidate { block: BlockRef, registration: u64 },
-    /// Copy a replica to others.
-    Copy { block: BlockRef, targets: Vec<Target> },
-    /// Bytes of a replica arrive.
-    Arrive { block: BlockRef, data: Vec<u8>, storage: String },
-    /// Fetch a replica that a balancer moves.
-    Replace(Move),
-    /// Rebuild lost units.
-    Rebuild(Box<Rebuild>),
-    /// Ask the next holder of a block to freeze it.
-    Ask(Box<Recovery>, Vec<Answer>),
-    /// Have the next one that takes part cut it.
-    Cut(Box<Recovery>, Cutting, Vec<CutResult>),
-    /// Tell the NameNode.
-    Commit(Box<Recovery>, Told),
-}
-
-/// Lost units of a group, as a DataNode is told.
-#[derive(Clone, Debug)]
-pub(crate) struct Rebuild {
-    group: BlockRef,
-    layout: Layout,
-    sources: Vec<(Target, UnitIndex)>,
-    targets: Vec<(Target, UnitIndex)>,
-    recorded: Vec<(UnitIndex, u32)>,
-}
-
-impl Rebuild {
-    /// CRC32C of a unit as first written, if it is known.
-    fn recorded(&self, unit: UnitIndex) -> Option<u32> {
-        self.recorded.iter().find(|(of, _)| *of == unit).map(|(_, crc)| *crc)
-    }
-}
 
 impl World<'_> {
     pub(crate) fn heartbeat(&mut self, node: usize) {

@@ -1,15 +1,12 @@
 //! How many faults a block bears: parts of it that have failed since it was last whole are counted, each
 //! replica or unit with its node, and no more are made to fail than can be done without.
 
-use crate::model::BlockModel;
+use crate::model::{BlockModel, Part};
 use crate::name_node::Target;
 use crate::world::World;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A replica or unit, by its node.
-pub(crate) type Part = (usize, UnitIndex);
 
 impl World<'_> {
     /// What a new block bears, and that no part of it has failed.

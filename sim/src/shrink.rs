@@ -1,7 +1,7 @@
 //! Of a failing seed: fewer kinds of faults, fewer faults, fewer clients and less time that still fail.
 
-use crate::faults::KINDS;
-use crate::world::{Options, Report};
+use crate::fault_kinds::KINDS;
+use crate::options::{Options, Report};
 
 /// Most faults of which each number is tried.
 const MOST_FAULTS: u32 = 64;

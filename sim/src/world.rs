@@ -1,19 +1,16 @@
 //! The simulated cluster: time, the network, and what happens next.
 
-use crate::client::Client;
 use crate::data_node::DataNode;
-use crate::faults::Faults;
-use crate::invariants::Units;
-use crate::model::{DIRECTORY, Model};
+use crate::fault_kinds::Faults;
+use crate::model::{DIRECTORY, Model, Units};
 use crate::name_node::{CallError, Happening, NameNode};
-use crate::node_work::Task;
-use crate::node_work::recovery::{Recovery, Told};
-use crate::node_work::tell::LateReport;
+use crate::options::{Options, Report};
 use crate::parts::Parts;
 use crate::rng::Rng;
+use crate::tasks::{LateReport, Recovery, Task, Told};
 use cairn_codec::{Codec, CodecKind};
 use cairn_namespace::ops::mkdirs::Mkdirs;
-use cairn_namespace::{Command, Outcome};
+use cairn_namespace::{CallId, Command, Outcome};
 use cairn_redundancy::{AdminState, StorageType};
 use cairn_stripe::{BlockId, CodecName, GenerationStamp, Policy};
 use std::collections::BTreeMap;
@@ -57,47 +54,49 @@ pub(crate) enum Event {
     Check,
 }
 
-/// How a simulation is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Keep a line for each thing that happens.
-    pub trace: bool,
-    /// How long clients work and faults happen, in simulated ms.
-    pub busy_ms: u64,
-    /// How long everything may take to be whole again, in simulated ms.
-    pub quiet_ms: u64,
-    /// Most faults; with fewer, a failing seed may be easier to read.
-    pub faults: u32,
-    /// Most clients.
-    pub clients: usize,
-    /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
-    pub without: u8,
+/// A client.
+pub(crate) struct Client {
+    number: usize,
+    /// Clients that died before it in its place.
+    deaths: u32,
+    calls: i32,
+    pub(crate) renewed_ms: u64,
+    /// What it is at.
+    pub(crate) job: Option<Box<dyn Job>>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            trace: false,
-            busy_ms: 240_000,
-            quiet_ms: 900_000,
-            faults: u32::MAX,
-            clients: usize::MAX,
-            without: 0,
-        }
+/// What a client is at; between two of its steps anything can happen.
+pub(crate) trait Job {
+    /// Takes the next step, and leaves with the client what there is still to do.
+    fn step(self: Box<Self>, world: &mut World<'_>, client: usize);
+
+    /// What a file that is being written waits for; `None` if nothing is being written.
+    fn waits_for(&self) -> Option<&'static str>;
+}
+
+impl Client {
+    pub(crate) fn new(number: usize) -> Client {
+        Client { number, deaths: 0, calls: 0, renewed_ms: 0, job: None }
     }
-}
 
-/// What has happened in a simulation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// What must not be, if it was.
-    pub violation: Option<String>,
-    /// A line for each thing that happened, if they were wanted.
-    pub trace: Vec<String>,
-    /// How often what happened.
-    pub counts: BTreeMap<&'static str, u64>,
-    /// Simulated ms.
-    pub time_ms: u64,
+    pub(crate) fn holder(&self) -> String {
+        format!("client-{}-{}", self.number, self.deaths)
+    }
+
+    pub(crate) fn next_call(&mut self) -> CallId {
+        self.calls += 1;
+        let mut client_id = [0; 16];
+        client_id[0] = self.number as u8 + 1;
+        client_id[1..5].copy_from_slice(&self.deaths.to_be_bytes());
+        CallId { client_id, call_id: self.calls }
+    }
+
+    /// Forgets everything, as a client does that is killed; another one takes its place.
+    pub(crate) fn die(&mut self) {
+        self.deaths += 1;
+        self.calls = 0;
+        self.job = None;
+    }
 }
 
 /// See the module.

@@ -2,9 +2,9 @@
 //!
 //! Between two steps anything can happen. A client that dies drops its future, wherever it is.
 
-use super::{Job, TRIES, block_ref};
+use super::block::block_ref;
 use crate::name_node::{CallError, Target};
-use crate::world::World;
+use crate::world::{Job, World};
 use cairn_namespace::InodeId;
 use cairn_stripe::GenerationStamp;
 use cairn_writer::Block;
@@ -12,6 +12,9 @@ use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+
+/// Times that a call is tried again.
+pub(super) const TRIES: u32 = 40;
 
 /// Has the world do something; whether that is done, or to be tried again.
 type Work = Box<dyn for<'w> FnMut(&mut World<'w>, usize) -> bool>;
@@ -156,16 +159,21 @@ impl Program {
     pub(super) fn new(hand: Hand, future: impl Future<Output = bool> + 'static) -> Program {
         Program { hand, future: Box::pin(future), tries: 0 }
     }
+}
 
-    /// What it waits for.
-    pub(super) fn waits_for(&self) -> &'static str {
-        self.hand.question.borrow().as_ref().map_or("", |question| question.name)
+impl Job for Program {
+    fn step(self: Box<Self>, world: &mut World<'_>, client: usize) {
+        world.program_step(client, self);
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        Some(self.hand.question.borrow().as_ref().map_or("", |question| question.name))
     }
 }
 
 impl World<'_> {
     /// Answers a client's question, and has it go on to the next.
-    pub(super) fn program_step(&mut self, at: usize, mut program: Program) {
+    fn program_step(&mut self, at: usize, mut program: Box<Program>) {
         let asked = program.hand.question.take();
         if let Some(mut question) = asked
             && !(question.work)(self, at)
@@ -173,7 +181,7 @@ impl World<'_> {
             program.tries += 1;
             program.hand.question.replace(Some(question));
             match program.tries < TRIES {
-                true => self.clients[at].job = Job::Write(program),
+                true => self.clients[at].job = Some(program),
                 false => self.gives_up(at),
             }
             return;
@@ -182,7 +190,7 @@ impl World<'_> {
         let done = program.future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         program.hand.news.take().into_iter().for_each(|news| news(self));
         match done {
-            Poll::Pending => self.clients[at].job = Job::Write(program),
+            Poll::Pending => self.clients[at].job = Some(program),
             Poll::Ready(true) => self.count("files written"),
             Poll::Ready(false) => self.gives_up(at),
         }

@@ -1,9 +1,9 @@
 //! Writing replicated blocks: the pipeline that ships, over simulated DataNodes.
 
+use super::block::{BLOCK_LEN, block_ref, writer_block};
 use super::program::{Hand, Why};
-use super::{BLOCK_LEN, block_ref, writer_block};
+use crate::model::Part;
 use crate::name_node::{CallError, LocatedBlock, Target};
-use crate::ration::Part;
 use crate::world::World;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::{BlockRef as FileBlock, InodeId};

@@ -1,7 +1,7 @@
 //! Writing block groups: the sequence that ships, over simulated units, of which each is as far as it pleases.
 
+use super::block::{BLOCK_LEN, block_ref, writer_block};
 use super::program::{Hand, Why};
-use super::{BLOCK_LEN, block_ref, writer_block};
 use crate::name_node::Target;
 use crate::world::World;
 use cairn_namespace::InodeId;

@@ -1,11 +1,32 @@
 //! One replica with its bytes, which a fault can change behind the back of its CRCs.
 
-use super::{CHUNK_LEN, NodeError};
 use crate::rng::Rng;
 use cairn_codec::crc::crc32c;
 use cairn_redundancy::{BlockRef, ReplicaState as Reported, ReportedReplica};
-use cairn_replica::{Replica, ReplicaState};
+use cairn_replica::{Replica, ReplicaError, ReplicaState};
 use std::collections::BTreeMap;
+
+/// Bytes that one CRC covers.
+pub(super) const CHUNK_LEN: u64 = 512;
+
+/// Why a DataNode cannot do what it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeError {
+    /// The replica does not allow it.
+    Replica(ReplicaError),
+    /// There is no such replica.
+    NotFound,
+    /// A chunk and its CRC do not fit.
+    Damaged,
+    /// No volume has room.
+    NoRoom,
+}
+
+impl From<ReplicaError> for NodeError {
+    fn from(error: ReplicaError) -> NodeError {
+        NodeError::Replica(error)
+    }
+}
 
 /// A replica with its bytes.
 #[derive(Clone, Debug)]

@@ -1,66 +1,16 @@
 //! From a command to its answer: entries are applied, logged and shown in groups, as [`Groups`] says, and at any moment
 //! between two of these steps the NameNode may fall.
 
+use super::NameNode;
 use super::core::Core;
+use super::entries::{Done, Happening, Request};
+use super::names::{CallError, Fall, sure};
 use super::op::{Answer, Asked, Polled, Reply, Running};
-use super::{CallError, Fall, NameNode, sure};
 use cairn_master::effects::{self, EntryEffects};
-use cairn_master::group::{Limits, Step, Waiting};
+use cairn_master::group::{Step, Waiting};
 use cairn_master::{FollowUp, OpError, Submission, follow_up};
-use cairn_namespace::store::Changes;
-use cairn_namespace::{Applied, Command, Entry, NamespaceError, Outcome, evaluate};
-use cairn_redundancy::Ticket;
+use cairn_namespace::{Applied, Entry, NamespaceError, evaluate};
 use std::future::Future;
-
-/// How groups are formed here. There are no checkpoints: what they write a start reads back from the log.
-pub(super) const LIMITS: Limits = Limits {
-    entries: 8,
-    bytes: usize::MAX,
-    effects: 100,
-    step: 4,
-    unshown: 2,
-    checkpoint_entries: u64::MAX,
-    checkpoint_interval_ms: u64::MAX,
-    records: usize::MAX,
-};
-
-/// A command that waits to be applied.
-pub(super) struct Request {
-    operation: u64,
-    submission: Submission,
-}
-
-/// An entry that was applied.
-struct Done {
-    operation: u64,
-    answer: Result<Outcome, OpError>,
-    /// What it has changed, if it is in the log.
-    logged: Option<(Entry, Changes)>,
-    effects: EntryEffects,
-}
-
-/// Entries that become durable together.
-#[derive(Default)]
-pub(super) struct Group {
-    entries: Vec<Done>,
-    fall: Option<Fall>,
-}
-
-/// What happens to a NameNode by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
-    /// The group under way is on the disk.
-    Synced,
-    /// The oldest durable group comes into force.
-    Shown,
-    /// A wait of an operation has lasted long enough.
-    TimeOver {
-        /// The operation.
-        operation: u64,
-        /// What it waits for.
-        ticket: Ticket,
-    },
-}
 
 impl NameNode {
     /// Begins an operation.
@@ -299,6 +249,3 @@ impl From<OpError> for CallError {
         }
     }
 }
-
-/// A command that came into force, with its answer and the storages that went with it.
-pub(crate) type InForce = (Command, Outcome, cairn_master::op::Targets);

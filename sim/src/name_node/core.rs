@@ -1,10 +1,17 @@
 //! The state of a NameNode that its operations look at: the namespace as it is in force, and the cluster.
 
-use super::now;
 use crate::rng::Rng;
 use cairn_master::Look;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_redundancy::{Cluster, Now};
+
+/// Wall time at the start of a simulation.
+const EPOCH_MS: u64 = 1_700_000_000_000;
+
+/// The time of both clocks.
+pub(crate) fn now(ms: u64) -> Now {
+    Now { mono_ms: ms, wall_ms: EPOCH_MS + ms }
+}
 
 /// See the module.
 pub(crate) struct Core {

@@ -1,30 +1,13 @@
 //! What clients ask: files, blocks, pipelines, leases.
 
-use super::{CallError, NameNode, Named, sure};
+use super::NameNode;
+use super::names::{CallError, LocatedBlock, Named, Target, number_of, sure};
 use cairn_master::lease;
 use cairn_master::pipeline::{self, Additional};
 use cairn_namespace::query;
 use cairn_namespace::{Block, BlockState as Written, Caller, InodeId};
 use cairn_redundancy::{BlockLookup, StorageHandle, StoragePolicy};
 use cairn_stripe::{BlockId, Redundancy, UnitIndex};
-
-/// A storage as clients know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    /// The number of its DataNode.
-    pub(crate) node: usize,
-    /// Its UUID.
-    pub(crate) storage: String,
-}
-
-/// A block with the places where clients find its units.
-#[derive(Clone, Debug)]
-pub(crate) struct LocatedBlock {
-    pub(crate) offset: u64,
-    pub(crate) block: Block,
-    pub(crate) redundancy: Redundancy,
-    pub(crate) places: Vec<(Target, UnitIndex)>,
-}
 
 /// Expired holders, and files of each, that one round looks at.
 const ROUND: usize = 256;
@@ -47,7 +30,7 @@ impl NameNode {
     pub(crate) fn target(&self, storage: StorageHandle) -> Target {
         let storage = self.cluster.storage(storage);
         let uuid = &self.cluster.node(storage.node).uuid;
-        Target { node: super::number_of(uuid), storage: storage.uuid.clone() }
+        Target { node: number_of(uuid), storage: storage.uuid.clone() }
     }
 
     /// The storage policy of the file that has the block.

@@ -1,6 +1,8 @@
 //! What DataNodes tell: registrations, heartbeats, reports, bad replicas.
 
-use super::{NameNode, Named, Target, XFER_PORT, sure};
+use super::NameNode;
+use super::core::now;
+use super::names::{Named, Target, XFER_PORT, sure};
 use crate::data_node::Intent;
 use crate::parts::Parts;
 use cairn_master::orders::{self, Truncation};
@@ -37,7 +39,7 @@ impl NameNode {
             Intent::Serve => AdminIntent::InService,
             Intent::Leave => AdminIntent::Decommission,
             Intent::Away { until_ms } => {
-                AdminIntent::Maintenance { until_ms: super::now(until_ms).wall_ms }
+                AdminIntent::Maintenance { until_ms: now(until_ms).wall_ms }
             }
         };
         self.with_cluster(|cluster, lookup, now, _| {

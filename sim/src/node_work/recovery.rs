@@ -1,32 +1,15 @@
 //! A DataNode that leads the recovery of a block: it asks one holder after the other, has them cut the block as the
 //! replica core decides, and tells the NameNode.
 
-use super::Task;
 use crate::data_node::NodeError;
-use crate::name_node::Target;
-use crate::ration::Part;
+use crate::model::Part;
+use crate::tasks::{Recovery, Task, Told};
 use crate::world::World;
 use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronization;
 use cairn_redundancy::{BlockFacts, BlockRecovery, BlockRef, BlockState, Layout};
 use cairn_replica::recovery::{Agreement, Aim, Answer, CutResult, Cutting, Order};
 use cairn_replica::{RecoveryInfo, ReplicaError};
 use cairn_stripe::{BlockId, GenerationStamp, Geometry, UnitIndex};
-
-/// The recovery of a block, as its primary is told.
-#[derive(Clone, Debug)]
-pub(crate) struct Recovery {
-    order: Order,
-    layout: Layout,
-    targets: Vec<Target>,
-}
-
-/// What the NameNode is told.
-#[derive(Clone, Debug)]
-pub(crate) struct Told {
-    /// Bytes of the block; `None` if it is to be dropped.
-    len: Option<u64>,
-    targets: Vec<Option<Target>>,
-}
 
 impl World<'_> {
     /// An order with the names that travel with it.

@@ -3,21 +3,14 @@
 //! What is told is decided in the replica core. A call that a DataNode has given up may still wait at the NameNode and
 //! be taken in after those that came later.
 
-use crate::data_node::FullReport;
+use crate::tasks::LateReport;
 use crate::world::{Event, World};
-use cairn_redundancy::{BlockRef, ReplicaEvent, ReplicaEventKind, StorageType};
+use cairn_redundancy::{BlockRef, ReplicaEvent, ReplicaEventKind};
 use cairn_replica::report::{Event as Happened, ReplicaEvent as Told};
 use cairn_stripe::BlockId;
 
 /// Time between full reports of a DataNode.
 const REPORT_INTERVAL_MS: u64 = 60_000;
-
-/// A report that is taken in when its DataNode does not expect it any more.
-#[derive(Clone, Debug)]
-pub(crate) enum LateReport {
-    Full { node: usize, lease: u64, report: FullReport },
-    Events { node: usize, storage: (String, StorageType), events: Vec<ReplicaEvent> },
-}
 
 impl World<'_> {
     /// Tells of all replicas, under a lease.

@@ -1,0 +1,46 @@
+//! How a simulation is run, and what is told of it.
+
+use std::collections::BTreeMap;
+
+/// How a simulation is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Keep a line for each thing that happens.
+    pub trace: bool,
+    /// How long clients work and faults happen, in simulated ms.
+    pub busy_ms: u64,
+    /// How long everything may take to be whole again, in simulated ms.
+    pub quiet_ms: u64,
+    /// Most faults; with fewer, a failing seed may be easier to read.
+    pub faults: u32,
+    /// Most clients.
+    pub clients: usize,
+    /// Kinds of faults that do not happen, a bit for each of [`crate::FAULT_KINDS`].
+    pub without: u8,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            trace: false,
+            busy_ms: 240_000,
+            quiet_ms: 900_000,
+            faults: u32::MAX,
+            clients: usize::MAX,
+            without: 0,
+        }
+    }
+}
+
+/// What has happened in a simulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What must not be, if it was.
+    pub violation: Option<String>,
+    /// A line for each thing that happened, if they were wanted.
+    pub trace: Vec<String>,
+    /// How often what happened.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Simulated ms.
+    pub time_ms: u64,
+}

@@ -1,0 +1,80 @@
+//! What DataNodes are told to do, step by step, and what they have still to tell.
+
+use crate::data_node::FullReport;
+use crate::name_node::Target;
+use cairn_redundancy::{BlockRef, Layout, ReplicaEvent, StorageType};
+use cairn_replica::recovery::{Answer, CutResult, Cutting, Order};
+use cairn_stripe::UnitIndex;
+
+/// A step of a DataNode's work.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    /// Delete a replica, by the order of a registration.
+    Invalidate { block: BlockRef, registration: u64 },
+    /// Copy a replica to others.
+    Copy { block: BlockRef, targets: Vec<Target> },
+    /// Bytes of a replica arrive.
+    Arrive { block: BlockRef, data: Vec<u8>, storage: String },
+    /// Fetch a replica that a balancer moves.
+    Replace(Move),
+    /// Rebuild lost units.
+    Rebuild(Box<Rebuild>),
+    /// Ask the next holder of a block to freeze it.
+    Ask(Box<Recovery>, Vec<Answer>),
+    /// Have the next one that takes part cut it.
+    Cut(Box<Recovery>, Cutting, Vec<CutResult>),
+    /// Tell the NameNode.
+    Commit(Box<Recovery>, Told),
+}
+
+/// Lost units of a group, as a DataNode is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Rebuild {
+    pub(crate) group: BlockRef,
+    pub(crate) layout: Layout,
+    pub(crate) sources: Vec<(Target, UnitIndex)>,
+    pub(crate) targets: Vec<(Target, UnitIndex)>,
+    pub(crate) recorded: Vec<(UnitIndex, u32)>,
+}
+
+impl Rebuild {
+    /// CRC32C of a unit as first written, if it is known.
+    pub(crate) fn recorded(&self, unit: UnitIndex) -> Option<u32> {
+        self.recorded.iter().find(|(of, _)| *of == unit).map(|(_, crc)| *crc)
+    }
+}
+
+/// The recovery of a block, as its primary is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub(crate) order: Order,
+    pub(crate) layout: Layout,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// What the NameNode is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    /// Bytes of the block; `None` if it is to be dropped.
+    pub(crate) len: Option<u64>,
+    pub(crate) targets: Vec<Option<Target>>,
+}
+
+/// A replica or unit that is to be moved.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) block: BlockRef,
+    /// Who is to lose it.
+    pub(crate) from: usize,
+    /// Who is read from.
+    pub(crate) proxy: usize,
+    /// The storage that it is to be on.
+    pub(crate) storage: String,
+}
+
+/// A report that is taken in when its DataNode does not expect it any more.
+#[derive(Clone, Debug)]
+pub(crate) enum LateReport {
+    Full { node: usize, lease: u64, report: FullReport },
+    Events { node: usize, storage: (String, StorageType), events: Vec<ReplicaEvent> },
+}
