@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
  * Ports for servers of the tests. They are below those that the system gives to outgoing connections: such a one could
  * take the port of a server that is stopped for a while, and the server could not come back.
  */
-final class Ports {
+public final class Ports {
   /** Below are those that {@code cairn cluster} takes for its DataNodes. */
   private static final int FIRST = 21_000;
 
@@ -26,7 +26,7 @@ final class Ports {
   private Ports() {}
 
   /** A port that was free a moment ago on 127.0.0.1, another one each time, also in other processes of the tests. */
-  static synchronized int free() throws IOException {
+  public static synchronized int free() throws IOException {
     while (TAKEN.size() < END - FIRST) {
       int port = FIRST + RANDOM.nextInt(END - FIRST);
       if (!TAKEN.add(port) || !claim(port)) {
