@@ -183,19 +183,19 @@ final class Cluster {
     }
   }
 
+  /** A network namespace for each DataNode, all on one bridge. */
   private void layNetwork() throws Exception {
-    StringBuilder script = new StringBuilder("set -e\n");
-    script.append("mount -t tmpfs storm /run\nip link set lo up\n");
-    script.append("ip link add storm type bridge\nip addr add ").append(nameAddress).append("/24 dev storm\n");
-    script.append("ip link set storm up\n");
+    StringBuilder script = new StringBuilder("set -e\nmount -t tmpfs storm /run\nip -batch - <<END\n");
+    script.append("link set lo up\nlink add storm type bridge\n");
+    script.append("addr add ").append(nameAddress).append("/24 dev storm\nlink set storm up\n");
     for (Node n : nodes) {
-      script.append("ip netns add ").append(n).append('\n');
-      String link = "v" + n.index;
-      script.append("ip link add ").append(link).append(" type veth peer name eth0 netns ").append(n).append('\n');
-      script.append("ip link set ").append(link).append(" master storm up\n");
-      script.append("ip -n ").append(n).append(" addr add ").append(n.address).append("/24 dev eth0\n");
-      script.append("ip -n ").append(n).append(" link set eth0 up\n");
-      script.append("ip -n ").append(n).append(" link set lo up\n");
+      script.append("netns add %s\nlink add v%d type veth peer name eth0 netns %s\n".formatted(n, n.index, n));
+      script.append("link set v%d master storm up\n".formatted(n.index));
+    }
+    script.append("END\n");
+    for (Node n : nodes) {
+      script.append("ip -n %s -batch - <<END\naddr add %s/24 dev eth0\n".formatted(n, n.address));
+      script.append("link set eth0 up\nlink set lo up\nEND\n");
     }
     run("sh", "-c", script.toString());
   }

@@ -44,14 +44,20 @@ final class Ration {
       if (block != null && (block.isComplete() || block.policy() == null)) {
         int before = safe(known, disks, block, Set.of());
         int after = safe(known, disks, block, e.getValue());
-        Storm.note("%s at stake, safe %d, then %d".formatted(e.getValue(), before, after));
-        if (after < before && after < block.needed()) {
+        boolean isWorse = after < before || hasGood(disks, block, e.getValue());
+        if (isWorse && after < block.needed()) {
           return "of blk_%d (%s) %d would be safe, %d are needed"
               .formatted(block.id(), block.path(), after, block.needed());
         }
       }
     }
     return null;
+  }
+
+  private static boolean hasGood(Disks disks, Known.Block block, Set<Part> parts) {
+    return parts.stream()
+        .flatMap(p -> disks.replicas.getOrDefault(p.id(), List.of()).stream())
+        .anyMatch(r -> parts.contains(r.part()) && block.isWhole(r));
   }
 
   /** What of these nobody else has, as far as the NameNode knows and disks show: none if it lets their node go. */

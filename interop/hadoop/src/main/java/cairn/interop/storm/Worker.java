@@ -107,6 +107,10 @@ final class Worker extends Thread {
     return false;
   }
 
+  boolean isStriped() {
+    return stripe > 0;
+  }
+
   private boolean chance(double p) {
     return random.nextDouble() < p;
   }
