@@ -110,5 +110,10 @@ fn apply_one(
         Effect::CrcReplaced { id } => cluster.record_replaced(lookup, id),
         Effect::CopiesChanged { id } => cluster.block_changed(lookup, id),
         Effect::Removed { id, gs } => cluster.block_removed(id, gs),
+        Effect::MemberRetired { id } => cluster.block_changed(lookup, id),
+        Effect::GroupBegun { .. }
+        | Effect::GroupFormed { .. }
+        | Effect::GroupChanged { .. }
+        | Effect::GroupEnded { .. } => {}
     }
 }

@@ -82,6 +82,7 @@ mod tests {
                 index: 0,
                 state: BlockState::Complete,
                 unit_crcs: Vec::new(),
+                group: None,
             };
             move |txn: &mut dyn StoreTxn| block::put(txn, &block).unwrap()
         };

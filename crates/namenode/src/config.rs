@@ -307,6 +307,14 @@ pub struct NameNodeConfig {
     pub ec_max_cell_len: u32,
     /// Whether policies can be added. Key `dfs.namenode.ec.userdefined.policy.allowed`.
     pub ec_user_policies: bool,
+    /// How long a file must be closed until its blocks may be put into contiguous groups. Key
+    /// `cairn.ec.contiguous.quiet-time`.
+    pub group_quiet: Duration,
+    /// The same for a short last block; twice as long after each append that met it, up to a week. Key
+    /// `cairn.ec.contiguous.short-quiet-time`.
+    pub group_short_quiet: Duration,
+    /// Fewest bytes of a block that may be put into a contiguous group. Key `cairn.ec.contiguous.min-length`.
+    pub group_len_min: u64,
 
     /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
@@ -512,6 +520,9 @@ impl Default for NameNodeConfig {
             ec_default_policy: "RS-6-3-1024k".into(),
             ec_max_cell_len: (4 * MIB) as u32,
             ec_user_policies: true,
+            group_quiet: Duration::from_secs(600),
+            group_short_quiet: Duration::from_secs(3600),
+            group_len_min: MIB,
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),

@@ -16,12 +16,13 @@ use record::VERSION;
 pub use crate::store::state::{block_at as at, find_block as get, position};
 pub(crate) use record::index_of;
 pub use record::{
-    Block, BlockRef, BlockState, Position, decode, file_in, key, position_from, position_key,
+    Block, BlockRef, BlockState, Membership, Position, decode, file_in, key, position_from,
+    position_key,
 };
 
 /// Writes a block.
 pub fn put(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
-    Ok(store.put(Table::Block, &key(block.id), &to_record(VERSION, block))?)
+    Ok(store.put(Table::Block, &key(block.id), &record::encode(block))?)
 }
 
 /// Removes a block's record, which is there.

@@ -183,4 +183,9 @@ commands! {
     82 ReencryptEncryptionZone = once: ops::encryption::ReencryptEncryptionZone,
     83 AdvanceReencryption: ops::encryption::AdvanceReencryption,
     84 WithdrawBlock: ops::abandon_block::WithdrawBlock,
+    90 BeginEncode: ops::group::BeginEncode,
+    91 Form: ops::group::Form,
+    92 Abandon: ops::group::Abandon,
+    93 BeginDissolve: ops::group::BeginDissolve,
+    94 Dissolve: ops::group::Dissolve,
 }

@@ -1,9 +1,10 @@
 //! Counters in the store, which make ids and stamps the same in every replay.
 
 use crate::encoding::{Decode, Decoder, Encode, Encoder};
-use crate::error::Result;
+use crate::error::{NamespaceError, Result};
 use crate::inode::InodeId;
 use crate::store::{StoreRead, StoreTxn, Table};
+use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use cairn_stripe::{BlockId, GenerationStamp};
 
 /// What is counted.
@@ -15,6 +16,8 @@ pub(crate) enum Counter {
     BlockId,
     /// The last block group id, as the bits of the negative number.
     GroupId,
+    /// The last handle of a contiguous group.
+    Handle,
     /// The last generation stamp.
     GenerationStamp,
     /// Inodes there are.
@@ -37,6 +40,7 @@ impl Counter {
             Counter::InodeId => b"inode-id",
             Counter::BlockId => b"block-id",
             Counter::GroupId => b"group-id",
+            Counter::Handle => b"handle",
             Counter::GenerationStamp => b"generation-stamp",
             Counter::Inodes => b"inodes",
             Counter::Blocks => b"blocks",
@@ -52,6 +56,7 @@ impl Counter {
             Counter::InodeId => InodeId::ROOT.0,
             Counter::BlockId => BlockId::LAST_RESERVED.0 as u64,
             Counter::GroupId => BlockId::FIRST_GROUP_BASE.0 as u64,
+            Counter::Handle => BlockId::FIRST_HANDLE_BASE.0 as u64,
             Counter::GenerationStamp => GenerationStamp::LAST_RESERVED.0,
             Counter::Inodes
             | Counter::Blocks
@@ -93,12 +98,12 @@ const SKIPPED: u64 = 1 << 32;
 
 /// Leaves out the numbers that may have been given out since the state of this store.
 pub(crate) fn skip_numbers(store: &mut dyn StoreTxn) -> Result<()> {
-    let group = BlockId(get(store, Counter::GroupId)? as i64);
-    let per_group = group.next_group().0.abs_diff(group.0);
+    let per_group = MAX_UNITS_PER_GROUP as u64;
     for (counter, skipped) in [
         (Counter::InodeId, SKIPPED),
         (Counter::BlockId, SKIPPED),
         (Counter::GroupId, SKIPPED * per_group),
+        (Counter::Handle, SKIPPED * per_group),
         (Counter::GenerationStamp, SKIPPED),
     ] {
         let value = get(store, counter)?.wrapping_add(skipped);
@@ -116,9 +121,26 @@ pub(crate) fn next_inode_id(store: &mut dyn StoreTxn) -> Result<InodeId> {
 
 /// A new block id, or block group id.
 pub(crate) fn next_block_id(store: &mut dyn StoreTxn, striped: bool) -> Result<BlockId> {
-    let counter = if striped { Counter::GroupId } else { Counter::BlockId };
+    match striped {
+        true => next_id(store, Counter::GroupId, BlockId::next_group),
+        false => next_id(store, Counter::BlockId, BlockId::next_contiguous),
+    }
+}
+
+/// A new handle of a contiguous group: no parity ever has an id that another one had.
+pub(crate) fn next_handle(store: &mut dyn StoreTxn) -> Result<BlockId> {
+    next_id(store, Counter::Handle, BlockId::next_group)
+}
+
+fn next_id(
+    store: &mut dyn StoreTxn,
+    counter: Counter,
+    next: impl Fn(BlockId) -> Option<BlockId>,
+) -> Result<BlockId> {
     let last = BlockId(get(store, counter)? as i64);
-    let next = if striped { last.next_group() } else { last.next_contiguous() };
+    let Some(next) = next(last) else {
+        return Err(NamespaceError::Io(format!("There is no id for a block after {last}")));
+    };
     set(store, counter, next.0 as u64)?;
     Ok(next)
 }

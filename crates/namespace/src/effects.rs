@@ -5,6 +5,7 @@
 
 use crate::block::{self, Block, BlockState};
 use crate::error::Result;
+use crate::group::{self, Group, GroupState};
 use crate::inode::InodeId;
 use crate::snapshot::kept;
 use crate::store::{Overlay, StoreRead, Table};
@@ -89,6 +90,35 @@ pub enum Effect {
         /// Its last stamp.
         gs: GenerationStamp,
     },
+    /// No file has a member of a contiguous group any more; its bytes stay for the others' sake.
+    MemberRetired {
+        /// The block.
+        id: BlockId,
+    },
+    /// The parities of a contiguous group are to be made.
+    GroupBegun {
+        /// The group.
+        handle: BlockId,
+        /// The stamp of its parities.
+        gs: GenerationStamp,
+    },
+    /// A contiguous group keeps its members safe from now on.
+    GroupFormed {
+        /// The group.
+        handle: BlockId,
+    },
+    /// A group is to be dissolved, or another one has its members.
+    GroupChanged {
+        /// The group.
+        handle: BlockId,
+    },
+    /// There is no such group any more, nor an attempt to make it: its parities are not wanted.
+    GroupEnded {
+        /// The group.
+        handle: BlockId,
+        /// The stamp of its parities.
+        gs: GenerationStamp,
+    },
 }
 
 impl Effect {
@@ -104,7 +134,12 @@ impl Effect {
             | Effect::Committed { id }
             | Effect::Completed { id }
             | Effect::CopiesChanged { id }
-            | Effect::Removed { id, .. } => id,
+            | Effect::Removed { id, .. }
+            | Effect::MemberRetired { id } => id,
+            Effect::GroupBegun { handle, .. }
+            | Effect::GroupFormed { handle }
+            | Effect::GroupChanged { handle }
+            | Effect::GroupEnded { handle, .. } => handle,
             Effect::CrcReplaced { id } => id.group(),
         }
     }
@@ -122,6 +157,11 @@ pub(crate) fn of(
         let is = record(after, &key)?;
         compare(was.as_ref(), is.as_ref(), &mut effects);
     }
+    for key in after.changed(Table::Group) {
+        let was = group_record(before, &key)?;
+        let is = group_record(after, &key)?;
+        compare_groups(was.as_ref(), is.as_ref(), &mut effects);
+    }
     for file in other_copies {
         for id in kept::all_blocks(after, *file)? {
             effects.push(Effect::CopiesChanged { id });
@@ -134,6 +174,33 @@ fn record(store: &dyn StoreRead, key: &[u8]) -> Result<Option<Block>> {
     let mut found = None;
     store.peek(Table::Block, key, &mut |record| found = Some(block::decode(record)))?;
     found.transpose()
+}
+
+fn group_record(store: &dyn StoreRead, key: &[u8]) -> Result<Option<Group>> {
+    let mut found = None;
+    store.peek(Table::Group, key, &mut |record| found = Some(group::decode(record)))?;
+    found.transpose()
+}
+
+fn compare_groups(was: Option<&Group>, is: Option<&Group>, effects: &mut Vec<Effect>) {
+    match (was, is) {
+        (None, None) => {}
+        (Some(Group { handle, gs, .. }), None) => {
+            effects.push(Effect::GroupEnded { handle: *handle, gs: *gs });
+        }
+        (None, Some(Group { handle, gs, .. })) => {
+            effects.push(Effect::GroupBegun { handle: *handle, gs: *gs });
+        }
+        (Some(was), Some(is)) if was.state == is.state => {}
+        (Some(_), Some(Group { handle, state: GroupState::Formed, .. })) => {
+            effects.push(Effect::GroupFormed { handle: *handle });
+        }
+        (Some(_), Some(is)) => {
+            effects.push(Effect::GroupChanged { handle: is.handle });
+            let live = is.live_members();
+            effects.extend(live.map(|(_, member)| Effect::CopiesChanged { id: member.id }));
+        }
+    }
 }
 
 fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
@@ -173,7 +240,9 @@ fn compare(was: Option<&Block>, is: Option<&Block>, effects: &mut Vec<Effect>) {
             }
         }
     }
-    if was.file != is.file {
+    if is.is_tombstone() && !was.is_tombstone() {
+        effects.push(Effect::MemberRetired { id });
+    } else if was.file != is.file || was.group != is.group {
         effects.push(Effect::CopiesChanged { id });
     }
 }

@@ -8,7 +8,7 @@ use crate::command::{Command, Entry};
 use crate::encoding::{encode_enum, encode_struct};
 use crate::encryption;
 use crate::error::Result;
-use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId};
 use crate::ops::acl::AclChange;
 use crate::ops::create::Create;
 use crate::ops::satisfy_storage_policy;
@@ -148,7 +148,7 @@ encode_enum!(MetadataChange {
 impl Event {
     /// Whether a created file is erasure coded; none for a directory.
     pub fn is_striped(inode: &Inode) -> Option<bool> {
-        inode.file().map(|file| matches!(file.redundancy, FileRedundancy::Striped(_)))
+        inode.file().map(|file| file.redundancy.is_striped())
     }
 }
 

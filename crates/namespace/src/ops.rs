@@ -19,6 +19,7 @@ pub mod delete;
 pub mod ec;
 pub mod encryption;
 pub mod fsync;
+pub mod group;
 pub mod lease;
 pub mod mkdirs;
 pub mod pipeline;

@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::encoding::{Decode, DecodeError, Decoder, encode_enum, encode_struct};
 use crate::inode::{FileRedundancy, InodeId};
 use crate::status::FileStatus;
-use cairn_stripe::{GenerationStamp, Policy};
+use cairn_stripe::{BlockId, GenerationStamp, Policy};
 
 /// What its caller is told of a command. A call that comes again is told the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,15 @@ pub enum Outcome {
     CacheDirective(u64),
     /// `SatisfyStoragePolicy`: what the satisfier is to look after, if that is new.
     ToSatisfy(Option<InodeId>),
+    /// `BeginEncode`: the attempt.
+    EncodeBegun {
+        /// Its handle.
+        handle: BlockId,
+        /// The stamp of its parities.
+        gs: GenerationStamp,
+    },
+    /// Commands about contiguous groups: nothing was done, because something is not as it was, and what that is.
+    GroupRefused(String),
 }
 
 /// What became of one policy that was to be added.
@@ -94,6 +103,8 @@ encode_enum!(Outcome {
     36 => Created { status },
     37 => Removed { done, more },
     38 => Recovery { closed },
+    40 => EncodeBegun { handle, gs },
+    41 => GroupRefused(value),
 } or former);
 encode_struct!(PolicyAdded { policy, error });
 

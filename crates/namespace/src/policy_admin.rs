@@ -85,10 +85,7 @@ pub fn effective(store: &dyn StoreRead, at: &Resolved) -> Result<Option<Policy>>
 pub fn effective_id(chain: &[Arc<Inode>]) -> Option<PolicyId> {
     for inode in chain.iter().rev() {
         if let Some(file) = inode.file() {
-            return match file.redundancy {
-                FileRedundancy::Striped(id) => Some(id),
-                FileRedundancy::Replicated(_) => None,
-            };
+            return file.redundancy.policy();
         }
         if let Some(id) = inode.directory().and_then(|directory| directory.policy) {
             return Some(id);
@@ -97,10 +94,12 @@ pub fn effective_id(chain: &[Arc<Inode>]) -> Option<PolicyId> {
     None
 }
 
-/// A file's redundancy with its policy looked up.
+/// How blocks of a file that are in no group are kept, with the policy of striped ones looked up.
 pub fn redundancy(store: &dyn StoreRead, of: FileRedundancy) -> Result<Redundancy> {
     Ok(match of {
-        FileRedundancy::Replicated(copies) => Redundancy::Replicated(copies),
+        FileRedundancy::Replicated(copies) | FileRedundancy::Contiguous { copies, .. } => {
+            Redundancy::Replicated(copies)
+        }
         FileRedundancy::Striped(id) => Redundancy::Striped(by_id(store, id)?),
     })
 }

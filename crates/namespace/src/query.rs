@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub use crate::encryption::{
     key_of_zone, reencrypted_zones, zone_of_new_file, zone_of_path, zones,
 };
+pub use crate::group::{attempt_of, get as group, groups_after, open_attempts};
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::add_block::AddBlockPlan;
@@ -31,6 +32,7 @@ pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
 pub use crate::policy_admin::PolicyInfo;
 pub use crate::snapshot::held::Held;
 pub use crate::status::{FileStatus, Listing};
+pub use crate::waiting::{Waiting, due as waiting, due_of as waiting_since};
 pub use blocks::{
     BlockInfo, FileBlocks, blocks_after, blocks_of_file, copy_of, file_blocks, file_blocks_at,
     file_of_block, get_block, get_blocks, get_blocks_by_id, has_snapshots, incomplete_blocks,
@@ -201,7 +203,7 @@ pub fn check_superuser(store: &dyn StoreRead, caller: &Caller) -> Result<()> {
 pub struct Totals {
     /// Files and directories, the root counted.
     pub inodes: u64,
-    /// Blocks and block groups.
+    /// Blocks and block groups, those too that only contiguous groups need.
     pub blocks: u64,
     /// The last generation stamp that was given out.
     pub generation_stamp: u64,

@@ -3,11 +3,11 @@
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::encryption::Encryption;
 use crate::error::Result;
-use crate::inode::{FileRedundancy, Inode};
+use crate::inode::Inode;
 use crate::path::Resolved;
 use crate::store::StoreRead;
 use crate::{policy_admin, snapshot, storage_policy};
-use cairn_stripe::Policy;
+use cairn_stripe::{Policy, PolicyLayout};
 use std::sync::Arc;
 
 /// What clients see of a file or directory (`HdfsFileStatusProto`).
@@ -57,6 +57,15 @@ impl Decode for FileStatus {
 }
 
 impl FileStatus {
+    /// What the writer of the file is told: that of a contiguous one writes plain blocks, and must not know of a policy.
+    ///
+    /// Source: Hadoop 3.5.0 `DFSOutputStream#newStreamForCreate`, `#newStreamForAppend`, which take a file with a policy
+    /// for a striped one.
+    pub(crate) fn for_writer(self) -> FileStatus {
+        let policy = self.policy.filter(|policy| policy.layout == PolicyLayout::Striped);
+        FileStatus { policy, ..self }
+    }
+
     /// Bytes of a file; 0 for a directory.
     pub fn len(&self) -> u64 {
         self.inode.file().map_or(0, |file| file.len)
@@ -69,11 +78,7 @@ impl FileStatus {
 
     /// Copies as clients see them: 1 for a striped file, 0 for a directory.
     pub fn replication(&self) -> u16 {
-        match self.inode.file().map(|file| file.redundancy) {
-            Some(FileRedundancy::Replicated(copies)) => copies,
-            Some(FileRedundancy::Striped(_)) => 1,
-            None => 0,
-        }
+        self.inode.file().map_or(0, |file| file.redundancy.copies().unwrap_or(1))
     }
 
     /// Bytes of a whole block; 0 for a directory.

@@ -21,7 +21,7 @@ pub(crate) fn effective<'a>(
     let mut upwards = chain.into_iter().rev().peekable();
     let file = upwards.peek().and_then(|inode| inode.file());
     let set = upwards.map(|inode| inode.storage_policy).find(|id| *id != 0);
-    let striped = file.is_some_and(|file| matches!(file.redundancy, FileRedundancy::Striped(_)));
+    let striped = file.is_some_and(|file| file.redundancy.is_striped());
     set.filter(|id| !striped || suits_stripes(*id)).unwrap_or(0)
 }
 

@@ -1,18 +1,21 @@
 //! What operations share: putting inodes into the tree and taking them out, counted.
 
+pub(crate) mod end_block;
 pub(crate) mod purge;
 pub(crate) mod walk;
 
-use crate::block::{self, Block, BlockState};
+use crate::block::{self, BlockState};
 use crate::counter::{self, Counter};
 use crate::error::{NamespaceError, Result};
 use crate::inode::{self, Inode, InodeId};
 use crate::lease;
 use crate::path::resolved::Resolved;
+use crate::settings::Settings;
 use crate::storage_policy;
 use crate::store::{StoreTxn, Table};
 use crate::usage::{self, Usage};
-use crate::xattr;
+use crate::{waiting, xattr};
+use end_block::end_block;
 use std::sync::Arc;
 
 /// Changes a directory's number of children and its modification time, which never goes back by that: a client may have
@@ -157,21 +160,20 @@ pub(crate) fn remove_last_block(store: &mut dyn StoreTxn, inode: &mut Inode) -> 
         None => None,
     };
     for block in [Some(block), source].into_iter().flatten() {
-        remove_block(store, &block)?;
+        end_block(store, &block)?;
     }
     Ok(())
-}
-
-/// Removes the record of a block that no file has at its place any more.
-pub(crate) fn remove_block(store: &mut dyn StoreTxn, block: &Block) -> Result<()> {
-    block::delete(store, block.id)?;
-    counter::add(store, Counter::Blocks, -1)
 }
 
 /// Closes a file: its blocks are complete, its lease ends.
 ///
 /// Source: Hadoop 3.5.0 `FSNamesystem#finalizeINodeFileUnderConstruction`.
-pub(crate) fn close(store: &mut dyn StoreTxn, inode: &mut Inode, now_ms: u64) -> Result<()> {
+pub(crate) fn close(
+    store: &mut dyn StoreTxn,
+    settings: &Settings,
+    inode: &mut Inode,
+    now_ms: u64,
+) -> Result<()> {
     inode.mtime = now_ms;
     let id = inode.id;
     let Some(file) = inode.file_mut() else { return Ok(()) };
@@ -187,5 +189,6 @@ pub(crate) fn close(store: &mut dyn StoreTxn, inode: &mut Inode, now_ms: u64) ->
     if let Some(writer) = file.writer.take() {
         lease::remove(store, &writer.holder, id)?;
     }
-    inode::put(store, inode)
+    inode::put(store, inode)?;
+    waiting::closed(store, settings, inode, now_ms)
 }

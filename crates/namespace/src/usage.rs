@@ -39,7 +39,9 @@ const SPACE_MAX: u64 = i64::MAX as u64;
 /// Bytes on disk of a block with all copies or parity.
 fn block_space(store: &dyn StoreRead, of: FileRedundancy, len: u64) -> Result<u64> {
     let space = match of {
-        FileRedundancy::Replicated(copies) => len.saturating_mul(u64::from(copies)),
+        FileRedundancy::Replicated(copies) | FileRedundancy::Contiguous { copies, .. } => {
+            len.saturating_mul(u64::from(copies))
+        }
         FileRedundancy::Striped(id) => {
             Geometry::from(&policy_admin::by_id(store, id)?).raw_len(len)
         }
@@ -88,8 +90,8 @@ impl Usage {
     }
 }
 
-/// What bytes of a file take when the storage policy `policy` is set on it or above; 0 for none. For replicated
-/// files blocks need not be told apart.
+/// What bytes of a file that are in no contiguous group take when the storage policy `policy` is set on it or above; 0
+/// for none. For replicated files blocks need not be told apart.
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#storagespaceConsumed`.
 pub(crate) fn of_bytes(
@@ -101,15 +103,41 @@ pub(crate) fn of_bytes(
     let space = block_space(store, redundancy, len)? as i64;
     let mut types = ByType::default();
     let len = len.min(SPACE_MAX) as i64;
-    match (redundancy, types_of(storage_policy::for_file(policy, redundancy))) {
-        (_, None) | (FileRedundancy::Replicated(0), _) => {}
-        (FileRedundancy::Replicated(copies), Some((first, others))) => {
+    match (redundancy.copies(), types_of(storage_policy::for_file(policy, redundancy))) {
+        (_, None) | (Some(0), _) => {}
+        (Some(copies), Some((first, others))) => {
             types[first] = len;
             types[others] = len.saturating_mul(i64::from(copies) - 1).saturating_add(types[others]);
         }
-        (FileRedundancy::Striped(_), Some((kind, _))) => types[kind] = space,
+        (None, Some((kind, _))) => types[kind] = space,
     }
     Ok(Usage { names: 0, space, types })
+}
+
+/// As [`of_bytes`], of a block that may be in a contiguous group: its bytes and its share of the parities, as if all
+/// members were as long. What pads the others and what is dead counts nowhere.
+pub(crate) fn of_block(
+    store: &dyn StoreRead,
+    redundancy: FileRedundancy,
+    policy: u8,
+    block: &Block,
+    len: u64,
+) -> Result<Usage> {
+    let FileRedundancy::Contiguous { policy: id, .. } = redundancy else {
+        return of_bytes(store, redundancy, policy, len);
+    };
+    if block.group.is_none() {
+        return of_bytes(store, redundancy, policy, len);
+    }
+    let schema = store.policy(id)?.schema;
+    let len = len.min(SPACE_MAX) as i64;
+    let parity = len.saturating_mul(i64::from(schema.m)) / i64::from(schema.k).max(1);
+    let mut types = ByType::default();
+    if let Some((first, others)) = types_of(policy) {
+        types[first] = len;
+        types[others] = parity.saturating_add(types[others]);
+    }
+    Ok(Usage { names: 0, space: len.saturating_add(parity), types })
 }
 
 /// How many copies of a file count: those of the snapshot that saw it with most.
@@ -141,13 +169,13 @@ pub(crate) fn of_blocks(store: &dyn StoreRead, file: &Inode, policy: u8) -> Resu
 pub(crate) fn of_cut_off(store: &dyn StoreRead, file: &Inode, policy: u8) -> Result<Usage> {
     let mut sum = Usage::default();
     let Some(now) = file.file().map(|file| file.redundancy) else { return Ok(sum) };
-    let lens = kept::cut_off(store, file.id)?;
-    if lens.is_empty() {
+    let blocks = kept::cut_off(store, file.id)?;
+    if blocks.is_empty() {
         return Ok(sum);
     }
     let counted = kept::redundancy(store, file.id, Some(now))?.unwrap_or(now);
-    for len in lens {
-        sum = sum.plus(of_bytes(store, counted, policy, len)?);
+    for block in blocks {
+        sum = sum.plus(of_block(store, counted, policy, &block, block.len)?);
     }
     Ok(sum)
 }
@@ -166,7 +194,7 @@ pub(crate) fn of_blocks_as(
     let mut sum = Usage::default();
     for index in 0..file.block_count as u32 {
         let (_, block) = block::at(store, inode.id, index)?;
-        sum = sum.plus(of_bytes(store, redundancy, policy, block.len)?);
+        sum = sum.plus(of_block(store, redundancy, policy, &block, block.len)?);
     }
     Ok(sum)
 }
@@ -307,16 +335,29 @@ pub(crate) fn set_last_len(
     block: &mut Block,
     len: u64,
 ) -> Result<()> {
+    let was = block.clone();
+    replace_last(store, chain, inode, &was, block, len)
+}
+
+/// As [`set_last_len`], of a block in the place of another one.
+pub(crate) fn replace_last(
+    store: &mut dyn StoreTxn,
+    chain: &[Arc<Inode>],
+    inode: &mut Inode,
+    was: &Block,
+    block: &mut Block,
+    len: u64,
+) -> Result<()> {
     if has_quota(chain)
         && let Some(redundancy) = counted_redundancy(store, inode)?
     {
         let policy = storage_policy::in_force(chain, inode);
-        let before = of_bytes(store, redundancy, policy, block.len)?;
-        let after = of_bytes(store, redundancy, policy, len)?;
+        let before = of_block(store, redundancy, policy, was, was.len)?;
+        let after = of_block(store, redundancy, policy, block, len)?;
         charge(store, chain, after.minus(before))?;
     }
     if let Some(file) = inode.file_mut() {
-        file.len = file.len.saturating_sub(block.len).saturating_add(len);
+        file.len = file.len.saturating_sub(was.len).saturating_add(len);
     }
     block.len = len;
     block::put(store, block)?;

@@ -2,6 +2,9 @@
 //!
 //! Hadoop numbers contiguous blocks upwards from 2^30 + 1 and block groups upwards from the most
 //! negative number, in steps of 16: the low four bits of an internal block's id are its unit index.
+//! Cairn keeps ranges of positive ids apart, which numbers of contiguous blocks never reach: bit 61 for the parities of
+//! contiguous groups, bit 62 for plain views of block groups and bit 60 for containers, which are yet to come. A
+//! parity's low four bits are its slot in the group; with these 0 the id is the group's handle.
 //!
 //! Source: Hadoop 3.5.0 `BlockIdManager`, `SequentialBlockGroupIdGenerator`, `HdfsServerConstants`.
 
@@ -13,7 +16,15 @@ pub const MAX_UNITS_PER_GROUP: usize = 16;
 /// Bits of a block id that hold the unit index.
 const UNIT_MASK: i64 = MAX_UNITS_PER_GROUP as i64 - 1;
 
-/// The id of a contiguous block, of a block group, or of one internal block of a group.
+/// The first bit that no contiguous block's id has: containers.
+const CONTAINER_BIT: i64 = 1 << 60;
+/// Parities of contiguous groups.
+const PARITY_BIT: i64 = 1 << 61;
+/// Plain views of block groups.
+const VIEW_BIT: i64 = 1 << 62;
+
+/// The id of a contiguous block, of a block group or one of its internal blocks, or of a contiguous group or one of its
+/// parities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub i64);
 
@@ -24,38 +35,63 @@ impl BlockId {
     /// The id before the first block group; the first group is 16 more.
     pub const FIRST_GROUP_BASE: BlockId = BlockId(i64::MIN);
 
+    /// The handle before that of the first contiguous group; the first is 16 more.
+    pub const FIRST_HANDLE_BASE: BlockId = BlockId(PARITY_BIT);
+
     /// Whether this names a block group or an internal block of one.
     pub fn is_striped(self) -> bool {
         self.0 < 0
     }
 
-    /// The id under which the NameNode keeps the block: the group's for an internal block.
+    /// Whether this names a contiguous group by its handle, or one of its parities.
+    pub fn is_parity(self) -> bool {
+        self.0 > 0 && self.0 & (PARITY_BIT | VIEW_BIT) == PARITY_BIT
+    }
+
+    /// Whether this is from the range that is kept for plain views of block groups.
+    pub fn is_virtual_plain(self) -> bool {
+        self.0 > 0 && self.0 & VIEW_BIT != 0
+    }
+
+    /// Whether this is from the range that is kept for containers.
+    pub fn is_container(self) -> bool {
+        self.0 > 0 && self.0 & (CONTAINER_BIT | PARITY_BIT | VIEW_BIT) == CONTAINER_BIT
+    }
+
+    /// Whether the low four bits tell a unit: of a block group, or the slot of a parity.
+    pub fn has_units(self) -> bool {
+        self.is_striped() || self.is_parity()
+    }
+
+    /// The id under which the NameNode keeps the block: the group's for an internal block, the handle for a parity.
     pub fn group(self) -> BlockId {
-        if self.is_striped() { BlockId(self.0 & !UNIT_MASK) } else { self }
+        if self.has_units() { BlockId(self.0 & !UNIT_MASK) } else { self }
     }
 
-    /// The unit index of an internal block; 0 for a group's own id and for a contiguous block.
+    /// The unit index of an internal block, or the slot of a parity; 0 for a group's own id or handle and for a
+    /// contiguous block.
     pub fn unit(self) -> UnitIndex {
-        if self.is_striped() { UnitIndex((self.0 & UNIT_MASK) as u8) } else { UnitIndex(0) }
+        if self.has_units() { UnitIndex((self.0 & UNIT_MASK) as u8) } else { UnitIndex(0) }
     }
 
-    /// The internal block `unit` of the group that this id belongs to.
+    /// The internal block `unit` of the group that this id belongs to, or the parity at that slot.
     ///
     /// Panics if this is a contiguous block or `unit` has no place in the id (caller's bug).
     pub fn internal(self, unit: UnitIndex) -> BlockId {
-        assert!(self.is_striped(), "{self} is not a block group");
+        assert!(self.has_units(), "{self} is not a block group");
         assert!(unit.as_usize() < MAX_UNITS_PER_GROUP, "unit {unit} does not fit a block id");
         BlockId(self.group().0 | i64::from(unit.0))
     }
 
-    /// The id of the next contiguous block.
-    pub fn next_contiguous(self) -> BlockId {
-        BlockId(self.0 + 1)
+    /// The id of the next contiguous block; `None` where their range ends.
+    pub fn next_contiguous(self) -> Option<BlockId> {
+        Some(BlockId(self.0.checked_add(1)?)).filter(|next| next.0 < CONTAINER_BIT)
     }
 
-    /// The id of the next block group.
-    pub fn next_group(self) -> BlockId {
-        BlockId(self.group().0 + MAX_UNITS_PER_GROUP as i64)
+    /// The id of the next block group, or the handle of the next contiguous group; `None` where their range ends.
+    pub fn next_group(self) -> Option<BlockId> {
+        let next = BlockId(self.group().0 + MAX_UNITS_PER_GROUP as i64);
+        Some(next).filter(|next| next.has_units())
     }
 }
 
@@ -114,18 +150,56 @@ mod tests {
 
     #[test]
     fn internal_ids_keep_their_group_and_unit() {
-        let group = BlockId::FIRST_GROUP_BASE.next_group();
-        assert_eq!(group.0, i64::MIN + 16);
-        for unit in (0..16).map(UnitIndex) {
-            let id = group.internal(unit);
-            assert_eq!((id.group(), id.unit()), (group, unit));
+        for (base, first) in [
+            (BlockId::FIRST_GROUP_BASE, i64::MIN + 16),
+            (BlockId::FIRST_HANDLE_BASE, (1 << 61) + 16),
+        ] {
+            let group = base.next_group().unwrap();
+            assert_eq!(group.0, first);
+            for unit in (0..16).map(UnitIndex) {
+                let id = group.internal(unit);
+                assert_eq!((id.group(), id.unit()), (group, unit));
+            }
+            assert_eq!(group.internal(UnitIndex(15)).next_group(), group.next_group());
         }
-        assert_eq!(group.internal(UnitIndex(15)).next_group(), group.next_group());
+    }
+
+    #[test]
+    fn ranges_of_ids_lie_apart() {
+        let kinds = |id: i64| {
+            let id = BlockId(id);
+            [id.is_striped(), id.is_parity(), id.is_virtual_plain(), id.is_container()]
+        };
+        let plain = [false; 4];
+        for (id, kind) in [
+            (0, plain),
+            ((1 << 30) + 1, plain),
+            ((1 << 60) - 1, plain),
+            (1 << 60, [false, false, false, true]),
+            ((1 << 61) - 1, [false, false, false, true]),
+            (1 << 61, [false, true, false, false]),
+            ((1 << 62) - 1, [false, true, false, false]),
+            (1 << 62, [false, false, true, false]),
+            (i64::MAX, [false, false, true, false]),
+            (i64::MIN, [true, false, false, false]),
+            (-1, [true, false, false, false]),
+        ] {
+            assert_eq!(kinds(id), kind, "{id:#x}");
+        }
+    }
+
+    #[test]
+    fn numbers_end_where_their_range_ends() {
+        assert_eq!(BlockId((1 << 60) - 2).next_contiguous(), Some(BlockId((1 << 60) - 1)));
+        assert_eq!(BlockId((1 << 60) - 1).next_contiguous(), None);
+        assert_eq!(BlockId((1 << 62) - 32).next_group(), Some(BlockId((1 << 62) - 16)));
+        assert_eq!(BlockId((1 << 62) - 16).next_group(), None);
+        assert_eq!(BlockId(-16).next_group(), None);
     }
 
     #[test]
     fn contiguous_ids_are_their_own_group() {
-        let id = BlockId::LAST_RESERVED.next_contiguous();
+        let id = BlockId::LAST_RESERVED.next_contiguous().unwrap();
         assert_eq!(id.0, 1_073_741_825);
         assert_eq!((id.group(), id.unit(), id.is_striped()), (id, UnitIndex(0), false));
     }

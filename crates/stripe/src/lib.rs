@@ -13,6 +13,8 @@ pub mod write;
 
 pub use geometry::{Geometry, UnitFound, internal_block_len};
 pub use id::{BlockId, GenerationStamp, UnitIndex};
-pub use policy::{CodecName, Policy, PolicyError, PolicyId, PolicyState, Redundancy, Schema};
+pub use policy::{
+    CodecName, Policy, PolicyError, PolicyId, PolicyLayout, PolicyState, Redundancy, Schema,
+};
 pub use storage_policy::StoragePolicy;
 pub use storage_type::StorageType;

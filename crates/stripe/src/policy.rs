@@ -92,6 +92,15 @@ pub enum PolicyState {
     Removed,
 }
 
+/// Where the units of a group come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PolicyLayout {
+    /// A file's bytes go cell by cell over the units of a group, as its client writes them.
+    Striped,
+    /// Clients write whole replicas. Servers put parity over whole blocks, and keep one replica of each.
+    Contiguous,
+}
+
 /// A schema with a cell length and a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -101,8 +110,10 @@ pub struct Policy {
     pub name: String,
     /// Code and units.
     pub schema: Schema,
-    /// Bytes of a cell.
+    /// Bytes of a cell. Contiguous groups have none; they have [`Policy::CONTIGUOUS_CELL_LEN`] for clients' sake.
     pub cell_len: u32,
+    /// Where the units of a group come from.
+    pub layout: PolicyLayout,
 }
 
 /// As Hadoop shows it to people, in messages and lists.
@@ -110,7 +121,7 @@ pub struct Policy {
 /// Source: Hadoop 3.5.0 `ErasureCodingPolicy#toString`, `ECSchema#toString`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Policy { id, name, schema: Schema { codec, k, m }, cell_len } = self;
+        let Policy { id, name, schema: Schema { codec, k, m }, cell_len, layout: _ } = self;
         write!(
             f,
             "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={codec}, numDataUnits={k}, \
@@ -152,7 +163,13 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// A policy with Hadoop's name for the schema and cell length.
+    /// What clients are told as the length of a cell where there are none.
+    pub const CONTIGUOUS_CELL_LEN: u32 = 1024 * 1024;
+
+    /// The number of a built-in policy's contiguous sibling is so much higher.
+    const CONTIGUOUS_OFFSET: u8 = 32;
+
+    /// A striped policy with Hadoop's name for the schema and cell length.
     pub fn new(id: PolicyId, schema: Schema, cell_len: u32) -> Result<Policy, PolicyError> {
         let Schema { codec, k, m } = schema;
         if k == 0 || m == 0 {
@@ -168,14 +185,26 @@ impl Policy {
             return Err(PolicyError::CellLen { cell_len });
         }
         let name = format!("{}-{k}-{m}-{}k", codec.as_str().to_uppercase(), cell_len / 1024);
-        Ok(Policy { id, name, schema, cell_len })
+        Ok(Policy { id, name, schema, cell_len, layout: PolicyLayout::Striped })
     }
 
-    /// The policies that every file system has, in the order of their numbers: Hadoop's five, and
-    /// `RS-6-3-64k`, which Hadoop would let an administrator define.
+    /// The policy of contiguous groups with the same code as this one, for example `RS-6-3-contiguous`.
+    fn contiguous_sibling(&self) -> Policy {
+        let Schema { codec, k, m } = self.schema;
+        Policy {
+            id: PolicyId(self.id.0 + Policy::CONTIGUOUS_OFFSET),
+            name: format!("{}-{k}-{m}-contiguous", codec.as_str().to_uppercase()),
+            schema: self.schema,
+            cell_len: Policy::CONTIGUOUS_CELL_LEN,
+            layout: PolicyLayout::Contiguous,
+        }
+    }
+
+    /// The policies that every file system has, in the order of their numbers: Hadoop's five, `RS-6-3-64k`, which Hadoop
+    /// would let an administrator define, and contiguous siblings of Hadoop's Reed-Solomon ones.
     pub fn built_in() -> Vec<Policy> {
         const KIB: u32 = 1024;
-        [
+        let striped = [
             (1, CodecName::Rs, 6, 3, 1024 * KIB),
             (2, CodecName::Rs, 3, 2, 1024 * KIB),
             (3, CodecName::RsLegacy, 6, 3, 1024 * KIB),
@@ -187,8 +216,15 @@ impl Policy {
         .map(|(id, codec, k, m, cell_len)| {
             Policy::new(PolicyId(id), Schema { codec, k, m }, cell_len)
                 .expect("the built-in policies are valid")
-        })
-        .collect()
+        });
+        let mut all: Vec<Policy> = striped.collect();
+        let siblings: Vec<Policy> = all
+            .iter()
+            .filter(|policy| policy.schema.codec == CodecName::Rs && policy.cell_len == 1024 * KIB)
+            .map(Policy::contiguous_sibling)
+            .collect();
+        all.extend(siblings);
+        all
     }
 
     /// Bytes of data in a full stripe.
@@ -231,8 +267,15 @@ mod tests {
             (4, "XOR-2-1-1024k"),
             (5, "RS-10-4-1024k"),
             (6, "RS-6-3-64k"),
+            (33, "RS-6-3-contiguous"),
+            (34, "RS-3-2-contiguous"),
+            (37, "RS-10-4-contiguous"),
         ];
         assert_eq!(named, want.map(|(id, name)| (id, name.to_string())));
+        let contiguous =
+            Policy::built_in().into_iter().filter(|p| p.layout == PolicyLayout::Contiguous);
+        let numbers: Vec<u8> = contiguous.map(|p| p.id.0).collect();
+        assert_eq!(numbers, [33, 34, 37]);
     }
 
     #[test]

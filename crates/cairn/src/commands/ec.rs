@@ -5,7 +5,7 @@
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ClientError, FileSystem, PolicyInfo};
-use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
+use cairn_stripe::{CodecName, Policy, PolicyId, PolicyLayout, PolicyState, Schema};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
@@ -260,10 +260,15 @@ fn state_name(state: PolicyState) -> &'static str {
 }
 
 fn policy_json(info: &PolicyInfo) -> Value {
-    let Policy { id, name, schema, cell_len } = &info.policy;
+    let Policy { id, name, schema, cell_len, layout } = &info.policy;
+    let layout = match layout {
+        PolicyLayout::Striped => "striped",
+        PolicyLayout::Contiguous => "contiguous",
+    };
     json!({
         "id": id.0, "name": name, "codec": schema.codec.as_str(), "data_units": schema.k,
-        "parity_units": schema.m, "cell_size": cell_len, "state": state_name(info.state),
+        "parity_units": schema.m, "cell_size": cell_len, "layout": layout,
+        "state": state_name(info.state),
     })
 }
 

@@ -25,6 +25,9 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.read("dfs.namenode.ec.system.default.policy", text, &mut c.ec_default_policy)?;
     conf.number("dfs.namenode.ec.policies.max.cellsize", &mut c.ec_max_cell_len)?;
     conf.boolean("dfs.namenode.ec.userdefined.policy.allowed", &mut c.ec_user_policies)?;
+    conf.seconds("cairn.ec.contiguous.quiet-time", &mut c.group_quiet)?;
+    conf.seconds("cairn.ec.contiguous.short-quiet-time", &mut c.group_short_quiet)?;
+    conf.bytes("cairn.ec.contiguous.min-length", &mut c.group_len_min)?;
     conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
     conf.seconds("cairn.namenode.scrub.period", &mut c.scrub_period)?;
     conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;

@@ -5,7 +5,8 @@ use crate::error::{ClientError, Result};
 use crate::types::*;
 use cairn_codec::crc::ChecksumKind;
 use cairn_stripe::{
-    BlockId, CodecName, GenerationStamp, Policy, PolicyId, PolicyState, Schema, UnitIndex,
+    BlockId, CodecName, GenerationStamp, Policy, PolicyId, PolicyLayout, PolicyState, Schema,
+    UnitIndex,
 };
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::*;
@@ -240,6 +241,11 @@ pub(crate) fn policy(proto: ErasureCodingPolicyProto) -> Result<PolicyInfo> {
     if let Some(name) = proto.name {
         policy.name = name;
     }
+    // The wire does not say it.
+    let contiguous = Policy::built_in().into_iter().find(|known| {
+        known.layout == PolicyLayout::Contiguous && known.id == id && known.name == policy.name
+    });
+    policy.layout = contiguous.map_or(PolicyLayout::Striped, |known| known.layout);
     Ok(PolicyInfo { policy, state })
 }
 

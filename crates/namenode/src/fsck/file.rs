@@ -112,9 +112,12 @@ impl Check {
 
     fn file_line(&mut self, path: &str, found: &FileBlocks, is_open: bool) {
         let (len, count) = (found.status.len(), found.blocks.len());
-        let policy = match &found.redundancy {
-            Redundancy::Striped(policy) => format!("erasure-coded: policy={},", policy.name),
-            Redundancy::Replicated(copies) => format!("replicated: replication={copies},"),
+        let policy = match (&found.redundancy, &found.status.policy) {
+            (Redundancy::Striped(policy), _) => format!("erasure-coded: policy={},", policy.name),
+            (Redundancy::Replicated(copies), Some(policy)) => {
+                format!("contiguous: policy={}, replication={copies},", policy.name)
+            }
+            (Redundancy::Replicated(copies), None) => format!("replicated: replication={copies},"),
         };
         let totals = self.totals_of(found);
         totals.files += 1;

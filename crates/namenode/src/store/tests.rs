@@ -71,6 +71,7 @@ fn what_is_kept_is_never_old() {
         block_count: 0,
         len: 0,
         writer: None,
+        short_appends: 0,
     }));
 }
 
@@ -361,6 +362,7 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
                             block_count: 1,
                             len: 0,
                             writer: None,
+                            short_appends: 0,
                         };
                         let new = Inode {
                             id,
@@ -383,6 +385,7 @@ fn records_and_pages_are_those_of_the_state_that_is_read() {
                             index: 0,
                             state: BlockState::Complete,
                             unit_crcs: vec![Some(7)],
+                            group: None,
                         };
                         inode::put(txn, &new).unwrap();
                         inode::link(txn, &new).unwrap();

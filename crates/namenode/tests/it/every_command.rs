@@ -6,6 +6,7 @@
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
 use cairn_namespace::encryption::FileKey;
+use cairn_namespace::group::{ChecksumShape, ParityRecord};
 use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
@@ -30,6 +31,9 @@ use cairn_namespace::ops::encryption::{
     AdvanceReencryption, CreateEncryptionZone, ReencryptEncryptionZone, RenewedKey,
 };
 use cairn_namespace::ops::fsync::Fsync;
+use cairn_namespace::ops::group::{
+    Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember,
+};
 use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
 };
@@ -58,7 +62,7 @@ use cairn_namespace::{
     Block, BlockRef, CallId, Caller, Command, Effect, Entry, InodeId, Outcome, Settings, apply,
     block, query,
 };
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -473,11 +477,47 @@ fn zones(w: &mut World) {
     w.submit(AdvanceReencryption { zone, submitted_ms, files, failed: 0, is_last: true });
 }
 
+fn groups(w: &mut World) {
+    let name = "RS-3-2-contiguous".to_string();
+    w.submit(EnableEcPolicy { name: name.clone() });
+    w.mkdirs("/c");
+    w.submit(SetEcPolicy { path: "/c".into(), policy: Some(name) });
+    let mut members = Vec::new();
+    for path in ["/c/f", "/c/g", "/c/h"] {
+        let BlockRef { id, gs, len } = w.write(path, 1 << 20);
+        let units = vec![Some(5)];
+        w.submit(RecordUnitCrcs { blocks: vec![BlockCrcs { id, gs, units }] });
+        members.push(NewMember { id, gs, len, crc32c: 5 });
+    }
+    let begin = |w: &mut World| {
+        let (policy, members, supersedes) = (PolicyId(34), members.clone(), Vec::new());
+        let outcome = w.submit(BeginEncode { policy, members, supersedes });
+        let Outcome::EncodeBegun { handle, gs } = outcome else { panic!("{outcome:?}") };
+        (handle, gs)
+    };
+    let (handle, _) = begin(w);
+    w.submit(Abandon { handle });
+    let (handle, gs) = begin(w);
+    w.noise();
+    let sum = |slot| MemberSum { slot, crc32c: 5, sums_crc32c: 6 };
+    let formed = w.submit(Form {
+        handle,
+        gs,
+        members: (0..3).map(sum).collect(),
+        parities: vec![ParityRecord { len: 1 << 21, crc32c: 7 }; 2],
+        checksum: ChecksumShape { kind: 2, bytes_per_checksum: 512 },
+    });
+    assert_eq!(formed, Outcome::Done);
+    w.submit(Delete { path: "/c/g".into(), recursive: false });
+    w.submit(BeginDissolve { handle });
+    w.submit(Dissolve { handle });
+}
+
 /// The world after commands of all kinds.
 fn played(dir: &Path, seed: u64) -> World {
     let mut world = World::new(dir, seed);
     snapshots(&mut world);
-    for part in [files, attributes, policies, zones] {
+    for part in [files, attributes, policies, zones, groups] {
         for _ in 0..8 {
             world.noise();
         }

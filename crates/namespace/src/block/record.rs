@@ -1,12 +1,16 @@
 //! What is recorded of blocks and block groups, and of their places in files.
 
-use crate::encoding::{Decode, Decoder, encode_enum, encode_struct, from_record};
+use crate::encoding::{
+    Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct, from_record,
+};
 use crate::error::Result;
 use crate::inode::record::InodeId;
 use cairn_stripe::{BlockId, GenerationStamp};
 
-/// Version byte of block records.
+/// Version byte of the records of blocks outside groups, and of their places in files.
 pub(super) const VERSION: u8 = 1;
+/// Version byte of the records of members of contiguous groups: what follows is the same, and then the group.
+const GROUPED_VERSION: u8 = 2;
 
 /// What clients and DataNodes name: a block at a generation stamp with a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +40,17 @@ pub struct Block {
     pub state: BlockState,
     /// CRC32C of each unit as first written, by unit index; shorter or `None` where not reported.
     pub unit_crcs: Vec<Option<u32>>,
+    /// The contiguous group whose parities are made of it.
+    pub group: Option<Membership>,
+}
+
+/// A block's place in a contiguous group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The group.
+    pub handle: BlockId,
+    /// Which of its units the block is.
+    pub slot: u8,
 }
 
 /// How far the writing of a block has come.
@@ -76,7 +91,33 @@ pub enum BlockState {
 }
 
 encode_struct!(BlockRef { id, gs, len });
-encode_struct!(Block { id, gs, len, file, index, state, unit_crcs });
+encode_struct!(Membership { handle, slot });
+
+// Outside of records: what calls are told of blocks that are written, which are in no group.
+impl Encode for Block {
+    fn encode(&self, out: &mut Encoder) {
+        (self.id, (self.gs, self.len)).encode(out);
+        (self.file, self.index).encode(out);
+        self.state.encode(out);
+        self.unit_crcs.encode(out);
+    }
+}
+
+impl Decode for Block {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Block {
+            id: Decode::decode(input)?,
+            gs: Decode::decode(input)?,
+            len: Decode::decode(input)?,
+            file: Decode::decode(input)?,
+            index: Decode::decode(input)?,
+            state: Decode::decode(input)?,
+            unit_crcs: Decode::decode(input)?,
+            group: None,
+        })
+    }
+}
+
 encode_enum!(BlockState {
     1 => UnderConstruction,
     2 => UnderRecovery { recovery_gs, started_ms },
@@ -134,6 +175,11 @@ impl Block {
         };
     }
 
+    /// Whether no file and no snapshot has it any more, and only its group needs its bytes.
+    pub fn is_tombstone(&self) -> bool {
+        self.group.is_some() && self.file == InodeId::NONE
+    }
+
     /// Whether its length is final.
     pub fn is_final(&self) -> bool {
         matches!(self.state, BlockState::Committed | BlockState::Complete)
@@ -145,9 +191,30 @@ pub fn key(id: BlockId) -> [u8; 8] {
     ((id.0 as u64) ^ (1 << 63)).to_be_bytes()
 }
 
+/// The record of a block.
+pub(super) fn encode(block: &Block) -> Vec<u8> {
+    let mut out = Encoder::new();
+    out.byte(if block.group.is_some() { GROUPED_VERSION } else { VERSION });
+    block.encode(&mut out);
+    if let Some(group) = &block.group {
+        group.encode(&mut out);
+    }
+    out.into_bytes()
+}
+
 /// Reads a block record, as a scan of the block table hands it out.
 pub fn decode(bytes: &[u8]) -> Result<Block> {
-    Ok(from_record(VERSION, bytes)?)
+    let mut input = Decoder::new(bytes);
+    let version = input.byte()?;
+    let mut block = match version {
+        VERSION | GROUPED_VERSION => Block::decode(&mut input)?,
+        version => return Err(DecodeError::Version { version }.into()),
+    };
+    if version == GROUPED_VERSION {
+        block.group = Some(Decode::decode(&mut input)?);
+    }
+    input.finish()?;
+    Ok(block)
 }
 
 /// The file of a block's record.

@@ -1,10 +1,10 @@
 //! What is recorded of files and directories, and of the names that lead to them.
 
 use crate::acl::entry::AclEntry;
-use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum, encode_struct};
+use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_enum};
 use crate::error::{Result, StoreError};
 use crate::usage::by_type::ByType;
-use cairn_stripe::{PolicyId, StorageType};
+use cairn_stripe::{BlockId, PolicyId, StorageType};
 use std::fmt;
 
 /// Version byte of inode records.
@@ -127,6 +127,8 @@ pub struct File {
     pub len: u64,
     /// Who writes it, while it is open.
     pub writer: Option<Writer>,
+    /// How often a contiguous file was opened at its end while its last block was short; see [`crate::waiting`].
+    pub short_appends: u8,
 }
 
 /// How a file's blocks are kept.
@@ -136,6 +138,56 @@ pub enum FileRedundancy {
     Replicated(u16),
     /// Striped with that policy.
     Striped(PolicyId),
+    /// That many whole copies of each block until it is in a group of that policy.
+    Contiguous {
+        /// Copies of what is in no group.
+        copies: u16,
+        /// The policy of groups.
+        policy: PolicyId,
+    },
+}
+
+impl FileRedundancy {
+    /// Whole copies of each block that is in no group; `None` if it is striped.
+    pub fn copies(self) -> Option<u16> {
+        match self {
+            FileRedundancy::Replicated(copies) | FileRedundancy::Contiguous { copies, .. } => {
+                Some(copies)
+            }
+            FileRedundancy::Striped(_) => None,
+        }
+    }
+
+    /// The same with another number of copies; what is striped stays.
+    pub(crate) fn with_copies(self, copies: u16) -> FileRedundancy {
+        match self {
+            FileRedundancy::Replicated(_) => FileRedundancy::Replicated(copies),
+            FileRedundancy::Contiguous { policy, .. } => {
+                FileRedundancy::Contiguous { copies, policy }
+            }
+            FileRedundancy::Striped(_) => self,
+        }
+    }
+
+    /// The erasure coding policy, if there is one.
+    pub fn policy(self) -> Option<PolicyId> {
+        match self {
+            FileRedundancy::Replicated(_) => None,
+            FileRedundancy::Striped(policy) | FileRedundancy::Contiguous { policy, .. } => {
+                Some(policy)
+            }
+        }
+    }
+
+    /// Whether clients write it striped.
+    pub fn is_striped(self) -> bool {
+        matches!(self, FileRedundancy::Striped(_))
+    }
+
+    /// Whether its blocks go into contiguous groups.
+    pub fn is_contiguous(self) -> bool {
+        matches!(self, FileRedundancy::Contiguous { .. })
+    }
 }
 
 /// The client that holds a file open for writing.
@@ -145,12 +197,80 @@ pub struct Writer {
     pub holder: String,
     /// Host of the client that created or reopened it.
     pub client_machine: String,
+    /// The last block when it was opened at its end, if the writer was told of none and begins with a new one.
+    pub began_after: Option<BlockId>,
 }
 
 encode_enum!(Kind { 1 => Directory(value), 2 => File(value) });
-encode_struct!(File { redundancy, block_size, block_count, len, writer });
-encode_enum!(FileRedundancy { 1 => Replicated(value), 2 => Striped(value) });
-encode_struct!(Writer { holder, client_machine });
+encode_enum!(FileRedundancy {
+    1 => Replicated(value),
+    2 => Striped(value),
+    3 => Contiguous { copies, policy },
+});
+
+/// What follows the other fields of a file: its writer, the block after which the writer began, the number of short
+/// appends.
+const HAS_WRITER: u8 = 1;
+const HAS_BEGAN_AFTER: u8 = 2;
+const HAS_SHORT_APPENDS: u8 = 4;
+
+impl Encode for File {
+    fn encode(&self, out: &mut Encoder) {
+        self.redundancy.encode(out);
+        self.block_size.encode(out);
+        self.block_count.encode(out);
+        self.len.encode(out);
+        let began_after = self.writer.as_ref().and_then(|writer| writer.began_after);
+        let flag = |is_there, flag| if is_there { flag } else { 0 };
+        out.byte(
+            flag(self.writer.is_some(), HAS_WRITER)
+                | flag(began_after.is_some(), HAS_BEGAN_AFTER)
+                | flag(self.short_appends > 0, HAS_SHORT_APPENDS),
+        );
+        if let Some(writer) = &self.writer {
+            writer.holder.encode(out);
+            writer.client_machine.encode(out);
+        }
+        if let Some(began_after) = began_after {
+            began_after.encode(out);
+        }
+        if self.short_appends > 0 {
+            self.short_appends.encode(out);
+        }
+    }
+}
+
+impl Decode for File {
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let redundancy = Decode::decode(input)?;
+        let (block_size, block_count) = Decode::decode(input)?;
+        let len = Decode::decode(input)?;
+        let flags = input.byte()?;
+        let invalid = DecodeError::Invalid { what: "flag", value: flags.into() };
+        if flags > HAS_WRITER | HAS_BEGAN_AFTER | HAS_SHORT_APPENDS
+            || flags & (HAS_WRITER | HAS_BEGAN_AFTER) == HAS_BEGAN_AFTER
+        {
+            return Err(invalid);
+        }
+        let mut writer = None;
+        if flags & HAS_WRITER != 0 {
+            let (holder, client_machine) = Decode::decode(input)?;
+            let began_after = match flags & HAS_BEGAN_AFTER {
+                0 => None,
+                _ => Some(Decode::decode(input)?),
+            };
+            writer = Some(Writer { holder, client_machine, began_after });
+        }
+        let short_appends = match flags & HAS_SHORT_APPENDS {
+            0 => 0,
+            _ => u8::decode(input)?,
+        };
+        if flags & HAS_SHORT_APPENDS != 0 && short_appends == 0 {
+            return Err(invalid);
+        }
+        Ok(File { redundancy, block_size, block_count, len, writer, short_appends })
+    }
+}
 
 /// Limits, or bytes, with the places of their types in [`StorageType::ALL`].
 type Listed = Vec<(u8, u64)>;

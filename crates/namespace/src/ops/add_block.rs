@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Inode, InodeId};
+use crate::inode::{self, Inode, InodeId};
 use crate::ops::{self, Context};
 use crate::outcome::Outcome;
 use crate::path::Resolved;
@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use crate::storage_policy;
 use crate::store::StoreRead;
 use crate::usage::{self, Usage};
+use crate::waiting;
 use cairn_stripe::Redundancy;
 
 /// Commits the previous block and adds the next one. Placement is the caller's.
@@ -122,10 +123,14 @@ impl AddBlock {
     /// The last block and its offset, if an earlier call has added it already; fails if `previous` is
     /// not what it should be.
     fn find_retry(&self, store: &dyn StoreRead, inode: &Inode) -> Result<Option<(u64, Block)>> {
+        let writer = inode.file().and_then(|file| file.writer.as_ref());
+        let began_after = writer.and_then(|writer| writer.began_after);
         let same = |block: &Option<Block>| match (block, self.previous) {
             (None, None) => true,
             (Some(block), Some(previous)) => block.id == previous.id && block.gs == previous.gs,
-            _ => false,
+            // A writer that was told of no last block names none before its first one.
+            (Some(block), None) => began_after == Some(block.id),
+            (None, Some(_)) => false,
         };
         let last = block::last(store, inode)?;
         if same(&last) {
@@ -133,7 +138,7 @@ impl AddBlock {
         }
         let Some(last) = last else { return Err(self.mismatch("null".to_string())) };
         let block_size = inode.file().map_or(0, |file| file.block_size);
-        // An appending client that starts with a new block has no previous one to name.
+        // Older builds have not kept after which block an appending client began.
         let appends = self.previous.is_none() && last.state == BlockState::Complete;
         if appends && (last.len >= block_size || last.id.is_striped()) {
             return Ok(None);
@@ -178,7 +183,7 @@ impl AddBlock {
             ops::commit_last(cx, &at, &mut inode, previous, &self.previous_crcs, complete)?;
         }
         let Some(file) = inode.file_mut() else { return Err(not_a_file(&at)) };
-        let striped = matches!(file.redundancy, FileRedundancy::Striped(_));
+        let striped = file.redundancy.is_striped();
         let (index, offset) = (file.block_count as u32, file.len);
         file.block_count += 1;
         let block = Block {
@@ -189,17 +194,36 @@ impl AddBlock {
             index,
             state: BlockState::UnderConstruction,
             unit_crcs: Vec::new(),
+            group: None,
         };
         block::put(cx.store, &block)?;
         block::put_position(cx.store, inode.id, index, Position { offset, id: block.id })?;
         counter::add(cx.store, Counter::Blocks, 1)?;
         inode::put(cx.store, &inode)?;
+        seal_before(cx, &mut inode)?;
         Ok(Outcome::BlockAdded { offset, block, retry: false })
     }
 }
 
 fn not_a_file(at: &Resolved) -> NamespaceError {
     NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path))
+}
+
+/// The block that is not among the last two of a file any more may be grouped. Writes `inode` if it has changed.
+fn seal_before(cx: &mut Context<'_, '_>, inode: &mut Inode) -> Result<()> {
+    let id = inode.id;
+    let Some(file) = inode.file_mut().filter(|file| file.redundancy.is_contiguous()) else {
+        return Ok(());
+    };
+    let Some(index) = file.block_count.checked_sub(3) else { return Ok(()) };
+    let (_, block) = block::at(cx.store, id, index as u32)?;
+    waiting::left_behind(cx.store, cx.settings, file, &block, cx.now_ms)?;
+    if block.len >= file.block_size && file.short_appends > 0 {
+        // It grows by whole blocks now.
+        file.short_appends = 0;
+        inode::put(cx.store, inode)?;
+    }
+    Ok(())
 }
 
 /// The caller has checked that the block before the last one has its minimum of replicas.

@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::path::{Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::status::FileStatus;
-use crate::{policy_admin, storage_policy, usage};
+use crate::{policy_admin, storage_policy, usage, waiting};
 use std::sync::Arc;
 
 /// Opens a file for writing at its end.
@@ -54,8 +54,7 @@ impl Append {
                 at.path, self.client_machine
             )));
         };
-        let striped =
-            target.file().is_some_and(|f| matches!(f.redundancy, FileRedundancy::Striped(_)));
+        let striped = target.file().is_some_and(|file| file.redundancy.is_striped());
         if striped && !self.new_block {
             return Err(NamespaceError::UnsupportedOperation(
                 "Append on EC file without new block is not supported. Use NEW_BLOCK create flag \
@@ -81,29 +80,38 @@ impl Append {
     fn reopen(&self, cx: &mut Context<'_, '_>, mut at: Resolved) -> Result<Reopened> {
         let mut inode = inode::expect(cx.store, at.existing()?.id)?;
         let last = block::last(cx.store, &inode)?;
-        if last.is_some() && !self.replicas.of(last.as_ref()).last_min_replicated {
+        // Nobody writes to a member of a group, of which one replica may be left, or none: it is as the others have it.
+        let is_grouped = last.as_ref().is_some_and(|last| last.group.is_some());
+        let is_replicated = is_grouped || self.replicas.of(last.as_ref()).last_min_replicated;
+        if last.is_some() && !is_replicated {
             return Err(NamespaceError::LastBlockNotReplicated(format!(
                 "append: lastBlock={} of src={} is not sufficiently replicated yet.",
                 last.map_or(String::new(), |block| format!("{}_{}", block.id, block.gs)),
                 at.path
             )));
         }
-        if let Some(last) = &last {
+        if let Some(last) = last.as_ref().filter(|last| last.group.is_none()) {
             verify_rest(cx, &at, &inode, last)?;
         }
+        waiting::reopened(cx.store, &inode)?;
         let id = inode.id;
         let Some(file) = inode.file_mut() else {
             return Err(NamespaceError::FileNotFound(format!("Path is not a file: {}", at.path)));
         };
+        let is_short = last.as_ref().is_some_and(|last| last.len < file.block_size);
+        if is_short && file.redundancy.is_contiguous() {
+            file.short_appends = file.short_appends.saturating_add(1);
+        }
+        let goes_on = is_short && !is_grouped && !self.new_block;
         file.writer = Some(Writer {
             holder: self.holder.clone(),
             client_machine: self.client_machine.clone(),
+            began_after: last.as_ref().filter(|_| !goes_on).map(|last| last.id),
         });
-        let block_size = file.block_size;
         inode::put(cx.store, &inode)?;
         lease::add(cx.store, &self.holder, id, cx.now_ms)?;
         let mut reopened = None;
-        if let Some(mut block) = last.filter(|block| !self.new_block && block.len < block_size) {
+        if let Some(mut block) = last.filter(|_| goes_on) {
             block.state = BlockState::UnderConstruction;
             block.unit_crcs.clear();
             block::put(cx.store, &block)?;
@@ -113,7 +121,7 @@ impl Append {
         at.chain.push(Arc::new(inode));
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::FileNotFound(at.path.clone()))?;
-        Ok((Box::new(status), reopened))
+        Ok((Box::new(status.for_writer()), reopened))
     }
 }
 

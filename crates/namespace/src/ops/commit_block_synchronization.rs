@@ -6,6 +6,7 @@ use crate::error::{NamespaceError, Result};
 use crate::ops::Context;
 use crate::outcome::Outcome;
 use crate::snapshot::kept;
+use crate::tree::end_block::end_block;
 use crate::{inode, path, perm, tree, usage};
 use cairn_stripe::GenerationStamp;
 
@@ -112,10 +113,10 @@ impl CommitBlockSynchronization {
         let is_made = is_copy && !self.delete_block.is_wanted();
         if is_made && !kept::is_block_kept(cx.store, &source)? {
             // The snapshots that had it went meanwhile.
-            tree::remove_block(cx.store, &source)?;
+            end_block(cx.store, &source)?;
         }
         if self.close_file {
-            tree::close(cx.store, &mut inode, cx.now_ms)?;
+            tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
         } else {
             inode::put(cx.store, &inode)?;
         }

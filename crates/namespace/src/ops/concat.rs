@@ -173,7 +173,7 @@ fn check_pair(at: &Resolved, target: &Inode, source: &str, moved: &Inode) -> Res
     }
     let are_alike = match (file.redundancy, to.redundancy) {
         (FileRedundancy::Replicated(_), FileRedundancy::Replicated(_)) => true,
-        (one, other) => one == other,
+        (one, other) => one.policy() == other.policy() && one.is_striped() == other.is_striped(),
     };
     if !are_alike {
         return refuse(format!(

@@ -12,9 +12,10 @@ use crate::path::{self, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::snapshot::capture;
 use crate::status::FileStatus;
+use crate::store::StoreRead;
 use crate::usage::{self, Usage};
 use crate::{counter, encryption, lease, policy_admin, storage_policy, tree};
-use cairn_stripe::{PolicyId, StoragePolicy};
+use cairn_stripe::{PolicyId, PolicyLayout, StoragePolicy};
 use std::sync::Arc;
 
 /// The largest block that Hadoop has bits for. Source: Hadoop 3.5.0 `INodeFile.HeaderFormat`.
@@ -147,7 +148,9 @@ impl Create {
                 writer: Some(Writer {
                     holder: self.holder.clone(),
                     client_machine: self.client_machine.clone(),
+                    began_after: None,
                 }),
+                short_appends: 0,
             }),
         };
         acl::inherit(&parent, &mut file, self.mode, cx.settings.posix_acl_inheritance);
@@ -172,7 +175,7 @@ impl Create {
         lease::add(cx.store, &self.holder, id, cx.now_ms)?;
         let status = FileStatus::of(cx.store, &at)?
             .ok_or_else(|| NamespaceError::Io(format!("Unable to add {} to namespace", at.path)))?;
-        Ok(Outcome::Created { status: Box::new(status) })
+        Ok(Outcome::Created { status: Box::new(status.for_writer()) })
     }
 
     /// What is refused whatever there is.
@@ -231,13 +234,20 @@ impl Create {
                 self.block_size as i64
             )));
         }
-        let redundancy = |id: Option<PolicyId>| match id.filter(|id| *id != PolicyId::REPLICATION) {
-            Some(id) => FileRedundancy::Striped(id),
-            None => FileRedundancy::Replicated(self.replication),
+        let redundancy = |id: Option<PolicyId>| -> Result<FileRedundancy> {
+            let Some(id) = id.filter(|id| *id != PolicyId::REPLICATION) else {
+                return Ok(FileRedundancy::Replicated(self.replication));
+            };
+            Ok(match cx.store.policy(id)?.layout {
+                PolicyLayout::Striped => FileRedundancy::Striped(id),
+                PolicyLayout::Contiguous => {
+                    FileRedundancy::Contiguous { copies: self.replication, policy: id }
+                }
+            })
         };
         let chosen = match self.ec_policy.as_deref().filter(|name| !name.is_empty()) {
-            _ if self.should_replicate => redundancy(None),
-            Some(name) => redundancy(Some(policy_admin::enabled(cx.store, name)?)),
+            _ if self.should_replicate => redundancy(None)?,
+            Some(name) => redundancy(Some(policy_admin::enabled(cx.store, name)?))?,
             None => {
                 // Hadoop asks for the policy of the path while a file is there that is to be replaced.
                 if let Some(file) =
@@ -249,7 +259,7 @@ impl Create {
                     }
                 }
                 // The policy of the directory, not of that file.
-                redundancy(policy_admin::effective_id(&at.above().chain))
+                redundancy(policy_admin::effective_id(&at.above().chain))?
             }
         };
         self.check_redundancy(cx, chosen)?;

@@ -221,7 +221,9 @@ fn add_policy(cx: &mut Context<'_, '_>, spec: &PolicySpec) -> Result<Policy> {
     if !cx.settings.user_policies_allowed {
         return refuse("Addition of user defined erasure coding policy is disabled.".to_string());
     }
-    let Some(codec) = CodecName::parse(&spec.codec) else {
+    let codec = CodecName::parse(&spec.codec)
+        .filter(|codec| codec.as_str() == spec.codec || cx.settings.rules < 6);
+    let Some(codec) = codec else {
         return refuse(format!("Codec name {} is not supported", spec.codec));
     };
     let units = u64::from(spec.k) + u64::from(spec.m);
@@ -254,8 +256,10 @@ fn add_policy(cx: &mut Context<'_, '_>, spec: &PolicySpec) -> Result<Policy> {
         Err(error) => return refuse(error.to_string()),
     };
     let same = |info: &&PolicyInfo| {
-        info.policy.name == policy.name
-            || info.policy.schema == policy.schema && info.policy.cell_len == policy.cell_len
+        let known = &info.policy;
+        known.name == policy.name
+            || (known.schema, known.cell_len, known.layout)
+                == (policy.schema, policy.cell_len, policy.layout)
     };
     if let Some(info) = all.iter().find(same) {
         return Ok(info.policy.clone());

@@ -193,7 +193,7 @@ fn release(
     let last = block::last(cx.store, &inode)?;
     let replicas = replicas.of(last.as_ref());
     let Some(mut last) = last.filter(|block| block.state != BlockState::Complete) else {
-        tree::close(cx.store, &mut inode, cx.now_ms)?;
+        tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
         return Ok(closed);
     };
     let penultimate_ready = replicas.penultimate_min_replicated
@@ -201,7 +201,7 @@ fn release(
             .is_none_or(|block| block.state == BlockState::Complete);
     if last.state == BlockState::Committed {
         if penultimate_ready && replicas.last_min_replicated {
-            tree::close(cx.store, &mut inode, cx.now_ms)?;
+            tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
             return Ok(closed);
         }
         if !penultimate_ready {
@@ -214,7 +214,7 @@ fn release(
     }
     if !replicas.last_has_locations && last.len == 0 {
         tree::remove_last_block(cx.store, &mut inode)?;
-        tree::close(cx.store, &mut inode, cx.now_ms)?;
+        tree::close(cx.store, cx.settings, &mut inode, cx.now_ms)?;
         return Ok(closed);
     }
     give_to(cx, &mut inode, new_holder)?;

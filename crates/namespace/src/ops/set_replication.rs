@@ -31,7 +31,8 @@ impl SetReplication {
         let at = cx.resolve(&self.path, Purpose::Use)?;
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
         let old = at.target().and_then(Inode::file).map(|file| file.redundancy);
-        let (Some(target), Some(FileRedundancy::Replicated(old))) = (at.target(), old) else {
+        let old = old.and_then(FileRedundancy::copies);
+        let (Some(target), Some(old)) = (at.target(), old) else {
             let file = at.target().map_or(InodeId::NONE, |inode| inode.id);
             return Ok(Outcome::ReplicationSet { done: false, file, old: 0, new: 0 });
         };
@@ -40,7 +41,7 @@ impl SetReplication {
         let policy = storage_policy::in_force(above, &inode);
         let before = usage::of_blocks(cx.store, &inode, policy)?;
         if let Some(file) = inode.file_mut() {
-            file.redundancy = FileRedundancy::Replicated(self.replication);
+            file.redundancy = file.redundancy.with_copies(self.replication);
         }
         let more = usage::of_blocks(cx.store, &inode, policy)?.minus(before);
         usage::verify(cx.store, above, more)?;

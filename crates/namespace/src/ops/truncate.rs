@@ -4,15 +4,16 @@ use crate::block::{self, Block, BlockState, Position};
 use crate::counter::{self, Counter};
 use crate::encoding::encode_struct;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, FileRedundancy, Inode, Writer};
+use crate::inode::{self, Inode, Writer};
 use crate::ops::lease as lease_ops;
 use crate::ops::{self, Context};
 use crate::outcome::Outcome;
 use crate::path::Purpose;
 use crate::perm::{self, Access};
 use crate::snapshot::capture::BlockHolders;
+use crate::snapshot::kept;
 use crate::usage::{self, Usage};
-use crate::{lease, storage_policy, tree};
+use crate::{lease, storage_policy, tree, waiting};
 use std::sync::Arc;
 
 /// Cuts a replicated file off. Inside a block the file is open until DataNodes have cut the block off, as
@@ -42,7 +43,7 @@ impl Truncate {
         perm::check_access(cx.settings, cx.caller, &at, Access::WRITE)?;
         let mut inode = ops::existing_file(&at)?.clone();
         let Some(file) = inode.file() else { return Ok(Outcome::Done) };
-        if matches!(file.redundancy, FileRedundancy::Striped(_)) {
+        if file.redundancy.is_striped() {
             return Err(NamespaceError::UnsupportedOperation(format!(
                 "Cannot truncate file with striped block {}",
                 at.path
@@ -76,8 +77,9 @@ impl Truncate {
         }
         let above = &at.chain[..at.chain.len() - 1];
         self.verify_quota(cx, above, &inode)?;
+        // What snapshots see stays as it is, and so does a member of a group.
         let is_held = match self.cut_block(cx, &inode)? {
-            Some(cut) => BlockHolders::of(cx.store, inode.id)?.hold(&cut)?,
+            Some(cut) => cut.group.is_some() || BlockHolders::of(cx.store, inode.id)?.hold(&cut)?,
             None => false,
         };
         let mut left_in_last = 0;
@@ -97,17 +99,20 @@ impl Truncate {
             return Ok(Outcome::Removed { done: true, more: false });
         };
         self.open(cx, &mut inode)?;
+        waiting::reopened(cx.store, &inode)?;
         let started_ms = cx.now_ms;
         if is_held {
-            let source = cut.id;
+            let was = cut.clone();
+            let source = was.id;
             cut.id = counter::next_block_id(cx.store, false)?;
             let recovery_gs = counter::next_stamp(cx.store)?;
             cut.gs = recovery_gs;
             cut.state = BlockState::UnderCopy { recovery_gs, started_ms, source };
             cut.unit_crcs.clear();
+            cut.group = None;
             let offset = self.new_len - left_in_last;
             block::put_position(cx.store, inode.id, cut.index, Position { offset, id: cut.id })?;
-            usage::set_last_len(cx.store, above, &mut inode, &mut cut, left_in_last)?;
+            usage::replace_last(cx.store, above, &mut inode, &was, &mut cut, left_in_last)?;
             counter::add(cx.store, Counter::Blocks, 1)?;
         } else {
             let recovery_gs = counter::next_stamp(cx.store)?;
@@ -119,12 +124,12 @@ impl Truncate {
     }
 
     /// The length of the last block for which a file that is being cut off takes another call to be the same one. As
-    /// in Hadoop, for a block that is copied that is its length before.
+    /// in Hadoop, for a block that is copied because a snapshot has it that is its length before.
     fn asked_for(&self, cx: &Context<'_, '_>, last: &Block) -> Result<Option<u64>> {
-        match last.copy_source() {
-            Some(source) => Ok(block::get(cx.store, source)?.map(|source| source.len)),
-            None => Ok(last.truncated_len()),
-        }
+        let Some(source) = last.copy_source() else { return Ok(last.truncated_len()) };
+        let Some(source) = block::get(cx.store, source)? else { return Ok(None) };
+        let is_kept = source.group.is_none() || kept::is_block_kept(cx.store, &source)?;
+        Ok(Some(if is_kept { source.len } else { last.len }))
     }
 
     /// The block inside which the file is to end.
@@ -164,7 +169,7 @@ impl Truncate {
                 more = more.plus(whole);
             }
             if !holders.hold(&block)? {
-                more = more.minus(usage::of_bytes(cx.store, kept, policy, block.len)?);
+                more = more.minus(usage::of_block(cx.store, kept, policy, &block, block.len)?);
             }
         }
         usage::verify(cx.store, above, more)
@@ -177,6 +182,7 @@ impl Truncate {
             file.writer = Some(Writer {
                 holder: self.holder.clone(),
                 client_machine: self.client_machine.clone(),
+                began_after: None,
             });
         }
         inode::put(cx.store, inode)?;

@@ -34,7 +34,8 @@ encode_struct!(RecordUnitCrcs { blocks });
 /// Replaces the recorded CRC of a replicated block that most of its replicas have proven wrong, or that of a unit that
 /// the other units of its group have.
 ///
-/// Answer: `Outcome::Done`; nothing happens if the block is gone, has another stamp, or another record.
+/// Answer: `Outcome::Done`; nothing happens if the block is gone, is in a contiguous group, has another stamp, or another
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplaceCrc {
     /// The block, or the internal block by its own id.
@@ -56,6 +57,8 @@ impl ReplaceCrc {
         if let Some(mut block) = block::get(cx.store, self.id.group())?
             && block.gs == self.gs
             && block.is_final()
+            // What the parities are made of was read whole, and gave its record.
+            && block.group.is_none()
             && let Some(record) = block.unit_crcs.get_mut(unit)
             && *record == Some(self.recorded)
         {

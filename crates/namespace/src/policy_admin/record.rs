@@ -2,7 +2,7 @@
 
 use crate::encoding::{Decode, DecodeError, Decoder, Encode, Encoder, encode_struct, from_record};
 use crate::error::Result;
-use cairn_stripe::{CodecName, Policy, PolicyState, Schema};
+use cairn_stripe::{CodecName, Policy, PolicyLayout, PolicyState, Schema};
 use std::sync::Arc;
 
 /// Version byte of policy records.
@@ -18,27 +18,47 @@ pub struct PolicyInfo {
 }
 
 encode_struct!(PolicyInfo { policy, state });
-encode_struct!(Schema { codec, k, m });
-encode_struct!(Policy { id, name, schema, cell_len });
 
-impl Encode for CodecName {
+/// Beside the number of the code: the groups are contiguous.
+const CONTIGUOUS: u8 = 1 << 7;
+
+impl Encode for Policy {
     fn encode(&self, out: &mut Encoder) {
-        out.byte(match self {
+        let Schema { codec, k, m } = self.schema;
+        let codec = match codec {
             CodecName::Rs => 1,
             CodecName::RsLegacy => 2,
             CodecName::Xor => 3,
-        });
+        };
+        let layout = match self.layout {
+            PolicyLayout::Striped => 0,
+            PolicyLayout::Contiguous => CONTIGUOUS,
+        };
+        self.id.encode(out);
+        self.name.encode(out);
+        out.byte(codec | layout);
+        (k, m).encode(out);
+        self.cell_len.encode(out);
     }
 }
 
-impl Decode for CodecName {
+impl Decode for Policy {
     fn decode(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        match input.byte()? {
-            1 => Ok(CodecName::Rs),
-            2 => Ok(CodecName::RsLegacy),
-            3 => Ok(CodecName::Xor),
-            value => Err(DecodeError::Invalid { what: "codec", value: u64::from(value) }),
-        }
+        let (id, name) = (Decode::decode(input)?, Decode::decode(input)?);
+        let first = input.byte()?;
+        let layout = match first & CONTIGUOUS {
+            0 => PolicyLayout::Striped,
+            _ => PolicyLayout::Contiguous,
+        };
+        let codec = match first & !CONTIGUOUS {
+            1 => CodecName::Rs,
+            2 => CodecName::RsLegacy,
+            3 => CodecName::Xor,
+            value => return Err(DecodeError::Invalid { what: "codec", value: u64::from(value) }),
+        };
+        let (k, m) = Decode::decode(input)?;
+        let (schema, cell_len) = (Schema { codec, k, m }, Decode::decode(input)?);
+        Ok(Policy { id, name, schema, cell_len, layout })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::block::{self, Block, BlockState};
 use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
+use crate::group::{self, GroupState};
 use crate::inode::{self, Inode, InodeId, InodeRef, Kind};
 use crate::ops::add_block::{AddBlock, AddBlockPlan};
 use crate::ops::xattr;
@@ -151,18 +152,22 @@ fn first_block_reaching(
     Ok(low)
 }
 
+/// How the members of a formed group are kept.
+const ONE_COPY: Redundancy = Redundancy::Replicated(1);
+
 /// A block with what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
     /// The block.
     pub block: Block,
-    /// Replicas or policy.
+    /// Replicas or policy; one replica for a member of a formed group.
     pub redundancy: Redundancy,
     /// Whether its file is open for writing.
     pub file_open: bool,
 }
 
-/// The block or group that `id` (also an internal block's) belongs to; `None` if no file has it.
+/// The block or group that `id` (also an internal block's) belongs to; `None` if no file has it and it is no tombstone
+/// of a contiguous group.
 pub fn get_block(store: &dyn StoreRead, id: BlockId) -> Result<Option<BlockInfo>> {
     find_block(store, id, has_snapshots(store)?)
 }
@@ -214,6 +219,9 @@ fn with_file(
     block: Block,
     has_snapshots: bool,
 ) -> Result<Option<BlockInfo>> {
+    if block.is_tombstone() {
+        return Ok(Some(BlockInfo { block, redundancy: ONE_COPY, file_open: false }));
+    }
     let mut found = Ok(None);
     store.peek(Table::Inode, &block.file.key(), &mut |record| {
         found = InodeRef::from_bytes(record).map(|inode| match &inode.kind {
@@ -228,7 +236,10 @@ fn with_file(
         redundancy => kept::redundancy(store, block.file, redundancy)?,
     };
     let Some(redundancy) = redundancy else { return Ok(None) };
-    let redundancy = policy_admin::redundancy(store, redundancy)?;
+    let redundancy = match &block.group {
+        Some(of) if group::expect(store, of.handle)?.state == GroupState::Formed => ONE_COPY,
+        _ => policy_admin::redundancy(store, redundancy)?,
+    };
     Ok(Some(BlockInfo { block, redundancy, file_open }))
 }
 

@@ -4,7 +4,7 @@ use super::listing::{Listed, children_page, open_listing};
 use crate::caller::Caller;
 use crate::encryption::{self, Encryption};
 use crate::error::Result;
-use crate::inode::{FileRedundancy, Inode, InodeId, InodeRef, Kind};
+use crate::inode::{Inode, InodeId, InodeRef, Kind};
 use crate::path::Resolved;
 use crate::status::Listing;
 use crate::storage_policy;
@@ -235,10 +235,7 @@ impl<'a> Reader<'a> {
             if inode.storage_policy == 0 { self.storage_policy } else { inode.storage_policy };
         let (policy, storage_policy, snapshottable, encryption) = match &inode.kind {
             Kind::File(file) => {
-                let policy = match file.redundancy {
-                    FileRedundancy::Striped(id) => Some(id),
-                    FileRedundancy::Replicated(_) => None,
-                };
+                let policy = file.redundancy.policy();
                 let heeded = storage_policy::for_file(set, file.redundancy);
                 let encryption = self.zone.of_file(self.store, inode.id)?;
                 (policy, if self.shows_ignored { set } else { heeded }, false, encryption)

@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::error::{NamespaceError, Result};
-use crate::inode::{self, File, FileRedundancy, Inode, InodeId, Kind};
+use crate::inode::{self, Inode, InodeId, Kind};
 use crate::path::{self, InSnapshot, Purpose, Resolved};
 use crate::perm::{self, Access};
 use crate::settings::{self, Settings};
@@ -187,8 +187,9 @@ fn policy_name(store: &dyn StoreRead, at: &Resolved, target: &Inode) -> Result<S
     }
     loop {
         let directory = match &inode.kind {
-            Kind::File(File { redundancy: FileRedundancy::Striped(id), .. }) => return name(*id),
-            Kind::File(_) => return Ok("Replicated".to_string()),
+            Kind::File(file) => {
+                return file.redundancy.policy().map_or(Ok("Replicated".to_string()), name);
+            }
             Kind::Directory(directory) => directory,
         };
         if let Some(id) = directory.policy {

@@ -17,7 +17,8 @@ pub(super) const VERSION: u8 = 1;
 /// - 3: a client tells no more bytes of a block than it may have
 /// - 4: owners alone change modes, owners and access control lists, also while permissions are off
 /// - 5: a file in the place of one that a snapshot has counts beside it
-pub const RULES: u64 = 5;
+/// - 6: names of codes are in small letters
+pub const RULES: u64 = 6;
 
 /// Limits and switches of the namespace. Defaults are Hadoop's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +94,14 @@ pub struct Settings {
     /// Snapshottable directories have trash of their own; where snapshots are deleted in order, nothing is moved out of
     /// them or into them (`dfs.namenode.snapshot.trashroot.enabled`).
     pub snapshot_trash_roots: bool,
+    /// Blocks of a contiguous file that was closed so long ago may be grouped, in ms
+    /// (`cairn.ec.contiguous.quiet-time`).
+    pub group_quiet_ms: u64,
+    /// The same for a last block that is shorter than a whole one, in ms; twice as long after each append that met it
+    /// (`cairn.ec.contiguous.short-quiet-time`).
+    pub group_short_quiet_ms: u64,
+    /// Fewest bytes of a block that may be grouped (`cairn.ec.contiguous.min-length`).
+    pub group_len_min: u64,
     /// What commands refuse that they once let pass: a log is replayed by the rules under which it was written, or a
     /// start would fail at what was done then. No key sets it; the NameNode puts its own [`RULES`] in force.
     pub rules: u64,
@@ -228,6 +237,9 @@ encode_settings! {
     12 objects_max: u64 = 0,
     13 snapshots_deleted_in_order: bool = false,
     14 snapshot_trash_roots: bool = false,
+    15 group_quiet_ms: u64 = 600_000,
+    16 group_short_quiet_ms: u64 = 3_600_000,
+    17 group_len_min: u64 = 1 << 20,
 }
 
 impl Default for Settings {
@@ -263,6 +275,9 @@ impl Default for Settings {
             objects_max: 0,
             snapshots_deleted_in_order: false,
             snapshot_trash_roots: false,
+            group_quiet_ms: 600_000,
+            group_short_quiet_ms: 3_600_000,
+            group_len_min: 1 << 20,
             rules: RULES,
             protected_directories: Vec::new(),
         }

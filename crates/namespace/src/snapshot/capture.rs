@@ -6,6 +6,7 @@
 use crate::block::{self, Block};
 use crate::counter::{self, Counter};
 use crate::error::Result;
+use crate::group;
 use crate::inode::{self, Inode, InodeId};
 use crate::path;
 use crate::snapshot::garbage::{ever_used, in_use};
@@ -174,6 +175,7 @@ fn is_writing_only(old: &Inode, new: &Inode) -> bool {
             block_count: before.block_count,
             len: before.len,
             writer: before.writer.clone(),
+            short_appends: before.short_appends,
             ..after.clone()
         };
     }
@@ -422,16 +424,19 @@ fn capture_positions(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<
 /// Puts back what the command has removed of blocks that snapshots hold.
 fn bring_back_blocks(base: &dyn StoreRead, overlay: &mut Overlay<'_>) -> Result<()> {
     for key in overlay.changed(Table::Block) {
-        if overlay.get(Table::Block, &key)?.is_some() {
-            continue;
-        }
         let Some(record) = base.get(Table::Block, &key)? else { continue };
         let block = block::decode(&record)?;
-        if !kept::is_block_kept(overlay, &block)? {
+        let now = overlay.get(Table::Block, &key)?;
+        let is_ended = match &now {
+            Some(now) => block::decode(now)?.is_tombstone() && !block.is_tombstone(),
+            None => true,
+        };
+        if !is_ended || !kept::is_block_kept(overlay, &block)? {
             continue;
         }
+        group::set_live(overlay, &block, true)?;
         overlay.put(Table::Block, &key, &record)?;
-        counter::add(overlay, Counter::Blocks, 1)?;
+        counter::add(overlay, Counter::Blocks, i64::from(now.is_none()))?;
     }
     Ok(())
 }

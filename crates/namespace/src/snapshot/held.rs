@@ -4,10 +4,11 @@
 //! as those are still there; what was cut off a file counts where the file is. All of it follows from the records
 //! and versions: whatever changes them takes the sum of before off and puts the sum of after on.
 
+use crate::block::{self, Block, Membership};
 use crate::error::Result;
 use crate::inode::{self, Inode, InodeId};
 use crate::path::{self, Resolved};
-use crate::snapshot::kept::{kept, kept_chain};
+use crate::snapshot::kept::{is_block_kept, kept, kept_chain, redundancy_of};
 use crate::snapshot::version::{self, Kind};
 use crate::snapshot::{self, garbage};
 use crate::storage_policy;
@@ -33,6 +34,36 @@ pub(crate) fn account(
     let usage = Usage::name().plus(usage::of_cut_off(store, was, policy)?);
     chain.truncate(payers);
     Ok(Some((chain, usage)))
+}
+
+/// Makes a block a member of a group, or of none, and counts it so. Answers the block as it is then.
+pub(crate) fn set_group(
+    store: &mut dyn StoreTxn,
+    block: Block,
+    group: Option<Membership>,
+) -> Result<Block> {
+    let now = Block { group, ..block.clone() };
+    block::put(store, &now)?;
+    let (chain, policy, redundancy) = match path::of_inode(store, block.file)? {
+        Some(mut at) => {
+            let Some(file) = at.chain.pop() else { return Ok(now) };
+            let policy = storage_policy::in_force(&at.chain, &file);
+            (at.chain, policy, usage::counted_redundancy(store, &file)?)
+        }
+        None => {
+            let (mut chain, payers) = kept_chain(store, block.file)?;
+            let policy = storage_policy::set_above(&chain);
+            chain.truncate(payers);
+            (chain, policy, redundancy_of(store, block.file)?)
+        }
+    };
+    let is_counted = block::is_in_place(store, &block)? || is_block_kept(store, &block)?;
+    if let Some(redundancy) = redundancy.filter(|_| is_counted && usage::has_quota(&chain)) {
+        let before = usage::of_block(store, redundancy, policy, &block, block.len)?;
+        let after = usage::of_block(store, redundancy, policy, &now, now.len)?;
+        usage::charge(store, &chain, after.minus(before))?;
+    }
+    Ok(now)
 }
 
 /// Sums of removed inodes by the directories that count them.
@@ -207,8 +238,12 @@ pub(crate) fn sum_below(store: &dyn StoreRead, directory: &Inode) -> Result<Held
                 held.files += 1;
                 held.len = held.len.saturating_add(file.len);
                 let policy = storage_policy::set_above(&chain);
-                let bytes = usage::of_bytes(store, file.redundancy, policy, file.len)?;
-                held.types = usage::added(held.types, bytes.types);
+                let types = match file.redundancy.is_contiguous() {
+                    // Its blocks need not be kept alike.
+                    true => usage.types,
+                    false => usage::of_bytes(store, file.redundancy, policy, file.len)?.types,
+                };
+                held.types = usage::added(held.types, types);
             }
             None => held.directories += 1,
         }

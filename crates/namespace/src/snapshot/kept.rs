@@ -102,10 +102,11 @@ pub(crate) fn redundancy(
         let was = inode::from_bytes(&record)?;
         let Some(was) = was.file() else { continue };
         found = match (found, was.redundancy) {
-            (Some(FileRedundancy::Replicated(one)), FileRedundancy::Replicated(other)) => {
-                Some(FileRedundancy::Replicated(one.max(other)))
-            }
-            (found, was) => found.or(Some(was)),
+            (None, was) => Some(was),
+            (Some(found), was) => Some(match (found.copies(), was.copies()) {
+                (Some(one), Some(other)) => found.with_copies(one.max(other)),
+                _ => found,
+            }),
         };
     }
     Ok(found)
@@ -113,8 +114,8 @@ pub(crate) fn redundancy(
 
 /// Whether fewer copies of a file's blocks are wanted than before.
 pub(crate) fn has_fallen(before: Option<FileRedundancy>, after: Option<FileRedundancy>) -> bool {
-    use FileRedundancy::Replicated;
-    matches!((before, after), (Some(Replicated(one)), Some(Replicated(other))) if one > other)
+    let copies = |of: Option<FileRedundancy>| of.and_then(FileRedundancy::copies);
+    matches!((copies(before), copies(after)), (Some(one), Some(other)) if one > other)
 }
 
 /// How the blocks of a file, which may be in snapshots only, are to be kept.
@@ -143,9 +144,9 @@ pub(crate) fn all_blocks(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Blo
     Ok(found.into_iter().map(BlockId).collect())
 }
 
-/// Bytes of each block that snapshots hold of a file and that is not at its place any more.
-pub(crate) fn cut_off(store: &dyn StoreRead, file: InodeId) -> Result<Vec<u64>> {
-    let mut lens = Vec::new();
+/// The blocks that snapshots hold of a file and that are not at their places any more.
+pub(crate) fn cut_off(store: &dyn StoreRead, file: InodeId) -> Result<Vec<Block>> {
+    let mut blocks = Vec::new();
     let mut counted = BTreeSet::new();
     for (key, record) in version::below(store, Kind::FileBlock, file)? {
         let id = block::position_from(&record)?.id;
@@ -158,11 +159,9 @@ pub(crate) fn cut_off(store: &dyn StoreRead, file: InodeId) -> Result<Vec<u64>> 
             continue;
         }
         // A block that another file took over counts there.
-        if let Some(block) = block::get(store, id)?.filter(|block| block.file == file) {
-            lens.push(block.len);
-        }
+        blocks.extend(block::get(store, id)?.filter(|block| block.file == file));
     }
-    Ok(lens)
+    Ok(blocks)
 }
 
 /// Whether a version of a file's position holds this block.

@@ -13,7 +13,7 @@ use crate::snapshot::view::View;
 use crate::snapshot::{self, Snapshot};
 use crate::storage_policy;
 use crate::store::{Overlay, StoreRead, StoreTxn, Table};
-use crate::tree;
+use crate::tree::end_block::end_block;
 use crate::usage::{self, Usage};
 use std::sync::Arc;
 
@@ -170,7 +170,7 @@ fn release_block(store: &mut dyn StoreTxn, version: &Version, record: &[u8]) -> 
     if in_use || moved || kept::is_block_kept(store, &block)? {
         return Ok(());
     }
-    tree::remove_block(store, &block)
+    end_block(store, &block)
 }
 
 fn release_inode(store: &mut dyn StoreTxn, version: &Version) -> Result<()> {

@@ -67,4 +67,12 @@ tables! {
     CacheDirective = "cache-directive",
     /// Roots of encryption zones by inode.
     EncryptionZone = "encryption-zone",
+    /// Contiguous groups by handle.
+    Group = "group",
+    /// Open attempts to make a group, by the blocks that are to be members.
+    Encoding = "encoding",
+    /// Blocks that may be grouped, by the time from which on.
+    Waiting = "waiting",
+    /// That time by block.
+    WaitingDue = "waiting-due",
 }

@@ -90,7 +90,7 @@ const BLOCKS_TOGETHER: u64 = 16;
 struct Doomed {
     id: InodeId,
     block_count: u64,
-    /// It is open, or has many blocks.
+    /// It is open, has many blocks, or such that groups may need.
     is_special: bool,
     blocks: Vec<Block>,
 }
@@ -161,7 +161,9 @@ fn read_files(store: &dyn StoreRead, files: &[(InodeId, &[u8])]) -> Result<Vec<D
             Kind::File(file) => Doomed {
                 id: inode.id,
                 block_count: file.block_count,
-                is_special: file.writer.is_some() || file.block_count > BLOCKS_TOGETHER,
+                is_special: file.writer.is_some()
+                    || file.block_count > BLOCKS_TOGETHER
+                    || file.redundancy.is_contiguous(),
                 blocks: Vec::new(),
             },
             Kind::Directory(_) => {

@@ -2,7 +2,7 @@
 
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::store::{StoreRead, Table};
-use cairn_namespace::{Block, BlockState, Effect, block, query};
+use cairn_namespace::{Block, BlockState, Effect, Group, GroupState, block, query};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,6 +24,26 @@ struct Known {
     source: Option<BlockId>,
     /// How it is to be kept, as it was found when an effect made it worth a look.
     redundancy: Redundancy,
+    /// Only its group has it.
+    is_retired: bool,
+}
+
+/// What a group is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum GroupIs {
+    Attempt,
+    Formed,
+    Ending,
+}
+
+impl GroupIs {
+    fn of(group: &Group) -> GroupIs {
+        match group.state {
+            GroupState::Encoding { .. } => GroupIs::Attempt,
+            GroupState::Formed => GroupIs::Formed,
+            GroupState::Dissolving { .. } | GroupState::Superseded { .. } => GroupIs::Ending,
+        }
+    }
 }
 
 impl Known {
@@ -40,6 +60,7 @@ impl Known {
             recovery: block.recovery().map(|(gs, _)| gs),
             source: block.copy_source(),
             redundancy: redundancy(store, block.id),
+            is_retired: block.is_tombstone(),
         }
     }
 }
@@ -52,6 +73,8 @@ fn redundancy(store: &MemoryStore, id: BlockId) -> Redundancy {
 #[derive(Default)]
 pub struct Keeper {
     known: BTreeMap<i64, Known>,
+    /// Stamps and states of groups, by handle.
+    groups: BTreeMap<i64, (GenerationStamp, GroupIs)>,
 }
 
 impl Keeper {
@@ -66,9 +89,27 @@ impl Keeper {
         let id = effect.block();
         let fresh = |gs| {
             let (state, redundancy) = (State::Open, redundancy(store, id));
-            Known { gs, state, recovery: None, source: None, redundancy }
+            let is_retired = false;
+            Known { gs, state, recovery: None, source: None, redundancy, is_retired }
         };
         match *effect {
+            Effect::GroupBegun { gs, .. } => {
+                let before = self.groups.insert(id.0, (gs, GroupIs::Attempt));
+                assert_eq!(before, None, "{effect:?}");
+                return;
+            }
+            Effect::GroupFormed { .. } | Effect::GroupChanged { .. } => {
+                let is = GroupIs::of(&query::group(store, id).unwrap().unwrap());
+                let known = self.groups.get_mut(&id.0).unwrap();
+                assert!(known.1 != is, "{effect:?}");
+                known.1 = is;
+                return;
+            }
+            Effect::GroupEnded { gs, .. } => {
+                let before = self.groups.remove(&id.0).map(|known| known.0);
+                assert_eq!(before, Some(gs), "{effect:?}");
+                return;
+            }
             Effect::Allocated { gs, .. } => {
                 let before = self.known.insert(id.0, fresh(gs));
                 assert_eq!(before, None, "{effect:?}");
@@ -104,8 +145,12 @@ impl Keeper {
             Effect::Committed { .. } => known.state = State::Committed,
             Effect::Completed { .. } => known.state = State::Complete,
             Effect::CopiesChanged { .. } => known.redundancy = redundancy(store, id),
-            Effect::CrcReplaced { .. } => {}
-            Effect::Allocated { .. } | Effect::Removed { .. } | Effect::CopyBegun { .. } => {}
+            Effect::MemberRetired { .. } => {
+                assert!(!known.is_retired, "{effect:?}");
+                known.is_retired = true;
+                known.redundancy = redundancy(store, id);
+            }
+            _ => {}
         }
     }
 
@@ -127,5 +172,8 @@ impl Keeper {
             found.insert(block.id.0, Known::of(store, block));
         }
         assert_eq!(self.known, found, "after {last:?}");
+        let groups = query::groups_after(store, None, usize::MAX).unwrap();
+        let groups = groups.iter().map(|group| (group.handle.0, (group.gs, GroupIs::of(group))));
+        assert_eq!(self.groups, groups.collect(), "after {last:?}");
     }
 }

@@ -7,6 +7,7 @@ mod encryption;
 mod events;
 mod files;
 mod golden;
+mod groups;
 mod guards;
 mod held_copies;
 mod keeper;

@@ -2,7 +2,6 @@
 
 use crate::support::{Fs, MIB, create, root, said, user};
 use cairn_namespace::FileRedundancy;
-use cairn_namespace::Outcome;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::ec::{
     AddEcPolicies, DisableEcPolicy, EnableEcPolicy, PolicySpec, RemoveEcPolicy, SetEcPolicy,
@@ -10,6 +9,7 @@ use cairn_namespace::ops::ec::{
 };
 use cairn_namespace::ops::rename::RenameTo;
 use cairn_namespace::query;
+use cairn_namespace::{Outcome, Settings};
 use cairn_stripe::{PolicyId, PolicyState};
 
 fn set(path: &str, policy: &str) -> SetEcPolicy {
@@ -35,6 +35,9 @@ fn the_default_policy_is_enabled_at_format_and_the_others_are_not() {
         ("XOR-2-1-1024k", false),
         ("RS-10-4-1024k", false),
         ("RS-6-3-64k", false),
+        ("RS-6-3-contiguous", false),
+        ("RS-3-2-contiguous", false),
+        ("RS-10-4-contiguous", false),
     ];
     assert_eq!(states, want.map(|(name, enabled)| (name.to_string(), enabled)));
 }
@@ -153,7 +156,9 @@ fn policies_are_administered_by_superusers() {
     let added = fs.ok(AddEcPolicies {
         policies: vec![
             spec("rs", 4, 2, 65536),
+            spec("rs", 6, 3, 1 << 20),
             spec("RS", 6, 3, 1 << 20),
+            spec(" rs", 6, 3, 1 << 20),
             spec("clay", 4, 2, 65536),
             spec("rs", 14, 3, 65536),
             spec("rs", 4, 2, 8 << 20),
@@ -173,11 +178,17 @@ fn policies_are_administered_by_superusers() {
         [
             "64 RS-4-2-64k",
             "1 RS-6-3-1024k",
+            "Codec name RS is not supported",
+            "Codec name  rs is not supported",
             "Codec name clay is not supported",
             "Number of data and parity blocks in an EC group 17 should not exceed maximum 16",
             "Cell size 8388608 should not exceed maximum 4194304 bytes",
         ]
     );
+    let mut past = Fs::with(Settings { rules: 5, ..Settings::default() });
+    let added = past.ok(AddEcPolicies { policies: vec![spec("RS", 4, 2, 65536)] });
+    let Outcome::PoliciesAdded(added) = added else { panic!() };
+    assert_eq!(added[0].error, None, "a log from before is replayed as it was");
     fs.set_policy("/", "RS-4-2-64k");
     fs.write("/f", &[9]);
     fs.ok(RemoveEcPolicy { name: "RS-4-2-64k".into() });

@@ -3,12 +3,15 @@
 //! The model has the tree, and a whole copy of it for each snapshot. What it counts follows from these alone, after
 //! each command; it shares no code with the namespace.
 
+mod groups;
 mod model;
 
 use crate::support::{Fs, add_block, complete, create, root};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
+use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
+use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
@@ -26,36 +29,79 @@ use cairn_namespace::ops::snapshot::{
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
 use cairn_namespace::{BlockRef, Command, Outcome};
+use groups::{Groups, crcs};
 use model::{Count, Id, Kind, Layout, Model, Node, Shot, TOP};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 
-const SNAPSHOTTABLE: [&str; 2] = ["/r", "/s"];
+const SNAPSHOTTABLE: [&str; 3] = ["/r", "/s", "/c"];
 
 #[derive(Clone, Debug)]
 enum Step {
     Mkdirs(String),
-    Write { path: String, lens: Vec<u64>, overwrite: bool, close: bool },
+    Write {
+        path: String,
+        lens: Vec<u64>,
+        overwrite: bool,
+        close: bool,
+    },
     Abandon(usize),
     Close(usize),
-    Append { file: usize, lens: Vec<u64>, reopen: bool },
-    Cut { file: usize, eighths: u64, meanwhile: Option<(usize, bool)> },
+    Append {
+        file: usize,
+        lens: Vec<u64>,
+        reopen: bool,
+    },
+    Cut {
+        file: usize,
+        eighths: u64,
+        meanwhile: Option<(usize, bool)>,
+    },
     Delete(usize),
-    Rename { src: usize, dst: String },
-    RenameTo { src: usize, dst: String },
-    Concat { file: usize },
-    Replication { file: usize, copies: u16 },
-    Layout { path: String, policy: Option<&'static str> },
-    Storage { path: String, policy: Option<&'static str> },
-    Limit { path: String, is_set: bool },
+    Rename {
+        src: usize,
+        dst: String,
+    },
+    RenameTo {
+        src: usize,
+        dst: String,
+    },
+    Concat {
+        file: usize,
+    },
+    Replication {
+        file: usize,
+        copies: u16,
+    },
+    Layout {
+        path: String,
+        policy: Option<&'static str>,
+    },
+    Storage {
+        path: String,
+        policy: Option<&'static str>,
+    },
+    Limit {
+        path: String,
+        is_set: bool,
+    },
+    /// An attempt with blocks from a place on; with all that live of a group, if there is one and it is asked for.
+    Begin {
+        from: usize,
+        count: usize,
+        renew: bool,
+    },
+    Form(usize),
+    GiveUp(usize),
+    Dissolve(usize),
     Take(&'static str),
     Drop(usize),
     Name(usize),
 }
 
 fn path_of(least: usize) -> impl Strategy<Value = String> {
-    let top = prop::sample::select(vec!["/r", "/s", "/o"]);
+    let top = prop::sample::select(vec!["/r", "/s", "/o", "/c", "/c"]);
     let names = prop::collection::vec(prop::sample::select(vec!["a", "b"]), least..4);
     (top, names)
         .prop_map(|(top, names)| names.iter().fold(top.to_string(), |path, name| path + "/" + name))
@@ -82,7 +128,13 @@ fn any_of_them() -> impl Strategy<Value = usize> {
 fn step() -> impl Strategy<Value = Step> {
     let layout = prop::option::weighted(
         0.7,
-        prop::sample::select(vec!["RS-3-2-1024k", "XOR-2-1-1024k", "replication"]),
+        prop::sample::select(vec![
+            "RS-3-2-1024k",
+            "XOR-2-1-1024k",
+            "RS-3-2-contiguous",
+            "RS-3-2-contiguous",
+            "replication",
+        ]),
     );
     let storage = prop::option::weighted(
         0.8,
@@ -112,6 +164,11 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (path(), storage).prop_map(|(path, policy)| Step::Storage { path, policy }),
         2 => (path(), prop::bool::weighted(0.8))
             .prop_map(|(path, is_set)| Step::Limit { path, is_set }),
+        8 => (0usize..60, 1usize..4, any::<bool>())
+            .prop_map(|(from, count, renew)| Step::Begin { from, count, renew }),
+        8 => (0usize..4).prop_map(Step::Form),
+        1 => (0usize..4).prop_map(Step::GiveUp),
+        2 => (0usize..9).prop_map(Step::Dissolve),
         7 => tree.prop_map(Step::Take),
         4 => (0usize..8).prop_map(Step::Drop),
         1 => (0usize..8).prop_map(Step::Name),
@@ -123,6 +180,7 @@ struct World {
     model: Model,
     /// The last blocks of open files as their writers will end them.
     open: BTreeMap<Id, Option<BlockRef>>,
+    groups: Groups,
     next: u32,
 }
 
@@ -131,19 +189,21 @@ impl World {
         let mut fs = Fs::new();
         let mut model = Model::default();
         model.add(TOP, "", Kind::Directory { layout: None, has_quota: false });
-        for policy in ["RS-3-2-1024k", "XOR-2-1-1024k"] {
+        for policy in ["RS-3-2-1024k", "XOR-2-1-1024k", "RS-3-2-contiguous"] {
             fs.ok(EnableEcPolicy { name: policy.into() });
         }
-        for top in ["/r", "/s", "/o"] {
+        for top in ["/r", "/s", "/o", "/c"] {
             fs.mkdirs(top);
             model.directory(top);
         }
         for top in SNAPSHOTTABLE {
             fs.ok(AllowSnapshot { path: top.into() });
         }
-        let mut world = World { fs, model, open: BTreeMap::new(), next: 0 };
+        let (open, groups) = (BTreeMap::new(), Groups::default());
+        let mut world = World { fs, model, open, groups, next: 0 };
         world.step(&Step::Layout { path: "/s".into(), policy: Some("RS-3-2-1024k") });
-        for path in ["/", "/r", "/s", "/o", "/r/a", "/o/b"] {
+        world.step(&Step::Layout { path: "/c".into(), policy: Some("RS-3-2-contiguous") });
+        for path in ["/", "/r", "/s", "/o", "/c", "/r/a", "/o/b", "/c/a"] {
             world.step(&Step::Mkdirs(path.into()));
             world.step(&Step::Limit { path: path.into(), is_set: true });
         }
@@ -154,8 +214,9 @@ impl World {
         self.fs.run(root(), command).ok()
     }
 
-    /// Every quota counts what the model does.
+    /// Every quota counts what the model does, and groups are what they should be.
     fn check(&self) {
+        self.groups.check(&self.fs.store);
         for (id, node) in &self.model.nodes {
             let path = self.model.path(*id);
             let Kind::Directory { has_quota, .. } = node.kind else { continue };
@@ -174,7 +235,8 @@ impl World {
     fn write(&mut self, path: &str, lens: &[u64], mut previous: Option<BlockRef>) {
         let id = self.model.find(path).unwrap();
         for len in lens {
-            let outcome = self.fs.ok(add_block(path, previous));
+            let previous_crcs = previous.map_or(Vec::new(), |block| crcs(block.id));
+            let outcome = self.fs.ok(AddBlock { previous_crcs, ..add_block(path, previous) });
             let Outcome::BlockAdded { block, .. } = outcome else { panic!("{outcome:?}") };
             self.end_block(previous);
             self.model.lens.insert(block.id.0, 0);
@@ -194,7 +256,8 @@ impl World {
     fn close(&mut self, path: &str) {
         let Some(id) = self.model.find(path) else { return };
         let Some(last) = self.open.remove(&id) else { return };
-        self.run(complete(path, last)).unwrap();
+        let last_crcs = last.map_or(Vec::new(), |block| crcs(block.id));
+        self.run(Complete { last_crcs, ..complete(path, last) }).unwrap();
         self.end_block(last);
         *self.model.file(id).2 = false;
         self.check();
@@ -243,6 +306,7 @@ impl World {
 
     fn step(&mut self, step: &Step) {
         self.take_step(step);
+        self.model.grouped = self.groups.members();
         self.check();
     }
 
@@ -359,7 +423,7 @@ impl World {
                 let outcome = self.run(SetReplication { path: path.clone(), replication: *copies });
                 if let Some(Outcome::ReplicationSet { done: true, .. }) = outcome {
                     let id = self.model.find(&path).unwrap();
-                    let layout = Layout::Copies(u64::from(*copies));
+                    let layout = self.model.file(id).0.with_copies(u64::from(*copies));
                     if *self.model.file(id).0 != layout {
                         self.model.freeze(id);
                         *self.model.file(id).0 = layout;
@@ -407,6 +471,12 @@ impl World {
                     *has_quota = *is_set;
                 }
             }
+            Step::Begin { from, count, renew } => {
+                self.groups.begin(&mut self.fs, *from, *count, *renew);
+            }
+            Step::Form(which) => self.groups.form(&mut self.fs, *which),
+            Step::GiveUp(which) => self.groups.give_up(&mut self.fs, *which),
+            Step::Dissolve(which) => self.groups.dissolve(&mut self.fs, *which),
             Step::Take(top) => {
                 let name = format!("s{}", self.next);
                 self.next += 1;
@@ -497,14 +567,14 @@ impl World {
         *self.model.file(id).2 = true;
         let named = work.block.copy_source().unwrap_or(work.block.id);
         if named != work.block.id {
-            // A snapshot has the block: the file gets another one.
+            // A snapshot or a group has the block: the file gets another one.
             self.model.lens.insert(work.block.id.0, offset);
             *self.model.file(id).1.last_mut().unwrap() = work.block.id.0;
         }
         self.check();
         match meanwhile {
             Some((which, true)) => self.step(&Step::Drop(which)),
-            Some((which, false)) => self.step(&Step::Take(SNAPSHOTTABLE[which % 2])),
+            Some((which, false)) => self.step(&Step::Take(SNAPSHOTTABLE[which % 3])),
             None => {}
         }
         self.run(CommitBlockSynchronization {

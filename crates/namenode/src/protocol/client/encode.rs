@@ -3,7 +3,6 @@
 //!
 //! Tested byte for byte against the messages' own encoding.
 
-use cairn_namespace::FileRedundancy;
 use cairn_namespace::encryption::FileEncryption;
 use cairn_namespace::inode::Kind;
 use cairn_namespace::query::Entry;
@@ -121,13 +120,7 @@ pub(super) fn put_status(
     };
     let (len, replication, block_size, children) = match &inode.kind {
         Kind::Directory(directory) => (0, 0, 0, directory.children),
-        Kind::File(file) => {
-            let copies = match file.redundancy {
-                FileRedundancy::Replicated(copies) => copies,
-                FileRedundancy::Striped(_) => 1,
-            };
-            (file.len, copies, file.block_size, 0)
-        }
+        Kind::File(file) => (file.len, file.redundancy.copies().unwrap_or(1), file.block_size, 0),
     };
     let mut flags = 0;
     for (is_set, flag) in [

@@ -63,10 +63,8 @@ fn event(event: Event) -> pb::EventProto {
                 Some(_) => pb::INodeType::ITypeFile,
                 None => pb::INodeType::ITypeDirectory,
             };
-            let replication = file.map_or(0, |file| match file.redundancy {
-                cairn_namespace::FileRedundancy::Replicated(copies) => i32::from(copies),
-                cairn_namespace::FileRedundancy::Striped(_) => 1,
-            });
+            let replication =
+                file.map_or(0, |file| i32::from(file.redundancy.copies().unwrap_or(1)));
             let proto = pb::CreateEventProto {
                 r#type: kind as i32,
                 path,

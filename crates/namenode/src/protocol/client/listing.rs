@@ -106,7 +106,7 @@ mod tests {
     use cairn_namespace::inode::{Directory, File, InodeRef, Kind};
     use cairn_namespace::query::FileStatus;
     use cairn_namespace::{FileRedundancy, Inode};
-    use cairn_stripe::{CodecName, Policy, PolicyId, Schema};
+    use cairn_stripe::{CodecName, Policy, PolicyId, PolicyLayout, Schema};
 
     fn record(name: &str, kind: Kind, storage_policy: u8, mode: u16) -> Inode {
         Inode {
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn entries_are_encoded_as_messages_are() {
         let schema = Schema { codec: CodecName::Rs, k: 6, m: 3 };
-        let name = "RS-6-3-1024k".to_string();
-        let policy = Policy { id: PolicyId(1), name, schema, cell_len: 1 << 20 };
+        let (name, layout) = ("RS-6-3-1024k".to_string(), PolicyLayout::Striped);
+        let policy = Policy { id: PolicyId(1), name, schema, cell_len: 1 << 20, layout };
         let file = |redundancy, len| {
             Kind::File(File {
                 redundancy,
@@ -137,6 +137,7 @@ mod tests {
                 block_count: 1,
                 len,
                 writer: None,
+                short_appends: 0,
             })
         };
         let key = Encryption::File(Box::new(FileEncryption {

@@ -4,9 +4,9 @@
 //! `PBHelperClient#convertLocatedBlock`.
 
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
-use cairn_namespace::{Block, BlockState, FileRedundancy, Inode};
+use cairn_namespace::{Block, BlockState, Inode};
 use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, Redundancy};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
@@ -129,11 +129,12 @@ impl Locator<'_> {
     /// The answer to `getBlockLocations` for a file of one block at most; none if its block has no place, which is not
     /// told in safe mode.
     pub fn small_file(&self, found: &SmallFile<'_>) -> Option<Vec<u8>> {
-        let layout = match (found.entry.policy, found.file.redundancy) {
+        let policy = found.entry.policy.filter(|policy| policy.layout == PolicyLayout::Striped);
+        let layout = match (policy, found.file.redundancy.copies()) {
             (Some(policy), _) => Layout::from(policy),
-            (None, FileRedundancy::Replicated(copies)) => Layout::Replicated { copies },
+            (None, Some(copies)) => Layout::Replicated { copies },
             // A group without its policy is nothing.
-            (None, FileRedundancy::Striped(_)) => return None,
+            (None, None) => return None,
         };
         let places = found.block.map(|block| self.places(block, &layout));
         if places.as_ref().is_some_and(|places| places.storages.is_empty()) {
@@ -147,7 +148,7 @@ impl Locator<'_> {
             len: block.len,
             offset: 0,
             places,
-            striped: found.entry.policy.is_some(),
+            striped: policy.is_some(),
         });
         let is_complete = found.block.is_some_and(|block| block.state == BlockState::Complete);
         let open_len = found.block.filter(|_| !is_complete).map_or(0, |block| block.len);
@@ -156,7 +157,7 @@ impl Locator<'_> {
             is_under_construction: found.file.writer.is_some(),
             is_last_block_complete: is_complete,
             encryption: found.entry.encryption.file(),
-            policy: found.entry.policy,
+            policy,
         };
         Some(file.locations(located.as_ref(), found.is_in_range))
     }
@@ -178,7 +179,11 @@ impl Locator<'_> {
             last_block: found.last.as_ref().map(locate),
             is_last_block_complete: last_is_complete,
             file_encryption_info: found.status.encryption.file().map(convert::file_encryption),
-            ec_policy: found.status.policy.as_ref().map(|policy| convert::policy(policy, None)),
+            // A reader of a contiguous file reads plain blocks, and must not know of a policy.
+            ec_policy: match &found.redundancy {
+                Redundancy::Replicated(_) => None,
+                Redundancy::Striped(policy) => Some(convert::policy(policy, None)),
+            },
         }
     }
 }

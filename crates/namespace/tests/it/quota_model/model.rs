@@ -11,7 +11,16 @@ pub const TOP: Id = 0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Layout {
     Copies(u64),
-    Stripes { data: u64, parity: u64 },
+    Stripes {
+        data: u64,
+        parity: u64,
+    },
+    /// Copies of what is in no group.
+    Groups {
+        copies: u64,
+        data: u64,
+        parity: u64,
+    },
 }
 
 impl Layout {
@@ -19,15 +28,33 @@ impl Layout {
         match policy {
             "RS-3-2-1024k" => Layout::Stripes { data: 3, parity: 2 },
             "XOR-2-1-1024k" => Layout::Stripes { data: 2, parity: 1 },
+            "RS-3-2-contiguous" => Layout::Groups { copies: 3, data: 3, parity: 2 },
             _ => Layout::Copies(3),
         }
     }
 
+    /// The same with other copies.
+    pub fn with_copies(self, wanted: u64) -> Layout {
+        match self {
+            Layout::Copies(_) => Layout::Copies(wanted),
+            Layout::Groups { data, parity, .. } => Layout::Groups { copies: wanted, data, parity },
+            stripes => stripes,
+        }
+    }
+
+    pub fn copies(self) -> u64 {
+        match self {
+            Layout::Copies(copies) | Layout::Groups { copies, .. } => copies,
+            Layout::Stripes { .. } => 0,
+        }
+    }
+
     /// Bytes on disk of a block with so many bytes.
-    pub fn raw(self, len: u64) -> u64 {
+    pub fn raw(self, len: u64, is_grouped: bool) -> u64 {
         const CELL: u64 = 1 << 20;
         match self {
-            Layout::Copies(copies) => copies * len,
+            Layout::Groups { data, parity, .. } if is_grouped => len + len * parity / data,
+            Layout::Copies(copies) | Layout::Groups { copies, .. } => copies * len,
             // A parity unit is as long as the first data unit.
             Layout::Stripes { data, parity } => {
                 let stripes = len / (data * CELL);
@@ -38,7 +65,12 @@ impl Layout {
     }
 
     /// Bytes of a block by type under a storage policy.
-    pub fn on_types(self, len: u64, policy: Option<&str>) -> Vec<(StorageType, u64)> {
+    pub fn on_types(
+        self,
+        len: u64,
+        is_grouped: bool,
+        policy: Option<&str>,
+    ) -> Vec<(StorageType, u64)> {
         use StorageType::{Archive, Disk, Ssd};
         let (first, others) = match policy {
             Some("HOT") => (Disk, Disk),
@@ -49,9 +81,14 @@ impl Layout {
             _ => return Vec::new(),
         };
         match self {
-            Layout::Copies(copies) => vec![(first, len), (others, (copies - 1) * len)],
+            Layout::Groups { .. } if is_grouped => {
+                vec![(first, len), (others, self.raw(len, true) - len)]
+            }
+            Layout::Copies(copies) | Layout::Groups { copies, .. } => {
+                vec![(first, len), (others, (copies - 1) * len)]
+            }
             // Units of a group are all on one type, or heed no policy.
-            Layout::Stripes { .. } if first == others => vec![(first, self.raw(len))],
+            Layout::Stripes { .. } if first == others => vec![(first, self.raw(len, false))],
             Layout::Stripes { .. } => Vec::new(),
         }
     }
@@ -94,6 +131,8 @@ pub struct Model {
     pub shots: Vec<Shot>,
     /// Bytes of blocks.
     pub lens: BTreeMap<i64, u64>,
+    /// Blocks in contiguous groups.
+    pub grouped: BTreeSet<i64>,
     pub next: Id,
 }
 
@@ -231,18 +270,14 @@ impl Model {
             let (mut copies, mut blocks) = (0, BTreeSet::new());
             for form in self.forms(id) {
                 let Kind::File { layout, blocks: has, .. } = &form.kind else { continue };
-                if let Layout::Copies(wanted) = layout {
-                    copies = copies.max(*wanted);
-                }
+                copies = copies.max(layout.copies());
                 blocks.extend(has);
             }
-            let counted = match layout {
-                Layout::Copies(_) => Layout::Copies(copies),
-                stripes => stripes,
-            };
-            for len in blocks.iter().map(|block| self.lens[block]) {
-                sum.space += counted.raw(len);
-                for (kind, bytes) in counted.on_types(len, storage) {
+            let counted = layout.with_copies(copies);
+            for block in &blocks {
+                let (len, is_grouped) = (self.lens[block], self.grouped.contains(block));
+                sum.space += counted.raw(len, is_grouped);
+                for (kind, bytes) in counted.on_types(len, is_grouped, storage) {
                     *sum.types.entry(kind.name()).or_default() += bytes;
                 }
             }
