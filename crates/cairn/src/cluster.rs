@@ -15,7 +15,7 @@ use cairn_namenode::config::{NameNodeConfig, RackSource};
 use cairn_namenode::{NameNode, RunningNameNode};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long all DataNodes may take to report what they hold.
@@ -242,10 +242,6 @@ fn rack_table(datanodes: usize, racks: usize) -> RackSource {
 
 fn rack_name(index: usize, racks: usize) -> String {
     format!("/rack{}", index % racks)
-}
-
-fn datanode_folder(data: &Path, index: usize) -> PathBuf {
-    data.join(format!("datanode{index}"))
 }
 
 fn slot(

@@ -8,12 +8,13 @@ mod commands;
 mod config;
 mod output;
 mod salvage;
+mod settings;
 mod words;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use commands::{crypto, datanode, ec, fs, namenode, quickstart, report};
-use std::path::PathBuf;
+use settings::Settings;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
 
@@ -30,27 +31,6 @@ struct Cairn {
     settings: Settings,
     #[command(subcommand)]
     command: Command,
-}
-
-/// What every command takes.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Settings {
-    /// Folder with core-site.xml and hdfs-site.xml (default: HADOOP_CONF_DIR)
-    #[arg(long, global = true, value_name = "DIR")]
-    conf: Option<PathBuf>,
-    /// A configuration key; may be repeated
-    #[arg(short = 'D', global = true, value_name = "KEY=VALUE")]
-    define: Vec<String>,
-    /// The file system, hdfs://HOST:PORT (default: fs.defaultFS)
-    #[arg(long, global = true, value_name = "URI")]
-    fs: Option<String>,
-    /// Answer with JSON, for programs
-    #[arg(long, global = true)]
-    json: bool,
-    /// What to log on standard error: error, warn, info, debug or trace (default: warn; of the quick
-    /// start, which stops DataNodes itself: error)
-    #[arg(long, global = true, value_name = "LEVEL")]
-    log: Option<tracing::Level>,
 }
 
 #[derive(Subcommand)]
@@ -134,33 +114,4 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
     // Work that a stopped role left on blocking threads must not hold the process back.
     runtime.shutdown_background();
     code
-}
-
-impl Settings {
-    /// Reads everything again, for a role that runs: its settings, and the text of each property.
-    fn reload<C>(
-        &self,
-        read: impl Fn(&config::Configuration) -> Result<C>,
-    ) -> Result<cairn_net::reconfiguration::Read<C>, String> {
-        let read_all = || {
-            let conf = self.configuration()?;
-            let settings = read(&conf)?;
-            let text = |(key, _): (&str, &str)| Some((key.to_string(), conf.get(key)?));
-            Ok((settings, conf.iter().filter_map(text).collect()))
-        };
-        read_all().map_err(|error: anyhow::Error| format!("{error:#}"))
-    }
-
-    /// The keys of the folder, the environment and the `-D` words, in that order.
-    fn configuration(&self) -> Result<config::Configuration> {
-        let mut conf = config::Configuration::default();
-        if let Some(folder) = self.conf.clone().or_else(config::folder_from_environment) {
-            conf.load_folder(&folder)?;
-        }
-        conf.set_words(&self.define)?;
-        if let Some(fs) = &self.fs {
-            conf.set("fs.defaultFS", fs);
-        }
-        Ok(conf)
-    }
 }

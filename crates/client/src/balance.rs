@@ -8,6 +8,9 @@ mod dispatch;
 mod mark;
 mod mover;
 mod plan;
+mod progress;
+
+pub use progress::{MoveEnd, MoveProgress};
 
 use crate::error::Result;
 use crate::fs::FileSystem;
@@ -17,6 +20,7 @@ use cairn_wire::proto::{hdfs::*, namenode as nn};
 use dispatch::{Dispatcher, Nodes};
 use mark::Mark;
 use plan::{Piece, Place, RAM_DISK, Shelf};
+use progress::IDLE_ROUNDS;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -27,9 +31,6 @@ const BALANCER_ID: &str = "/system/balancer.id";
 const MOVER_ID: &str = "/system/mover.id";
 /// Most bytes to ask blocks for at once: `dfs.balancer.getBlocks.size`.
 const BLOCKS_AT_ONCE: u64 = 2 << 30;
-/// Rounds in a row without a single move after which there is no use in going on.
-const IDLE_ROUNDS: usize = 5;
-
 /// What to balance, and when it is balanced.
 #[derive(Clone, Debug)]
 pub struct BalanceOptions {
@@ -47,36 +48,6 @@ pub struct BalanceOptions {
     pub settle: Duration,
     /// Begin also while a rolling upgrade lasts: `-runDuringUpgrade`. No replica is deleted then.
     pub run_during_upgrade: bool,
-}
-
-/// How far it has got.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MoveProgress {
-    /// Replicas and units moved.
-    pub moved: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Moves that failed; others take their place.
-    pub failed: u64,
-    /// Bytes that were left to move when the round began.
-    pub left: u64,
-}
-
-/// How it ended. The numbers are Hadoop's exit codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveEnd {
-    /// Nothing is left to do.
-    Done = 0,
-    /// Another one is running.
-    AlreadyRunning = -1,
-    /// Something should be moved, and nothing can be.
-    NoMoveBlock = -2,
-    /// Moves fail again and again.
-    NoMoveProgress = -3,
-    /// It was told to stop.
-    Interrupted = -6,
-    /// A rolling upgrade is not finalized.
-    UnfinalizedUpgrade = -7,
 }
 
 impl FileSystem {

@@ -1,7 +1,7 @@
 //! Products of a small matrix of coefficients with long columns of bytes: all the work of a code.
 //!
 //! An engine computes `output[r] = sum over c of coefficient (r, c) * source[c]`, byte by byte. All
-//! rows of a group (at most [`GROUP_ROWS`]) are computed in one pass over the sources, with the sums
+//! rows of a group (at most `GROUP_ROWS`) are computed in one pass over the sources, with the sums
 //! in registers. More rows take several passes, over slices that stay in the cache.
 
 #[cfg(target_arch = "x86_64")]
@@ -12,16 +12,14 @@ mod avx2_gfni;
 mod avx512_gfni;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod pass;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod ssse3;
 
-use crate::field::AFFINE;
-use crate::matrix::Matrix;
+pub(crate) use pass::Tables;
+use pass::{GROUP_ROWS, Pass};
 use std::fmt;
-
-/// Most outputs of one pass: their sums, for several vectors each, fill the registers.
-const GROUP_ROWS: usize = 6;
 
 /// Bytes of all sources together that one slice covers when several passes read it.
 const SLICE_TOTAL_LEN: usize = 256 * 1024;
@@ -137,69 +135,5 @@ impl Engine {
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// A matrix of coefficients in the order in which kernels read it: group by group, and in each
-/// group column by column.
-#[derive(Clone)]
-pub(crate) struct Tables {
-    rows: usize,
-    cols: usize,
-    coefficients: Vec<u8>,
-    /// The coefficients as bit matrices, see [`AFFINE`].
-    affine: Vec<u64>,
-}
-
-impl Tables {
-    /// The tables of `matrix`.
-    pub(crate) fn new(matrix: &Matrix) -> Tables {
-        let (rows, cols) = (matrix.rows(), matrix.cols());
-        let mut coefficients = Vec::with_capacity(rows * cols);
-        for first in (0..rows).step_by(GROUP_ROWS) {
-            let group = first..rows.min(first + GROUP_ROWS);
-            for col in 0..cols {
-                coefficients.extend(group.clone().map(|row| matrix[(row, col)]));
-            }
-        }
-        let affine = coefficients.iter().map(|&c| AFFINE[c as usize]).collect();
-        Tables { rows, cols, coefficients, affine }
-    }
-}
-
-/// One pass over the sources that gives the outputs of one group of rows.
-///
-/// [`Pass::new`], the only way to make one, has checked every size; the kernels rely on it.
-struct Pass<'a, 'b> {
-    /// Bytes of every source and output.
-    len: usize,
-    /// One coefficient per output for each source: `[sources x outputs]`, source by source.
-    coefficients: &'a [u8],
-    /// The same as bit matrices, see [`AFFINE`].
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    affine: &'a [u64],
-    /// At least one.
-    sources: &'a [&'a [u8]],
-    /// 1 to [`GROUP_ROWS`].
-    outputs: &'a mut [&'b mut [u8]],
-}
-
-impl<'a, 'b> Pass<'a, 'b> {
-    fn new(
-        tables: &'a Tables,
-        group: usize,
-        sources: &'a [&'a [u8]],
-        outputs: &'a mut [&'b mut [u8]],
-    ) -> Pass<'a, 'b> {
-        let first = group * GROUP_ROWS;
-        let rows = GROUP_ROWS.min(tables.rows - first);
-        let cells = first * tables.cols..(first + rows) * tables.cols;
-        let (coefficients, affine) = (&tables.coefficients[cells.clone()], &tables.affine[cells]);
-        let len = sources[0].len();
-        assert_eq!(sources.len(), tables.cols);
-        assert!(outputs.len() == rows && (1..=GROUP_ROWS).contains(&rows));
-        assert!(sources.iter().all(|source| source.len() == len));
-        assert!(outputs.iter().all(|output| output.len() == len));
-        Pass { len, coefficients, affine, sources, outputs }
     }
 }

@@ -9,23 +9,29 @@
 //! memory in `dataset/ram.rs`, the open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in
 //! `dataset/kept.rs`, what becomes of closed ones in `dataset/files.rs`. Tested in `tests/it`.
 
+mod block;
 mod delete;
 mod files;
 mod inspect;
 mod kept;
+mod kept_files;
+mod memory;
 mod ram;
+mod read_view;
 mod reader;
 mod recover;
 mod relocate;
 mod slot;
 mod turns;
+mod volume_list;
 mod volumes;
 mod write;
 mod writer;
 
+pub(crate) use block::{Block, Checksum};
 pub(crate) use delete::Deletion;
-pub use ram::RamDiskStats;
-pub(crate) use reader::ReadView;
+pub use memory::RamDiskStats;
+pub(crate) use read_view::ReadView;
 pub(crate) use relocate::Relocation;
 pub(crate) use volumes::Removed;
 pub(crate) use write::{StorageWish, WriteKind};
@@ -40,11 +46,10 @@ use crate::sys;
 use crate::volume::latency::Sampling;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan};
-use cairn_codec::crc::ChecksumKind;
 use cairn_net::descriptors;
 use cairn_replica::report::ReportedReplica;
 use cairn_replica::{Replica, ReplicaError};
-use cairn_stripe::{BlockId, GenerationStamp, StorageType};
+use cairn_stripe::{BlockId, StorageType};
 use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
@@ -53,23 +58,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use turns::{Turn, Turns};
-use volumes::Volumes;
-
-/// A block as a peer names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub(crate) pool: String,
-    pub(crate) id: BlockId,
-    pub(crate) gs: GenerationStamp,
-    pub(crate) len: u64,
-}
-
-/// How a replica's bytes are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Checksum {
-    pub(crate) kind: ChecksumKind,
-    pub(crate) chunk_len: usize,
-}
+use volume_list::Volumes;
 
 /// A replica with its place and its writer.
 #[derive(Debug)]
@@ -80,14 +69,14 @@ struct Entry {
     last_crc: Option<u32>,
     writer: Option<Arc<WriterSlot>>,
     /// Its memory, if its volume is a RAM_DISK.
-    ram: Option<ram::Hold>,
+    ram: Option<memory::Hold>,
     /// Files that an earlier read has left open.
-    kept: Option<kept::Kept>,
+    kept: Option<kept_files::Kept>,
 }
 
 impl Entry {
     /// A replica that nobody writes.
-    fn at_rest(replica: Replica, volume: Arc<Volume>, ram: Option<ram::Hold>) -> Entry {
+    fn at_rest(replica: Replica, volume: Arc<Volume>, ram: Option<memory::Hold>) -> Entry {
         let volume = Home::on(volume);
         Entry { replica, volume, last_crc: None, writer: None, ram, kept: None }
     }
@@ -171,12 +160,12 @@ pub(crate) struct Dataset {
     copying: Turns,
     /// How often the NameNode was asked for a registration.
     registrations: AtomicU64,
-    ram: ram::Ram,
+    ram: memory::Ram,
     page_cache: PageCache,
     /// Bytes of a growing replica that are allocated at once.
     preallocation: u64,
     slow_io: SlowIo,
-    kept_files: kept::KeptFiles,
+    kept_files: kept_files::KeptFiles,
 }
 
 impl Dataset {
@@ -234,11 +223,13 @@ impl Dataset {
             deleting: Mutex::default(),
             copying: Turns::default(),
             registrations: AtomicU64::new(0),
-            ram: ram::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
+            ram: memory::Ram::new(LockedMemory::new(config.max_locked_memory, sys::page_len())),
             page_cache: PageCache::new(config),
             preallocation: config.preallocation_bytes,
             slow_io: SlowIo::new(config.slow_io_threshold),
-            kept_files: kept::KeptFiles::new(config.kept_replicas.min(descriptors::limit() / 8)),
+            kept_files: kept_files::KeptFiles::new(
+                config.kept_replicas.min(descriptors::limit() / 8),
+            ),
         };
         if let (Some(version), Some(pool)) = (known.first(), dataset.known_pool()) {
             dataset.open_pool(&version.cluster_id, &pool)?;

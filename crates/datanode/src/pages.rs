@@ -7,9 +7,9 @@
 
 mod jmx;
 mod prom;
+mod volumes;
 
 use crate::node::Node;
-use crate::volume::Usage;
 use cairn_net::http::{Answer, Request, Response};
 use cairn_net::monitoring::{self, JSON, escape};
 use serde_json::json;
@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use volumes::{host, sum, volumes};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -39,69 +40,6 @@ pub(crate) fn page(node: &Arc<Node>, request: &Request) -> Answer {
         _ => Response::error(404, "no such page"),
     };
     response.into()
-}
-
-/// A volume as pages show it.
-struct VolumeView {
-    dir: String,
-    /// `DS-` and a UUID; empty of one that could not be opened.
-    storage_id: String,
-    /// `DISK`, say; empty likewise.
-    storage_type: &'static str,
-    is_failed: bool,
-    usage: Usage,
-    reserved: u64,
-    promised: u64,
-    replicas: u64,
-}
-
-/// All volumes, also those that are lost.
-fn volumes(node: &Node) -> Vec<VolumeView> {
-    let open = node.dataset.volumes();
-    let mut views: Vec<VolumeView> = open
-        .iter()
-        .map(|volume| VolumeView {
-            dir: volume.root().display().to_string(),
-            storage_id: volume.storage_id().to_string(),
-            storage_type: volume.storage_type().name(),
-            is_failed: volume.is_failed(),
-            // Heartbeats tell if it cannot be asked for.
-            usage: match volume.is_failed() {
-                true => Usage::default(),
-                false => volume.usage().unwrap_or_default(),
-            },
-            reserved: volume.reserved(),
-            promised: volume.promised(),
-            replicas: volume.replicas(),
-        })
-        .collect();
-    views.extend(node.dataset.unusable_dirs().into_iter().map(|dir| VolumeView {
-        dir: dir.display().to_string(),
-        storage_id: String::new(),
-        storage_type: "",
-        is_failed: true,
-        usage: Usage::default(),
-        reserved: 0,
-        promised: 0,
-        replicas: 0,
-    }));
-    views.sort_by(|a, b| a.dir.cmp(&b.dir));
-    views
-}
-
-/// All volumes together.
-fn sum(volumes: &[VolumeView]) -> Usage {
-    volumes.iter().fold(Usage::default(), |sum, volume| Usage {
-        capacity: sum.capacity + volume.usage.capacity,
-        used: sum.used + volume.usage.used,
-        remaining: sum.remaining + volume.usage.remaining,
-        non_dfs_used: sum.non_dfs_used + volume.usage.non_dfs_used,
-    })
-}
-
-/// The name that the NameNode knows this DataNode by.
-fn host(node: &Node) -> String {
-    node.config.hostname.clone().unwrap_or_else(|| node.xfer_addr.ip().to_string())
 }
 
 /// Whether this DataNode is of full use.

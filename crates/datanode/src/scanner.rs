@@ -9,10 +9,13 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockScanner`, `VolumeScanner`, `DirectoryScanner`.
 
+mod acceptance;
 mod cursor;
 mod directory;
 mod report;
 mod verify;
+
+pub(crate) use acceptance::name_node_known;
 
 use crate::dataset::blocking;
 use crate::node::Node;
@@ -24,8 +27,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use verify::Outcome;
 
-/// How often to look whether the NameNode has accepted this DataNode.
-const WAIT_FOR_NAME_NODE: Duration = Duration::from_millis(100);
 /// How often a scanner that is turned off looks whether it still is.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The wait after a folder that cannot be read.
@@ -40,13 +41,6 @@ pub(crate) fn start(node: &Arc<Node>) {
     }
     if !node.config.directory_scan_interval.is_zero() {
         node.tasks.spawn(directory::run(node.clone()));
-    }
-}
-
-/// Completes when the NameNode has accepted this DataNode: before, nobody would hear of what is found.
-pub(crate) async fn name_node_known(node: &Node) {
-    while node.dataset.pool_id().is_none() || node.registration().is_err() {
-        tokio::time::sleep(WAIT_FOR_NAME_NODE).await;
     }
 }
 

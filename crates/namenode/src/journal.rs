@@ -13,6 +13,7 @@ mod check;
 mod error;
 mod finisher;
 mod frame;
+mod held;
 mod history;
 mod input;
 mod listeners;
@@ -47,6 +48,7 @@ use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{Applied, CallId, Command, Entry, Guard, Outcome, Retries, settings};
 use cairn_net::storage_dir;
+use held::held;
 use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
@@ -54,7 +56,7 @@ use outcomes::{save, unread};
 use recent::Recent;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -356,11 +358,6 @@ impl Drop for Namesystem {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// What a lock guards. A panic while it was held ends the namespace: nobody may go on with what may be half done.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().expect("nothing has panicked while it was held")
 }
 
 fn now_ms() -> u64 {

@@ -5,6 +5,9 @@
 //! the new connection unseen. Tests: `rpc_client/tests.rs`.
 
 mod connection;
+mod options;
+
+pub use options::RpcClientOptions;
 
 use std::future::Future;
 use std::io;
@@ -86,33 +89,6 @@ impl RpcError {
     /// True when the server cannot have executed the call.
     pub fn was_not_sent(&self) -> bool {
         matches!(self, RpcError::Connect { .. })
-    }
-}
-
-/// Timeouts and limits of an [`RpcClient`]. `Default` is Hadoop's defaults.
-#[derive(Clone, Debug)]
-pub struct RpcClientOptions {
-    /// `ipc.client.connect.timeout`.
-    pub connect_timeout: Duration,
-    /// `ipc.client.rpc-timeout.ms`: how long a call waits for its answer.
-    pub call_timeout: Duration,
-    /// `ipc.ping.interval`: how often the server is pinged while answers are due.
-    pub ping_interval: Duration,
-    /// `ipc.client.connection.maxidletime`: a connection without calls is closed after this.
-    pub idle_timeout: Duration,
-    /// `ipc.maximum.response.length`: bytes of the longest answer taken.
-    pub max_response_len: u32,
-}
-
-impl Default for RpcClientOptions {
-    fn default() -> RpcClientOptions {
-        RpcClientOptions {
-            connect_timeout: Duration::from_secs(20),
-            call_timeout: Duration::from_secs(120),
-            ping_interval: Duration::from_secs(60),
-            idle_timeout: Duration::from_secs(10),
-            max_response_len: rpc::MAX_FRAME_LEN,
-        }
     }
 }
 

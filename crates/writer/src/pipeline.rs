@@ -9,10 +9,11 @@
 //! Source: Hadoop 3.5.0 `DataStreamer`. Tested in `pipeline/tests.rs`, and by the simulation.
 
 mod recovery;
+mod replace;
 #[cfg(test)]
 mod tests;
 
-pub use recovery::ReplaceDataNode;
+pub use replace::ReplaceDataNode;
 
 use crate::Block;
 use cairn_stripe::GenerationStamp;

@@ -1,6 +1,5 @@
 //! What the volumes of an embedded cluster's DataNodes are.
 
-use super::datanode_folder;
 use crate::config::datanode::{medium, volume};
 use anyhow::{Result, bail};
 use cairn_datanode::DataDir;
@@ -27,6 +26,11 @@ impl FromStr for Volumes {
         }
         Ok(Volumes(volumes))
     }
+}
+
+/// Where DataNode `index` keeps what it has.
+pub(super) fn datanode_folder(data: &Path, index: usize) -> PathBuf {
+    data.join(format!("datanode{index}"))
 }
 
 /// The volumes of DataNode `index`, which has the list whose turn it is: one disk if there is none.

@@ -1,9 +1,11 @@
 //! `cairn fs`: work with files. Each sub-command is a function here; bytes move in `transfer`, and what is removed goes
 //! where `trash` says.
 
+mod paths;
 mod transfer;
 mod trash;
 
+use paths::below;
 pub use transfer::upload;
 use trash::Trash;
 
@@ -203,11 +205,6 @@ async fn status(fs: &FileSystem, path: &str) -> Result<FileStatus> {
         Some(status) => Ok(status),
         None => bail!("{path}: No such file or directory"),
     }
-}
-
-/// `path` with `name` below it.
-fn below(path: &str, name: &str) -> String {
-    format!("{}/{name}", path.trim_end_matches('/'))
 }
 
 /// Leaves no unfinished file, whether it fails or is told to stop.

@@ -2,8 +2,8 @@
 //!
 //! Source: Hadoop 3.5.0 `Dispatcher.PendingMove`.
 
-use super::MoveProgress;
 use super::plan::{Move, Shelf};
+use super::progress::MoveProgress;
 use crate::datanode::{self, failure};
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;

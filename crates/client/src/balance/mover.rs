@@ -4,7 +4,7 @@
 
 use super::dispatch::{Dispatcher, Nodes};
 use super::plan::{self, Kind, Piece, Place};
-use super::{IDLE_ROUNDS, MoveEnd, MoveProgress};
+use super::progress::{IDLE_ROUNDS, MoveEnd, MoveProgress};
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::convert::{self, Located};

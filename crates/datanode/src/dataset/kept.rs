@@ -6,52 +6,14 @@
 //! How many stay open is bounded; those that nobody has used lately go first. Whoever looks for faults of disks opens
 //! files of its own. Tested in `tests/it/kept.rs`.
 
+use super::kept_files::Kept;
 use super::{Block, Dataset, Entry, ReadView};
 use crate::error::Result;
 use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Open files of a replica.
-#[derive(Debug)]
-pub(super) struct Kept {
-    view: Arc<ReadView>,
-    was_used: AtomicBool,
-}
-
-/// Which replicas have files open.
-#[derive(Debug)]
-pub(super) struct KeptFiles {
-    most: usize,
-    /// In the order in which they were opened or passed over. Some may have none any more. Locked after the map.
-    queue: Mutex<VecDeque<BlockId>>,
-}
-
-impl KeptFiles {
-    /// Keeps the files of up to `most` replicas.
-    pub(super) fn new(most: usize) -> KeptFiles {
-        KeptFiles { most, queue: Mutex::default() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<BlockId>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes what is too much: the first that was not used since it was passed over.
-    fn make_room(&self, map: &mut HashMap<BlockId, Entry>) {
-        let mut queue = self.lock();
-        while queue.len() > self.most {
-            let Some(id) = queue.pop_front() else { return };
-            let Some(entry) = map.get_mut(&id) else { continue };
-            match &entry.kept {
-                Some(kept) if kept.was_used.swap(false, Ordering::Relaxed) => queue.push_back(id),
-                _ => entry.kept = None,
-            }
-        }
-    }
-}
 
 impl Dataset {
     /// The same as [`Dataset::open_read`], through files that are open already if there are some, and keeps them open.
@@ -106,7 +68,20 @@ impl Dataset {
         }
         entry.kept = Some(Kept { view: view.clone(), was_used: AtomicBool::new(false) });
         self.kept_files.lock().push_back(id);
-        self.kept_files.make_room(&mut map);
+        self.make_room(&mut map);
+    }
+
+    /// Closes what is too much: the first that was not used since it was passed over.
+    fn make_room(&self, map: &mut HashMap<BlockId, Entry>) {
+        let mut queue = self.kept_files.lock();
+        while queue.len() > self.kept_files.most {
+            let Some(id) = queue.pop_front() else { return };
+            let Some(entry) = map.get_mut(&id) else { continue };
+            match &entry.kept {
+                Some(kept) if kept.was_used.swap(false, Ordering::Relaxed) => queue.push_back(id),
+                _ => entry.kept = None,
+            }
+        }
     }
 }
 

@@ -1,20 +1,11 @@
-//! A replica opened for reading.
+//! Opening replicas for reading.
 
-use super::{Block, Checksum, Dataset, not_found};
-use crate::error::{Context, DataNodeError, Result};
-use crate::volume::check::Waiting;
+use super::read_view::{ReadView, read_header};
+use super::{Block, Dataset, not_found};
+use crate::error::{Context, Result};
 use crate::volume::latency::DiskWork;
-use crate::volume::{ReplicaFiles, Volume};
-use cairn_codec::crc::{CRC_LEN, ChecksumKind};
-use cairn_net::file_read;
-use cairn_net::transfer_stream::{FileSend, FileWatch};
 use cairn_replica::ReplicaState;
-use cairn_stripe::GenerationStamp;
-use cairn_wire::meta_file::{self, MetaHeader};
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,25 +18,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// How often a reader looks where the files are, which may be moved each time.
 const TRIES: usize = 3;
-
-/// The files of a replica as they were at one moment: what a writer appends later is not seen.
-#[derive(Debug)]
-pub(crate) struct ReadView {
-    pub(crate) data: Arc<File>,
-    meta: File,
-    pub(crate) checksum: Checksum,
-    pub(crate) gs: GenerationStamp,
-    /// Bytes with CRCs.
-    pub(crate) end: u64,
-    /// Bytes that a reader may ask for.
-    pub(crate) visible: u64,
-    /// CRC of the last chunk at that moment, where a writer may replace it in the file.
-    last_crc: Option<u32>,
-    /// Whether the replica was complete.
-    pub(super) is_finalized: bool,
-    pub(super) volume: Arc<Volume>,
-    files: ReplicaFiles,
-}
 
 impl Dataset {
     /// Opens a replica for reading bytes below `min_end`, for which a reader of an open file waits a little.
@@ -112,135 +84,5 @@ impl Dataset {
         };
         view.keep_last_crc()?;
         Ok(view)
-    }
-}
-
-/// The checksum that a meta file's header names. One that names none although CRCs follow is not as it was
-/// written: read as it says, nothing would be checked.
-pub(super) fn read_header(meta: &File, files: &ReplicaFiles) -> Result<Checksum> {
-    let mut head = [0; meta_file::HEADER_LEN];
-    meta.read_exact_at(&mut head, 0).at(&files.meta)?;
-    let header = MetaHeader::decode(&head)?;
-    let kind = ChecksumKind::from_id(header.checksum as u8).ok_or_else(|| {
-        DataNodeError::Checksum(format!("{} has an unknown type", files.meta.display()))
-    })?;
-    let has_crcs = meta.metadata().at(&files.meta)?.len() > meta_file::HEADER_LEN as u64;
-    if kind == ChecksumKind::Null && has_crcs {
-        let what = format!("{} has CRCs, but no type for them", files.meta.display());
-        return Err(DataNodeError::Checksum(what));
-    }
-    Ok(Checksum { kind, chunk_len: header.bytes_per_checksum as usize })
-}
-
-impl FileWatch for ReadView {
-    /// Measures what is read and sent of the data file.
-    fn watch(
-        &self,
-        how: FileSend,
-        work: &mut dyn FnMut() -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        let kind = match how {
-            FileSend::Copy => DiskWork::Read,
-            FileSend::SendFile => DiskWork::Transfer,
-        };
-        self.volume.timed(kind, work)
-    }
-
-    fn wait(&self, work: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
-        self.volume.waits(work)
-    }
-}
-
-impl ReadView {
-    /// Counts work that is to be done in another thread.
-    pub(crate) fn waiting(&self) -> Waiting {
-        self.volume.waiting()
-    }
-
-    /// Waits until the disk may be read.
-    pub(crate) async fn turn(&self) -> Result<()> {
-        self.volume.turn().await
-    }
-
-    /// An append that starts while this view is read replaces the CRC of a short last chunk.
-    fn keep_last_crc(&mut self) -> Result<()> {
-        let (kind, chunk) = (self.checksum.kind, self.checksum.chunk_len as u64);
-        if self.last_crc.is_none() && !self.end.is_multiple_of(chunk) && kind != ChecksumKind::Null
-        {
-            let mut crc = [0; CRC_LEN];
-            let at = meta_file::HEADER_LEN as u64 + self.end / chunk * CRC_LEN as u64;
-            self.meta.read_exact_at(&mut crc, at).at(&self.files.meta)?;
-            self.last_crc = Some(u32::from_be_bytes(crc));
-        }
-        Ok(())
-    }
-
-    /// CRCs (big-endian) of the bytes `from..to`; `from` is at a chunk boundary, `to` at one or at the end.
-    pub(crate) fn crcs(&self, from: u64, to: u64, out: &mut Vec<u8>) -> Result<()> {
-        out.clear();
-        let (kind, chunk) = (self.checksum.kind, self.checksum.chunk_len as u64);
-        let count = (to - from).div_ceil(chunk) as usize;
-        out.resize(count * kind.len(), 0);
-        if out.is_empty() {
-            return Ok(());
-        }
-        let at = meta_file::HEADER_LEN as u64 + from / chunk * kind.len() as u64;
-        let waits = |read: &mut dyn FnMut() -> io::Result<()>| self.volume.waits(read);
-        let read = || file_read::read_exact_at_by(&self.meta, out, at, waits);
-        self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
-        if let (Some(crc), true) = (self.last_crc, to == self.end && !to.is_multiple_of(chunk)) {
-            let start = out.len() - kind.len();
-            out[start..].copy_from_slice(&crc.to_be_bytes());
-        }
-        Ok(())
-    }
-
-    /// The data file and the meta file, for a client that reads them itself.
-    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.data.as_fd(), self.meta.as_fd()]
-    }
-
-    /// The error of a data file that cannot be read.
-    pub(crate) fn damaged(&self, source: std::io::Error) -> DataNodeError {
-        DataNodeError::Disk { path: self.files.data.clone(), source }
-    }
-
-    /// Copies the meta file.
-    pub(crate) fn copy_meta(&self, to: &Path) -> Result<()> {
-        std::fs::copy(&self.files.meta, to).at(to).map(|_| ())
-    }
-
-    /// Reads data bytes at `offset`.
-    pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let read = || self.data.read_exact_at(out, offset);
-        self.volume.timed(DiskWork::Read, read).at(&self.files.data)
-    }
-
-    /// Fails if the files of a finalized replica have other lengths than its bytes and CRCs take.
-    pub(crate) fn check_lengths(&self) -> Result<()> {
-        let crcs =
-            self.end.div_ceil(self.checksum.chunk_len as u64) * self.checksum.kind.len() as u64;
-        let want = [self.end, meta_file::HEADER_LEN as u64 + crcs];
-        let files = [(&*self.data, &self.files.data), (&self.meta, &self.files.meta)];
-        for ((file, path), want) in files.into_iter().zip(want) {
-            let len = file.metadata().at(path)?.len();
-            if len != want {
-                let what = format!("{} has {len} bytes instead of {want}", path.display());
-                return Err(DataNodeError::Checksum(what));
-            }
-        }
-        Ok(())
-    }
-
-    /// CRCs in the file.
-    pub(crate) fn crc_count(&self) -> Result<u64> {
-        let len = self.meta.metadata().at(&self.files.meta)?.len();
-        let crcs = len.saturating_sub(meta_file::HEADER_LEN as u64);
-        Ok(crcs.checked_div(self.checksum.kind.len() as u64).unwrap_or(0))
-    }
-
-    /// Reads the CRC part of the meta file from byte `at` of it; returns the bytes read.
-    pub(crate) fn read_crc_bytes(&self, at: u64, out: &mut [u8]) -> Result<usize> {
-        self.meta.read_at(out, meta_file::HEADER_LEN as u64 + at).at(&self.files.meta)
     }
 }

@@ -9,50 +9,8 @@ use crate::volume::{Volume, scan};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-
-/// The volumes, which change seldom.
-#[derive(Debug)]
-pub(super) struct Volumes {
-    open: RwLock<Arc<[Arc<Volume>]>>,
-    /// Folders that could not even be opened.
-    unusable: Mutex<HashSet<PathBuf>>,
-    /// Whose turn it is.
-    next: AtomicUsize,
-    /// How many have failed since the start.
-    failures: AtomicU64,
-}
-
-impl Volumes {
-    pub(super) fn new(open: Vec<Arc<Volume>>, unusable: HashSet<PathBuf>) -> Volumes {
-        Volumes {
-            open: RwLock::new(open.into()),
-            unusable: Mutex::new(unusable),
-            next: AtomicUsize::new(0),
-            failures: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn unusable_count(&self) -> usize {
-        self.unusable().len()
-    }
-
-    fn unusable(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.unusable.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self) -> Arc<[Arc<Volume>]> {
-        Arc::clone(&self.open.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Volume>>)) {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        let mut volumes = open.to_vec();
-        change(&mut volumes);
-        *open = volumes.into();
-    }
-}
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// A volume that has left, and the replicas that went with it.
 pub(crate) struct Removed {

@@ -1,7 +1,7 @@
 //! Operations that give a replica a writer: create, append, and pipeline recovery.
 
 use super::files::{move_files, truncate};
-use super::ram::Hold;
+use super::memory::Hold;
 use super::slot::WriterSlot;
 use super::writer::{Finalized, Opening, ReplicaWriter, blocking, taken_away, written_by};
 use super::{Block, Checksum, Dataset, Entry, Placed, StorageType, not_found};

@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `DataNodeMetrics`, `FSDatasetMBean`, `DataNodeMXBean`.
 
-use super::{VolumeView, host, sum, volumes};
+use super::volumes::{VolumeView, host, sum, volumes};
 use crate::messages::SOFTWARE_VERSION;
 use crate::metrics::{Metrics, Timer};
 use crate::node::Node;

@@ -1,6 +1,6 @@
 //! Figures for Prometheus.
 
-use super::{VolumeView, volumes};
+use super::volumes::{VolumeView, volumes};
 use crate::node::Node;
 use crate::slow_io::Step;
 use cairn_net::http::Response;

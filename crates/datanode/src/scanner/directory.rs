@@ -7,7 +7,7 @@
 //!
 //! Source: Hadoop 3.5.0 `DirectoryScanner`, `FsDatasetImpl#checkAndUpdate`.
 
-use super::name_node_known;
+use super::acceptance::name_node_known;
 use crate::cache;
 use crate::dataset::{Block, Finalized, blocking};
 use crate::error::Result;

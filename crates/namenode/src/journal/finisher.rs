@@ -4,13 +4,14 @@
 //! hears of it in one moment, then callers are answered. So a group is shown while the next one is synced. One that the
 //! cluster need not hear of is shown by the first thread, if nothing is to be shown before it.
 
+use super::Listeners;
 use super::error::Fatal;
 use super::frame::FrameBuilder;
+use super::held::held;
 use super::input::{Answer, Input};
 use super::log::Log;
 use super::options::Durability;
 use super::recent::Recent;
-use super::{Listeners, held};
 use crate::store::{Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_namespace::events::EventBatch;

@@ -4,16 +4,17 @@
 //! until the disk is free. When that is, [`Groups`] says; [`super::finisher`] does the rest. Answers are given in the
 //! order of groups.
 
+use super::Listeners;
 use super::error::{Fatal, SubmitError};
 use super::finisher::{Finisher, Group, Watched, unless_it_panics, warn_if_slow};
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
+use super::held::held;
 use super::input::{Answer, Input, Request, Work, WorkReply};
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
 use super::recent::Recent;
 use super::rollback::{self, RollbackPoint};
-use super::{Listeners, held};
 use crate::store::{Batch, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_master::group::{Groups, Limits, Step, Waiting};

@@ -13,10 +13,12 @@
 //! Usage: `nameload HOST:PORT USER`, the user being the NameNode's superuser.
 
 mod connection;
+mod drive;
 mod nodes;
 mod ops;
 
-use connection::{Load, Outcome};
+use connection::Load;
+use drive::Outcome;
 use nodes::Nodes;
 use ops::Op;
 use std::io::{BufRead, Write};
@@ -97,7 +99,7 @@ async fn run(load: &Load, nodes: &mut Option<Nodes>, words: &[&str]) -> Result<S
                 let (load, op, next) = (load.clone(), op.clone(), next.clone());
                 let nodes = nodes.clone();
                 tasks.push(tokio::spawn(async move {
-                    connection::drive(&load, index, &op, calls, &next, window, nodes).await
+                    drive::drive(&load, index, &op, calls, &next, window, nodes).await
                 }));
             }
             let mut outcomes = Vec::new();

@@ -1,14 +1,12 @@
 //! DataNodes that are made up: they register, send heartbeats, and tell of blocks that they do not have.
 
-use crate::connection::{Connection, Load, whole};
+use crate::connection::{BLOCK_LEN, Connection, Load, whole};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Bytes that each block pretends to have.
-pub const BLOCK_LEN: u64 = 1 << 20;
 /// The call id of reports on connections of clients, which theirs never have.
 pub const CALL_ID: i32 = i32::MAX;
 

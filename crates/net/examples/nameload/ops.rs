@@ -1,7 +1,6 @@
 //! What is called, with which arguments.
 
-use crate::connection::{Connection, whole};
-use crate::nodes::BLOCK_LEN;
+use crate::connection::{BLOCK_LEN, Connection, whole};
 use cairn_wire::proto::hdfs as pb;
 
 /// Files of a folder.

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::debug;
 
-use super::RpcClientOptions;
+use super::options::RpcClientOptions;
 use crate::frame::{FrameError, FrameReader};
 
 /// Requests that wait to be written, at most; further callers wait.

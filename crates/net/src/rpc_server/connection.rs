@@ -32,7 +32,7 @@ use super::caller::{Caller, Identity};
 use super::memory::{SHORT, Share};
 use super::metrics::{Begun, OTHER_ROW, RpcMetrics, Watch};
 use super::respond::{Outbox, Responder, ended, write_answers};
-use super::{Service, Shared, State};
+use super::service::{Service, Shared, State};
 use crate::frame::{FrameError, FrameReader};
 
 /// Methods that a connection knows by their bytes: clients call few in turn.

@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
+use cairn_wire::RemoteException;
 
 mod memory;
 mod metrics;

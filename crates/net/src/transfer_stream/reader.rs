@@ -14,9 +14,10 @@ use cairn_wire::{WireError, rpc};
 use prost::Message;
 use tokio::time::timeout;
 
+use super::low_water;
+use super::options::{TransferError, TransferOptions};
 use super::packet_memory::Share;
 use super::socket::Socket;
-use super::{TransferError, TransferOptions, low_water};
 
 /// What is read at once where the length of the next thing is unknown.
 const SMALL: usize = 512;

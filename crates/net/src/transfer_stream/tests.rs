@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use std::time::Duration;
 
 fn options() -> TransferOptions {
     TransferOptions { read_timeout: Duration::from_secs(10), ..TransferOptions::default() }

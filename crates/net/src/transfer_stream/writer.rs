@@ -16,9 +16,9 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::time::timeout;
 
-use super::packet_memory::Share;
+use super::options::{TransferError, TransferOptions};
+use super::packet_memory::{SMALL_PACKET, Share};
 use super::socket::Socket;
-use super::{SMALL_PACKET, TransferError, TransferOptions};
 use crate::disk_work::quick;
 use crate::file_read;
 

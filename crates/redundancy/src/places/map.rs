@@ -5,13 +5,17 @@
 //! for what it holds; there its places are found among the others.
 
 mod chunk;
+mod place;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use place::{Place, STORAGES_MAX};
 
 use crate::handle::StorageHandle;
 use crate::number_set::NumberSet;
 use cairn_stripe::{BlockId, UnitIndex};
 use chunk::Chunk;
+use place::UNIT_BITS;
 use std::collections::BTreeMap;
 use std::iter::successors;
 
@@ -19,26 +23,6 @@ use std::iter::successors;
 const CHUNK_BITS: u32 = 6;
 /// Blocks of a chunk, at most.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
-/// Bits of the ids of groups that are taken up by units.
-const UNIT_BITS: u32 = cairn_stripe::id::MAX_UNITS_PER_GROUP.ilog2();
-/// Bits of a place that say more than its storage and unit.
-const FLAG_BITS: u32 = 3;
-/// Storages that places can tell apart.
-pub(crate) const STORAGES_MAX: usize = 1 << (u32::BITS - UNIT_BITS - FLAG_BITS);
-
-/// One replica or unit on one storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// One of the first [`STORAGES_MAX`].
-    pub storage: StorageHandle,
-    pub unit: UnitIndex,
-    pub corrupt: bool,
-    /// Chosen for deletion, and not reported deleted yet.
-    pub excess: bool,
-    /// Its node was told to delete it, and has not said since that it has it.
-    pub told: bool,
-}
-
 /// The places of every block and group that has any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockMap {

@@ -2,23 +2,12 @@
 //!
 //! Source: Hadoop 3.5.0 `DataStreamer#setupPipelineForAppendOrRecovery`, `ReplaceDatanodeOnFailure`.
 
+use super::replace::ReplaceDataNode;
 use super::{Done, Event, Failure, Opening, Peers, Pipeline, PipelineError, Stage, bad};
 use crate::Block;
 
 /// Tries to add a DataNode to a pipeline.
 const ADD_TRIES: usize = 3;
-
-/// When to add a DataNode to a write pipeline that lost one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReplaceDataNode {
-    /// Never.
-    Never,
-    /// When the replication is at least 3 and either half of it or less is left, or the file was
-    /// appended to or flushed.
-    Default,
-    /// Always.
-    Always,
-}
 
 impl<P: Peers> Pipeline<P> {
     /// Goes on without the DataNode that failed: until a pipeline works, or none can.

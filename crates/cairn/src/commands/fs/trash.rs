@@ -2,7 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `TrashPolicyDefault#moveToTrash`, `DistributedFileSystem#getTrashRoot`.
 
-use super::below;
+use super::paths::below;
 use anyhow::{Context, Result, bail};
 use cairn_client::{ClientError, FileSystem};
 use std::io::ErrorKind;

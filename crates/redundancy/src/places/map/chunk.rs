@@ -1,6 +1,6 @@
 //! The places of 64 blocks whose ids follow each other, in one piece of memory.
 
-use super::{FLAG_BITS, Place, STORAGES_MAX, UNIT_BITS};
+use super::place::{FLAG_BITS, Place, STORAGES_MAX, UNIT_BITS};
 use crate::handle::StorageHandle;
 use cairn_stripe::UnitIndex;
 use std::ops::Range;

@@ -1,0 +1,31 @@
+//! How long a client waits, and how much it takes.
+
+use cairn_wire::rpc;
+use std::time::Duration;
+
+/// Timeouts and limits of an [`RpcClient`](super::RpcClient). `Default` is Hadoop's defaults.
+#[derive(Clone, Debug)]
+pub struct RpcClientOptions {
+    /// `ipc.client.connect.timeout`.
+    pub connect_timeout: Duration,
+    /// `ipc.client.rpc-timeout.ms`: how long a call waits for its answer.
+    pub call_timeout: Duration,
+    /// `ipc.ping.interval`: how often the server is pinged while answers are due.
+    pub ping_interval: Duration,
+    /// `ipc.client.connection.maxidletime`: a connection without calls is closed after this.
+    pub idle_timeout: Duration,
+    /// `ipc.maximum.response.length`: bytes of the longest answer taken.
+    pub max_response_len: u32,
+}
+
+impl Default for RpcClientOptions {
+    fn default() -> RpcClientOptions {
+        RpcClientOptions {
+            connect_timeout: Duration::from_secs(20),
+            call_timeout: Duration::from_secs(120),
+            ping_interval: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(10),
+            max_response_len: rpc::MAX_FRAME_LEN,
+        }
+    }
+}
