@@ -111,6 +111,8 @@ pub(crate) struct NameNode {
     bugs: Bugs,
     /// Effects that the cluster hears of late, where that mistake is put back.
     late_effects: Vec<EntryEffects>,
+    /// The last stamp that a block had at the start.
+    since: GenerationStamp,
     /// Where to fall: after so many commands, and how.
     pub(crate) fall: Option<(u32, Fall)>,
     /// Commands that came into force, for the model of the namespace.
@@ -183,6 +185,7 @@ impl NameNode {
             compares_crcs: parts.compares_crcs(),
             bugs,
             late_effects: Vec::new(),
+            since: GenerationStamp(0),
             fall: None,
             done: Vec::new(),
         };
@@ -226,6 +229,8 @@ impl NameNode {
         self.own(Configure { settings: settings().into() });
         let blocks = sure(query::blocks_after(&self.store, None, usize::MAX));
         let complete = blocks.iter().filter(|info| info.block.state == Written::Complete).count();
+        let stamps = blocks.iter().map(|info| info.block.gs);
+        self.since = stamps.max().unwrap_or(GenerationStamp(0));
         let now = self.now();
         self.cluster = Cluster::new(cluster_config());
         self.cluster.start_safe_mode(complete as u64, now);
@@ -286,6 +291,14 @@ impl NameNode {
         let mut store = MemoryStore::new();
         let all = self.log.clone().recover();
         all.iter().all(|entry| apply(&mut store, entry).is_ok()) && store == self.ahead
+    }
+
+    /// Panics if what the cluster knows does not follow from the namespace, or does not fit together.
+    pub(crate) fn check_cluster(&self) {
+        if self.up {
+            self.cluster.check_invariants();
+            self.cluster.check_derived(&self.lookup(), self.since);
+        }
     }
 
     pub(crate) fn is_safe_mode(&self) -> bool {

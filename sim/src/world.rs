@@ -15,6 +15,9 @@ use cairn_redundancy::{AdminState, StorageType};
 use cairn_stripe::{BlockId, CodecName, GenerationStamp, Policy};
 use std::collections::BTreeMap;
 
+/// Events between two looks at all that the cluster knows, on average: looks that cost next to nothing.
+const EVENTS_A_LOOK: u64 = 200;
+
 /// Something that will happen.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
@@ -103,6 +106,8 @@ impl Client {
 pub(crate) struct World<'a> {
     pub(crate) options: Options,
     pub(crate) rng: Rng,
+    /// When the cluster is looked at: by dice of its own, so that it changes nothing.
+    looks: Rng,
     pub(crate) now_ms: u64,
     queue: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
@@ -150,6 +155,7 @@ impl<'a> World<'a> {
         let mut world = World {
             options,
             rng,
+            looks: Rng::new(!seed),
             now_ms: 1000,
             queue: BTreeMap::new(),
             scheduled: 0,
@@ -235,6 +241,9 @@ impl<'a> World<'a> {
         }
         self.happen(event);
         self.follow_namespace();
+        if self.looks.one_in(EVENTS_A_LOOK) {
+            self.name_node.check_cluster();
+        }
         true
     }
 

@@ -18,7 +18,7 @@ use crate::places::construction::Expected;
 use crate::places::map::Place;
 use crate::places::waits::Ticket;
 use crate::replica::LateCrc;
-use crate::report::ongoing::Ongoing;
+use crate::report::ongoing::Reports;
 use crate::safe_mode::SafeMode;
 use crate::scrub::walk::Scrubs;
 use crate::slow::reports::SlowReports;
@@ -26,7 +26,7 @@ use crate::work::Work;
 use crate::work::rounds::Rounds;
 use crate::work::walks::Walks;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// DataNodes, storages, locations, and the work that follows from them.
 #[derive(Debug)]
@@ -50,9 +50,7 @@ pub struct Cluster {
     /// Lost storages whose blocks are not all forgotten yet.
     pub(crate) lost: BTreeSet<StorageHandle>,
     /// Full reports that are being taken.
-    pub(crate) reports: BTreeMap<StorageHandle, Ongoing>,
-    /// Full reports that were begun so far.
-    pub(crate) report_number: u64,
+    pub(crate) reports: Reports,
     /// The time of the last heartbeat or tick, for events that bring no time of their own.
     pub(crate) last_event: Now,
     /// Nobody is found dead before, on the monotonic clock.
@@ -91,8 +89,7 @@ impl Cluster {
             caching: Caching::default(),
             slow: SlowReports::default(),
             lost: BTreeSet::new(),
-            reports: BTreeMap::new(),
-            report_number: 0,
+            reports: Reports::default(),
             last_event: Now::default(),
             no_deaths_before_ms: 0,
         }
@@ -196,6 +193,11 @@ impl Cluster {
         self.blocks.check_invariants(|storage| self.storage(storage).reported);
         self.work.check_invariants();
         self.nodes.check_invariants(self.config.upgrade_domain_factor.is_some());
+        self.leaving.check_invariants();
+        self.scrubs.check_invariants();
+        self.caching.check_invariants();
+        self.slow.check_invariants();
+        self.reports.check_invariants();
     }
 
     /// Where replicas or units of a block or group are, good and bad ones, in no special order.

@@ -13,6 +13,7 @@
 //! of which imports another. What is kept of a block is in `places`, `low_redundancy` and `work`, and each forgets it at once.
 
 mod clock;
+mod derived;
 mod domains;
 #[cfg(test)]
 mod fixture;

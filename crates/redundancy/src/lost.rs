@@ -38,10 +38,10 @@ impl Cluster {
     /// judged anew if it returns.
     pub(crate) fn lose_storage(&mut self, storage: StorageHandle) {
         self.blocks.forget_deletions_on(storage);
-        self.reports.remove(&storage);
+        self.reports.end(storage);
         let entry = self.nodes.storage_mut(storage);
         entry.reported = false;
-        entry.lost_after = self.report_number;
+        entry.lost_after = self.reports.number();
         self.lost.insert(storage);
         self.blocks.note_change_on(storage);
     }

@@ -1,6 +1,6 @@
 //! The blocks that need something, kept up as things happen to them; what one needs is decided in `need`.
 
-use crate::queue::Queues;
+use crate::queue::{Priority, Queues};
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 
@@ -37,6 +37,12 @@ impl LowRedundancy {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = after.map_or(Unbounded, Excluded);
         self.sharing.range((from, Unbounded)).take(limit).copied().collect()
+    }
+
+    /// All of which is known that they need something.
+    pub(crate) fn known(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let levels = Priority::ALL.into_iter().flat_map(|level| self.queues.level(level));
+        levels.chain(self.sharing.iter().copied())
     }
 
     /// No file has the block any more: it needs nothing.

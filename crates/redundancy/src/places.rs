@@ -132,6 +132,11 @@ impl Places {
 
     // What is known of few.
 
+    /// All blocks and groups of which anything is known; some are named several times.
+    pub(crate) fn known(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.map.all().map(|(id, _)| id).chain(self.side.keys().copied())
+    }
+
     fn side(&self, id: BlockId) -> Option<&Side> {
         self.side.get(&id)
     }

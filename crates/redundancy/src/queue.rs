@@ -27,6 +27,17 @@ pub enum Priority {
     Corrupt,
 }
 
+impl Priority {
+    /// All of them, the nearest first.
+    pub const ALL: [Priority; 5] = [
+        Priority::Highest,
+        Priority::VeryLow,
+        Priority::Low,
+        Priority::BadlyDistributed,
+        Priority::Corrupt,
+    ];
+}
+
 /// What decides how near to loss a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Risk {

@@ -14,15 +14,13 @@ use crate::handle::{NodeHandle, StorageHandle};
 use crate::places::bad::Bad;
 use crate::places::map::Place;
 use crate::replica::{Changes, LateCrc};
-use crate::scrub::walk::UnderWay;
+use crate::scrub::walk::{STEP, UnderWay};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 #[cfg(test)]
 mod tests;
 pub(crate) mod walk;
 
-/// Blocks that one tick of the walk looks at.
-const STEP: usize = 500;
 /// Blocks of those that are looked at for one of which a DataNode has a part itself.
 const LOOKS: usize = 64;
 /// Blocks for one DataNode at a time.

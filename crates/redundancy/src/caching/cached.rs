@@ -24,3 +24,13 @@ pub(crate) struct Caching {
     /// When each DataNode was last told, on the monotonic clock.
     pub(super) told_ms: BTreeMap<NodeHandle, u64>,
 }
+
+impl Caching {
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        for (id, Cached { on, coming, going, .. }) in &self.blocks {
+            assert!(coming.is_disjoint(on), "{id} is to come to where it is: {coming:?}, {on:?}");
+            assert!(coming.is_disjoint(going), "{id} is to come and go: {coming:?}, {going:?}");
+        }
+    }
+}

@@ -74,6 +74,16 @@ impl Tracked {
         }
     }
 
+    /// Panics if the sums are not those of the list.
+    fn check_invariants(&self) {
+        let count =
+            |is_it: fn(&Left) -> bool| self.left.values().filter(|left| is_it(left)).count();
+        assert_eq!(self.left_bytes, self.left.values().map(|left| left.len).sum::<u64>());
+        assert_eq!(self.only_leaving, count(|left| left.only_leaving) as u64);
+        assert_eq!(self.open, count(|left| left.open) as u64);
+        assert!(self.samples.len() <= SAMPLES);
+    }
+
     pub(super) fn sample(&mut self, now: Now) {
         let due = self.samples.back().is_none_or(|(at, _)| now.mono_ms >= at + SAMPLE_MS);
         if due {
@@ -139,6 +149,24 @@ impl Leaving {
     /// Work on it was given out, or none is needed.
     pub(crate) fn note_placed(&mut self, id: BlockId) {
         self.unplaced.remove(&id);
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        for node in self.since.keys() {
+            let (is_followed, waits) =
+                (self.tracked.contains_key(node), self.waiting.contains(node));
+            assert_ne!(is_followed, waits, "{node:?} leaves, and is followed: {is_followed}");
+            assert!(!self.returned.contains_key(node), "{node:?} leaves, and has come back");
+        }
+        let known = self.tracked.len() + self.waiting.len();
+        assert_eq!(
+            self.since.len(),
+            known,
+            "nodes that leave, and those that are followed or wait"
+        );
+        assert!(self.unplaced.len() <= UNPLACED_MAX);
+        self.tracked.values().for_each(Tracked::check_invariants);
     }
 
     pub(super) fn start_waiting(&mut self, max: usize) {

@@ -3,7 +3,6 @@
 //! A report is walked along in the order of ids, side by side with what is known of its storage. What
 //! happens on the storage meanwhile is newer than the report, which says nothing of those blocks then.
 
-use super::ongoing::Ongoing;
 use crate::block::BlockLookup;
 use crate::clock::Now;
 use crate::cluster::Cluster;
@@ -12,7 +11,6 @@ use crate::handle::{NodeHandle, StorageHandle};
 use crate::replica::{Changes, ReportedReplica};
 use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StorageType};
-use std::collections::BTreeSet;
 
 /// Replicas that one step looks at.
 const STEP: usize = 1000;
@@ -109,13 +107,13 @@ impl Cluster {
 
     /// Something newer is known of a node than what it reports now. Returns the number of that.
     pub(crate) fn outdate_reports(&mut self, node: NodeHandle) -> u64 {
-        self.report_number += 1;
+        let number = self.reports.next_number();
         let node = self.nodes.node_mut(node);
-        node.report_call = self.report_number;
+        node.report_call = number;
         for storage in &node.storages {
-            self.reports.remove(storage);
+            self.reports.end(*storage);
         }
-        self.report_number
+        number
     }
 
     /// Takes a full report of one storage as a whole.
@@ -150,8 +148,7 @@ impl Cluster {
     ) -> Result<(), RedundancyError> {
         self.check_report_call(call)?;
         let storage = self.storage_of(call.node, uuid, storage_type)?;
-        self.report_number += 1;
-        let number = self.report_number;
+        let number = self.reports.next_number();
         report.begun = Some((storage, number));
         let entry = self.nodes.storage_mut(storage);
         if entry.state == StorageState::Failed && call.number > entry.lost_after {
@@ -160,7 +157,7 @@ impl Cluster {
             self.blocks.note_change_on(storage);
         }
         if self.nodes.storage(storage).state != StorageState::Failed {
-            self.reports.insert(storage, Ongoing { number, newer: BTreeSet::new() });
+            self.reports.begin(storage, number);
         }
         Ok(())
     }
@@ -176,22 +173,23 @@ impl Cluster {
     ) -> bool {
         let Some((storage, number)) = report.begun else { return false };
         for _ in 0..STEP {
-            let ongoing = self.reports.get(&storage).filter(|ongoing| ongoing.number == number);
-            let Some(ongoing) = ongoing else { return false };
+            if !self.reports.is_ongoing(storage, number) {
+                return false;
+            }
             let known = self.blocks.map().next_on(storage, report.after);
             let told = report.replicas.get(report.taken).copied();
             let gone = known.filter(|known| told.is_none_or(|told| *known < told.block.id));
             match (gone, told) {
                 (Some(gone), _) => {
                     report.after = Some(gone);
-                    if !ongoing.newer.contains(&gone) {
+                    if !self.reports.is_newer(storage, gone) {
                         self.remove_place(lookup, storage, gone);
                     }
                 }
                 (None, Some(told)) => {
                     report.after = Some(told.block.id);
                     report.taken += 1;
-                    if !ongoing.newer.contains(&told.block.id) {
+                    if !self.reports.is_newer(storage, told.block.id) {
                         self.take_replica(lookup, storage, told, None, changes);
                     }
                 }
@@ -205,7 +203,7 @@ impl Cluster {
     }
 
     fn end_full_report(&mut self, storage: StorageHandle, now: Now) {
-        self.reports.remove(&storage);
+        self.reports.end(storage);
         let entry = self.nodes.storage_mut(storage);
         let owner = entry.node;
         let first = !std::mem::replace(&mut entry.reported, true);
@@ -220,8 +218,6 @@ impl Cluster {
 
     /// Something has happened to a block on a storage: a report that is being taken was made before.
     pub(crate) fn note_newer(&mut self, storage: StorageHandle, id: BlockId) {
-        if let Some(ongoing) = self.reports.get_mut(&storage) {
-            ongoing.newer.insert(id);
-        }
+        self.reports.note_newer(storage, id);
     }
 }

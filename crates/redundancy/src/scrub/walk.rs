@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Blocks that wait for a DataNode, beyond which the walk waits.
 pub(super) const MAX_WAITING: usize = 1000;
+/// Blocks that one tick of the walk looks at.
+pub(super) const STEP: usize = 500;
+
 /// The walk, and what it has found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scrubs {
@@ -28,6 +31,15 @@ impl Scrubs {
     /// A DataNode knows nothing any more of what it was told. What it had is found by the next walk.
     pub(crate) fn forget_worker(&mut self, worker: NodeHandle) {
         self.under_way.retain(|_, work| work.worker != worker);
+    }
+
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        assert!(self.waiting.len() < MAX_WAITING + STEP, "{} blocks wait", self.waiting.len());
+        assert!(
+            self.after.is_none() || self.walk.is_some(),
+            "a walk that never began is under way"
+        );
     }
 
     /// A block that is to be read before others.

@@ -75,6 +75,11 @@ impl SlowReports {
         self.disks.retain(|_, (at_ms, _)| holds(config, *at_ms, now));
     }
 
+    /// Panics if what is kept does not fit together.
+    pub(crate) fn check_invariants(&self) {
+        assert!(self.peers.values().all(|reports| !reports.is_empty()), "slow, and nobody says so");
+    }
+
     /// Settings have changed: what is not to be taken any more is forgotten.
     pub(crate) fn follow(&mut self, config: &SlowConfig) {
         if !config.takes_peers {
