@@ -55,12 +55,13 @@ impl NameNode {
         command: impl Into<Command>,
         path: &str,
     ) -> Result<Outcome, OpError> {
-        let caller = self.caller(call).await;
-        lease::submit_or_recover(self, &caller, self.call_id(call), command, path).await
+        let (caller, command) = (self.caller(call).await, command.into());
+        let op = self.operation(command.name(), call).await;
+        lease::submit_or_recover(&op, &caller, self.call_id(call), command, path).await
     }
 
     async fn release(&self, file: InodeId) {
-        match lease::release(self, file).await {
+        match lease::release(&self.own_operation("releaseLease"), file).await {
             Ok(closed) => tracing::info!(%file, closed, "lease recovery"),
             Err(error) => tracing::info!(%file, %error, "lease not released"),
         }

@@ -4,7 +4,7 @@
 //! [`crate::caching`].
 //!
 //! Who may hold the cluster, and who waits for it, is in [`crate::keeper`]; operations on both states are in
-//! `cairn_master`, which [`NameNode`] carries.
+//! `cairn_master`, which [`crate::carrier`] carries.
 
 pub(crate) mod caching;
 pub(crate) mod missing_trash;
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cairn_master::op::Targets;
-use cairn_master::{FollowUp, Look, Lookup, Op, OpError, Submission, follow_up};
+use cairn_master::{FollowUp, Look, Lookup};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{CallId, Caller, Command, Entry, Guard, Outcome};
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcMetrics};
-use cairn_redundancy::{Cluster, DisprovedCrc, Now, Ticket};
+use cairn_redundancy::{Cluster, Now};
 use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use tokio::sync::{Notify, Semaphore};
@@ -37,6 +37,7 @@ use crate::diff_listings::DiffListings;
 use crate::journal::{Namesystem, SubmitError};
 use crate::keeper::{Held, Keeper};
 use crate::key_provider::KeyProvider;
+use crate::operations::Operations;
 use crate::refusal::Refusal;
 use crate::topology::Topology;
 use caching::Caching;
@@ -52,6 +53,8 @@ pub struct NameNode {
     pub ns: Arc<Namesystem>,
     /// DataNodes, locations and pending work.
     pub(crate) keeper: Arc<Keeper>,
+    /// What is under way for callers.
+    pub(crate) operations: Operations,
     /// Settings that can change.
     pub reconfiguration: Reconfiguration<NameNodeConfig>,
     /// Who may speak to this NameNode by RPC.
@@ -123,6 +126,15 @@ impl NameNode {
     pub fn with_cluster<R>(&self, work: impl FnOnce(&mut Cluster, &Lookup<'_>) -> R) -> R {
         let mut cluster = self.cluster();
         self.ns.read(|store| work(&mut cluster, &Lookup::new(store)))
+    }
+
+    /// Looks at both at one moment, and may change what is known of DataNodes.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&mut Look<'_>) -> R) -> R {
+        let mut cluster = self.cluster();
+        self.ns.read(|store| {
+            let (cluster, now) = (&mut *cluster, self.now());
+            look(&mut Look { store, cluster, now, dice: &mut dice })
+        })
     }
 
     /// As [`NameNode::with_cluster`], with those blocks, in the order of their ids, looked up before others have to wait.
@@ -280,7 +292,7 @@ impl NameNode {
         Ok(self.log_entry(entry, Guard::NONE, Targets::new()).await?)
     }
 
-    async fn log_entry(
+    pub(crate) async fn log_entry(
         &self,
         entry: Entry,
         guard: Guard,
@@ -309,26 +321,9 @@ impl NameNode {
         call_id(call)
     }
 
-    /// Has what follows from reports submitted: blocks that are complete now, and CRCs to record.
-    pub(crate) async fn follow_up(&self, follow_up: FollowUp) -> Result<(), Refusal> {
-        Ok(follow_up::submit(self, follow_up).await?)
-    }
-
-    /// The same without waiting for it.
+    /// Has what follows from reports submitted, without waiting for it.
     pub(crate) fn follow_up_later(&self, follow_up: FollowUp) {
         self.keeper.add_due(follow_up);
-    }
-
-    /// Replaces records of CRCs that replicas have proven wrong.
-    pub(crate) async fn replace_disproved_crcs(&self) {
-        let disproved = self.cluster().take_disproved();
-        for disproved in disproved {
-            let DisprovedCrc { id, recorded, crc32c, .. } = disproved;
-            tracing::warn!(block = %id, recorded, crc32c, "most replicas, or all units of the group, prove the recorded CRC wrong: it is replaced");
-            if let Err(error) = follow_up::replace_crc(self, disproved).await {
-                tracing::error!(%error, "the record stays");
-            }
-        }
     }
 }
 
@@ -339,38 +334,4 @@ impl NameNode {
 fn call_id(call: &Call) -> Option<CallId> {
     let has_identity = call.client_id != [0; 16] && call.call_id >= 0;
     has_identity.then_some(CallId { client_id: call.client_id, call_id: call.call_id })
-}
-
-impl Op for NameNode {
-    fn look<R>(&self, look: impl FnOnce(&mut Look<'_>) -> R) -> R {
-        let mut cluster = self.cluster();
-        self.ns.read(|store| {
-            let (cluster, now) = (&mut *cluster, self.now());
-            look(&mut Look { store, cluster, now, dice: &mut dice })
-        })
-    }
-
-    async fn submit(&self, submission: Submission) -> Result<Outcome, OpError> {
-        let Submission { command, caller, call, guard, targets } = submission;
-        let entry = Entry { now_ms: wall_ms(), caller, call, command };
-        self.log_entry(entry, guard, targets).await.map_err(|error| match error {
-            SubmitError::Refused(error) => OpError::Refused(error),
-            SubmitError::Moved => OpError::Moved,
-            error @ (SubmitError::Stopped | SubmitError::RollbackPoint(_)) => {
-                OpError::Stopped(error.to_string())
-            }
-        })
-    }
-
-    async fn wait(&self, ticket: Ticket, until_ms: u64) -> bool {
-        self.keeper.wait(ticket, self.keeper.instant(until_ms)).await
-    }
-
-    fn rack_of(&self, client: &str) -> Option<String> {
-        self.topology.rack_of_client(client)
-    }
-
-    fn committed_allowed(&self) -> usize {
-        self.config.committed_allowed
-    }
 }

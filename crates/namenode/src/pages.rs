@@ -1,4 +1,4 @@
-//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health`, `/leaving` and `/prom` for
+//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health`, `/leaving`, `/operations` and `/prom` for
 //! monitors, `/fsck` (see [`crate::fsck`]).
 //!
 //! The beans are those of Hadoop that dashboards poll, with its names.
@@ -22,6 +22,7 @@ use cairn_net::monitoring::{self, JSON, Metrics, calls, escape};
 
 mod activity;
 mod leaving;
+mod operations;
 mod slow;
 
 /// Answers one request.
@@ -42,6 +43,7 @@ fn fixed_page(node: &NameNode, request: &Request) -> Response {
         "/conf" => monitoring::conf(&node.config.properties),
         "/health" => health(node),
         "/leaving" => Response::ok(JSON, leaving::page(node, request)),
+        "/operations" => Response::ok(JSON, operations::page(node)),
         "/prom" => metrics(node),
         _ => Response::error(404, "not found"),
     }

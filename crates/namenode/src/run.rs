@@ -43,6 +43,7 @@ use crate::node::caching::Caching;
 use crate::node::missing_trash::MissingTrash;
 use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
+use crate::operations::Operations;
 use crate::pages;
 use crate::protocol::{self, Protocols};
 use crate::reencryption;
@@ -203,6 +204,7 @@ impl NameNode {
             ns.listen(Arc::new(teller));
             let node = Arc::new(NameNode {
                 keeper,
+                operations: Operations::default(),
                 reconfiguration: Reconfiguration::new(
                     config.reload.clone(),
                     protocol::reconfigure::PROPERTIES,

@@ -18,6 +18,7 @@ mod leaving;
 mod lifecycle;
 mod mending;
 mod metrics;
+mod operations;
 mod ordered_snapshots;
 mod reads;
 mod refusals;

@@ -1,8 +1,8 @@
 //! Blocks while they are written: where they go, and what replaces a DataNode that failed.
 
+use cairn_master::Lookup;
 use cairn_master::add_block::{self, AddBlock, Added};
 use cairn_master::pipeline::{self, Additional};
-use cairn_master::{Lookup, Op};
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::{Caller, Outcome};
 use cairn_net::rpc_server::Call;
@@ -36,8 +36,9 @@ pub async fn add_block(node: &NameNode, call: &Call) -> Answer {
     // By its number a file can be reached by everybody who knows it.
     let by_number = wanted.file.is_some();
     let caller = if by_number { Caller::system() } else { node.caller(call).await };
+    let op = node.operation("addBlock", call).await;
     let Added { offset, block, redundancy } =
-        add_block::add_block(node, &caller, node.call_id(call), &wanted).await?;
+        add_block::add_block(&op, &caller, node.call_id(call), &wanted).await?;
     let located = node.see(|cluster, _| {
         let block_pool = node.ns.identity().block_pool_id.as_str();
         let locator = Locator { cluster, block_pool, reader: Reader::default(), now: node.now() };
@@ -72,7 +73,7 @@ pub async fn get_additional_datanode(node: &NameNode, call: &Call) -> Answer {
         existing: &existing,
         excluded: &uuids(&request.excludes),
     };
-    let rack_of = |client: &str| node.rack_of(client);
+    let rack_of = |client: &str| node.topology.rack_of_client(client);
     let storages = node.look(|look| pipeline::additional(look, &rack_of, &caller, &wanted))?;
     let located = node.see(|cluster, _| {
         let places = Places {
@@ -148,7 +149,8 @@ pub async fn update_pipeline(node: &NameNode, call: &Call) -> Answer {
     let command = UpdatePipeline { holder: request.client_name, old, new };
     let storages = pairs(request.new_nodes.iter(), &request.storage_i_ds);
     let (caller, id) = (node.caller(call).await, node.call_id(call));
-    let updated = pipeline::update(node, &caller, id, command, &storages).await;
+    let op = node.operation("updatePipeline", call).await;
+    let updated = pipeline::update(&op, &caller, id, command, &storages).await;
     updated.map_err(|error| with_pool(node, error.into()))?;
     answer(&pb::UpdatePipelineResponseProto {})
 }

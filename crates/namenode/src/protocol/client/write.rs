@@ -125,8 +125,9 @@ pub async fn append(node: &NameNode, call: &Call) -> Answer {
         new_block,
     };
     let caller = node.caller(call).await;
+    let op = node.operation("append", call).await;
     let Appended { status, last } =
-        append::append(node, &caller, node.call_id(call), &wanted).await?;
+        append::append(&op, &caller, node.call_id(call), &wanted).await?;
     // It is found by its id, as it may have been moved by now.
     let id = status.inode.id;
     let block = node.see(|cluster, lookup| -> Result<_, Refusal> {
@@ -193,7 +194,8 @@ pub async fn complete(node: &NameNode, call: &Call) -> Answer {
     let (file, holder) = (file_id(request.file_id), request.client_name);
     let caller = node.caller(call).await;
     let wanted = Complete { path, file, holder, last };
-    let result = complete::complete(node, &caller, node.call_id(call), &wanted).await?;
+    let op = node.operation("complete", call).await;
+    let result = complete::complete(&op, &caller, node.call_id(call), &wanted).await?;
     answer(&pb::CompleteResponseProto { result })
 }
 
@@ -225,6 +227,7 @@ pub async fn recover_lease(node: &NameNode, call: &Call) -> Answer {
     let path = request.src;
     node.check_safe_mode(|| format!("Cannot recover the lease of {path}"))?;
     let (caller, id) = (node.caller(call).await, node.call_id(call));
-    let result = lease::recover(node, &caller, id, &path, &request.client_name).await?;
+    let op = node.operation("recoverLease", call).await;
+    let result = lease::recover(&op, &caller, id, &path, &request.client_name).await?;
     answer(&pb::RecoverLeaseResponseProto { result })
 }

@@ -36,6 +36,7 @@ pub(super) async fn commit_block_synchronization(node: &NameNode, call: &Call) -
     let nodes = request.new_taragets.iter().map(named);
     let storages: Vec<_> =
         nodes.zip(request.new_target_storages.iter().map(String::as_str)).collect();
-    synchronize::commit(node, command, &storages).await?;
+    let op = node.operation("commitBlockSynchronization", call).await;
+    synchronize::commit(&op, command, &storages).await?;
     answer(&dn::CommitBlockSynchronizationResponseProto {})
 }
