@@ -1,18 +1,20 @@
 //! What DataNodes tell the NameNode, and how they obey it: copies, reconstructions, recoveries.
 //!
-//! Follows `crates/datanode/src/{actor,ops,recovery}`. Work takes several steps, between which
-//! anything can happen; what was begun before a crash is not ended after it.
+//! Work takes several steps, between which anything can happen; what was begun before a crash is not ended after it.
+//! What is rebuilt from what, and believed when, is decided by `cairn_stripe::rebuild`.
 
 mod recovery;
 mod tell;
 
 use crate::data_node::NodeError;
 use crate::name_node::Target;
-use crate::tasks::{Rebuild, Task};
+use crate::tasks::{Lost, Task};
 use crate::world::{Event, World};
+use cairn_codec::Codec;
 use cairn_codec::crc::crc32c;
 use cairn_redundancy::{BlockRecovery, BlockRef, Command, Layout, Reconstruction, StorageHandle};
-use cairn_stripe::read::{Progress, StripeRead, UnitHealth};
+use cairn_stripe::read::{Progress, UnitHealth};
+use cairn_stripe::rebuild::{Rebuild, Test};
 use cairn_stripe::{BlockId, Geometry, UnitIndex};
 use std::ops::Bound::{Excluded, Unbounded};
 
@@ -120,7 +122,7 @@ impl World<'_> {
             }
             Command::Reconstruct(works) => {
                 let task = |work: Reconstruction| {
-                    Task::Rebuild(Box::new(Rebuild {
+                    Task::Rebuild(Box::new(Lost {
                         group: work.group,
                         layout: work.layout,
                         sources: places(&work.sources),
@@ -253,20 +255,51 @@ impl World<'_> {
         }
     }
 
-    fn rebuild(&mut self, node: usize, work: &Rebuild) -> Result<(), &'static str> {
-        let Layout::Striped { k, m, cell_len, policy } = work.layout else {
+    /// Rebuilds until the units are proven, with other sources after each result that is not.
+    fn rebuild(&mut self, node: usize, work: &Lost) -> Result<(), &'static str> {
+        let Layout::Striped { k, m, cell_len, .. } = work.layout else {
             return Err("not a group");
         };
         let geometry = Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len));
+        let mut recorded = vec![None; geometry.units()];
+        work.recorded.iter().for_each(|(unit, crc)| recorded[unit.as_usize()] = Some(*crc));
+        let named: Vec<UnitIndex> = work.sources.iter().map(|(_, unit)| *unit).collect();
+        let mut rebuild = Rebuild::new(geometry, work.group.len, recorded, &named);
+        rebuild.begin_with(named);
+        loop {
+            let Unproven { why, used } = match self.attempt(node, work, &geometry, &mut rebuild)? {
+                Ok(units) => return self.send_rebuilt(work, units),
+                Err(unproven) => unproven,
+            };
+            self.count("rebuilds unproven");
+            if !rebuild.try_others(&used) {
+                return Err(why);
+            }
+        }
+    }
+
+    fn send_rebuilt(&mut self, work: &Lost, units: Vec<Vec<u8>>) -> Result<(), &'static str> {
+        for ((to, unit), data) in work.targets.iter().zip(units) {
+            let id = work.group.id.internal(*unit);
+            let block = BlockRef { id, gs: work.group.gs, len: data.len() as u64 };
+            self.send_replica(to.clone(), block, data);
+        }
+        Ok(())
+    }
+
+    /// Reads, decodes and proves.
+    fn attempt(
+        &mut self,
+        node: usize,
+        work: &Lost,
+        geometry: &Geometry,
+        rebuild: &mut Rebuild,
+    ) -> Result<Result<Vec<Vec<u8>>, Unproven>, &'static str> {
         let group = work.group;
         let len_of = |unit: UnitIndex| geometry.internal_block_len(group.len, unit);
         let lost: Vec<UnitIndex> = work.targets.iter().map(|(_, unit)| *unit).collect();
         let len = lost.iter().map(|unit| len_of(*unit)).max().unwrap_or(0);
-        let mut health = vec![UnitHealth::Lost; geometry.units()];
-        for (_, unit) in &work.sources {
-            health[unit.as_usize()] = UnitHealth::Good;
-        }
-        let mut read = StripeRead::rebuild(&geometry, group.len, 0..len, &lost, &health);
+        let mut read = rebuild.read(0..len, &lost);
         let mut pieces: Vec<Option<Vec<u8>>> = vec![None; geometry.units()];
         let decode = loop {
             let asks = read.next_asks().map_err(|_| "too few sources are left")?;
@@ -277,7 +310,10 @@ impl World<'_> {
                         read.arrived(ask.unit, ask.range_in_cell);
                         pieces[ask.unit.as_usize()] = Some(data);
                     }
-                    None => read.failed(ask.unit),
+                    None => {
+                        rebuild.note(ask.unit, UnitHealth::Lost);
+                        read.failed(ask.unit);
+                    }
                 }
             }
             match read.progress() {
@@ -287,7 +323,20 @@ impl World<'_> {
                 Progress::Waiting => return Err("nothing is left to ask"),
             }
         };
-        let code = self.codec_of(policy, &geometry);
+        let unproven = |why| Ok(Err(Unproven { why, used: decode.sources.clone() }));
+        let mut are_as_written = true;
+        for unit in &decode.sources {
+            let Some(data) = &pieces[unit.as_usize()] else { continue };
+            if !rebuild.check_source(*unit, crc32c(0, data)) {
+                are_as_written = false;
+                self.report_source(node, work, *unit);
+            }
+        }
+        if !are_as_written {
+            return unproven("a source is not as it was written");
+        }
+        let Layout::Striped { policy, .. } = work.layout else { return Err("not a group") };
+        let code = self.codec_of(policy, geometry);
         let padded = |unit: &UnitIndex| {
             let mut bytes = pieces[unit.as_usize()].clone().unwrap_or_default();
             bytes.resize(len as usize, 0);
@@ -318,58 +367,28 @@ impl World<'_> {
             let (at, which) = (self.rng.index(len as usize), self.rng.index(out.len()));
             out[which][at] ^= 1;
         }
-        for (unit, bytes) in lost.iter().zip(&mut out) {
-            bytes.truncate(len_of(*unit) as usize);
-            let recorded = work.recorded(*unit);
-            if recorded.is_some_and(|recorded| recorded != crc32c(0, bytes)) {
-                return Err("what was rebuilt is not what was written");
+        if self.parts.compares_crcs() {
+            for test in rebuild.tests(&decode) {
+                if !comes_back(&code, &test, &units, &lost, &out)? {
+                    return unproven("a source does not follow from what was rebuilt");
+                }
             }
         }
-        let is_unknown = |u: &UnitIndex| work.recorded(*u).is_none();
-        if self.parts.compares_crcs() && lost.iter().any(is_unknown) {
-            self.prove_by_source(&code, &units, &lost, &out, len)?;
+        for (unit, bytes) in lost.iter().zip(&mut out) {
+            bytes.truncate(len_of(*unit) as usize);
+            if rebuild.check_result(*unit, crc32c(0, bytes)).is_err() {
+                return unproven("what was rebuilt is not what was written");
+            }
         }
-        for ((to, unit), data) in work.targets.iter().zip(out) {
-            let id = group.id.internal(*unit);
-            let block = BlockRef { id, gs: group.gs, len: data.len() as u64 };
-            self.send_replica(to.clone(), block, data);
-        }
-        Ok(())
+        Ok(Ok(out))
     }
 
-    /// Without a record of what was written, a source is decoded back from the result.
-    fn prove_by_source(
-        &mut self,
-        code: &cairn_codec::Codec,
-        units: &[Option<&[u8]>],
-        lost: &[UnitIndex],
-        out: &[Vec<u8>],
-        len: u64,
-    ) -> Result<(), &'static str> {
-        let Some(checked) = units.iter().position(Option::is_some) else { return Ok(()) };
-        let longer: Vec<Vec<u8>> = out
-            .iter()
-            .map(|bytes| {
-                let mut bytes = bytes.clone();
-                bytes.resize(len as usize, 0);
-                bytes
-            })
-            .collect();
-        let mut all: Vec<Option<&[u8]>> = vec![None; units.len()];
-        for (unit, bytes) in lost.iter().zip(&longer) {
-            all[unit.as_usize()] = Some(bytes);
-        }
-        // All rebuilt units take part, and as many others as are needed.
-        let others = units.iter().enumerate().filter(|(unit, _)| *unit != checked);
-        let others = others.filter(|(_, bytes)| bytes.is_some());
-        for (unit, bytes) in others.take(code.data_count().saturating_sub(lost.len())) {
-            all[unit] = *bytes;
-        }
-        let mut again = vec![0; len as usize];
-        code.decode(&all, &[checked], &mut [&mut again]).map_err(|_| "cannot decode back")?;
-        match units[checked] == Some(&again[..]) {
-            true => Ok(()),
-            false => Err("a source does not follow from what was rebuilt"),
+    /// A source is bad; with two holders it is not known which one it was.
+    fn report_source(&mut self, node: usize, work: &Lost, unit: UnitIndex) {
+        let mut holders = work.sources.iter().filter(|(_, of)| *of == unit);
+        if let (Some((holder, _)), None) = (holders.next(), holders.next()) {
+            let id = work.group.id.internal(unit);
+            self.report_bad(node, holder.node, BlockRef { id, ..work.group });
         }
     }
 
@@ -377,7 +396,7 @@ impl World<'_> {
     fn read_source(
         &mut self,
         node: usize,
-        work: &Rebuild,
+        work: &Lost,
         unit: UnitIndex,
         len: u64,
     ) -> Option<Vec<u8>> {
@@ -402,11 +421,6 @@ impl World<'_> {
                 Ok(data) => {
                     let late = self.late_reads.remove(&id);
                     let data = self.parts.source_bytes(data, late.as_deref());
-                    let recorded = work.recorded(unit);
-                    if recorded.is_some_and(|recorded| recorded != crc32c(0, &data)) {
-                        self.report_bad(node, holder.node, BlockRef { id, ..work.group });
-                        continue;
-                    }
                     return Some(data);
                 }
                 Err(NodeError::Damaged) => {
@@ -437,4 +451,32 @@ impl World<'_> {
     pub(crate) fn touch(&mut self, id: BlockId) {
         self.check_block(id.group());
     }
+}
+
+/// A result that is not believed.
+struct Unproven {
+    why: &'static str,
+    /// What it was decoded from.
+    used: Vec<UnitIndex>,
+}
+
+/// Whether a source comes out again when it is decoded from what was rebuilt.
+fn comes_back(
+    code: &Codec,
+    test: &Test,
+    sources: &[Option<&[u8]>],
+    lost: &[UnitIndex],
+    rebuilt: &[Vec<u8>],
+) -> Result<bool, &'static str> {
+    let mut units: Vec<Option<&[u8]>> = vec![None; sources.len()];
+    for (unit, bytes) in lost.iter().zip(rebuilt) {
+        units[unit.as_usize()] = test.rebuilt.contains(unit).then_some(bytes);
+    }
+    for unit in &test.others {
+        units[unit.as_usize()] = sources[unit.as_usize()];
+    }
+    let source = test.source.as_usize();
+    let mut again = vec![0; sources[source].map_or(0, <[u8]>::len)];
+    code.decode(&units, &[source], &mut [&mut again]).map_err(|_| "cannot decode back")?;
+    Ok(sources[source] == Some(&again[..]))
 }

@@ -18,7 +18,7 @@ pub(crate) enum Task {
     /// Fetch a replica that a balancer moves.
     Replace(Move),
     /// Rebuild lost units.
-    Rebuild(Box<Rebuild>),
+    Rebuild(Box<Lost>),
     /// Ask the next holder of a block to freeze it.
     Ask(Box<Recovery>, Vec<Answer>),
     /// Have the next one that takes part cut it.
@@ -29,19 +29,12 @@ pub(crate) enum Task {
 
 /// Lost units of a group, as a DataNode is told.
 #[derive(Clone, Debug)]
-pub(crate) struct Rebuild {
+pub(crate) struct Lost {
     pub(crate) group: BlockRef,
     pub(crate) layout: Layout,
     pub(crate) sources: Vec<(Target, UnitIndex)>,
     pub(crate) targets: Vec<(Target, UnitIndex)>,
     pub(crate) recorded: Vec<(UnitIndex, u32)>,
-}
-
-impl Rebuild {
-    /// CRC32C of a unit as first written, if it is known.
-    pub(crate) fn recorded(&self, unit: UnitIndex) -> Option<u32> {
-        self.recorded.iter().find(|(of, _)| *of == unit).map(|(_, crc)| *crc)
-    }
 }
 
 /// The recovery of a block, as its primary is told.

@@ -7,6 +7,7 @@ pub mod geometry;
 pub mod id;
 pub mod policy;
 pub mod read;
+pub mod rebuild;
 pub mod storage_policy;
 pub mod storage_type;
 pub mod write;

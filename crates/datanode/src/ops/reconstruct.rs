@@ -4,7 +4,8 @@
 //! k units --read--> stripe after stripe --decode--> all lost units --prove--> replicas on their targets
 //! ```
 //! `reconstruct/scrub.rs` reads whole groups in the same way, only to see whether their units agree.
-//! `reconstruct/plan.rs` checks the command, `source.rs` reads, `gather.rs` decides what to ask for next,
+//! Which units serve as sources, which results are believed, and what is tried next is decided by
+//! [`cairn_stripe::rebuild::Rebuild`]. `reconstruct/plan.rs` checks the command, `source.rs` reads, `gather.rs` decides what to ask for next,
 //! `rebuild.rs` decodes and proves, `target.rs` writes. A unit becomes a replica only after its CRC is the one
 //! recorded when it was first written or, without a record, after its sources were decoded back from it.
 //!
@@ -177,50 +178,17 @@ async fn run(node: Arc<Node>, plan: Plan, _claim: Claim) {
 /// become replicas.
 async fn reconstruct(node: &Arc<Node>, plan: &Plan) -> Result<Ended> {
     let now = Instant::now();
-    let mut health = plan.preferred(|uuid| node.reconstructions.paces.is_slow(uuid, now));
-    let mut suspects = Suspects::default();
+    let mut rebuilding = plan.rebuild(|uuid| node.reconstructions.paces.is_slow(uuid, now));
     loop {
-        let (unproven, used) = match rebuild::attempt(node, plan, &mut health).await {
+        let (unproven, used) = match rebuild::attempt(node, plan, &mut rebuilding).await {
             Ok(committed) => return Ok(committed),
             Err(Failure::NoTarget(ended)) => return Ok(ended),
             Err(Failure::Failed(error)) => return Err(error),
             Err(Failure::Unproven { why, used }) => (why, used),
         };
         tracing::error!(group = %plan.group.id, %unproven, "dropped what was rebuilt");
-        if !suspects.pass_over_next(&mut health, &used) {
+        if !rebuilding.try_others(&used) {
             return Err(DataNodeError::peer(format!("{unproven}, and no other sources are left")));
         }
-    }
-}
-
-/// Leaves one source after the other out, when which one is bad is not known.
-#[derive(Default)]
-struct Suspects {
-    tried: Vec<usize>,
-    left_out: Option<(usize, cairn_stripe::read::UnitHealth)>,
-}
-
-impl Suspects {
-    /// Changes `health` so that other units are read than the `used` ones; false if all was tried.
-    fn pass_over_next(
-        &mut self,
-        health: &mut [cairn_stripe::read::UnitHealth],
-        used: &[usize],
-    ) -> bool {
-        use cairn_stripe::read::UnitHealth::Lost;
-        if used.iter().any(|unit| health[*unit] == Lost) {
-            // One has been found to be bad meanwhile: try without it.
-            return true;
-        }
-        if let Some((unit, before)) = self.left_out.take() {
-            health[unit] = before;
-        }
-        let Some(unit) = used.iter().copied().find(|unit| !self.tried.contains(unit)) else {
-            return false;
-        };
-        self.tried.push(unit);
-        self.left_out = Some((unit, health[unit]));
-        health[unit] = Lost;
-        true
     }
 }

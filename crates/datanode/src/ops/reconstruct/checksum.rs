@@ -33,9 +33,9 @@ pub(crate) async fn decoded_checksum(
     failed: &[UnitIndex],
 ) -> Result<OpBlockChecksumResponseProto> {
     let plan = Plan::for_checksum(request)?;
-    let mut health = plan.health();
-    failed.iter().chain([&unit]).for_each(|unit| health[unit.as_usize()] = UnitHealth::Lost);
-    let mut gather = Gather::new(node, &plan, &mut health);
+    let mut rebuilding = plan.any_sources();
+    failed.iter().chain([&unit]).for_each(|unit| rebuilding.note(*unit, UnitHealth::Lost));
+    let mut gather = Gather::new(node, &plan, &mut rebuilding);
     let buffers = Buffers::new(1);
     let mut sums: Option<(Checksum, Sums)> = None;
     let mut start = 0;

@@ -7,6 +7,7 @@ use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use cairn_stripe::UnitIndex;
 use cairn_stripe::read::{Decode, Progress, StripeRead, UnitHealth};
+use cairn_stripe::rebuild::Rebuild;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 pub(super) struct Gather<'a> {
     node: &'a Arc<Node>,
     plan: &'a Plan,
-    health: &'a mut [UnitHealth],
+    rebuild: &'a mut Rebuild,
     readers: Vec<Option<mpsc::Sender<Ask>>>,
     answers: mpsc::Receiver<Answer>,
     answer_to: mpsc::Sender<Answer>,
@@ -48,18 +49,14 @@ pub(super) struct Gathered {
 }
 
 impl<'a> Gather<'a> {
-    /// Units that are found to be bad or slow are marked in `health`.
-    pub(super) fn new(
-        node: &'a Arc<Node>,
-        plan: &'a Plan,
-        health: &'a mut [UnitHealth],
-    ) -> Gather<'a> {
+    /// Units that are found to be bad or slow are noted in `rebuild`.
+    pub(super) fn new(node: &'a Arc<Node>, plan: &'a Plan, rebuild: &'a mut Rebuild) -> Gather<'a> {
         let units = plan.geometry.units();
         let (answer_to, answers) = mpsc::channel(units);
         Gather {
             node,
             plan,
-            health,
+            rebuild,
             readers: vec![None; units],
             answers,
             answer_to,
@@ -74,8 +71,7 @@ impl<'a> Gather<'a> {
 
     /// Asks for what decoding `range` of the `lost` units takes.
     pub(super) fn begin(&mut self, range: Range<u64>, lost: &[UnitIndex]) -> Result<Step> {
-        let (geometry, len) = (&self.plan.geometry, self.plan.group.len);
-        let read = StripeRead::rebuild(geometry, len, range.clone(), lost, self.health);
+        let read = self.rebuild.read(range.clone(), lost);
         self.steps_begun += 1;
         let mut step = Step {
             number: self.steps_begun,
@@ -117,27 +113,28 @@ impl<'a> Gather<'a> {
     }
 
     /// Units that have served as sources so far.
-    pub(super) fn used(&self) -> Vec<usize> {
-        (0..self.used.len()).filter(|unit| self.used[*unit]).collect()
+    pub(super) fn used(&self) -> Vec<UnitIndex> {
+        let units = (0u8..).map(UnitIndex).zip(&self.used);
+        units.filter(|(_, is_used)| **is_used).map(|(unit, _)| unit).collect()
     }
 
-    /// Compares the sources that were read from start to end with what is recorded of them. Those that differ,
-    /// though all their chunks had good CRCs, are reported and not read again.
+    /// What is rebuilt.
+    pub(super) fn rebuild(&self) -> &Rebuild {
+        self.rebuild
+    }
+
+    /// Checks the sources that were read from start to end. Those that are bad are reported.
     pub(super) fn check_sources(&mut self) -> Result<(), String> {
         let mut wrong = Vec::new();
         for unit in (0u8..self.sums.len() as u8).map(UnitIndex) {
-            let (Some((crc, end)), Some(recorded)) =
-                (self.sums[unit.as_usize()], self.plan.recorded[unit.as_usize()])
-            else {
+            let Some((crc, end)) = self.sums[unit.as_usize()] else { continue };
+            if end != self.plan.len(unit) || self.rebuild.check_source(unit, crc) {
                 continue;
-            };
-            if end == self.plan.len(unit) && crc != recorded {
-                self.health[unit.as_usize()] = UnitHealth::Lost;
-                wrong.push(unit.to_string());
-                // With two holders it is not known which one it was.
-                if let [holder] = &self.plan.holders[unit.as_usize()][..] {
-                    self.node.report_bad_block(&self.plan.block(unit), holder.clone());
-                }
+            }
+            wrong.push(unit.to_string());
+            // With two holders it is not known which one it was.
+            if let [holder] = &self.plan.holders[unit.as_usize()][..] {
+                self.node.report_bad_block(&self.plan.block(unit), holder.clone());
             }
         }
         match wrong.is_empty() {
@@ -172,7 +169,7 @@ impl<'a> Gather<'a> {
             Err(_) => {
                 // The reader has ended, and has said why.
                 self.readers[at] = None;
-                self.health[at] = UnitHealth::Lost;
+                self.rebuild.note(unit, UnitHealth::Lost);
                 self.sums[at] = None;
                 step.pieces[at] = None;
                 step.waiting[at] = false;
@@ -188,7 +185,7 @@ impl<'a> Gather<'a> {
             if step.waiting[unit.as_usize()] {
                 let group = self.plan.group.id;
                 tracing::warn!(%group, %unit, "a source is slow, asking another");
-                self.health[unit.as_usize()] = UnitHealth::Slow;
+                self.rebuild.note(unit, UnitHealth::Slow);
                 if let Some(holder) = self.plan.holders[unit.as_usize()].first() {
                     let paces = &self.node.reconstructions.paces;
                     paces.overran(&holder.id.datanode_uuid, std::time::Instant::now());

@@ -7,7 +7,7 @@ use crate::dataset::{Block, StorageWish};
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use cairn_codec::{Codec, CodecKind};
-use cairn_stripe::read::UnitHealth;
+use cairn_stripe::rebuild::Rebuild;
 use cairn_stripe::{CodecName, Geometry, Policy, StorageType, UnitIndex};
 use cairn_wire::proto::hdfs::{
     BlockECReconstructionInfoProto, DatanodeInfoProto, ErasureCodingPolicyProto,
@@ -72,10 +72,10 @@ impl Plan {
         let (is_ours, is_urgent) = (info.target_block_indices.is_some(), info.is_urgent());
         let plan =
             Plan { group, geometry, codec, holders, targets, recorded, named, is_ours, is_urgent };
-        let readable = plan.health().iter().filter(|health| **health == UnitHealth::Good).count();
-        if readable < plan.needed() {
-            let needed = plan.needed();
-            return refuse(format!("{readable} sources are named where {needed} are needed"));
+        let rebuild = plan.any_sources();
+        if !rebuild.is_possible() {
+            let (named, needed) = (&plan.named, rebuild.needed());
+            return refuse(format!("units {named:?} are named where {needed} are needed"));
         }
         Ok(plan)
     }
@@ -135,27 +135,11 @@ impl Plan {
         self.geometry.internal_block_len(self.group.len, unit)
     }
 
-    /// Units that must be read: a data unit of a group of less than a stripe may have no bytes.
-    pub(super) fn needed(&self) -> usize {
-        let cells = self.group.len.div_ceil(self.geometry.cell_len());
-        usize::try_from(cells).unwrap_or(usize::MAX).min(self.geometry.k())
-    }
-
-    /// Which units can be asked, as far as the command says.
-    pub(super) fn health(&self) -> Vec<UnitHealth> {
-        let health = |holders: &Vec<_>| match holders.is_empty() {
-            true => UnitHealth::Lost,
-            false => UnitHealth::Good,
-        };
-        self.holders.iter().map(health).collect()
-    }
-
-    /// The same with those to begin with: as many as are needed. `is_slow` picks those to ask last; Hadoop's
-    /// NameNode names sources in no order, so that those with less to do are taken, then those on the
-    /// target's rack.
+    /// The rebuilding of what is lost. `is_slow` picks sources to ask last; Hadoop's NameNode names them in no order, so
+    /// that those with less to do are taken, then those on the target's rack.
     ///
     /// Deviation: Hadoop's DataNode reads the first ones that are named.
-    pub(super) fn preferred(&self, is_slow: impl Fn(&str) -> bool) -> Vec<UnitHealth> {
+    pub(super) fn rebuild(&self, is_slow: impl Fn(&str) -> bool) -> Rebuild {
         /// Transfers that make no difference yet.
         const FEW: u32 = 4;
         let own_rack = self.targets.first().and_then(|target| target.node.location.as_deref());
@@ -169,18 +153,24 @@ impl Plan {
         };
         let mut ranked: Vec<_> = self.named.iter().enumerate().map(rank).collect();
         ranked.sort_unstable();
-        let mut health = self.health();
-        for (_, _, unit) in ranked.iter().skip(self.needed()) {
-            health[unit.as_usize()] = UnitHealth::Slow;
-        }
-        health
+        let mut rebuild = self.any_sources();
+        rebuild.begin_with(ranked.into_iter().map(|(_, _, unit)| unit));
+        rebuild
+    }
+
+    /// The same, with no source before others.
+    pub(super) fn any_sources(&self) -> Rebuild {
+        let units = (0u8..).map(UnitIndex).zip(&self.holders);
+        let there: Vec<UnitIndex> =
+            units.filter(|(_, holders)| !holders.is_empty()).map(|(unit, _)| unit).collect();
+        Rebuild::new(self.geometry, self.group.len, self.recorded.clone(), &there)
     }
 
     /// How many transfers the NameNode should count this as.
     ///
     /// Source: Hadoop 3.5.0 `ErasureCodingWorker#processErasureCodingTasks`.
     pub(super) fn transfers(&self, weight: f64) -> u32 {
-        (self.needed().max(self.targets.len()) as f64 * weight).max(1.0) as u32
+        (self.any_sources().needed().max(self.targets.len()) as f64 * weight).max(1.0) as u32
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use cairn_codec::crc::{self, ChecksumKind};
 use cairn_stripe::UnitIndex;
-use cairn_stripe::read::UnitHealth;
+use cairn_stripe::rebuild::{Rebuild, Test};
 use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -34,7 +34,7 @@ pub(super) enum Failure {
         /// What differs.
         why: String,
         /// The units it was decoded from.
-        used: Vec<usize>,
+        used: Vec<UnitIndex>,
     },
 }
 
@@ -53,16 +53,16 @@ pub(super) struct Ended {
 }
 
 /// Rebuilds all lost units in one pass; returns which have become replicas. Units that turn out to be bad
-/// or slow are marked in `health`. Nothing stays on the targets unless all is proven.
+/// or slow are noted in `rebuild`. Nothing stays on the targets unless all is proven.
 pub(super) async fn attempt(
     node: &Arc<Node>,
     plan: &Plan,
-    health: &mut [UnitHealth],
+    rebuild: &mut Rebuild,
 ) -> Result<Ended, Failure> {
     let step_len = node.config.reconstruction_buffer_len.clamp(1, MAX_STEP);
     let step_len = step_len.next_multiple_of(STEP_UNIT);
     let len = plan.targets.iter().map(|target| plan.len(target.unit)).max().unwrap_or(0);
-    let mut gather = Gather::new(node, plan, health);
+    let mut gather = Gather::new(node, plan, rebuild);
     let buffers = Buffers::new(plan.targets.len() * target::MAX_HELD);
     let mut outputs: Option<Outputs> = None;
     let mut lost: Vec<UnitIndex> = plan.targets.iter().map(|target| target.unit).collect();
@@ -81,10 +81,7 @@ pub(super) async fn attempt(
         let outputs = outputs
             .get_or_insert_with(|| Outputs::start(node, plan, checksum(&gathered, step_len)));
         let rebuilt = decode(plan, &gathered, &buffers)?;
-        let unknown = |unit: &UnitIndex| plan.recorded[unit.as_usize()].is_none();
-        if gathered.decode.lost.iter().any(unknown)
-            && let Err(why) = decode_back(plan, &gathered, &rebuilt)
-        {
+        if let Err(why) = decode_back(plan, gather.rebuild(), &gathered, &rebuilt) {
             break Err(why);
         }
         lost = outputs.write(plan, start, &gathered.decode.lost, rebuilt).await;
@@ -93,7 +90,10 @@ pub(super) async fn attempt(
         }
         match next {
             Some(next) => (step, start) = (next, end),
-            None => break gather.check_sources().and_then(|()| outputs.prove(plan)),
+            None => match gather.check_sources() {
+                Ok(()) => break outputs.prove(plan, gather.rebuild()),
+                wrong => break wrong,
+            },
         }
     };
     let outputs = outputs.ok_or(DataNodeError::Stopped)?;
@@ -166,36 +166,32 @@ fn padded_sources(gathered: &Gathered, len: usize) -> Vec<Option<std::borrow::Co
     padded
 }
 
-/// Decodes a source back from the rebuilt units and the other sources. Since any `k` units determine the
-/// others and none of the `k` can be left out, every rebuilt unit is put to the test.
-///
-/// Source: Hadoop 3.5.0 `DecodingValidator`.
+/// Decodes a source back from the rebuilt units and the other sources, where that is to be done.
 fn decode_back(
     plan: &Plan,
+    rebuild: &Rebuild,
     gathered: &Gathered,
     rebuilt: &[impl Deref<Target = [u8]>],
 ) -> Result<(), String> {
+    let tests = rebuild.tests(&gathered.decode);
+    if tests.is_empty() {
+        return Ok(());
+    }
     let len = gathered.decode.range_in_cell.end as usize;
     let sources = padded_sources(gathered, len);
-    let Some(&checked) = gathered.decode.sources.first() else { return Ok(()) };
-    let checked = checked.as_usize();
-    let k = plan.geometry.k();
-    let rebuilt = rebuilt.iter().map(|bytes| &**bytes);
-    let tested: Vec<(&UnitIndex, &[u8])> = gathered.decode.lost.iter().zip(rebuilt).collect();
     let mut back = [vec![0; len]];
-    for tested in tested.chunks(k) {
+    for Test { source, rebuilt: tested, others } in tests {
         let mut units: Vec<Option<&[u8]>> = vec![None; plan.geometry.units()];
-        for (unit, bytes) in tested {
-            units[unit.as_usize()] = Some(bytes);
+        for (unit, bytes) in gathered.decode.lost.iter().zip(rebuilt) {
+            units[unit.as_usize()] = tested.contains(unit).then_some(&**bytes);
         }
-        let others = sources.iter().enumerate().filter(|(unit, _)| *unit != checked);
-        let others = others.filter_map(|(unit, bytes)| Some((unit, bytes.as_deref()?)));
-        for (unit, bytes) in others.take(k - tested.len()) {
-            units[unit] = Some(bytes);
+        for unit in others {
+            units[unit.as_usize()] = sources[unit.as_usize()].as_deref();
         }
+        let checked = source.as_usize();
         decode_units(plan, &units, &[checked], &mut back).map_err(|e| e.to_string())?;
         if sources[checked].as_deref() != Some(&back[0][..]) {
-            return Err(format!("unit {checked} decoded back from the rebuilt units differs"));
+            return Err(format!("unit {source} decoded back from the rebuilt units differs"));
         }
     }
     Ok(())
@@ -251,17 +247,11 @@ impl Outputs {
     }
 
     /// Compares what was written with what is recorded of it.
-    fn prove(&self, plan: &Plan) -> Result<(), String> {
-        for ((target, orders), sum) in plan.targets.iter().zip(&self.orders).zip(&self.sums) {
-            let unit = target.unit;
-            let crc = sum.of_first(plan.len(unit));
-            let recorded = plan.recorded[unit.as_usize()].filter(|_| orders.is_some());
-            if let Some(recorded) = recorded.filter(|recorded| crc != Some(*recorded)) {
-                let crc = crc.unwrap_or_default();
-                return Err(format!(
-                    "unit {unit} was rebuilt with CRC32C {crc:#010x}, it was written with {recorded:#010x}"
-                ));
-            }
+    fn prove(&self, plan: &Plan, rebuild: &Rebuild) -> Result<(), String> {
+        let targets = plan.targets.iter().zip(&self.orders).zip(&self.sums);
+        for ((target, _), sum) in targets.filter(|((_, orders), _)| orders.is_some()) {
+            let crc = sum.of_first(plan.len(target.unit)).unwrap_or_default();
+            rebuild.check_result(target.unit, crc).map_err(|unproven| unproven.to_string())?;
         }
         Ok(())
     }
