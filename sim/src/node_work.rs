@@ -27,9 +27,9 @@ impl World<'_> {
         }
         if !self.nodes[node].is_registered {
             let rack = self.parts.rack(self.name_node.rack_of(node), &self.nodes[node].rack);
-            self.name_node.register(node, self.nodes[node].life, &rack);
+            let (life, intent) = (self.nodes[node].life, self.nodes[node].intent);
+            self.name_node.register(node, life, &rack, intent);
             self.note(|| format!("dn-{node} registers"));
-            self.name_node.set_intent(node, self.nodes[node].intent);
             self.nodes[node].is_registered = true;
             self.nodes[node].registrations += 1;
             self.nodes[node].next_report_ms = self.now_ms;

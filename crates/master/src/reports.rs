@@ -5,9 +5,9 @@
 //! DataNode may have taken its place.
 
 use cairn_redundancy::{
-    BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat, HeartbeatAnswer,
-    NodeClaim, NodeHandle, Now, Outlier, RedundancyError, ReplicaEvent, ReportCall,
-    ReportedReplica, Scrubbed, SlowDisk, StorageType,
+    AdminIntent, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
+    HeartbeatAnswer, NodeClaim, NodeHandle, Now, Outlier, RedundancyError, Registration,
+    ReplicaEvent, ReportCall, ReportedReplica, Scrubbed, SlowDisk, StorageType,
 };
 use cairn_stripe::{BlockId, GenerationStamp};
 
@@ -65,6 +65,52 @@ pub enum Unheard {
     /// Another has its place.
     #[error(transparent)]
     Other(#[from] RedundancyError),
+}
+
+/// What the operator's lists say of a DataNode that may serve.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// What is meant to become of it.
+    pub intent: AdminIntent,
+    /// Which others are restarted together with it.
+    pub upgrade_domain: Option<String>,
+}
+
+/// Takes a DataNode in that registers and may serve. Nobody is put back into service by registering.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`, `#startAdminOperationIfNecessary`.
+pub fn register(
+    cluster: &mut Cluster,
+    lookup: &dyn BlockLookup,
+    registration: Registration,
+    listed: Listed,
+    now: Now,
+) -> Result<NodeHandle, RedundancyError> {
+    let node = cluster.register(lookup, registration, now)?;
+    cluster.set_upgrade_domain(node, listed.upgrade_domain);
+    if listed.intent != AdminIntent::InService {
+        cluster.set_admin_intent(lookup, node, listed.intent, now);
+    }
+    Ok(node)
+}
+
+/// The lists were read again: tells what they say of a DataNode that is known; nothing if it may not serve.
+///
+/// Source: Hadoop 3.5.0 `DatanodeManager#refreshDatanodes`.
+pub fn list_again(
+    cluster: &mut Cluster,
+    lookup: &dyn BlockLookup,
+    node: NodeHandle,
+    listed: Option<Listed>,
+    now: Now,
+) {
+    match listed {
+        Some(Listed { intent, upgrade_domain }) => {
+            cluster.set_admin_intent(lookup, node, intent, now);
+            cluster.set_upgrade_domain(node, upgrade_domain);
+        }
+        None => cluster.disallow_node(lookup, node),
+    }
 }
 
 /// Takes a heartbeat and all that comes with it. What was not done goes back into the queues before orders are taken from

@@ -1,5 +1,6 @@
 //! What operators change: safe mode, deletions during an upgrade, settings of the cluster, which DataNodes may serve.
 
+use cairn_master::reports;
 use cairn_redundancy::Config;
 
 use crate::hosts::Hosts;
@@ -67,12 +68,8 @@ impl NameNode {
         // One after the other: a change has blocks looked at, and others wait for the lock.
         for (handle, address) in known {
             self.with_cluster(|cluster, lookup| {
-                if hosts.is_included(&address) {
-                    cluster.set_admin_intent(lookup, handle, hosts.intent(&address), now);
-                } else {
-                    cluster.disallow_node(lookup, handle);
-                }
-                cluster.set_upgrade_domain(handle, hosts.upgrade_domain(&address));
+                let listed = hosts.is_included(&address).then(|| hosts.listed(&address));
+                reports::list_again(cluster, lookup, handle, listed, now);
             });
             tokio::task::yield_now().await;
         }

@@ -10,6 +10,7 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
+use cairn_master::reports::Listed;
 use cairn_redundancy::{AdminIntent, NodeAddress};
 use serde_json::Value;
 use tracing::warn;
@@ -132,6 +133,11 @@ impl Hosts {
         let mut fitting = self.entries.iter().filter(|entry| entry.host.fits(address));
         let special = fitting.find(|entry| entry.intent != AdminIntent::InService);
         special.map_or(AdminIntent::InService, |entry| entry.intent)
+    }
+
+    /// All that they say of a DataNode.
+    pub fn listed(&self, address: &NodeAddress) -> Listed {
+        Listed { intent: self.intent(address), upgrade_domain: self.upgrade_domain(address) }
     }
 
     /// The upgrade domain of a DataNode, if it has one.

@@ -3,8 +3,8 @@
 use cairn_master::Lookup;
 use cairn_master::reports::{self, Begun, Heard, Told, Unheard};
 use cairn_redundancy::{
-    AdminIntent, BlockRef, Changes, Cluster, Heartbeat, NodeAddress, NodeClaim, RedundancyError,
-    Registration, ReplicaEvent, ReportCall, ReportedReplica,
+    BlockRef, Changes, Cluster, Heartbeat, NodeAddress, NodeClaim, RedundancyError, Registration,
+    ReplicaEvent, ReportCall, ReportedReplica,
 };
 use cairn_stripe::{BlockId, StorageType};
 use tracing::{debug, info, warn};
@@ -61,20 +61,13 @@ impl NameNode {
             // Other lists may hold by now, and whoever brought them has acted on those nodes only that the cluster knew.
             let hosts = self.topology.hosts();
             check_listed(&hosts, &registration.address)?;
-            let intent = hosts.intent(&registration.address);
-            let domain = hosts.upgrade_domain(&registration.address);
-            let handle =
-                cluster.register(lookup, registration, now).map_err(NotRegistered::Refused)?;
+            let listed = hosts.listed(&registration.address);
+            let handle = reports::register(cluster, lookup, registration, listed, now)
+                .map_err(NotRegistered::Refused)?;
             let known = cluster.node(handle);
             if let Some(other) = known.twin(now) {
                 let (uuid, address) = (&known.uuid, &known.address);
                 warn!(uuid, %address, %other, "two DataNodes have one UUID, was a machine cloned?");
-            }
-            cluster.set_upgrade_domain(handle, domain);
-            // Nobody is put back into service by registering. Source: Hadoop 3.5.0
-            // `DatanodeManager#startAdminOperationIfNecessary`.
-            if intent != AdminIntent::InService {
-                cluster.set_admin_intent(lookup, handle, intent, now);
             }
             Ok(())
         })

@@ -6,16 +6,26 @@ use super::names::{Named, Target, XFER_PORT, sure};
 use crate::data_node::Intent;
 use crate::parts::Parts;
 use cairn_master::orders::{self, Truncation};
-use cairn_master::reports::{self, Begun, Heard, Told};
+use cairn_master::reports::{self, Begun, Heard, Listed, Told};
 use cairn_redundancy::{
     AdminIntent, AdminState, BlockRecovery, BlockRef, Changes, Command, FullReport, Heartbeat,
     NodeAddress, NodeClaim, Registration, ReplicaEvent, ReportCall, ReportedReplica, StorageType,
 };
 use cairn_stripe::UnitIndex;
 
+/// What the operator's lists say of a node that is meant to do that.
+fn listed(intent: Intent) -> Listed {
+    let intent = match intent {
+        Intent::Serve => AdminIntent::InService,
+        Intent::Leave => AdminIntent::Decommission,
+        Intent::Away { until_ms } => AdminIntent::Maintenance { until_ms: now(until_ms).wall_ms },
+    };
+    Listed { intent, upgrade_domain: None }
+}
+
 impl NameNode {
-    /// Takes the `life`th process of a node in.
-    pub(crate) fn register(&mut self, node: usize, life: u64, rack: &str) {
+    /// Takes the `life`th process of a node in, of which the operator's lists say that.
+    pub(crate) fn register(&mut self, node: usize, life: u64, rack: &str, intent: Intent) {
         let Named { uuid, ip } = Named::of(node);
         let address = NodeAddress { ip, xfer_port: XFER_PORT, ..NodeAddress::default() };
         let registration = Registration {
@@ -26,8 +36,9 @@ impl NameNode {
             process: Some(life),
             asked: self.now(),
         };
-        let taken = self
-            .with_cluster(|cluster, lookup, now, _| cluster.register(lookup, registration, now));
+        let taken = self.with_cluster(|cluster, lookup, now, _| {
+            reports::register(cluster, lookup, registration, listed(intent), now)
+        });
         assert!(taken.is_ok(), "no two processes of dn-{node} run at a time: {taken:?}");
     }
 
@@ -35,15 +46,8 @@ impl NameNode {
     pub(crate) fn set_intent(&mut self, node: usize, intent: Intent) {
         let found = self.cluster.node_by_uuid(&format!("dn-{node}"));
         let Some(handle) = found.map(|node| node.handle) else { return };
-        let intent = match intent {
-            Intent::Serve => AdminIntent::InService,
-            Intent::Leave => AdminIntent::Decommission,
-            Intent::Away { until_ms } => {
-                AdminIntent::Maintenance { until_ms: now(until_ms).wall_ms }
-            }
-        };
         self.with_cluster(|cluster, lookup, now, _| {
-            cluster.set_admin_intent(lookup, handle, intent, now);
+            reports::list_again(cluster, lookup, handle, Some(listed(intent)), now);
         });
     }
 
