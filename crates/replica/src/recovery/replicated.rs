@@ -12,11 +12,15 @@ type Found = (usize, RecoveryInfo);
 impl Order {
     /// Decides about a replicated block, which is cut off at `cut_to` for a truncate.
     ///
-    /// If a finalized replica exists its length wins, because the writer may have been told that the block is
-    /// complete; else the shortest replica in the best state decides: acknowledged bytes are in all of them.
+    /// Acknowledged bytes are in every replica of the pipeline whose node has not been down since: a finalized one
+    /// decides, because the writer may have been told that the block is complete; else the shortest that is being
+    /// written. A replica whose node has been down may have lost them: the longest of these decides if there is no
+    /// other, once all that may have more have answered.
     ///
-    /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`. Deviation: Hadoop deletes the block as soon
-    /// as one that can be asked has nothing, whoever else may have it, and whatever was acknowledged.
+    /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`. Deviations: Hadoop deletes the block as soon
+    /// as one that can be asked has nothing, whoever else may have it, and whatever was acknowledged; it takes the
+    /// shortest of those that may be torn, though others are silent; and it fails for ever if attempts before have
+    /// left finalized replicas of several lengths.
     pub(super) fn agree_replicas(
         &self,
         answers: &[Answer],
@@ -32,7 +36,7 @@ impl Order {
         let found: Vec<Found> =
             all.filter_map(|(place, answer)| Some((place, held(answer)?))).collect();
         let unanswered = self.replicas_unanswered(answers);
-        let (chosen, len) = match choose(&found, self)? {
+        let Chosen { places, len, may_be_torn } = match choose(&found, self)? {
             Some(chosen) => chosen,
             None if self.acked_len > 0 => {
                 return Err(RecoveryError::Acknowledged { acked_len: self.acked_len });
@@ -42,7 +46,13 @@ impl Order {
             }
             None => return Ok(Agreement::Drop),
         };
-        if cut_to.is_none() && len < self.acked_len && unanswered > 0 {
+        // Dead ones that a NameNode does not tell of are not waited for beside a replica: there may be none.
+        let unanswered = match may_be_torn && !self.is_known_to_be_empty(&found) {
+            true if len >= self.acked_len => self.unanswered(answers).count(),
+            false if len >= self.acked_len => 0,
+            _ => unanswered,
+        };
+        if len < most && unanswered > 0 {
             return Err(RecoveryError::Unanswered { unanswered });
         }
         let (id, len) = cut_to.unwrap_or((self.block, len));
@@ -50,7 +60,7 @@ impl Order {
             let Answer::Holds(info) = answers[place] else { return None };
             Some(Cut { place, unit: UnitIndex(0), info, id, len })
         };
-        let cuts = chosen.into_iter().filter_map(cut).collect();
+        let cuts = places.into_iter().filter_map(cut).collect();
         Ok(Agreement::Cut(Cutting { len, cuts, units: None }))
     }
 
@@ -72,8 +82,18 @@ impl Order {
     }
 }
 
-/// The places of the replicas that take part, and the length that they agree on; `None` if nobody has a byte.
-fn choose(found: &[Found], order: &Order) -> Result<Option<(Vec<usize>, u64)>, RecoveryError> {
+/// What is made of a block.
+struct Chosen {
+    /// The places of the replicas that take part.
+    places: Vec<usize>,
+    /// The length that they get.
+    len: u64,
+    /// Their nodes have all been down.
+    may_be_torn: bool,
+}
+
+/// Which replicas take part; `None` if nobody has a byte.
+fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryError> {
     let usable = |(_, info): &&Found| info.gs >= order.gs && info.len > 0;
     let sync: Vec<&Found> =
         found.iter().filter(usable).filter(|(_, info)| info.is_current(order.gs)).collect();
@@ -83,20 +103,33 @@ fn choose(found: &[Found], order: &Order) -> Result<Option<(Vec<usize>, u64)>, R
             false => Ok(None),
         };
     };
-    let of_best = sync.iter().filter(|(_, info)| info.original == best);
-    let mut lens = of_best.clone().map(|(_, info)| info.len);
-    if best != ReplicaState::Finalized {
-        let len = lens.min().unwrap_or(0);
-        return Ok(Some((of_best.map(|(place, _)| *place).collect(), len)));
-    }
-    let len = lens.next().unwrap_or(0);
-    if lens.any(|other| other != len) {
-        return Err(RecoveryError::Contradiction("Inconsistent size of finalized replicas"));
-    }
-    let takes_part = |(_, info): &&&Found| match info.original {
-        ReplicaState::Finalized => true,
-        ReplicaState::Rbw => info.len == len,
+    let of_best: Vec<&RecoveryInfo> =
+        sync.iter().map(|(_, info)| info).filter(|info| info.original == best).collect();
+    let len = match best {
+        ReplicaState::Finalized => finalized_len(&of_best, order.acked_len)?,
+        ReplicaState::Rbw => of_best.iter().map(|info| info.len).min().unwrap_or(0),
+        _ => of_best.iter().map(|info| info.len).max().unwrap_or(0),
+    };
+    let takes_part = |info: &RecoveryInfo| match info.original {
+        state if state == best => info.len >= len,
+        // What a writer had not ended yet is as good as what it had.
+        ReplicaState::Rbw => info.len >= len,
         _ => false,
     };
-    Ok(Some((sync.iter().filter(takes_part).map(|(place, _)| *place).collect(), len)))
+    let places =
+        sync.iter().filter(|(_, info)| takes_part(info)).map(|(place, _)| *place).collect();
+    Ok(Some(Chosen { places, len, may_be_torn: best == ReplicaState::Rwr }))
+}
+
+/// The length of finalized replicas. Those with one stamp agree. Where attempts before this one have cut some of them,
+/// what was acknowledged is in each, and the shortest decides that has as much as is known to be.
+fn finalized_len(finalized: &[&RecoveryInfo], acked_len: u64) -> Result<u64, RecoveryError> {
+    let disagree =
+        |one: &&RecoveryInfo, other: &&RecoveryInfo| one.gs == other.gs && one.len != other.len;
+    if finalized.iter().any(|one| finalized.iter().any(|other| disagree(one, other))) {
+        return Err(RecoveryError::Contradiction("Inconsistent size of finalized replicas"));
+    }
+    let lens = || finalized.iter().map(|info| info.len);
+    let shortest = lens().filter(|len| *len >= acked_len).min();
+    Ok(shortest.or(lens().max()).unwrap_or(0))
 }
