@@ -105,7 +105,7 @@ pub(crate) fn last_blocks(look: &Look<'_>, file: Option<InodeId>) -> Result<(Las
     };
     let has_places = |id| {
         let facts = lookup.block(id);
-        facts.is_some_and(|facts| look.cluster.has_recoverable_places(id, &facts))
+        facts.is_some_and(|facts| look.cluster.has_recoverable_places(id, &facts, look.now))
     };
     let replicas = LastBlocks {
         penultimate_min_replicated,

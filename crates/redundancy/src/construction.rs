@@ -17,6 +17,10 @@ use crate::replica::{LateCrc, ReplicaState, ReportedReplica};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
+/// Times that a silent node takes to be dead, for which a NameNode that has started waits for nodes that it has not
+/// heard of: they may have what open blocks were given before.
+const PATIENCE: u32 = 10;
+
 impl Cluster {
     /// Where a block that is not complete should be, with what is known of each place. Empty when
     /// nothing was told since a restart.
@@ -24,11 +28,22 @@ impl Cluster {
         self.blocks.construction(id.group()).map_or(&[], |c| c.expected.as_slice())
     }
 
+    /// Whether a block was given places before this NameNode has started, and a node may have it that has not come yet.
+    fn may_be_unheard_of(&self, id: BlockId, now: Now) -> bool {
+        let is_given = self.expected(id).iter().any(|e| e.in_pipeline);
+        let patience = millis(PATIENCE * self.config.dead_interval());
+        !is_given && now.mono_ms < self.started_ms.saturating_add(patience)
+    }
+
     /// Whether enough places are known or expected for a recovery of a block that no writer has told a
     /// length of to find something: one replica, or as many units as decoding needs.
     ///
-    /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`).
-    pub fn has_recoverable_places(&self, id: BlockId, facts: &BlockFacts) -> bool {
+    /// Source: Hadoop 3.5.0 `FSNamesystem#internalReleaseLease` (`minLocationsNum`). Deviation: Hadoop takes a block
+    /// for lost that no DataNode has told of yet since a start.
+    pub fn has_recoverable_places(&self, id: BlockId, facts: &BlockFacts, now: Now) -> bool {
+        if self.may_be_unheard_of(id, now) {
+            return true;
+        }
         let expected = self.expected(id).iter().map(|e| e.unit.0);
         let known = self.places(id.group()).map(|place| place.unit.0);
         let units: BTreeSet<u8> = expected.chain(known).collect();
@@ -148,8 +163,8 @@ impl Cluster {
     /// other places that may. Stale nodes are left out if enough others are there: one more than a replicated block
     /// needs, all that a group may need. Of a replicated block those that its writer went on without do not count:
     /// they know nothing of what was acknowledged later, and a recovery that finds nothing deletes the block. Dead
-    /// ones that an administrator has taken out of service do not come back. Where a group's writer was given places
-    /// by a NameNode that has ended, any unit may be somewhere.
+    /// ones that an administrator has taken out of service do not come back. Where a writer was given places by a NameNode
+    /// that has ended, for a while any unit may be somewhere, and as many replicas as there should be.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn recovery_places(
@@ -167,8 +182,10 @@ impl Cluster {
         }
         let mut away = Vec::new();
         for place in self.places(id) {
+            let mark = self.blocks.mark(place.storage, own_id(id, place.unit));
             match places.contains(&(place.storage, place.unit)) {
                 true => {}
+                false if !striped && mark.is_some_and(|bad| bad.block.gs < facts.gs) => {}
                 false if place.corrupt => away.push(place.unit),
                 false => places.push((place.storage, place.unit)),
             }
@@ -182,14 +199,22 @@ impl Cluster {
         let may_return =
             |p: &&_| node_of(p).alive || node_of(p).admin != AdminState::Decommissioned;
         away.extend(others.iter().filter(may_return).map(|(_, unit)| *unit));
-        let is_given = self.expected(id).iter().any(|e| e.in_pipeline);
-        if striped && !is_given {
-            let is_known = |unit: &UnitIndex| {
-                away.contains(unit) || asked.iter().any(|(_, other)| other == unit)
-            };
-            let all = (0..facts.layout.width()).map(|unit| UnitIndex(unit as u8));
-            let unknown: Vec<_> = all.filter(|unit| !is_known(unit)).collect();
-            away.extend(unknown);
+        if self.may_be_unheard_of(id, now) {
+            match striped {
+                true => {
+                    let is_known = |unit: &UnitIndex| {
+                        away.contains(unit) || asked.iter().any(|(_, other)| other == unit)
+                    };
+                    let all = (0..facts.layout.width()).map(|unit| UnitIndex(unit as u8));
+                    let unknown: Vec<_> = all.filter(|unit| !is_known(unit)).collect();
+                    away.extend(unknown);
+                }
+                false => {
+                    let known = asked.len() + away.len();
+                    let unknown = facts.expected_units().saturating_sub(known);
+                    away.extend(std::iter::repeat_n(UnitIndex(0), unknown));
+                }
+            }
         }
         (asked, away)
     }

@@ -197,6 +197,21 @@ fn a_recovery_is_told_of_those_that_may_have_the_block_and_are_not_asked() {
     assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![])]);
 }
 
+/// It knows nothing of what was acknowledged without it, so nobody waits for it.
+#[test]
+fn a_recovery_is_not_told_of_a_replica_that_the_writer_went_on_without() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+    go_on(&mut world, id, &[Some(0), Some(1), None]);
+    let old = BlockRef { id, gs: GenerationStamp(1001), len: 70 };
+    let kind = ReplicaEventKind::Receiving;
+    world.event(2, ReplicaEvent { block: old, kind, crc32c: None });
+    let facts = world.blocks.0[&id];
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[])), [(2, vec![])]);
+}
+
 #[test]
 fn a_recovery_is_told_of_a_dead_node_that_had_a_replica_before_the_writer_was_known() {
     let mut world = World::new(3, 1);
@@ -211,6 +226,36 @@ fn a_recovery_is_told_of_a_dead_node_that_had_a_replica_before_the_writer_was_kn
     let facts = world.blocks.0[&id];
     assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
     assert_eq!(recoveries(&world.run(3000, &[0])), [(2, vec![0])]);
+}
+
+/// A whole rack, or all, may still be down when the NameNode has started: that nobody has told of a block shows nothing.
+#[test]
+fn a_start_waits_for_replicas_that_nobody_has_told_of() {
+    for (id, facts) in [(block(1), replicated(3, 0, OPEN)), (group(1), rs(3, 2, 0, OPEN))] {
+        let mut world = World::new(3, 1);
+        world.blocks.0.insert(id, facts);
+        let may_have = |world: &World| world.cluster.has_recoverable_places(id, &facts, world.now);
+        assert!(may_have(&world), "{id}");
+        world.run(6_000_000, &[]);
+        assert!(may_have(&world), "{id}");
+        world.run(1_000_000, &[]);
+        assert!(!may_have(&world), "{id}: a file is to be closed at last");
+    }
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    let facts = replicated(3, 0, OPEN);
+    world.blocks.0.insert(id, facts);
+    let kind = ReplicaEventKind::Receiving;
+    let torn = BlockRef { id, gs: GenerationStamp(1001), len: 70 };
+    world.event(0, ReplicaEvent { block: torn, kind, crc32c: None });
+    let start = |world: &mut World, gs: u64| {
+        world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now)
+    };
+    assert!(start(&mut world, 1003));
+    assert_eq!(recoveries(&world.run(3000, &[])), [(1, vec![0, 0])]);
+    world.run(7_000_000, &[]);
+    assert!(start(&mut world, 1004));
+    assert_eq!(recoveries(&world.run(3000, &[])), [(1, vec![])]);
 }
 
 #[test]

@@ -299,12 +299,13 @@ fn a_recovery_needs_as_many_units_as_decoding() {
     let mut world = World::new(5, 1);
     let facts = rs(3, 2, 0, BlockState::UnderConstruction);
     world.blocks.0.insert(group(1), facts);
+    world.run(7_000_000, &[]);
     for (unit, is_enough) in [(0, false), (3, false), (4, true)] {
         let id = group(1).internal(cairn_stripe::UnitIndex(unit));
         let block = BlockRef { id, gs: facts.gs, len: 10 };
         let event = ReplicaEvent { block, kind: ReplicaEventKind::Receiving, crc32c: None };
         world.event(usize::from(unit), event);
-        assert_eq!(world.cluster.has_recoverable_places(group(1), &facts), is_enough);
+        assert_eq!(world.cluster.has_recoverable_places(group(1), &facts, world.now), is_enough);
     }
 }
 
