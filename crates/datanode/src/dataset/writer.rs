@@ -440,14 +440,30 @@ impl ReplicaWriter {
         Ok(self.summary())
     }
 
-    /// Turns a temporary replica into an RBW one with `visible` bytes acknowledged.
+    /// Turns a temporary replica into an RBW one with `visible` bytes acknowledged. Some of these may have been synced
+    /// where they come from, so they are made durable first, if so configured.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#convertTemporaryToRbw`. Deviation: Hadoop does not sync them.
     pub(crate) fn convert_to_rbw(self, visible: u64) -> Result<()> {
-        let to = self.opening.volume.files(self.opening.id, self.opening.gs, ReplicaState::Rbw)?;
+        let Opening { id, volume, files, .. } = &self.opening;
+        let to = volume.files(*id, self.opening.gs, ReplicaState::Rbw)?;
+        let is_stable = self.dataset.is_stable();
+        if is_stable {
+            let sync = || {
+                volume.sync(&self.data, &files.data)?;
+                volume.sync(&self.meta, &files.meta)
+            };
+            self.dataset.sync_or_condemn(*id, volume, || self.timed(Step::Sync, sync))?;
+        }
         let _turn = self.dataset.turns.take_blocking(self.opening.id);
         let convert = |replica: &mut Replica| replica.convert_temporary(self.opening.gs, visible);
         self.dataset.update(&self.opening, |entry| convert(&mut entry.replica.clone()))??;
-        move_files(&self.opening.volume, &self.opening.files, &to)?;
-        Ok(self.dataset.update(&self.opening, |entry| convert(&mut entry.replica))??)
+        move_files(volume, files, &to)?;
+        self.dataset.update(&self.opening, |entry| convert(&mut entry.replica))??;
+        match to.data.parent().filter(|_| is_stable) {
+            Some(dir) => self.dataset.sync_or_condemn(*id, volume, || volume.sync_dir(dir)),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn summary(&self) -> Finalized {

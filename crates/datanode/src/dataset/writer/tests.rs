@@ -74,6 +74,32 @@ fn replica_files(dir: &Path) -> (usize, usize) {
     found
 }
 
+/// What a pipeline had synced before a copy of it joins must not be lost with the others.
+#[tokio::test]
+async fn a_copy_whose_sync_failed_joins_no_pipeline() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = open(&[dir.path().to_path_buf()], 0);
+    for is_broken in [false, true] {
+        let block = block(1 + i64::from(is_broken));
+        let wish = StorageWish::default();
+        let mut copy = dataset
+            .create(&block, GS, WriteKind::Temporary { is_transfer: true }, &wish, CHECKSUM)
+            .await
+            .unwrap();
+        write(&mut copy, 700);
+        if is_broken {
+            break_sync(&mut copy);
+        }
+        let joined = tokio::task::spawn_blocking(move || copy.convert_to_rbw(700)).await.unwrap();
+        match joined {
+            Ok(()) => assert!(!is_broken),
+            Err(error) => {
+                assert!(is_broken && matches!(error, DataNodeError::Unsynced { .. }), "{error}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_replica_whose_sync_failed_is_never_finalized() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
