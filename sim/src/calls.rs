@@ -13,7 +13,7 @@ use cairn_namespace::ops::commit_block_synchronization::CommitBlockSynchronizati
 use cairn_namespace::ops::pipeline::{UpdateBlockForPipeline, UpdatePipeline};
 use cairn_namespace::{BlockRef, CallId, Caller, Command, InodeId, Outcome};
 use cairn_redundancy::NodeClaim;
-use cairn_stripe::GenerationStamp;
+use cairn_stripe::{GenerationStamp, UnitIndex};
 use std::future::Future;
 
 impl World<'_> {
@@ -106,6 +106,12 @@ impl World<'_> {
     ) -> Result<(), CallError> {
         self.name_node.check_safe_mode()?;
         let command = UpdatePipeline { holder: holder.to_string(), old, new };
+        let place = |(at, to): (usize, &Option<Target>)| {
+            let unit = UnitIndex(if new.id.is_striped() { at as u8 } else { 0 });
+            Some((to.as_ref()?.node, unit))
+        };
+        let parts = targets.iter().enumerate().filter_map(place).collect();
+        self.pipelines.insert((new.id, new.gs), parts);
         let storages = named(targets);
         self.carry_out(|op| async move {
             let pairs = pairs(&storages);
@@ -158,7 +164,7 @@ impl World<'_> {
         })?;
         let Some((offset, block)) = last else { return Ok(None) };
         let Some(info) = self.name_node.block(block.id) else { return Err(CallError::NotNow) };
-        Ok(Some(self.name_node.locate(offset, block, info.redundancy)))
+        Ok(Some(self.name_node.locate(offset, block, info.redundancy.clone())))
     }
 
     /// The end of a block's recovery.

@@ -256,7 +256,6 @@ impl World<'_> {
                 let copies = crate::name_node::sure(status).map_or(2, |(_, s)| s.replication());
                 let file = replicated::File { id: file, copies, len, wanted: len + more };
                 if let Some(located) = last {
-                    self.begin_append_of(&located, copies);
                     self.begin_write(at, |hand| replicated::append(hand, file, located));
                     return;
                 }
@@ -299,22 +298,29 @@ impl World<'_> {
         fresh
     }
 
-    /// Bytes of the file up to `end` must not be lost from now on.
-    fn acknowledged(&mut self, file: InodeId, end: u64) {
-        if let Some(file) = self.model.files.get_mut(&file) {
+    /// Bytes of the file up to `end`, which are in `block`, must not be lost from now on.
+    fn acknowledged(&mut self, file: InodeId, end: u64, block: BlockId) {
+        // The answer may come after a power cut.
+        let is_torn = self.model.blocks.get(&block).is_some_and(|block| block.is_torn);
+        if let Some(file) = self.model.files.get_mut(&file).filter(|_| !is_torn) {
             file.acked = file.acked.max(end);
         }
     }
 
-    /// Whether a write to a node of a replica or unit reaches it. A call that is lost is the node's failure.
-    fn reaches_for_write(&mut self, own_id: BlockId, node: usize) -> bool {
-        if self.answers(node) {
-            if self.bears(own_id, node) && self.unlucky(60) {
-                self.note(|| format!("a write to dn-{node} fails"));
-                return false;
-            }
-            return true;
+    /// Bytes of the file up to `end` were synced.
+    fn synced(&mut self, file: InodeId, end: u64) {
+        if let Some(file) = self.model.files.get_mut(&file) {
+            file.durable = file.durable.max(end);
+            file.acked = file.acked.max(end);
         }
-        false
+    }
+
+    /// Whether a write to a node reaches it.
+    fn reaches_for_write(&mut self, node: usize) -> bool {
+        let reaches = self.answers(node) && !self.unlucky(60);
+        if !reaches {
+            self.note(|| format!("a write to dn-{node} fails"));
+        }
+        reaches
     }
 }

@@ -261,7 +261,8 @@ impl DataNode {
     fn insert(&mut self, replica: Replica, data: Vec<u8>, wish: &str) -> Result<(), NodeError> {
         let volume = self.volume_for(wish).ok_or(NodeError::NoRoom)?;
         let id = replica.id();
-        let stored = Stored { replica, data, synced: 0, damaged: BTreeMap::new(), volume };
+        let (damaged, is_torn) = (BTreeMap::new(), false);
+        let stored = Stored { replica, data, synced: 0, damaged, is_torn, volume };
         self.replicas.insert(id, stored);
         Ok(())
     }
@@ -348,7 +349,10 @@ impl DataNode {
         replica.note_received(data.len() as u64);
         replica.note_on_disk(data.len() as u64);
         replica.convert_temporary(block.gs, data.len() as u64)?;
-        self.insert(replica, data, wish)
+        self.insert(replica, data, wish)?;
+        // A part of it may have been synced where it comes from.
+        self.sync(block.id, block.gs);
+        Ok(())
     }
 
     /// The replica at which a writer with stamp `gs` is at work.
@@ -548,6 +552,7 @@ impl DataNode {
         stored.check_cut(new_len)?;
         stored.cut(new_len);
         stored.replica.finish_recovery(recovery, new_len);
+        stored.is_torn = false;
         self.finalized(found.id)
     }
 

@@ -1,5 +1,5 @@
-//! What goes wrong, and how much of it: never more than the blocks bear, so that a loss is a fault of
-//! the cores and not of the dice.
+//! What goes wrong, and how much of it: never more is destroyed than the blocks bear, so that a loss is a fault of the
+//! cores and not of the dice. What passes may come to any number of nodes.
 
 use crate::name_node::Fall;
 use crate::rng::Rng;
@@ -22,7 +22,7 @@ impl World<'_> {
         if self.rng.one_in(8) {
             self.nodes[node].take_image();
         }
-        let happened = match self.rng.range(0, 14) {
+        let happened = match self.rng.range(0, 15) {
             0 | 1 if self.faults.nodes => self.crash_node(node),
             2 if self.faults.nodes => self.isolate(node),
             3 if self.faults.nodes => self.stall(node),
@@ -33,6 +33,7 @@ impl World<'_> {
             8 | 9 if self.faults.name_node => self.drop_name_node(),
             10..=12 if self.faults.operator => self.operate(node),
             13 if self.faults.nodes => self.isolate_rack(node),
+            14 if self.faults.nodes => self.cut_power(),
             _ => false,
         };
         self.faults.left -= u32::from(happened);
@@ -43,30 +44,78 @@ impl World<'_> {
         self.nodes[node].replicas.keys().copied().collect()
     }
 
+    /// A node stops. If its blocks bear what that destroys, it loses what was not synced, or comes back as an image of
+    /// its disks was.
     pub(crate) fn crash_node(&mut self, node: usize) -> bool {
-        let held = self.held(node);
-        if !self.nodes[node].up || !self.fail_for(node, &held) {
+        if !self.nodes[node].up {
             return false;
         }
-        let power_cut = self.rng.one_in(2);
-        let mut rng = Rng::new(self.rng.any());
-        let is_old = self.rng.one_in(4) && self.nodes[node].restore_image();
-        self.nodes[node].crash(power_cut, &mut rng);
-        self.note(|| format!("dn-{node} crashes, power cut: {power_cut}, old state: {is_old}"));
-        self.count("DataNodes crash");
-        if is_old {
-            self.count("DataNodes restored");
+        let held = self.held(node);
+        let (power_cut, is_old) = (self.rng.one_in(2), self.rng.one_in(4));
+        let mut next = self.nodes[node].clone();
+        let is_old = is_old && next.restore_image();
+        next.crash(power_cut, &mut Rng::new(self.rng.any()));
+        let lost = self.loss(node, &next);
+        if self.fail_for(node, &lost) {
+            self.note(|| {
+                format!(
+                    "dn-{node} crashes, power cut: {power_cut}, old state: {is_old}, loses {lost:?}"
+                )
+            });
+            self.nodes[node] = next;
+            self.note_torn(node, &lost);
+            self.count(if is_old { "DataNodes restored" } else { "DataNodes crash" });
+        } else {
+            self.note(|| format!("dn-{node} crashes"));
+            self.nodes[node].crash(false, &mut Rng::new(0));
+            self.count("DataNodes crash");
         }
         held.into_iter().for_each(|id| self.touch(id));
+        self.starts_again(node);
+        true
+    }
+
+    fn note_torn(&mut self, node: usize, lost: &[BlockId]) {
+        for id in lost {
+            if let Some(stored) = self.nodes[node].replicas.get_mut(id) {
+                stored.is_torn = true;
+            }
+        }
+    }
+
+    fn starts_again(&mut self, node: usize) {
         let (delay, life) = (self.rng.range(1000, 150_000), self.nodes[node].life);
         self.after(delay, Event::NodeStarts { node, life });
+    }
+
+    /// The power fails everywhere.
+    fn cut_power(&mut self) -> bool {
+        self.note(|| "the power fails everywhere".to_string());
+        self.count("power failures");
+        if self.name_node.up {
+            self.name_node.crash();
+        }
+        let mut torn = Vec::new();
+        for node in 0..self.nodes.len() {
+            if !self.nodes[node].up {
+                continue;
+            }
+            let mut next = self.nodes[node].clone();
+            next.crash(true, &mut Rng::new(self.rng.any()));
+            let lost = self.loss(node, &next);
+            self.nodes[node] = next;
+            self.note_torn(node, &lost);
+            self.note(|| format!("dn-{node} loses the end of {lost:?}"));
+            torn.extend(lost.into_iter().map(|id| (node, id)));
+            self.starts_again(node);
+        }
+        self.tear(&torn);
+        torn.into_iter().for_each(|(_, id)| self.touch(id));
         true
     }
 
     pub(crate) fn isolate(&mut self, node: usize) -> bool {
-        let held = self.held(node);
-        let is_there = !self.nodes[node].is_gone && !self.nodes[node].is_isolated;
-        if !is_there || !self.fail_for(node, &held) {
+        if self.nodes[node].is_gone || self.nodes[node].is_isolated {
             return false;
         }
         self.nodes[node].is_isolated = true;
@@ -78,10 +127,6 @@ impl World<'_> {
     }
 
     fn stall(&mut self, node: usize) -> bool {
-        let held = self.held(node);
-        if !self.fail_for(node, &held) {
-            return false;
-        }
         self.nodes[node].stalled_until_ms = self.now_ms + self.rng.range(1000, 40_000);
         self.note(|| format!("dn-{node} stalls"));
         self.count("DataNodes stall");

@@ -16,12 +16,12 @@ mod whole;
 use crate::data_node::Stored;
 use crate::name_node::sure;
 use crate::world::World;
-use cairn_namespace::query::{self, BlockInfo};
+use cairn_namespace::query::BlockInfo;
 use cairn_namespace::{BlockState, block};
 use cairn_redundancy::{BlockRef, Command, StorageHandle};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 impl World<'_> {
@@ -127,16 +127,19 @@ impl World<'_> {
         if !self.name_node.up {
             return;
         }
-        if let Err(why) = self.model.compare(&self.name_node.store) {
+        if self.compared != self.name_node.version
+            && let Err(why) = self.model.compare(&self.name_node.store)
+        {
             self.violate(why);
             return;
         }
-        let all = sure(query::blocks_after(&self.name_node.store, None, usize::MAX));
-        let all: BTreeMap<BlockId, BlockInfo> =
-            all.into_iter().map(|info| (info.block.id, info)).collect();
-        self.model.blocks.retain(|id, _| all.contains_key(id));
-        self.units.retain(|(id, _), _| all.contains_key(id));
-        for (id, info) in &all {
+        self.compared = self.name_node.version;
+        let all = self.name_node.all_blocks();
+        let ids: BTreeSet<BlockId> = all.iter().map(|info| info.block.id).collect();
+        self.model.blocks.retain(|id, _| ids.contains(id));
+        self.units.retain(|(id, _), _| ids.contains(id));
+        for info in all.iter() {
+            let id = &info.block.id;
             self.check_block(*id);
             self.check_accepted(info);
             let whole = self.name_node.facts_of(*id).map_or(0, |facts| match &info.redundancy {

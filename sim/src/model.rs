@@ -21,8 +21,10 @@ pub(crate) struct FileModel {
     pub(crate) is_striped: bool,
     /// All that was sent; the file is a part of it from its start on.
     pub(crate) written: Vec<u8>,
-    /// Bytes that must never be lost.
+    /// Bytes that must not be lost, unless the power fails everywhere.
     pub(crate) acked: u64,
+    /// Bytes of these that must never be lost: they were synced.
+    pub(crate) durable: u64,
     pub(crate) is_open: bool,
 }
 
@@ -33,6 +35,9 @@ pub(crate) struct BlockModel {
     pub(crate) tolerance: usize,
     /// Parts that have failed since it was whole.
     pub(crate) exposed: BTreeSet<Part>,
+    /// A power cut has taken what it could not bear to lose: until its writer has mended it, nothing more of it is
+    /// acknowledged than what was synced.
+    pub(crate) is_torn: bool,
 }
 
 /// See the module.
@@ -56,6 +61,7 @@ impl Model {
                     is_striped: create.ec_policy.is_some(),
                     written: Vec::new(),
                     acked: 0,
+                    durable: 0,
                     is_open: true,
                 };
                 // A repeated call gives the same file again.
@@ -87,6 +93,7 @@ impl Model {
                     let target = target.ok_or("concat to a file that is not there")?;
                     target.written.extend(moved.written);
                     target.acked += moved.acked;
+                    target.durable += moved.durable;
                 }
             }
             (Command::Truncate(truncate), Outcome::Removed { .. } | Outcome::Recovery { .. }) => {
@@ -94,6 +101,7 @@ impl Model {
                 let file = file.ok_or("truncate of a file that is not there")?;
                 file.written.truncate(truncate.new_len as usize);
                 file.acked = file.acked.min(truncate.new_len);
+                file.durable = file.durable.min(truncate.new_len);
                 // Until its last block is cut off.
                 file.is_open |= matches!(outcome, Outcome::Recovery { .. });
             }
@@ -101,6 +109,7 @@ impl Model {
                 let file = complete.file.and_then(|id| self.files.get_mut(&id));
                 if let Some(file) = file.filter(|file| file.is_open) {
                     file.acked = file.written.len() as u64;
+                    file.durable = file.acked;
                 }
             }
             _ => {}
@@ -136,7 +145,7 @@ impl Model {
                 return Err(format!("{path} has {len} bytes, acknowledged are {least} of {most}"));
             }
             file.written.truncate(len as usize);
-            (file.acked, file.is_open) = (len, false);
+            (file.acked, file.durable, file.is_open) = (len, len, false);
         }
         let names = query::totals(store).map_err(|error| error.to_string())?.inodes;
         // The root, the directory of all files, and they.

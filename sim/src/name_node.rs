@@ -19,6 +19,7 @@ use cairn_master::{Lookup, Op, Submission, follow_up};
 use cairn_namespace::ops::configure::Configure;
 use cairn_namespace::ops::ec::{AddEcPolicies, EnableEcPolicy, PolicySpec};
 use cairn_namespace::ops::lease::RenewAllLeases;
+use cairn_namespace::query::BlockInfo;
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{BlockState as Written, Command, Retries, Settings, apply, query};
@@ -30,8 +31,10 @@ use entries::{Group, LIMITS, Request};
 use log::Log;
 use names::number_of;
 use op::Running;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) use self::core::Core;
@@ -45,12 +48,17 @@ pub(crate) const POLICIES: [(&str, u32, u32); 3] = [("XOR", 2, 1), ("RS", 3, 2),
 /// What the namespace says of blocks, for the cluster; CRCs only where they are compared.
 pub(crate) struct Facts<'a> {
     lookup: Lookup<'a>,
+    store: &'a MemoryStore,
+    known: &'a RefCell<Known>,
     compares_crcs: bool,
 }
 
 impl BlockLookup for Facts<'_> {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
-        self.lookup.block(id)
+        self.known
+            .borrow_mut()
+            .block(self.store, id)
+            .map(|info| facts(&info.block, &info.redundancy))
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
@@ -78,6 +86,20 @@ struct Bugs {
     reorders_effects: bool,
     drops_effects: bool,
     fails_what_is_durable: bool,
+}
+
+/// Answers of the namespace as it is in force.
+#[derive(Default)]
+struct Known {
+    one: BTreeMap<BlockId, Option<Rc<BlockInfo>>>,
+    all: Option<Rc<Vec<Rc<BlockInfo>>>>,
+}
+
+impl Known {
+    fn block(&mut self, store: &MemoryStore, id: BlockId) -> Option<Rc<BlockInfo>> {
+        let ask = || sure(query::get_block(store, id)).map(Rc::new);
+        self.one.entry(id).or_insert_with(ask).clone()
+    }
 }
 
 /// See the module.
@@ -115,6 +137,10 @@ pub(crate) struct NameNode {
     since: GenerationStamp,
     /// Where to fall: after so many commands, and how.
     pub(crate) fall: Option<(u32, Fall)>,
+    /// How often the namespace has changed.
+    pub(crate) version: u64,
+    /// What was asked of it since.
+    blocks: RefCell<Known>,
     /// Commands that came into force, for the model of the namespace.
     pub(crate) done: Vec<InForce>,
 }
@@ -187,6 +213,8 @@ impl NameNode {
             late_effects: Vec::new(),
             since: GenerationStamp(0),
             fall: None,
+            version: 0,
+            blocks: RefCell::default(),
             done: Vec::new(),
         };
         node.serve();
@@ -217,9 +245,10 @@ impl NameNode {
         &mut self,
         work: impl FnOnce(&mut Cluster, &dyn BlockLookup, Now, &mut dyn FnMut() -> u64) -> R,
     ) -> R {
-        let (compares_crcs, now) = (self.compares_crcs, self.now());
-        let Core { store, cluster, rng, .. } = self.core_mut();
-        let facts = Facts { lookup: Lookup::new(&*store), compares_crcs };
+        let (compares_crcs, known, now) = (self.compares_crcs, &self.blocks, self.now());
+        let core = self.core.as_deref_mut().expect("no operation is being polled");
+        let Core { store, cluster, rng, .. } = core;
+        let facts = Facts { lookup: Lookup::new(&*store), store, known, compares_crcs };
         work(cluster, &facts, now, &mut || rng.any())
     }
 
@@ -252,6 +281,7 @@ impl NameNode {
     pub(crate) fn restart(&mut self) {
         self.life += 1;
         self.store = self.replay();
+        self.namespace_changed();
         self.ahead = self.store.clone();
         self.groups = Groups::new(LIMITS, self.logged as u64, self.now_ms);
         self.backlog.clear();
@@ -353,16 +383,32 @@ impl NameNode {
 
     /// Nodes that the widest block is spread over.
     pub(crate) fn widest(&self) -> usize {
-        let all = sure(query::blocks_after(&self.store, None, usize::MAX));
-        all.iter().map(|info| info.redundancy.width()).max().unwrap_or(0)
+        self.all_blocks().iter().map(|info| info.redundancy.width()).max().unwrap_or(0)
     }
 
     pub(crate) fn lookup(&self) -> Facts<'_> {
-        Facts { lookup: Lookup::new(&self.store), compares_crcs: self.compares_crcs }
+        let (lookup, compares_crcs) = (Lookup::new(&self.store), self.compares_crcs);
+        Facts { lookup, store: &self.store, known: &self.blocks, compares_crcs }
     }
 
-    pub(crate) fn block(&self, id: BlockId) -> Option<query::BlockInfo> {
-        sure(query::get_block(&self.store, id))
+    pub(crate) fn block(&self, id: BlockId) -> Option<Rc<BlockInfo>> {
+        self.blocks.borrow_mut().block(&self.store, id)
+    }
+
+    /// What was known of it is old.
+    fn namespace_changed(&mut self) {
+        self.version += 1;
+        self.blocks.take();
+    }
+
+    /// All blocks, in their order.
+    pub(crate) fn all_blocks(&self) -> Rc<Vec<Rc<BlockInfo>>> {
+        let known = &mut *self.blocks.borrow_mut();
+        let ask = || {
+            let all = sure(query::blocks_after(&self.store, None, usize::MAX));
+            Rc::new(all.into_iter().map(Rc::new).collect())
+        };
+        known.all.get_or_insert_with(ask).clone()
     }
 
     pub(crate) fn facts_of(&self, id: BlockId) -> Option<BlockFacts> {

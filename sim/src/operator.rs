@@ -87,11 +87,8 @@ impl World<'_> {
         if self.is_quiet || !is_so || !is_leaving || !self.nodes[node].up {
             return;
         }
-        let mut at_risk = self.held(node);
-        if state == AdminState::Decommissioned {
-            at_risk.retain(|id| !self.is_whole_without(id.group(), node));
-        }
-        if !self.fail_for(node, &at_risk) {
+        // One in maintenance comes back.
+        if state == AdminState::Decommissioned && !self.can_lose(node) {
             return;
         }
         let mut rng = Rng::new(self.rng.any());
@@ -104,6 +101,13 @@ impl World<'_> {
             let (delay, life) = (self.rng.range(5000, 150_000), self.nodes[node].life);
             self.after(delay, Event::NodeStarts { node, life });
         }
+    }
+
+    /// Whether a node may be gone for good, which counts as a failure of what others have not without it.
+    fn can_lose(&mut self, node: usize) -> bool {
+        let mut at_risk = self.held(node);
+        at_risk.retain(|id| !self.is_whole_without(id.group(), node));
+        self.fail_for(node, &at_risk)
     }
 
     /// A new node, perhaps in a new rack.
@@ -141,8 +145,13 @@ impl World<'_> {
         true
     }
 
-    /// A whole rack is cut off, as far as blocks bear that.
+    /// A whole rack is cut off, or everything.
     pub(crate) fn isolate_rack(&mut self, node: usize) -> bool {
+        if self.rng.one_in(4) {
+            self.note(|| "all DataNodes are cut off".to_string());
+            self.count("all DataNodes cut off");
+            return (0..self.nodes.len()).fold(false, |any, node| any | self.isolate(node));
+        }
         let rack = self.nodes[node].rack.clone();
         self.note(|| format!("{rack} is cut off"));
         self.count("racks cut off");
@@ -166,8 +175,8 @@ impl World<'_> {
             if may_stay && serving > widest.max(4) {
                 serving -= 1;
                 // One that died on its way out may stay dead.
-                if !self.nodes[node].up && !self.nodes[node].is_gone {
-                    self.nodes[node].is_gone = self.rng.one_in(2);
+                if !self.nodes[node].up && !self.nodes[node].is_gone && self.rng.one_in(2) {
+                    self.nodes[node].is_gone = self.can_lose(node);
                 }
                 self.nodes[node].up = !self.nodes[node].is_gone;
                 self.count("DataNodes stay away");

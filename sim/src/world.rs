@@ -2,7 +2,7 @@
 
 use crate::data_node::DataNode;
 use crate::fault_kinds::Faults;
-use crate::model::{DIRECTORY, Model, Units};
+use crate::model::{DIRECTORY, Model, Part, Units};
 use crate::name_node::{CallError, Happening, NameNode};
 use crate::options::{Options, Report};
 use crate::parts::Parts;
@@ -130,6 +130,10 @@ pub(crate) struct World<'a> {
     pub(crate) joined: BTreeMap<BlockId, u64>,
     /// Recoveries that the NameNode was told of and that are not in force.
     pub(crate) told_recoveries: BTreeMap<(BlockId, GenerationStamp), (Recovery, Told)>,
+    /// Who is in the pipelines that the NameNode was told of and that are not in force.
+    pub(crate) pipelines: BTreeMap<(BlockId, GenerationStamp), Vec<Part>>,
+    /// The version of the namespace with which the model was compared last.
+    pub(crate) compared: u64,
     /// Calls that wait for answers of the NameNode.
     waiting: u32,
     /// All is as it should be in the end.
@@ -173,6 +177,8 @@ impl<'a> World<'a> {
             units: Units::new(),
             joined: BTreeMap::new(),
             told_recoveries: BTreeMap::new(),
+            pipelines: BTreeMap::new(),
+            compared: 0,
             waiting: 0,
             is_over: false,
         };
@@ -340,6 +346,15 @@ impl<'a> World<'a> {
             if let Command::CommitBlockSynchronization(done) = &command {
                 is_recovered = true;
                 self.recovered(done.block.id, done.new_gs);
+            }
+            let rests_on = match &command {
+                Command::UpdatePipeline(update) => Some(update.new),
+                Command::AddBlock(add) => add.previous,
+                Command::Complete(complete) => complete.last,
+                _ => None,
+            };
+            if let Some(block) = rests_on {
+                self.rests_on_pipeline(block.id, block.gs);
             }
             self.note(|| format!("namespace: {command:?} -> {}", brief(&outcome)));
             if let Err(why) = self.model.follow(&command, &outcome) {

@@ -8,7 +8,7 @@ use crate::world::World;
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::{BlockRef as FileBlock, InodeId};
 use cairn_redundancy::BlockRef;
-use cairn_stripe::{GenerationStamp, UnitIndex};
+use cairn_stripe::GenerationStamp;
 use cairn_writer::pipeline::{Event, Failure, Header, Opening, Peers, Rules, Stage};
 use cairn_writer::{Block, Pipeline, PipelineError, ReplaceDataNode};
 use std::collections::VecDeque;
@@ -109,7 +109,7 @@ async fn fill(
             Next::Flush { durable } => {
                 pipeline.flush(durable).await?;
                 let block = pipeline.peers.block;
-                hand.tell(move |world| world.flushed(id, at, block));
+                hand.tell(move |world| world.flushed(id, at, durable, block));
             }
             Next::Listen => {
                 let event = pipeline.peers.event().await;
@@ -148,6 +148,7 @@ impl Peers for Cluster {
             let places: Vec<Target> = places.take(copies.into()).collect();
             let known: Vec<_> = places.iter().cloned().map(Some).collect();
             world.block_allocated(located.block.id, &located.redundancy, &known);
+            world.synced(file, located.offset);
             Ok((writer_block(located.block.reference()), places))
         };
         let (block, places) = self.hand.call("addBlock", call).await?;
@@ -266,12 +267,9 @@ impl Peers for Cluster {
 
     fn leave_out(&mut self, target: &Target, _: &Why) {
         self.excluded.push(target.node);
-        let (block, target) = (self.block, target.clone());
+        let target = target.clone();
         self.hand.tell(move |world| {
             world.note(|| format!("a pipeline goes on without {target:?}"));
-            if let Some(block) = block {
-                world.expose(block.id, target.node);
-            }
         });
     }
 
@@ -292,10 +290,13 @@ impl World<'_> {
     }
 
     /// The file has all its bytes up to `end`, whatever happens.
-    fn flushed(&mut self, file: InodeId, end: u64, block: Option<BlockRef>) {
-        self.note(|| format!("{file} is flushed up to {end}"));
-        self.acknowledged(file, end);
+    fn flushed(&mut self, file: InodeId, end: u64, durable: bool, block: Option<BlockRef>) {
+        self.note(|| format!("{file} is flushed up to {end}, durably: {durable}"));
+        if durable {
+            self.synced(file, end);
+        }
         if let Some(block) = block {
+            self.acknowledged(file, end, block.id);
             self.check_block(block.id);
         }
     }
@@ -309,11 +310,7 @@ impl World<'_> {
         stage: Stage,
         target: &Target,
     ) -> bool {
-        let reaches = match stage {
-            Stage::Create => self.answers(target.node) && !self.unlucky(60),
-            _ => self.reaches_for_write(block.id, target.node),
-        };
-        if !reaches {
+        if !self.reaches_for_write(target.node) {
             return false;
         }
         let node = &mut self.nodes[target.node];
@@ -356,7 +353,7 @@ impl World<'_> {
     ) -> Option<usize> {
         let BlockRef { id, gs, .. } = block;
         for (place, target) in places.iter().enumerate() {
-            let taken = self.reaches_for_write(id, target.node)
+            let taken = self.reaches_for_write(target.node)
                 && match header.is_last {
                     true => self.nodes[target.node].finalize(id, gs).is_ok(),
                     false => self.nodes[target.node].write(id, gs, header.offset, bytes).is_ok(),
@@ -376,16 +373,5 @@ impl World<'_> {
             self.nodes[target.node].acknowledge(id, gs, header.offset + header.len);
         }
         None
-    }
-
-    /// A block that is appended to bears from now on what its pipeline does.
-    pub(super) fn begin_append_of(&mut self, located: &LocatedBlock, copies: u16) {
-        // Nodes that are not in the pipeline get none of the new bytes.
-        let targets = located.places.iter();
-        let parts: Vec<Part> = targets.map(|(target, _)| (target.node, UnitIndex(0))).collect();
-        let whole = usize::from(copies).saturating_sub(1);
-        let needed = parts.len().saturating_sub(whole).max(1);
-        let block = &located.block;
-        self.begin_with((block.id, block.gs), &parts, needed);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::block::{BLOCK_LEN, block_ref, writer_block};
 use super::program::{Hand, Why};
+use crate::model::Part;
 use crate::name_node::Target;
 use crate::world::World;
 use cairn_namespace::InodeId;
@@ -124,6 +125,7 @@ impl Peers for Streams {
                 targets[unit.as_usize()] = Some(target.clone());
             }
             world.block_allocated(block.id, &located.redundancy, &targets);
+            world.synced(file, located.offset);
             let placed = targets.iter().map(Option::is_some).collect();
             let unit = |target| Unit {
                 target,
@@ -227,7 +229,15 @@ impl Peers for Streams {
     }
 
     fn end(&mut self) {
-        self.group.take();
+        let Group { id, units, .. } = self.group.take();
+        let (Some(id), Some(gs)) = (id, units.iter().map(|unit| unit.gs).max()) else { return };
+        // What has failed since the last stamp is left out when the NameNode knows how long the group is.
+        let live = |(at, unit): (usize, &Unit)| {
+            let target = unit.target.as_ref().filter(|_| !unit.has_failed)?;
+            Some((target.node, UnitIndex(at as u8)))
+        };
+        let parts: Vec<Part> = units.iter().enumerate().filter_map(live).collect();
+        self.hand.tell(move |world| _ = world.pipelines.insert((id, gs), parts));
     }
 }
 
@@ -283,7 +293,7 @@ impl World<'_> {
         let least = placed.clone().map(|unit| unit.acked / geometry.cell_len()).min();
         if !placed.clone().any(|unit| unit.has_failed) && !self.is_excused(id) {
             let stripes = least.map_or(0, |least| least.min(most));
-            self.acknowledged(file, group.offset + stripes * geometry.stripe_len());
+            self.acknowledged(file, group.offset + stripes * geometry.stripe_len(), id);
             self.check_block(id);
         }
     }
@@ -291,7 +301,7 @@ impl World<'_> {
     /// Writes a cell to its unit; the first one makes it.
     fn deliver_cell(&mut self, id: BlockId, unit: &mut Unit, cell: Cell) -> bool {
         let Some(target) = &unit.target else { return false };
-        let mut taken = self.reaches_for_write(id, target.node);
+        let mut taken = self.reaches_for_write(target.node);
         let node = &mut self.nodes[target.node];
         if unit.acked == 0 {
             taken = taken && node.create(id, unit.gs, &target.storage).is_ok();
@@ -307,7 +317,6 @@ impl World<'_> {
         }
         if !taken {
             self.note(|| format!("unit {id:?} has failed at {target:?}"));
-            self.expose(id, target.node);
         }
         taken
     }
@@ -319,13 +328,12 @@ impl World<'_> {
         let Some(target) = &unit.target else { return false };
         let part = BlockRef { id, gs: unit.gs, len: unit.acked };
         let range = (unit.acked, unit.acked);
-        let taken = self.reaches_for_write(id, target.node)
+        let taken = self.reaches_for_write(target.node)
             && self.nodes[target.node].recover_rbw(part, stamp, range).is_ok();
         match taken {
             true => unit.gs = stamp,
             false => {
                 self.note(|| format!("unit {index} does not take stamp {stamp} at {target:?}"));
-                self.expose(id, target.node);
             }
         }
         taken

@@ -37,6 +37,8 @@ pub(crate) struct Stored {
     pub(super) synced: u64,
     /// Bits that a fault has flipped since they were written, by the place of their byte.
     pub(crate) damaged: BTreeMap<u64, u8>,
+    /// A fault has taken the end of it.
+    pub(crate) is_torn: bool,
     pub(crate) volume: usize,
 }
 

@@ -140,7 +140,8 @@ impl World<'_> {
             && !info.block.is_final()
             && acked <= self.offset_of(info)
             && facts.is_some_and(|facts| {
-                !self.name_node.cluster.has_recoverable_places(info.block.id, &facts)
+                let now = self.name_node.now();
+                !self.name_node.cluster.has_recoverable_places(info.block.id, &facts, now)
                     || self.sure_units(info) < facts.data_units()
             })
     }
@@ -167,13 +168,13 @@ impl World<'_> {
         if !self.name_node.up || self.name_node.is_safe_mode() {
             return Some("the NameNode does not serve".to_string());
         }
-        let all = sure(query::blocks_after(&self.name_node.store, None, usize::MAX));
+        let all = self.name_node.all_blocks();
         let excused: Vec<InodeId> = all
             .iter()
             .filter(|info| self.is_excused(info.block.id) || self.is_beyond_recovery(info))
             .map(|info| info.block.file)
             .collect();
-        for info in &all {
+        for info in all.iter() {
             if excused.contains(&info.block.file) {
                 continue;
             }

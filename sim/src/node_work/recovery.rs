@@ -150,6 +150,6 @@ impl World<'_> {
         let places = told.targets.iter().enumerate();
         let parts = places.filter_map(|(at, to)| Some((to.as_ref()?.node, unit_at(at))));
         let parts: Vec<Part> = parts.filter(|(_, unit)| facts.has_bytes(*unit)).collect();
-        self.begin_with((id, gs), &parts, facts.data_units());
+        self.begin_with((id, gs), &parts, (facts.data_units(), facts.expected_units()));
     }
 }
