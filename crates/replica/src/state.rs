@@ -454,8 +454,9 @@ impl Replica {
 
     /// Freezes the replica for the recovery `recovery_id`, which fences older writers and recoveries.
     ///
-    /// A unit of a group that the writer has gone on without only tells what it has: it may show that no stripe
-    /// is whole. Deviation: Hadoop's DataNode refuses; who recovers passes over such an answer there too.
+    /// What the writer has gone on without only tells what it has: of a group it may show that no stripe is whole, and
+    /// nobody is to wait for an answer. Deviation: Hadoop's DataNode refuses; who recovers passes over such an answer
+    /// there too.
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#initReplicaRecovery`.
     pub fn init_recovery(
@@ -471,13 +472,8 @@ impl Replica {
         }
         let held = self.recovery.map_or(self.state, |held| held.original);
         let info = RecoveryInfo { id: self.id, gs: self.gs, len: self.on_disk_len, original: held };
-        match self.gs < gs {
-            true if self.id.is_striped() => return Ok(info),
-            true => {
-                let what = "replica.getGenerationStamp() < block.getGenerationStamp()";
-                return Err(self.invalid(what));
-            }
-            false => {}
+        if self.gs < gs {
+            return Ok(info);
         }
         if self.gs >= recovery_id {
             return Err(self.invalid("replica.getGenerationStamp() >= recoveryId"));

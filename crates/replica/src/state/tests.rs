@@ -137,7 +137,8 @@ fn a_unit_that_was_left_behind_tells_what_it_has_and_takes_no_part() {
 #[test]
 fn a_later_recovery_fences_an_earlier_one() {
     let mut r = replica(Rwr);
-    assert!(r.init_recovery(gs(11), gs(12)).is_err(), "stale replica");
+    let stale = r.init_recovery(gs(11), gs(12)).unwrap();
+    assert_eq!((stale.gs, r.state()), (gs(10), Rwr), "it is none of the block's, and not frozen");
     let mut unread = Replica::unread(ID, gs(10));
     assert!(unread.init_recovery(gs(10), gs(12)).is_err(), "it may hold what was acknowledged");
     assert!(r.init_recovery(gs(10), gs(10)).is_err(), "recovery id not newer than the replica");
