@@ -21,7 +21,7 @@ use cairn_namespace::{BlockState, block};
 use cairn_redundancy::{BlockRef, Command, StorageHandle};
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, Geometry, Policy, Redundancy, UnitIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 impl World<'_> {

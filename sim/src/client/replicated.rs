@@ -2,7 +2,6 @@
 
 use super::block::{BLOCK_LEN, block_ref, writer_block};
 use super::program::{Hand, Why};
-use crate::model::Part;
 use crate::name_node::{CallError, LocatedBlock, Target};
 use crate::world::World;
 use cairn_namespace::ops::fsync::Fsync;
