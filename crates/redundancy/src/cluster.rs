@@ -188,7 +188,7 @@ impl Cluster {
         more_lost || more_blocks
     }
 
-    /// Panics if what is known does not fit together. Looks at everything: for tests, and a sample now and then.
+    /// Panics if what is known does not fit together. Looks at everything; see [`Cluster::check_some`].
     pub fn check_invariants(&self) {
         self.blocks.check_invariants(|storage| self.storage(storage).reported);
         self.work.check_invariants();

@@ -50,6 +50,7 @@ pub mod queue;
 pub mod record;
 pub mod report;
 pub mod safe_mode;
+pub mod sample;
 pub mod scrub;
 pub mod slow;
 pub mod stats;
@@ -81,6 +82,7 @@ pub use replica::{
 };
 pub use report::full::{FullReport, ReportCall};
 pub use safe_mode::{SafeMode, SafeModeStatus};
+pub use sample::Sample;
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};
 pub use slow::reports::{Outlier, SlowDisk, SlowNode};
 pub use stats::{BlockCounts, ClusterStats, GroupCounts};

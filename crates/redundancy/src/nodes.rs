@@ -188,15 +188,8 @@ impl Nodes {
 
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self, domains_count: bool) {
+        self.check_some(0, usize::MAX);
         assert_eq!(self.width, self.counted(domains_count), "how wide the cluster is");
-        for (at, node) in self.nodes.iter().enumerate() {
-            assert_eq!(node.handle.0 as usize, at);
-            let found = self.by_uuid.get(&node.uuid);
-            assert!(node.forgotten || found == Some(&node.handle), "{} is not found", node.uuid);
-            for storage in &node.storages {
-                assert_eq!(self.storage(*storage).node, node.handle, "whose {storage:?} is");
-            }
-        }
         for ((ip, port), handle) in &self.by_xfer {
             let address = &self.node(*handle).address;
             assert_eq!((&address.ip, address.xfer_port), (ip, *port), "where {handle:?} is");
@@ -204,5 +197,19 @@ impl Nodes {
         for (uuid, storage) in &self.storage_by_uuid {
             assert_eq!(&self.storage(*storage).uuid, uuid);
         }
+    }
+
+    /// The same of so many nodes from one on, by themselves. Returns the next, if there is one.
+    pub(crate) fn check_some(&self, first: usize, count: usize) -> Option<usize> {
+        let end = first.saturating_add(count).min(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate().take(end).skip(first) {
+            assert_eq!(node.handle.0 as usize, at);
+            let found = self.by_uuid.get(&node.uuid);
+            assert!(node.forgotten || found == Some(&node.handle), "{} is not found", node.uuid);
+            for storage in &node.storages {
+                assert_eq!(self.storage(*storage).node, node.handle, "whose {storage:?} is");
+            }
+        }
+        (end < self.nodes.len()).then_some(end)
     }
 }

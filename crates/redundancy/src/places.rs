@@ -481,20 +481,48 @@ impl Places {
         self.waits.take_woken()
     }
 
+    /// Forgets what is bad of a block, and leaves its places marked: a mistake, to be found.
+    #[cfg(test)]
+    pub(crate) fn lose_marks(&mut self, id: BlockId) {
+        self.side.remove(&id);
+    }
+
     /// Orders to delete that are followed.
     #[cfg(test)]
     pub(crate) fn ordered_count(&self) -> usize {
         self.going.ordered_count()
     }
 
+    /// How much there is to look at, in chunks of places.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.map.chunk_count()
+    }
+
     /// Panics if what is kept does not fit together. Looks at everything. A storage that was lost and has not reported
     /// since is told nothing.
     pub(crate) fn check_invariants(&self, has_reported: impl Fn(StorageHandle) -> bool) {
         self.waits.check_invariants();
-        let mut excess_count = 0;
-        for (id, place) in self.map.all() {
+        self.check_some(i64::MIN, usize::MAX, has_reported);
+        let excess_count = self.map.all().filter(|(_, place)| place.excess).count();
+        assert_eq!(excess_count as u64, self.excess_count, "places that are chosen for deletion");
+        self.check_some_sides(BlockId(i64::MIN), usize::MAX);
+        for kind in Kind::ALL {
+            let all = self.side.iter().filter(|(_, side)| side.is(kind)).map(|(id, _)| *id);
+            assert!(self.of_kind(kind).eq(all), "blocks that are {kind:?}");
+        }
+    }
+
+    /// The same of the places in so many chunks from one on. Returns the next, if there is one.
+    pub(crate) fn check_some(
+        &self,
+        first: i64,
+        count: usize,
+        has_reported: impl Fn(StorageHandle) -> bool,
+    ) -> Option<i64> {
+        let (places, next) = self.map.some(first, count);
+        for (id, place) in places {
             let own_id = own_id(id, place.unit);
-            excess_count += u64::from(place.excess);
+            self.map.check_held(id, &place);
             let mark = self.mark(place.storage, own_id);
             assert_eq!(
                 place.corrupt,
@@ -507,17 +535,19 @@ impl Places {
                 assert!(is_waiting, "nobody is told to delete {own_id} on {:?}", place.storage);
             }
         }
-        assert_eq!(excess_count, self.excess_count, "places that are chosen for deletion");
-        for (id, side) in &self.side {
+        next
+    }
+
+    /// The same of what is known besides of so many blocks from one on. Returns the next, if there is one.
+    pub(crate) fn check_some_sides(&self, first: BlockId, count: usize) -> Option<BlockId> {
+        let sides = self.side.range(first..);
+        for (id, side) in sides.clone().take(count) {
             assert!(*id == id.group() && !side.is_empty(), "{id} is not worth a record");
             for (storage, bad) in &side.bad {
                 assert_eq!(bad.block.id.group(), *id);
                 assert!(self.on(*storage, bad.block.id).is_some(), "{bad:?} is nowhere");
             }
         }
-        for kind in Kind::ALL {
-            let all = self.side.iter().filter(|(_, side)| side.is(kind)).map(|(id, _)| *id);
-            assert!(self.of_kind(kind).eq(all), "blocks that are {kind:?}");
-        }
+        sides.map(|(id, _)| *id).nth(count)
     }
 }

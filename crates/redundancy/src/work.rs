@@ -227,7 +227,13 @@ impl Work {
     /// Panics if what is kept does not fit together.
     pub(crate) fn check_invariants(&self) {
         self.pending.check_invariants();
-        for (id, tasks) in self.under_way() {
+        self.check_some(BlockId(i64::MIN), usize::MAX);
+    }
+
+    /// The same of what is under way for so many blocks from one on. Returns the next, if there is one.
+    pub(crate) fn check_some(&self, first: BlockId, count: usize) -> Option<BlockId> {
+        let mut under_way = self.pending.iter_from(first);
+        for (id, tasks) in under_way.by_ref().take(count) {
             for task in tasks.iter().filter(|task| !task.is_sent) {
                 let Some(worker) = task.worker else { continue };
                 let target = (task.storage, task.unit);
@@ -238,5 +244,6 @@ impl Work {
                 assert!(is_ordered, "{worker:?} will never be told to bring {task:?} of {id}");
             }
         }
+        under_way.next().map(|(id, _)| id)
     }
 }

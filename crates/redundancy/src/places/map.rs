@@ -70,12 +70,36 @@ impl BlockMap {
 
     /// All places, by block.
     pub(crate) fn all(&self) -> impl Iterator<Item = (BlockId, Place)> + '_ {
-        self.chunks.iter().flat_map(|(high, chunk)| {
+        self.some(i64::MIN, usize::MAX).0
+    }
+
+    /// Those in the first so many chunks from one on, and the chunk behind them, if there is one.
+    pub(crate) fn some(
+        &self,
+        first: i64,
+        count: usize,
+    ) -> (impl Iterator<Item = (BlockId, Place)> + '_, Option<i64>) {
+        let chunks = self.chunks.range(first..);
+        let next = chunks.clone().nth(count).map(|(high, _)| *high);
+        let places = chunks.take(count).flat_map(|(high, chunk)| {
             (0..CHUNK as u32).flat_map(move |at| {
                 let id = numbered((high << CHUNK_BITS) | i64::from(at));
                 chunk.places(at).map(move |place| (id, place))
             })
-        })
+        });
+        (places, next)
+    }
+
+    /// How many chunks there are.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Panics if what a place's storage is known to hold does not lead to it.
+    pub(crate) fn check_held(&self, id: BlockId, place: &Place) {
+        let (held, (high, _)) = (self.held.get(place.storage.0 as usize), split(id));
+        let is_led_to = held.is_some_and(|held| held.chunks.next(high) == Some(high));
+        assert!(is_led_to, "{id} is not found on {:?}", place.storage);
     }
 
     /// Whether a storage has that replica, or that unit by its own id.

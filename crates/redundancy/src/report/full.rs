@@ -46,11 +46,16 @@ impl FullReport {
 
     /// The blocks and groups that the next step may ask for, in the order of their ids.
     pub fn next_blocks(&self) -> Vec<BlockId> {
-        let end = self.replicas.len().min(self.taken + STEP);
         let mut blocks: Vec<BlockId> =
-            self.replicas[self.taken..end].iter().map(|replica| replica.block.id.group()).collect();
+            self.next_replicas().iter().map(|replica| replica.block.id.group()).collect();
         blocks.dedup();
         blocks
+    }
+
+    /// The replicas that the next step takes.
+    pub fn next_replicas(&self) -> &[ReportedReplica] {
+        let end = self.replicas.len().min(self.taken + STEP);
+        &self.replicas[self.taken..end]
     }
 
     /// How many replicas it names.

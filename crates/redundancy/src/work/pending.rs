@@ -41,6 +41,11 @@ impl Pending {
         self.tasks.iter().map(|(id, tasks)| (*id, tasks.as_slice()))
     }
 
+    /// Those from one on.
+    pub(super) fn iter_from(&self, first: BlockId) -> impl Iterator<Item = (BlockId, &[Task])> {
+        self.tasks.range(first..).map(|(id, tasks)| (*id, tasks.as_slice()))
+    }
+
     /// Blocks and groups that have tasks.
     pub(super) fn len(&self) -> usize {
         self.tasks.len()
