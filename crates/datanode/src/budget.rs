@@ -4,8 +4,9 @@
 //! loses nothing: up to [`CREDIT`] of time that passed unused is made up for, so that the rate over a long time is
 //! the bound. Large requests take turns in small parts, so that streams get the same whatever they ask for at once.
 
+use cairn_net::held::held;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The longest that one request waits at once: a higher bound is felt no later than that.
@@ -97,7 +98,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Bucket> {
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.bucket)
     }
 }
 

@@ -47,6 +47,7 @@ use crate::volume::latency::Sampling;
 use crate::volume::layout::{self, NodeVersion, PoolVersion};
 use crate::volume::{ReplicaFiles, Volume, scan};
 use cairn_net::descriptors;
+use cairn_net::held::held;
 use cairn_replica::report::ReportedReplica;
 use cairn_replica::{Replica, ReplicaError};
 use cairn_stripe::{BlockId, StorageType};
@@ -54,7 +55,7 @@ use slot::WriterSlot;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use turns::{Turn, Turns};
@@ -357,11 +358,11 @@ impl Dataset {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Entry>> {
-        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.map)
     }
 
     fn deleting(&self) -> MutexGuard<'_, HashSet<BlockId>> {
-        self.deleting.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.deleting)
     }
 
     fn is_closed(&self) -> bool {

@@ -7,10 +7,11 @@ use crate::config::DataNodeConfig;
 use crate::outliers::outliers;
 use crate::volume::Volume;
 use crate::volume::latency::{DiskWork, Sampling};
+use cairn_net::held::held;
 use cairn_wire::proto::datanode::SlowDiskReportProto;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What was found last, and the settings that can change.
 pub(crate) struct Disks {
@@ -40,7 +41,7 @@ impl Disks {
         sampling: &Sampling,
     ) -> Vec<SlowDiskReportProto> {
         // Held to the end: a comparison that began before sampling was turned off must not have the last word.
-        let mut found = self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = held(&self.slow);
         if !sampling.is_on() {
             volumes.iter().for_each(|volume| volume.avoid(false));
             found.clear();
@@ -79,7 +80,7 @@ impl Disks {
 
     /// The folders of those that the last comparison has found.
     pub(crate) fn slow(&self) -> Vec<String> {
-        self.slow.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        held(&self.slow).clone()
     }
 }
 

@@ -32,6 +32,7 @@ use bad_blocks::BadBlocks;
 use cached::BlockCache;
 use cairn_net::access::Access;
 use cairn_net::groups::Groups;
+use cairn_net::held::{held_read, held_write};
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
@@ -54,7 +55,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tasks::Tasks;
 use tokio::sync::Notify;
@@ -240,12 +241,12 @@ impl Node {
 
     /// The registration that the NameNode knows.
     pub(crate) fn registration(&self) -> Result<DatanodeRegistrationProto> {
-        let registration = self.registration.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let registration = held_read(&self.registration).clone();
         registration.ok_or_else(|| DataNodeError::peer("not registered with a NameNode yet"))
     }
 
     pub(crate) fn set_registration(&self, registration: DatanodeRegistrationProto) {
-        *self.registration.write().unwrap_or_else(PoisonError::into_inner) = Some(registration);
+        *held_write(&self.registration) = Some(registration);
     }
 
     /// Compares disks anew; returns those that are slow.

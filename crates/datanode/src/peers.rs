@@ -7,11 +7,12 @@
 use crate::config::DataNodeConfig;
 use crate::outliers::{RollingAverages, outliers};
 use crate::tunables::Interval;
+use cairn_net::held::held;
 use cairn_wire::proto::datanode::SlowPeerReportProto;
 use cairn_wire::proto::hdfs::DatanodeIDProto;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// What is measured. Kinds are not compared with each other.
@@ -41,7 +42,7 @@ pub(crate) struct Peers {
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    held(of)
 }
 
 impl Peers {

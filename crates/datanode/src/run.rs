@@ -16,6 +16,7 @@ use crate::server;
 use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
+use cairn_net::held;
 use cairn_net::http::{self, Request};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
@@ -142,12 +143,15 @@ impl RunningDataNode {
     }
 
     /// Completes when the DataNode has stopped by itself, because more volumes failed than may, because the NameNode
-    /// does not want it, or because a superuser told it to, and says why. What runs it should then end, and with an
+    /// does not want it, a superuser told it to, or a panic has struck at a part of its state, and says why. What runs it should then end, and with an
     /// error unless [`RunningDataNode::was_told_to_stop`].
     ///
     /// Source: Hadoop 3.5.0 `DataNode#handleVolumeFailures`, `BPServiceActor#offerService`.
     pub async fn stopped(&self) -> String {
-        self.node.dataset.given_up().await
+        tokio::select! {
+            why = self.node.dataset.given_up() => why,
+            why = held::broken() => why,
+        }
     }
 
     /// Whether it has stopped because a superuser told it to (`hdfs dfsadmin -shutdownDatanode`), which is no error.

@@ -12,6 +12,7 @@
 mod memory;
 
 use crate::error::{DataNodeError, Result};
+use cairn_net::held::held;
 use cairn_stripe::BlockId;
 use cairn_wire::proto::hdfs::{ShortCircuitShmIdProto, ShortCircuitShmSlotProto};
 use memory::{SLOTS, SharedMemory};
@@ -19,7 +20,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The client may use the replica.
 const VALID: u64 = 1 << 63;
@@ -207,7 +208,7 @@ impl ShortCircuitRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.state)
     }
 }
 

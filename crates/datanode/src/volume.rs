@@ -16,6 +16,7 @@ use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
 use crate::sys::{self, DiskSpace};
 use cairn_codec::crc::ChecksumKind;
+use cairn_net::held::held;
 use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
@@ -29,7 +30,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 /// The paths of one replica.
@@ -229,7 +230,7 @@ impl Volume {
     }
 
     fn durable_dirs(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.durable_dirs.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.durable_dirs)
     }
 
     /// What a new replica gets of room ahead, `step` bytes at once if that is of use here.
@@ -386,7 +387,7 @@ impl Volume {
     }
 
     fn space(&self) -> MutexGuard<'_, Option<DiskSpace>> {
-        self.space.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.space)
     }
 
     fn usage_of(&self, disk: DiskSpace) -> Usage {
@@ -455,7 +456,7 @@ impl Volume {
 
     /// Lets another process or DataNode have the folder.
     pub(crate) fn unlock(&self) {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held(&self.lock).take();
     }
 
     fn wrong(&self, why: String) -> DataNodeError {

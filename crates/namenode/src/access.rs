@@ -1,9 +1,10 @@
 //! Who may speak to the NameNode, and the keys that say so, read again.
 
 use std::net::IpAddr;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use cairn_net::access::Access;
+use cairn_net::held::held;
 use cairn_net::proxy_users::ProxyUsers;
 use cairn_net::rpc_server::{Call, UserInfo};
 use cairn_net::service_policy::ServicePolicy;
@@ -16,7 +17,7 @@ use crate::refusal::Refusal;
 
 impl NameNode {
     fn access(&self) -> MutexGuard<'_, Arc<Access>> {
-        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.access)
     }
 
     /// Whether a connection from an address may speak a protocol for a user.

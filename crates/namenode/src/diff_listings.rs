@@ -3,7 +3,8 @@
 //! Each would otherwise be computed anew for each page.
 
 use cairn_namespace::snapshot::diff::DiffListing;
-use std::sync::{Arc, Mutex, PoisonError};
+use cairn_net::held::held;
+use std::sync::{Arc, Mutex};
 
 /// Listings that are kept at a time.
 const LISTINGS_MAX: usize = 4;
@@ -29,13 +30,13 @@ pub(crate) struct DiffListings {
 impl DiffListings {
     /// The listing of which a page was given out before.
     pub fn get(&self, question: &Question) -> Option<Arc<DiffListing>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = held(&self.kept);
         kept.iter().find(|(known, _)| known == question).map(|(_, listing)| Arc::clone(listing))
     }
 
     /// Keeps a listing that has more pages, in the place of an older one, and of others where there is no room.
     pub fn keep(&self, question: Question, listing: Arc<DiffListing>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = held(&self.kept);
         kept.retain(|(known, _)| *known != question);
         if listing.len() > ENTRIES_MAX {
             return;
@@ -50,7 +51,7 @@ impl DiffListings {
 
     /// Lets go of a listing whose last page was given out.
     pub fn forget(&self, question: &Question) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = held(&self.kept);
         kept.retain(|(known, _)| known != question);
     }
 }

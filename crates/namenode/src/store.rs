@@ -26,6 +26,7 @@ use crate::disk::sync_dir;
 use cairn_namespace::inode::InodeRef;
 use cairn_namespace::store::{StoreError, StoreRead, StoreTxn, Table, Visit};
 use cairn_namespace::{Block, Inode, InodeId, Settings};
+use cairn_net::held::{held, held_read, held_write};
 use cairn_stripe::{Policy, PolicyId};
 use checked_file::CheckedFile;
 use gaps::WORTH;
@@ -42,7 +43,7 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use tables::{applied_in, backend, former_outcomes, open_tables, write_file};
 use view::{Aside, FileState, View};
 
@@ -133,15 +134,15 @@ impl Store {
 
     /// Closes the file, to which redb writes once more for it; nothing can be written or read afterwards.
     pub fn close(&self) {
-        self.database.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held(&self.database).take();
     }
 
     fn view(&self) -> Arc<View> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        held_read(&self.current).clone()
     }
 
     fn update(&self, change: impl FnOnce(&View) -> View) {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = held_write(&self.current);
         let new = Arc::new(change(&current));
         let old = std::mem::replace(&mut *current, new);
         // It may be large, and readers wait for the lock.
@@ -233,7 +234,7 @@ impl Store {
     pub fn write_aside(&self) -> Result<Option<Spent>, StoreError> {
         let view = self.view();
         let Some(Aside { layer, applied }) = &view.aside else { return Ok(None) };
-        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let database = held(&self.database);
         let database = database.as_ref().ok_or_else(|| backend("the store is closed"))?;
         write_file(database, Some(*applied), layer)?;
         let number = view.file.number + 1;

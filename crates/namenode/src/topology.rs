@@ -9,8 +9,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
+use cairn_net::held::{held_read, held_write};
 use cairn_redundancy::NodeAddress;
 use tracing::warn;
 
@@ -55,7 +56,7 @@ impl Topology {
     /// Takes other lists of hosts, reads racks again (`refreshNodes`), and forgets a program's answers.
     pub fn refresh(&self, hosts: Hosts) {
         let state = State { racks: self.read_racks(), hosts: Arc::new(hosts) };
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        *held_write(&self.state) = state;
     }
 
     fn read_racks(&self) -> BTreeMap<String, String> {
@@ -93,7 +94,7 @@ impl Topology {
     }
 
     fn known_rack(&self, names: &[String]) -> Option<String> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = held_read(&self.state);
         names.iter().find_map(|name| state.racks.get(name)).map(|rack| normalize(rack))
     }
 
@@ -103,7 +104,7 @@ impl Topology {
         };
         match run_program(path, ip).await {
             Ok(rack) => {
-                let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+                let mut state = held_write(&self.state);
                 state.racks.insert(ip.to_string(), rack.clone());
                 Some(rack)
             }
@@ -116,7 +117,7 @@ impl Topology {
 
     /// Which DataNodes may serve, and what is wanted of each.
     pub fn hosts(&self) -> Arc<Hosts> {
-        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).hosts)
+        Arc::clone(&held_read(&self.state).hosts)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::task::Poll;
+
+use tokio::task::JoinError;
 
 /// Does `work` to its end; an error says with what it panicked.
 ///
@@ -19,6 +21,16 @@ pub async fn unbroken(work: impl Future<Output = ()>) -> Result<(), String> {
         }
     })
     .await
+}
+
+/// What work that may block gives. If it panics, so does who waits for it; if the runtime stops before it begins, that
+/// waits for ever.
+pub async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_)) => std::future::pending().await,
+    }
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
@@ -41,6 +53,9 @@ mod tests {
             panic!("{number}")
         };
         assert_eq!(unbroken(late).await, Err("7".into()));
+        let elsewhere = async { blocking(|| panic!("there")).await };
+        assert_eq!(unbroken(elsewhere).await, Err("there".into()));
+        assert_eq!(blocking(|| 7).await, 7);
         let odd = unbroken(async { std::panic::panic_any(5) }).await;
         assert_eq!(odd, Err("a panic without a text".into()));
     }

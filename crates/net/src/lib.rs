@@ -14,6 +14,7 @@ pub mod disk_work;
 pub mod file_read;
 mod frame;
 pub mod groups;
+pub mod held;
 pub mod http;
 pub mod lasting;
 mod machine_list;

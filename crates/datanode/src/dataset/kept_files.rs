@@ -1,10 +1,11 @@
 //! Files of replicas that stay open between reads.
 
 use super::read_view::ReadView;
+use cairn_net::held::held;
 use cairn_stripe::BlockId;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Open files of a replica.
 #[derive(Debug)]
@@ -28,6 +29,6 @@ impl KeptFiles {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, VecDeque<BlockId>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.queue)
     }
 }

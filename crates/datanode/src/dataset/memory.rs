@@ -4,10 +4,11 @@
 
 use crate::memory::{LockedMemory, Reservation};
 use crate::volume::{ReplicaFiles, Volume};
+use cairn_net::held::held;
 use cairn_replica::{RamDisk, Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// What has become of replicas in memory since the start, and how it stands.
@@ -62,7 +63,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn disk(&self) -> MutexGuard<'_, RamDisk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.disk)
     }
 }
 

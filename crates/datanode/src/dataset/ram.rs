@@ -19,7 +19,7 @@ use cairn_replica::{Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// What a replica leaves in memory when its saved copy takes its place. The memory counts until this is dropped.
 struct Remains {
@@ -158,7 +158,7 @@ impl Dataset {
             Ok(files) => {
                 let hold = entry.ram.take()?;
                 let ram = std::mem::replace(&mut entry.volume, Home::on(volume)).clone();
-                self.ram.moved.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+                held(&self.ram.moved).push(id);
                 self.ram.has_moved.notify_one();
                 Some(Remains { files, volume: ram, hold })
             }
@@ -307,7 +307,7 @@ impl Dataset {
     pub(crate) async fn left_memory(&self) -> Vec<Finalized> {
         self.ram.has_moved.notified().await;
         let moved = {
-            let mut moved = self.ram.moved.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut moved = held(&self.ram.moved);
             std::mem::take(&mut *moved)
         };
         // Those that are deleted by now need no report.

@@ -5,9 +5,10 @@
 //! another one, nor for a writer, and the map's lock comes after it.
 
 use cairn_net::disk_work::may_wait;
+use cairn_net::held::{held, whole};
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -25,7 +26,7 @@ struct Shared {
 
 impl Shared {
     fn taken(&self) -> MutexGuard<'_, HashSet<BlockId>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.taken)
     }
 }
 
@@ -72,7 +73,7 @@ impl Turns {
             may_wait(|| {
                 let mut taken = self.0.taken();
                 while !taken.insert(id) {
-                    taken = self.0.ended.wait(taken).unwrap_or_else(PoisonError::into_inner);
+                    taken = whole(self.0.ended.wait(taken));
                 }
                 Turn { id, of: self.0.clone() }
             })

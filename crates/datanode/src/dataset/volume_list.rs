@@ -1,10 +1,11 @@
 //! The list of volumes.
 
 use crate::volume::Volume;
+use cairn_net::held::{held, held_read, held_write};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// The volumes, which change seldom.
 #[derive(Debug)]
@@ -33,15 +34,15 @@ impl Volumes {
     }
 
     pub(super) fn unusable(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.unusable.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.unusable)
     }
 
     pub(super) fn get(&self) -> Arc<[Arc<Volume>]> {
-        Arc::clone(&self.open.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&held_read(&self.open))
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Vec<Arc<Volume>>)) {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let mut open = held_write(&self.open);
         let mut volumes = open.to_vec();
         change(&mut volumes);
         *open = volumes.into();

@@ -1,7 +1,8 @@
 //! Bad replicas that the NameNode is to be told of, until it has heard.
 
+use cairn_net::held::held;
 use cairn_wire::proto::hdfs::LocatedBlockProto;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// Reports that may wait. What is found beyond is found again later.
@@ -45,6 +46,6 @@ impl BadBlocks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<LocatedBlockProto>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.pending)
     }
 }

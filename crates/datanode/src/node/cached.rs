@@ -4,11 +4,12 @@ use crate::dataset::Dataset;
 use crate::memory::Reservation;
 use crate::sys::LockedPages;
 use crate::volume::Volume;
+use cairn_net::held::held;
 use cairn_replica::Replica;
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// What of a replica is in memory.
@@ -100,6 +101,6 @@ impl BlockCache {
 
     /// All of them, or what becomes of them.
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<BlockId, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.held)
     }
 }

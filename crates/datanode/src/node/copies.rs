@@ -1,8 +1,9 @@
 //! Copies that the NameNode has ordered and that are not done.
 
+use cairn_net::held::held;
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Each is known by its block and the first target's UUID.
 #[derive(Default)]
@@ -20,6 +21,6 @@ impl Copies {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<(BlockId, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! The field is Cairn's own (`HeartbeatRequestProto` 1000); Hadoop's NameNode skips it.
 
+use cairn_net::held::held;
 use cairn_wire::proto::datanode::FailedWorkProto;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Failures that may wait. The NameNode notices further ones by itself, later.
 const MAX_PENDING: usize = 4096;
@@ -35,6 +36,6 @@ impl FailedWork {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<FailedWorkProto>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }

@@ -4,8 +4,9 @@
 //! when everything is busy. Hadoop 3.5.0 waits for a fixed time, which is the ceiling here
 //! (`dfs.datanode.ec.reconstruction.stripedread.timeout.millis`).
 
+use cairn_net::held::held;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Answers that the bound is derived from.
@@ -63,7 +64,7 @@ impl Paces {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }
 

@@ -3,10 +3,11 @@
 use super::paces::Paces;
 use crate::budget::Budget;
 use crate::config::DataNodeConfig;
+use cairn_net::held::held;
 use cairn_stripe::BlockId;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bounds on the bytes per second of reconstructions.
@@ -69,6 +70,6 @@ impl Reconstructions {
 
     /// Units being rebuilt or waiting for their turn, or what becomes of them.
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashSet<BlockId>> {
-        self.units.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.units)
     }
 }

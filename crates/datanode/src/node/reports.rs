@@ -1,9 +1,10 @@
 //! What happened to replicas since the NameNode was last told.
 
 use crate::dataset::Finalized;
+use cairn_net::held::held;
 use cairn_replica::report::{Event, ReplicaEvent, Untold};
 use cairn_stripe::{BlockId, GenerationStamp};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// Scanned replicas of a storage that may wait.
@@ -76,5 +77,5 @@ fn received(done: &Finalized, delete_hint: Option<String>) -> ReplicaEvent {
 }
 
 fn lock(untold: &Mutex<Untold>) -> MutexGuard<'_, Untold> {
-    untold.lock().unwrap_or_else(PoisonError::into_inner)
+    held(untold)
 }

@@ -2,11 +2,12 @@
 
 use crate::config::DataNodeConfig;
 use crate::volume::Volume;
+use cairn_net::held::held;
 use cairn_stripe::BlockId;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -187,7 +188,7 @@ impl Scanner {
 
 /// Locks, also if somebody who held it has panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    held(mutex)
 }
 
 /// Bytes of each minute of the last hour.

@@ -1,8 +1,9 @@
 //! Whole blocks and groups that are read to see whether they agree, and what came of it.
 
 use crate::budget::Budget;
+use cairn_net::held::held;
 use cairn_wire::proto::datanode::ScrubbedBlockProto;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 
 /// Results that may wait for a NameNode that is away. It gives up what it does not hear of, and asks again.
@@ -38,6 +39,6 @@ impl Scrubs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ScrubbedBlockProto>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.results)
     }
 }

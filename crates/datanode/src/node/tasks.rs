@@ -1,8 +1,9 @@
 //! The tasks of a DataNode, and what is counted while it is done.
 
+use cairn_net::held::held;
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 
 /// Counts something for as long as it lives.
@@ -47,6 +48,6 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<JoinSet<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }

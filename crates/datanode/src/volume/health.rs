@@ -1,8 +1,9 @@
 //! How a disk gets on: what of its work is under way, and for how long none of it has ended.
 
 use cairn_net::disk_work;
+use cairn_net::held::held;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How a disk gets on.
@@ -91,7 +92,7 @@ impl Work {
     pub(super) fn stands_still_for(&self) -> Duration {
         let ended = self.ended.load(Ordering::Acquire);
         let is_idle = self.begun.load(Ordering::Acquire) == ended;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = held(&self.seen);
         match *seen {
             Some((then, since)) if then == ended && !is_idle => since.elapsed(),
             _ => {
@@ -129,6 +130,6 @@ impl Health {
 
     /// Checks of the disk.
     pub(super) fn checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.checks)
     }
 }

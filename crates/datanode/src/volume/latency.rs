@@ -3,8 +3,9 @@
 //! Source: Hadoop 3.5.0 `ProfilingFileIoEvents`, `DataNodeVolumeMetrics`.
 
 use crate::outliers::Windows;
+use cairn_net::held::held;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Kinds of work; their latencies are not compared with each other.
@@ -122,7 +123,7 @@ impl Latencies {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        let mut kept = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = held(&self.measured);
         let era = self.sampling.era.load(Ordering::Relaxed);
         if kept.era != era {
             *kept = Kept { era, windows: Default::default() };

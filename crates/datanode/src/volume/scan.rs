@@ -10,6 +10,7 @@ use super::{ReplicaFiles, Volume};
 use crate::error::{Context, DataNodeError, Result};
 use crate::sys;
 use cairn_codec::crc::ChecksumKind;
+use cairn_net::held::held;
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::{self, MetaHeader};
@@ -57,7 +58,7 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     let worker = || -> Result<()> {
         while let Some(dir) = dirs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (replicas, bytes) = scan_dir(dir)?;
-            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut found = held(&found);
             found.0.extend(
                 replicas
                     .into_iter()
@@ -73,8 +74,7 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
             .into_iter()
             .try_for_each(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    let (mut replicas, mut bytes) =
-        found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut replicas, mut bytes) = std::mem::take(&mut *held(&found));
     for (id, gs, _) in scan_dir(&pool.rbw)?.0 {
         replicas.push(validated(&ReplicaFiles::in_dir(&pool.rbw, id, gs), id, gs));
     }

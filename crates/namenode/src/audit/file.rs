@@ -1,10 +1,11 @@
 //! A file that lines are appended to by a thread of its own.
 
+use cairn_net::held::{held, whole};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// Bytes that wait for the disk at most; who brings more waits, too. An audit log that leaves lines out is none.
@@ -51,7 +52,7 @@ impl AuditFile {
     pub(super) fn write(&self, line: &str) {
         let mut state = self.shared.lock();
         while state.waiting.len() >= WAITING_MAX && !state.ended {
-            state = self.shared.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = whole(self.shared.room.wait(state));
         }
         let was_empty = state.waiting.is_empty();
         state.waiting.push_str(line);
@@ -76,14 +77,14 @@ impl Drop for AuditFile {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.state)
     }
 
     /// Waits for lines; `None` at the end.
     fn take(&self) -> Option<String> {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.ended {
-            state = self.due.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = whole(self.due.wait(state));
         }
         let lines = std::mem::take(&mut state.waiting);
         self.room.notify_all();

@@ -9,10 +9,11 @@
 
 use super::history::{self, History};
 use cairn_namespace::events::{Event, EventBatch, MetadataChange};
+use cairn_net::held::held;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Most bytes of events in memory.
@@ -140,7 +141,7 @@ impl Recent {
 
     /// Remembers that somebody has asked.
     fn note(&self) {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = held(&self.noted);
         if noted.is_some_and(|noted| noted.elapsed() < NOTED_EVERY) {
             return;
         }
@@ -287,11 +288,11 @@ impl Recent {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.kept)
     }
 
     fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.history)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use cairn_net::held::held;
 use tokio::sync::{Notify, watch};
 
 /// What directives or a pool ask for, and how much of it is in memory.
@@ -80,7 +81,7 @@ impl Caching {
     /// A walk has seen so many changes, and found this, if anything.
     pub(crate) fn note_walk(&self, changes: u64, found: Option<Scanned>) {
         if let Some(found) = found {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
+            *held(&self.last) = Arc::new(found);
         }
         self.seen.send_replace(changes);
     }
@@ -93,6 +94,6 @@ impl Caching {
         let mut seen = self.seen.subscribe();
         // It ends only with the NameNode, which holds the sender.
         let _ = seen.wait_for(|seen| *seen >= wanted).await;
-        Arc::clone(&self.last.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&held(&self.last))
     }
 }

@@ -1,8 +1,9 @@
 //! Which encryption zone has the keys of its files encrypted anew.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use cairn_namespace::InodeId;
+use cairn_net::held::held;
 use tokio::sync::Notify;
 
 /// Which zone is worked on.
@@ -25,11 +26,11 @@ impl Reencryptor {
 
     /// Whether this zone is the one.
     pub(crate) fn is_at(&self, zone: InodeId) -> bool {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) == Some(zone)
+        *held(&self.at) == Some(zone)
     }
 
     /// This zone is, or none.
     pub(crate) fn set(&self, zone: Option<InodeId>) {
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = zone;
+        *held(&self.at) = zone;
     }
 }

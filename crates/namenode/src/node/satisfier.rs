@@ -1,9 +1,10 @@
 //! What clients want brought to where its storage policy says, in its order.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use cairn_namespace::InodeId;
+use cairn_net::held::held;
 
 use crate::config::SatisfierMode;
 
@@ -65,7 +66,7 @@ impl Satisfier {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.waiting)
     }
 }
 

@@ -7,12 +7,13 @@
 
 use super::crc_table::CrcTable;
 use cairn_codec::crc::crc32c;
+use cairn_net::held::held;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Bytes that a CRC covers: redb's page.
 const BLOCK: usize = 4096;
@@ -67,7 +68,7 @@ impl CheckedFile {
     }
 
     fn crcs(&self) -> MutexGuard<'_, Crcs> {
-        self.crcs.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.crcs)
     }
 }
 
@@ -104,7 +105,7 @@ impl StorageBackend for CheckedFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = held(&self.table);
         let changed = {
             let mut crcs = self.crcs();
             std::mem::take(&mut crcs.is_changed).then(|| crcs.known.clone())

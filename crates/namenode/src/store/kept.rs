@@ -7,9 +7,10 @@ use super::key::Key;
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{Inode, InodeId, Settings};
+use cairn_net::held::{held_read, held_write};
 use cairn_stripe::{Policy, PolicyId};
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// Parts with a lock of their own.
 const PARTS: usize = 16;
@@ -40,8 +41,8 @@ impl Kept {
     pub(super) fn after(&self, layer: &Layer) -> Kept {
         let kept = Kept::default();
         for (old, new) in self.parts.iter().zip(&kept.parts) {
-            let old = old.read().unwrap_or_else(PoisonError::into_inner);
-            let mut new = new.write().unwrap_or_else(PoisonError::into_inner);
+            let old = held_read(old);
+            let mut new = held_write(new);
             let inodes = old.inodes.iter().filter(|(id, _)| !layer.has(Table::Inode, &id.key()));
             new.inodes = inodes.map(|(id, inode)| (*id, Arc::clone(inode))).collect();
             let is_linked = |key: &Key| !layer.has(Table::Child, key.as_slice());
@@ -52,7 +53,7 @@ impl Kept {
     }
 
     pub(super) fn inode(&self, id: InodeId) -> Option<Arc<Inode>> {
-        let part = self.part(id).read().unwrap_or_else(PoisonError::into_inner);
+        let part = held_read(&self.part(id));
         part.inodes.get(&id).cloned()
     }
 
@@ -61,7 +62,7 @@ impl Kept {
         if !inode.is_directory() {
             return;
         }
-        let mut part = self.part(inode.id).write().unwrap_or_else(PoisonError::into_inner);
+        let mut part = held_write(&self.part(inode.id));
         if part.inodes.len() >= PART_MAX {
             part.inodes.clear();
         }
@@ -70,13 +71,13 @@ impl Kept {
 
     /// The child at `key`, which begins with the parent's id.
     pub(super) fn child(&self, parent: InodeId, key: &[u8]) -> Option<InodeId> {
-        let part = self.part(parent).read().unwrap_or_else(PoisonError::into_inner);
+        let part = held_read(&self.part(parent));
         part.children.get(key).copied()
     }
 
     /// Keeps the way to a directory.
     pub(super) fn add_child(&self, parent: InodeId, key: &[u8], child: InodeId) {
-        let mut part = self.part(parent).write().unwrap_or_else(PoisonError::into_inner);
+        let mut part = held_write(&self.part(parent));
         if part.children.len() >= PART_MAX {
             part.children.clear();
         }
@@ -84,11 +85,11 @@ impl Kept {
     }
 
     pub(super) fn policy(&self, id: PolicyId) -> Option<Arc<Policy>> {
-        self.policies.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        held_read(&self.policies).get(&id).cloned()
     }
 
     pub(super) fn add_policy(&self, policy: &Arc<Policy>) {
-        let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
+        let mut policies = held_write(&self.policies);
         policies.insert(policy.id, Arc::clone(policy));
     }
 

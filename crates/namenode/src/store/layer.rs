@@ -7,11 +7,12 @@
 use super::gaps::Gaps;
 use super::key::Key;
 use cairn_namespace::store::Table;
+use cairn_net::held::{held, held_read, held_write};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::{Bound, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 /// Records that a scan fetches at first, and at most, at a time.
 const PAGE_MIN: usize = 2;
@@ -52,11 +53,11 @@ pub(super) struct Layer {
 impl Layer {
     /// Ranges of a table without a record, as the writer sees it.
     pub(super) fn gaps(&self, table: Table) -> MutexGuard<'_, Gaps> {
-        self.gaps[table as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.gaps[table as usize])
     }
 
     fn records(&self, table: Table) -> RwLockReadGuard<'_, Records> {
-        self.tables[table as usize].read().unwrap_or_else(PoisonError::into_inner)
+        held_read(&self.tables[table as usize])
     }
 
     /// Values of all records, older ones counted.
@@ -115,15 +116,14 @@ impl Layer {
     /// Takes over what another layer's writer knows to be empty.
     pub(super) fn inherit_gaps(&self, from: &Layer) {
         for (new, old) in self.gaps.iter().zip(&from.gaps) {
-            let mut old = old.lock().unwrap_or_else(PoisonError::into_inner);
-            *new.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut *old);
+            let mut old = held(old);
+            *held(new) = std::mem::take(&mut *old);
         }
     }
 
     /// Gives `key` a value from `group` on, which is the newest.
     pub(super) fn put(&self, table: Table, key: &[u8], value: Option<&[u8]>, group: u64) {
-        let mut records =
-            self.tables[table as usize].write().unwrap_or_else(PoisonError::into_inner);
+        let mut records = held_write(&self.tables[table as usize]);
         if value.is_some() {
             self.gaps(table).fill(key);
         }

@@ -7,10 +7,11 @@
 use super::layer::Layer;
 use cairn_namespace::InodeId;
 use cairn_namespace::store::Table;
+use cairn_net::held::{held_read, held_write};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 /// What a page takes besides its bytes and its key's.
 const OVERHEAD: usize = 160;
@@ -75,7 +76,7 @@ impl Listings {
         mut layers: impl Iterator<Item = &'a Layer>,
         key: &[u8],
     ) -> Option<Arc<[u8]>> {
-        let pages = self.pages.read().unwrap_or_else(PoisonError::into_inner);
+        let pages = held_read(&self.pages);
         let page = pages.pages.get(key).filter(|page| page.state <= state)?;
         if layers.any(|layer| page.is_touched_by(layer)) {
             return None;
@@ -99,7 +100,7 @@ impl Listings {
         if len > self.max / 16 || layers.any(|layer| page.is_touched_by(layer)) {
             return;
         }
-        let mut pages = self.pages.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = held_write(&self.pages);
         if pages.state != state || pages.pages.contains_key(&key) {
             return;
         }
@@ -121,7 +122,7 @@ impl Listings {
     /// Forgets what is not in `state` as it was: what `layer` has changed, which the file now has too. Nobody reads
     /// `state` yet.
     pub(super) fn advance(&self, state: u64, layer: &Layer) {
-        let mut pages = self.pages.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = held_write(&self.pages);
         pages.state = state;
         pages.retain(|page| !page.is_touched_by(layer));
     }

@@ -9,11 +9,12 @@
 use super::layer::Layer;
 use cairn_namespace::store::Table;
 use cairn_namespace::{InodeId, block, inode};
+use cairn_net::held::{held_read, held_write};
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Parts with a lock of their own.
 const PARTS: usize = 16;
@@ -148,11 +149,11 @@ impl Records {
     }
 
     fn read(&self, key: &[u8]) -> RwLockReadGuard<'_, Part> {
-        self.part(key).read().unwrap_or_else(PoisonError::into_inner)
+        held_read(&self.part(key))
     }
 
     fn write(&self, key: &[u8]) -> RwLockWriteGuard<'_, Part> {
-        self.part(key).write().unwrap_or_else(PoisonError::into_inner)
+        held_write(&self.part(key))
     }
 
     /// What `look` makes of a record that `state` has. No lock is held meanwhile.
@@ -239,7 +240,7 @@ impl Records {
     /// yet.
     pub(super) fn advance(&self, state: u64, layer: &Layer) {
         for part in &self.parts {
-            part.write().unwrap_or_else(PoisonError::into_inner).state = state;
+            held_write(&part).state = state;
         }
         let forget = |key: &[u8]| self.write(key).remove(key);
         let each = |table: Table, forget: Forget<'_>| {

@@ -13,10 +13,11 @@ mod shelf;
 
 use super::layer::Layer;
 use cairn_namespace::store::Table;
+use cairn_net::held::{held_read, held_write};
 use run::{COUNT_MAX, Change, Rows, Run, Value};
 use shelf::{Shelf, Stretch};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The tables.
 const TABLES: [Table; 5] =
@@ -200,11 +201,11 @@ impl Runs {
 }
 
 fn read(table: &RwLock<Shared>) -> RwLockReadGuard<'_, Shared> {
-    table.read().unwrap_or_else(PoisonError::into_inner)
+    held_read(table)
 }
 
 fn write(table: &RwLock<Shared>) -> RwLockWriteGuard<'_, Shared> {
-    table.write().unwrap_or_else(PoisonError::into_inner)
+    held_write(table)
 }
 
 /// Notes that somebody has asked for it.

@@ -4,8 +4,9 @@
 //! A buffer has one owner from when it is taken until that owner drops it, so no late read can write
 //! into what another one uses (HDFS-15240).
 
+use cairn_net::held::held;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Buffers that nobody uses now.
 pub(super) struct Buffers {
@@ -39,7 +40,7 @@ impl Buffers {
     }
 
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.free)
     }
 }
 

@@ -5,11 +5,12 @@
 
 use crate::dataset::ReplicaWriter;
 use crate::error::Result;
+use cairn_net::held::held;
 use cairn_wire::proto::hdfs::Status;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Poll;
 
 /// Packets received and not yet acknowledged; more wait in the sockets.
@@ -103,7 +104,7 @@ impl Handover {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }
 

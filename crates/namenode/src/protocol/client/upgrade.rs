@@ -1,8 +1,8 @@
 //! Upgrades and their way back, and what operators have done to log and store.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use cairn_net::held::held;
 use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
@@ -115,7 +115,7 @@ pub async fn save_namespace(node: &NameNode, call: &Call) -> Answer {
     }
     let (window_s, gap) = (request.time_window(), request.tx_gap());
     if window_s > 0 || gap > 0 {
-        let (at_ms, sequence) = *node.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at_ms, sequence) = *held(&node.saved);
         let age_ms = wall_ms().saturating_sub(at_ms);
         let newer = node.ns.last_sequence().saturating_sub(sequence);
         if age_ms <= window_s.saturating_mul(1000) && newer <= gap {
@@ -123,7 +123,7 @@ pub async fn save_namespace(node: &NameNode, call: &Call) -> Answer {
         }
     }
     let sequence = node.ns.checkpoint().await?;
-    *node.saved.lock().unwrap_or_else(PoisonError::into_inner) = (wall_ms(), sequence);
+    *held(&node.saved) = (wall_ms(), sequence);
     answer(&pb::SaveNamespaceResponseProto { saved: Some(true) })
 }
 
