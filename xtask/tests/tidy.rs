@@ -197,3 +197,55 @@ fn no_handler_takes_the_clusters_lock() {
     }
     assert!(found.is_empty(), "these take the cluster's lock: {found:?}");
 }
+
+/// Crates that keep what data depends on.
+const KEEPERS: [&str; 6] = ["datanode", "master", "namenode", "namespace", "redundancy", "replica"];
+
+/// Whether a line goes on with what a lock guards though a panic has struck while it was held.
+fn passes_over_a_panic(line: &str) -> bool {
+    let is_lock = line.contains("oison") || line.contains("unwrap_or_else");
+    line.contains("into_inner") && is_lock || line.contains("clear_poison")
+}
+
+/// Nobody goes on with what may be half done: `cairn_net::held` is how locks are taken. Whoever has a reason says it,
+/// on the line or above it.
+#[test]
+fn no_panic_at_a_lock_is_passed_over() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    let mut folders: Vec<PathBuf> =
+        KEEPERS.iter().map(|name| root().join("crates").join(name).join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            count += 1;
+            let mut above = "";
+            for (at, line) in text.lines().enumerate() {
+                let says_why = [above, line].iter().any(|line| line.contains("// "));
+                if passes_over_a_panic(line) && !says_why {
+                    found.push(format!("{}:{}: {line}", path.display(), at + 1));
+                }
+                above = line;
+            }
+        }
+    }
+    assert!(count > 400, "is the reader of this test broken?");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_panic_that_is_passed_over_would_be_noticed() {
+    for line in [
+        "self.map.lock().unwrap_or_else(PoisonError::into_inner)",
+        ".unwrap_or_else(|e| e.into_inner())",
+        "Err(poisoned) => poisoned.into_inner(),",
+        "self.map.clear_poison();",
+    ] {
+        assert!(passes_over_a_panic(line), "{line}");
+    }
+    assert!(!passes_over_a_panic("let told = told.into_inner();"));
+}

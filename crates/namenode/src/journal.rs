@@ -13,7 +13,6 @@ mod check;
 mod error;
 mod finisher;
 mod frame;
-mod held;
 mod history;
 mod input;
 mod listeners;
@@ -38,6 +37,7 @@ pub use rollback::RollbackPoint;
 pub use writer::ENTRY_LEN_MAX;
 pub(crate) use writer::is_behind;
 
+use crate::last_inputs::LastInputs;
 use crate::store::Store;
 use cairn_master::op::Targets;
 use cairn_namespace::command::Caller;
@@ -47,8 +47,8 @@ use cairn_namespace::ops::snapshot::ConfigureSnapshots;
 use cairn_namespace::ops::unit_crcs::RecordUnitCrcs;
 use cairn_namespace::store::StoreError;
 use cairn_namespace::{Applied, CallId, Command, Entry, Guard, Outcome, Retries, settings};
+use cairn_net::held::held;
 use cairn_net::storage_dir;
-use held::held;
 use input::{Input, Request, Work};
 use listeners::Listeners;
 use log::Log;
@@ -56,8 +56,10 @@ use outcomes::{save, unread};
 use recent::Recent;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::JoinHandle;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake};
+use std::thread::{JoinHandle, Thread};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
 use writer::Writer;
@@ -77,6 +79,7 @@ pub struct Namesystem {
     recent: Arc<Recent>,
     retries: Arc<Mutex<Retries>>,
     listeners: Listeners,
+    inputs: Arc<LastInputs>,
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -124,9 +127,10 @@ impl Namesystem {
         let (sender, receiver) = mpsc::channel();
         let ends = (sender.clone(), receiver);
         let (kept, listeners) = (Arc::clone(&retries), Listeners::default());
-        let hears = listeners.clone();
+        let (hears, inputs) = (listeners.clone(), Arc::<LastInputs>::default());
+        let noted = Arc::clone(&inputs);
         let mut writer =
-            Writer::new(store.clone(), log, ends, recent.clone(), kept, hears, &options);
+            Writer::new(store.clone(), log, ends, recent.clone(), kept, (hears, noted), &options);
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
@@ -160,6 +164,7 @@ impl Namesystem {
             recent,
             retries,
             listeners,
+            inputs,
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
@@ -178,6 +183,11 @@ impl Namesystem {
         self.listeners.set(listener);
     }
 
+    /// What has lately changed it; others add to that what changes the cluster.
+    pub(crate) fn last_inputs(&self) -> &Arc<LastInputs> {
+        &self.inputs
+    }
+
     /// Applies an entry and answers when it is durable.
     pub async fn submit(&self, entry: Entry) -> Result<Outcome, SubmitError> {
         self.submit_with(entry, Guard::NONE, Targets::new()).await
@@ -190,30 +200,27 @@ impl Namesystem {
         guard: Guard,
         targets: Targets,
     ) -> Result<Outcome, SubmitError> {
-        let _place = self.places.acquire().await.map_err(|_| SubmitError::Stopped)?;
-        let answer = self.send(entry, guard, targets)?;
-        answer.await.unwrap_or(Err(SubmitError::Stopped))
+        self.ask(|reply| Input::Request(Request { entry, guard, targets, reply })).await
     }
 
     /// As [`Namesystem::submit`], for threads outside of an async runtime.
     pub fn submit_blocking(&self, entry: Entry) -> Result<Outcome, SubmitError> {
-        let answer = self.send(entry, Guard::NONE, Targets::new())?;
-        answer.blocking_recv().unwrap_or(Err(SubmitError::Stopped))
+        parked(self.submit(entry))
     }
 
-    fn send(
+    /// Has the writer do something when it is that one's turn. The only way to it, so that no more than so many wait.
+    async fn ask<R>(
         &self,
-        entry: Entry,
-        guard: Guard,
-        targets: Targets,
-    ) -> Result<oneshot::Receiver<Result<Outcome, SubmitError>>, SubmitError> {
+        what: impl FnOnce(oneshot::Sender<Result<R, SubmitError>>) -> Input,
+    ) -> Result<R, SubmitError> {
+        let _place = self.places.acquire().await.map_err(|_| SubmitError::Stopped)?;
         let (reply, answer) = oneshot::channel();
-        self.tell(Input::Request(Request { entry, guard, targets, reply }))?;
-        Ok(answer)
+        self.tell(what(reply))?;
+        answer.await.unwrap_or(Err(SubmitError::Stopped))
     }
 
     fn tell(&self, input: Input) -> Result<(), SubmitError> {
-        let requests = self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let requests = held(&self.requests);
         let sender = requests.as_ref().ok_or(SubmitError::Stopped)?;
         sender.send(input).map_err(|_| SubmitError::Stopped)
     }
@@ -230,14 +237,12 @@ impl Namesystem {
 
     /// Has something done between two entries, which others wait for.
     async fn work(&self, work: Work) -> Result<u64, SubmitError> {
-        let (reply, done) = oneshot::channel();
-        self.tell(Input::Work(work, reply))?;
-        done.await.unwrap_or(Err(SubmitError::Stopped))
+        self.ask(|reply| Input::Work(work, reply)).await
     }
 
     /// The rollback point, if there is one.
     pub fn rollback_point(&self) -> Option<RollbackPoint> {
-        *self.point.lock().unwrap_or_else(PoisonError::into_inner)
+        *held(&self.point)
     }
 
     /// Makes a rollback point of what is there now, or returns the one that is there. Its copy of the store leaves
@@ -253,13 +258,13 @@ impl Namesystem {
         let dir = self.dir.clone();
         let sequence = self.work(Work::RollbackPoint { dir, start_ms, reserved_len }).await?;
         let point = RollbackPoint { start_ms, sequence };
-        *self.point.lock().unwrap_or_else(PoisonError::into_inner) = Some(point);
+        *held(&self.point) = Some(point);
         Ok(point)
     }
 
     /// Gives the rollback point up. Blocks.
     pub fn remove_rollback_point(&self) -> std::io::Result<()> {
-        let mut point = self.point.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut point = held(&self.point);
         rollback::remove(&self.dir)?;
         *point = None;
         Ok(())
@@ -312,7 +317,7 @@ impl Namesystem {
     pub async fn failed(&self) -> String {
         let mut failure = self.failure.clone();
         let why = failure.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
-        let is_open = || self.requests.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_open = || held(&self.requests).is_some();
         match why {
             Some(why) => why,
             None if is_open() => "the namespace writer has panicked".to_string(),
@@ -323,21 +328,21 @@ impl Namesystem {
     /// Finishes what was submitted, commits the store durably and stops. Blocks; later submissions
     /// get [`SubmitError::Stopped`].
     pub fn close(&self) {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let requests = held(&self.requests).take();
         // A writer that has failed needs not be told.
         requests.map(|requests| requests.send(Input::Close).ok());
-        let writer = self.writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let writer = held(&self.writer).take();
         if let Some(Err(_)) = writer.map(JoinHandle::join) {
             tracing::error!("the namespace writer has panicked");
         }
-        let checker = self.checker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let checker = held(&self.checker).take();
         if let Some((is_open, thread)) = checker {
             drop(is_open);
             if thread.join().is_err() {
                 tracing::error!("the check of the namespace's store has panicked");
             }
         }
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lock = held(&self.lock).take();
         // The next NameNode may have the folder only when nothing is written there any more.
         self.store.close();
         drop(lock);
@@ -357,6 +362,24 @@ impl Reader {
 impl Drop for Namesystem {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+/// What a future gives, whose thread waits for it.
+fn parked<R>(work: impl Future<Output = R>) -> R {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let (mut work, mut context) = (pin!(work), Context::from_waker(&waker));
+    loop {
+        match work.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
     }
 }
 

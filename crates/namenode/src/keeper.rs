@@ -12,11 +12,14 @@ use std::time::Instant;
 
 use cairn_master::effects::{self, EntryEffects};
 use cairn_master::{FollowUp, Lookup};
+use cairn_namespace::Effect;
+use cairn_net::held::held;
 use cairn_redundancy::{Cluster, Now, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::clock::wall_ms;
 use crate::journal::{Listener, Reader};
+use crate::last_inputs::LastInputs;
 
 /// See the module.
 pub(crate) struct Keeper {
@@ -42,11 +45,6 @@ enum Wait {
     Awaited(oneshot::Sender<()>),
     /// It has ended before anybody awaited it.
     Over,
-}
-
-/// What a lock guards. A panic while it was held ends the NameNode.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().expect("nothing has panicked while it was held")
 }
 
 impl Keeper {
@@ -198,17 +196,22 @@ pub(crate) struct Teller {
     pub keeper: Arc<Keeper>,
     /// Not the namespace itself: the thread that tells is one of those that its end waits for.
     pub reader: Reader,
+    pub inputs: Arc<LastInputs>,
 }
 
 impl Listener for Teller {
     fn come_into_force(&self, entries: Vec<EntryEffects>, show: &mut dyn FnMut()) {
+        let entries = Arc::new(entries);
+        let told = entries.iter().map(|entry| entry.effects.len() + entry.targets.len());
+        let bytes = told.sum::<usize>() * size_of::<Effect>();
+        self.inputs.note("effects", bytes, Arc::clone(&entries));
         let mut cluster = self.keeper.lock_first();
         show();
         let now = self.keeper.now();
         let mut follow_up = FollowUp::default();
         self.reader.read(|store| {
             let lookup = Lookup::new(store);
-            for entry in &entries {
+            for entry in &*entries {
                 follow_up.append(effects::apply(&mut cluster, &lookup, now, entry));
             }
         });

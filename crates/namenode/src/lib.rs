@@ -28,6 +28,7 @@ mod java_text;
 pub mod journal;
 mod keeper;
 mod key_provider;
+mod last_inputs;
 mod lazy_files;
 mod leases;
 pub mod memory;

@@ -1,5 +1,7 @@
 //! What DataNodes tell, taken step by step: others get the cluster in between.
 
+use std::fmt::Debug;
+
 use cairn_master::Lookup;
 use cairn_master::reports::{self, Begun, Heard, Told, Unheard};
 use cairn_redundancy::{
@@ -52,11 +54,27 @@ pub(crate) enum NotRegistered {
 }
 
 impl NameNode {
+    fn note(&self, what: &'static str, bytes: usize, value: impl Debug + Send + 'static) {
+        self.ns.last_inputs().note(what, bytes, value);
+    }
+
+    /// Notes what a DataNode has told, of about so many bytes.
+    fn note_from(
+        &self,
+        what: &'static str,
+        claim: &NodeClaim<'_>,
+        bytes: usize,
+        value: impl Debug + Send + 'static,
+    ) {
+        self.note(what, bytes + claim.uuid.len(), (claim.uuid.to_string(), value));
+    }
+
     /// Takes a DataNode in, if it may serve.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#registerDatanode`.
     pub(crate) fn take_in(&self, registration: Registration) -> Result<(), NotRegistered> {
         let now = self.now();
+        self.note("registration", registration.uuid.len(), registration.clone());
         self.with_cluster(|cluster, lookup| {
             // Other lists may hold by now, and whoever brought them has acted on those nodes only that the cluster knew.
             let hosts = self.topology.hosts();
@@ -81,6 +99,7 @@ impl NameNode {
         encode: impl FnOnce(&Cluster, &Lookup<'_>, &Heard) -> R,
     ) -> Result<R, Unheard> {
         let now = self.now();
+        self.note_from("heartbeat", claim, bytes_of(&told), told.clone());
         let (heard, names, encoded) = self.with_cluster(|cluster, lookup| {
             let heard = reports::heartbeat(cluster, lookup, claim, told, now)?;
             let slow = heard.newly_slow.iter().map(|node| cluster.node(*node).name()).collect();
@@ -109,6 +128,7 @@ impl NameNode {
         heartbeat: Heartbeat,
     ) -> Result<(), RedundancyError> {
         let now = self.now();
+        self.note_from("lifeline", claim, size_of::<Heartbeat>(), heartbeat.clone());
         self.with_cluster(|cluster, lookup| cluster.lifeline(lookup, claim, heartbeat, now))
     }
 
@@ -119,6 +139,7 @@ impl NameNode {
         (lease, is_last): (u64, bool),
         lists: Vec<StorageList>,
     ) -> Result<(), NotTaken> {
+        self.note_from("full report", claim, 0, (lease, is_last));
         let call = reports::begin_report(&mut self.cluster(), claim, lease, self.now());
         let call = call.map_err(NotTaken::Unregistered)?.map_err(NotTaken::NoLease)?;
         let uuid = claim.uuid;
@@ -137,6 +158,8 @@ impl NameNode {
             while more {
                 let (mut changes, now) = (Changes::default(), self.now());
                 let next = report.next_blocks();
+                let replicas = report.next_replicas().to_vec();
+                self.note_from("step of a full report", claim, size_of_val(&*replicas), replicas);
                 more = self.with_cluster_and(&next, |cluster, lookup| {
                     cluster.full_report_step(lookup, &mut report, now, &mut changes)
                 })?;
@@ -165,6 +188,8 @@ impl NameNode {
         events: &[ReplicaEvent],
     ) -> Result<(), NotTaken> {
         for events in events.chunks(EVENTS_PER_LOCK) {
+            let told = (storage.0.to_string(), events.to_vec());
+            self.note_from("report", claim, size_of_val(events), told);
             let changes = self.with_cluster(|cluster, lookup| {
                 reports::incremental(cluster, lookup, claim, storage, events)
             });
@@ -186,6 +211,8 @@ impl NameNode {
         sums: &[(BlockRef, u32)],
     ) -> Result<(), NotTaken> {
         for sums in sums.chunks(EVENTS_PER_LOCK) {
+            let told = (storage.to_string(), sums.to_vec());
+            self.note_from("sums", claim, size_of_val(sums), told);
             let changes = self.with_cluster(|cluster, lookup| {
                 reports::scanned(cluster, lookup, claim, storage, sums)
             });
@@ -209,6 +236,8 @@ impl NameNode {
         let mut cluster = self.cluster();
         let reporter = cluster.registered(claim)?;
         if self.config.caching_enabled {
+            let blocks: Vec<BlockId> = blocks.into_iter().collect();
+            self.note_from("cache report", claim, size_of_val(&*blocks), blocks.clone());
             cluster.cache_report(reporter, blocks);
         }
         Ok(())
@@ -216,6 +245,7 @@ impl NameNode {
 
     /// Takes it that a DataNode cannot go on.
     pub(crate) fn take_end(&self, claim: &NodeClaim<'_>) -> Result<(), RedundancyError> {
+        self.note_from("end", claim, 0, ());
         self.with_cluster(|cluster, lookup| {
             let handle = cluster.registered(claim)?;
             cluster.node_died(lookup, handle);
@@ -229,6 +259,9 @@ impl NameNode {
         &self,
         found: &[(NodeClaim<'_>, &str, BlockRef)],
     ) -> Vec<RedundancyError> {
+        for (claim, storage, block) in found {
+            self.note_from("bad replica", claim, storage.len(), (storage.to_string(), *block));
+        }
         self.with_cluster(|cluster, lookup| {
             let mark = |(claim, storage, block): &(NodeClaim<'_>, &str, BlockRef)| {
                 reports::bad(cluster, lookup, (claim, storage), *block).err()
@@ -236,6 +269,15 @@ impl NameNode {
             found.iter().filter_map(mark).collect()
         })
     }
+}
+
+/// What a heartbeat takes in memory, about.
+fn bytes_of(told: &Told) -> usize {
+    /// An element of any of its lists, with its texts.
+    const ELEMENT: usize = 200;
+    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks } = told;
+    let of_peers = failed_work.len() + scrubbed.len() + slow_peers.len() + slow_disks.len();
+    size_of::<Told>() + ELEMENT * (heartbeat.storages.len() + of_peers)
 }
 
 /// Refuses a DataNode that is not on the list of those that may serve.

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cairn_net::lasting;
+
 use crate::disk::free_len;
 use crate::node::NameNode;
 
@@ -16,9 +18,7 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
     let (dirs, reserved_len) = (Arc::new(dirs), config.reserved_len);
     loop {
         let looked_at = Arc::clone(&dirs);
-        let low = tokio::task::spawn_blocking(move || lowest(&looked_at, reserved_len)).await;
-        // An error means that the runtime is stopping.
-        let Ok(low) = low else { return };
+        let low = lasting::blocking(move || lowest(&looked_at, reserved_len)).await;
         let is_change = node.change_safe_mode(|cluster| cluster.set_low_resources(low.is_some()));
         match low {
             Some((dir, free_len)) if is_change => tracing::error!(

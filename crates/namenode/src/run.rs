@@ -8,7 +8,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
+use cairn_net::held;
 use cairn_net::http;
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
@@ -113,6 +114,8 @@ pub struct RunningNameNode {
     stop: watch::Sender<bool>,
     /// Which loop has ended that must not, and with what.
     broken: watch::Sender<Option<String>>,
+    /// The last inputs were written, or could not be.
+    is_told: AtomicBool,
     tasks: JoinSet<()>,
 }
 
@@ -122,8 +125,9 @@ impl RunningNameNode {
         &self.node
     }
 
-    /// Completes when the NameNode has stopped by itself because its log, its store or one of its loops failed, and
-    /// says why. What runs it should then end with an error: it can promise nothing any more.
+    /// Completes when the NameNode has stopped by itself because its log, its store or one of its loops failed, or a
+    /// panic has struck at its state, and says why. By then its folder has a file with the last inputs of its state
+    /// (`docs/on-disk.md`). What runs it should then end with an error: it can promise nothing any more.
     ///
     /// Source: Hadoop 3.5.0 `JournalSet#mapJournalsAndReportErrors`, which ends the process.
     pub async fn stopped(&self) -> String {
@@ -133,11 +137,17 @@ impl RunningNameNode {
             // The sender lives as long as `self`.
             why.unwrap_or_default()
         };
-        tokio::select! {
+        let why = tokio::select! {
             why = self.node.ns.failed() => why,
             why = self.node.keeper.broken() => why,
+            why = held::broken() => why,
             why = broken => why,
+        };
+        if !self.is_told.swap(true, Ordering::SeqCst) {
+            let (node, why) = (Arc::clone(&self.node), why.clone());
+            lasting::blocking(move || tell_end(&node, &why)).await;
         }
+        why
     }
 
     /// Takes no more calls, ends the running ones, and closes log and store.
@@ -200,7 +210,8 @@ impl NameNode {
             let rpc = rpc.counting_in(Arc::clone(&rpc_metrics));
             let groups = Groups::new(&config.groups);
             let keeper = Arc::new(Keeper::new(Cluster::new(parts::cluster_config(&config))));
-            let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader() };
+            let inputs = Arc::clone(ns.last_inputs());
+            let teller = Teller { keeper: Arc::clone(&keeper), reader: ns.reader(), inputs };
             ns.listen(Arc::new(teller));
             let node = Arc::new(NameNode {
                 keeper,
@@ -280,8 +291,9 @@ impl RunningNameNode {
         }
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;
+        let (node_again, is_told) = (Arc::clone(&node), AtomicBool::new(false));
         let mut running =
-            RunningNameNode { rpc_addr, http_addr, node: Arc::clone(&node), stop, broken, tasks };
+            RunningNameNode { rpc_addr, http_addr, node: node_again, stop, broken, is_told, tasks };
         let again = || Arc::clone(&node);
         running.spawn_vital("the watch over DataNodes", loops::tick_cluster(again()));
         running.spawn_vital("what follows from entries", loops::follow_up(again()));
@@ -343,6 +355,23 @@ impl RunningNameNode {
             }
         });
     }
+}
+
+/// Writes down what the NameNode's state was last changed by, and tells the operator what its end means.
+fn tell_end(node: &NameNode, why: &str) {
+    match node.ns.last_inputs().write(&node.config.name_dir, why) {
+        Ok(file) => tracing::error!(
+            why,
+            file = %file.display(),
+            "the NameNode has stopped; the file has the last inputs of its state, for who looks for the cause"
+        ),
+        Err(error) => {
+            tracing::error!(why, %error, "the NameNode has stopped; its last inputs cannot be written down");
+        }
+    }
+    tracing::error!(
+        "after the next start locations of blocks come back by DataNodes' reports only: until enough have reported, safe mode is on and files cannot be read"
+    );
 }
 
 /// Has keys for files made ready, if there is a key server.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cairn_namespace::ops::satisfy_storage_policy::mark;
 use cairn_namespace::ops::xattr::RemoveXAttr;
 use cairn_namespace::{InodeId, query};
+use cairn_net::lasting;
 
 use crate::config::SatisfierMode;
 use crate::node::NameNode;
@@ -23,7 +24,7 @@ pub(crate) async fn take_up(node: Arc<NameNode>) {
     if !node.satisfier.is_enabled() {
         return;
     }
-    let read = tokio::task::spawn_blocking(move || {
+    let read = move || {
         let mut from = Some(InodeId(0));
         while let Some(id) = from {
             let page = node.ns.read(|store| query::to_satisfy(store, id, PAGE));
@@ -38,10 +39,8 @@ pub(crate) async fn take_up(node: Arc<NameNode>) {
                 }
             }
         }
-    });
-    if read.await.is_err() {
-        tracing::error!("requests to satisfy storage policies were not read to the end");
-    }
+    };
+    lasting::blocking(read).await;
 }
 
 /// Turns the queue on or off. What was in it loses its mark: nobody looks after it. Waits for the log.

@@ -7,7 +7,6 @@
 use super::Listeners;
 use super::error::Fatal;
 use super::frame::FrameBuilder;
-use super::held::held;
 use super::input::{Answer, Input};
 use super::log::Log;
 use super::options::Durability;

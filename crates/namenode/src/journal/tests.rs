@@ -196,7 +196,7 @@ impl Watched {
             ends,
             recent,
             retries,
-            Listeners::default(),
+            (Listeners::default(), Arc::default()),
             options,
         );
         let thread = std::thread::spawn(move || writer.run());
@@ -234,6 +234,31 @@ fn some(dir: &Path) -> MemoryStore {
         model.put(table, &key, &value).unwrap();
     }
     model
+}
+
+/// Whoever brings something waits for a place first, whichever way it comes.
+#[test]
+fn no_more_wait_for_the_writer_than_there_are_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let namesystem = Namesystem::open(dir.path(), options()).unwrap();
+    let all = parked(namesystem.places.acquire_many(WAITING_MAX as u32)).unwrap();
+    let (told, done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let ways: [fn(&Namesystem) -> bool; 4] = [
+            |namesystem| parked(namesystem.submit(entry(0))).is_ok(),
+            |namesystem| namesystem.submit_blocking(entry(1)).is_ok(),
+            |namesystem| parked(namesystem.roll_log()).is_ok(),
+            |namesystem| parked(namesystem.checkpoint()).is_ok(),
+        ];
+        for way in ways {
+            let (namesystem, told) = (&namesystem, told.clone());
+            scope.spawn(move || told.send(way(namesystem)));
+        }
+        drop(told);
+        assert!(done.recv_timeout(Duration::from_millis(100)).is_err());
+        drop(all);
+        assert_eq!(done.iter().collect::<Vec<_>>(), [true; 4]);
+    });
 }
 
 /// The namespace that opens from these files, which knows the outcomes of the first so many entries.

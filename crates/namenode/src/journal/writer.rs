@@ -8,13 +8,13 @@ use super::Listeners;
 use super::error::{Fatal, SubmitError};
 use super::finisher::{Finisher, Group, Watched, unless_it_panics, warn_if_slow};
 use super::frame::{FrameBuilder, PAYLOAD_LEN_MAX};
-use super::held::held;
 use super::input::{Answer, Input, Request, Work, WorkReply};
 use super::log::Log;
 use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
 use super::recent::Recent;
 use super::rollback::{self, RollbackPoint};
+use crate::last_inputs::LastInputs;
 use crate::store::{Batch, Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_master::group::{Groups, Limits, Step, Waiting};
@@ -25,7 +25,9 @@ use cairn_namespace::store::{Changes, StoreError};
 use cairn_namespace::{
     Applied, Entry, Guard, NamespaceError, Outcome, Retries, evaluate, settings,
 };
+use cairn_net::held::held;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -100,6 +102,8 @@ pub struct Writer {
     /// The group that is open.
     number: u64,
     batch: Batch,
+    /// Told of entries, for when something goes wrong.
+    inputs: Arc<LastInputs>,
     /// Of all entries that were applied.
     retries: Arc<Mutex<Retries>>,
     frame: FrameBuilder,
@@ -124,13 +128,14 @@ impl Writer {
         (told, events): (Sender<Input>, Receiver<Input>),
         recent: Arc<Recent>,
         retries: Arc<Mutex<Retries>>,
-        listeners: Listeners,
+        (listeners, inputs): (Listeners, Arc<LastInputs>),
         options: &NamesystemOptions,
     ) -> Writer {
         let applied = store.applied();
         let number = store.group() + 1;
         Writer {
             batch: store.begin(number),
+            inputs,
             retries,
             finisher: Finisher {
                 store,
@@ -387,22 +392,37 @@ impl Writer {
         if self.watched.is_none() && self.finisher.recent.is_wanted() {
             self.watched = Some(Watched { first: next, batches: Vec::new() });
         }
-        let known = self.retries().find(&entry).map_err(fatal)?;
-        let unchanged = |answer| Taken { answer, sequence: None, effects: 0 };
-        let taken = match known {
-            Some(answer) => Ok(unchanged(answer)),
-            None if !guard.holds(&self.batch).map_err(fatal)? => Err(SubmitError::Moved),
-            None => match evaluate(&self.batch, &entry) {
-                Ok(applied) => self.take_in(&entry, applied, targets)?,
-                Err(NamespaceError::Store(error)) => return Err(error.into()),
-                Err(refused) => Err(SubmitError::Refused(refused)),
-            },
-        };
+        // One at which a panic strikes has not been noted yet.
+        let taken = catch_unwind(AssertUnwindSafe(|| self.evaluate(&entry, &guard, targets)));
+        let taken = taken.unwrap_or_else(|panic| {
+            self.inputs.note_entry(next, entry.to_bytes());
+            resume_unwind(panic)
+        })?;
         let (sequence, effects) =
             taken.as_ref().map_or((None, 0), |taken| (taken.sequence, taken.effects));
         self.answers.push((reply, taken.map(|taken| taken.answer)));
         self.groups.applied(sequence, self.frame.len(), effects);
         Ok(())
+    }
+
+    /// What one entry comes to.
+    fn evaluate(
+        &mut self,
+        entry: &Entry,
+        guard: &Guard,
+        targets: Targets,
+    ) -> Result<Result<Taken, SubmitError>, Fatal> {
+        if let Some(answer) = self.retries().find(entry).map_err(fatal)? {
+            return Ok(Ok(Taken { answer, sequence: None, effects: 0 }));
+        }
+        if !guard.holds(&self.batch).map_err(fatal)? {
+            return Ok(Err(SubmitError::Moved));
+        }
+        match evaluate(&self.batch, entry) {
+            Ok(applied) => self.take_in(entry, applied, targets),
+            Err(NamespaceError::Store(error)) => Err(error.into()),
+            Err(refused) => Ok(Err(SubmitError::Refused(refused))),
+        }
     }
 
     /// Takes what an entry does into the open group.
@@ -424,6 +444,7 @@ impl Writer {
             return Ok(Err(SubmitError::Refused(NamespaceError::Io(text))));
         }
         let sequence = self.frame.push(&bytes);
+        self.inputs.note_entry(sequence, bytes);
         if let Some(watched) = &mut self.watched {
             let events = happened(&self.batch, &changes, entry, &answer)?;
             if !events.is_empty() {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use cairn_namespace::Outcome;
 use cairn_namespace::ops::delete::Purge;
+use cairn_net::lasting;
+use cairn_redundancy::Sample;
 use tokio::sync::watch;
 
 use crate::clock::TICK_MIN;
@@ -14,6 +16,9 @@ use crate::node::NameNode;
 
 /// The longest time between two looks at the clock for the cluster's sake; [`TICK_MIN`] is the shortest.
 const TICK_MAX: Duration = Duration::from_secs(1);
+/// Blocks of which it is looked with each tick whether what is known of them fits together: a fraction of a millisecond
+/// of who holds the cluster, but where tests may be running.
+const CHECKED: usize = if cfg!(debug_assertions) { 20_000 } else { 1000 };
 /// Inodes and blocks of deleted trees that one command removes.
 const PURGE_LIMIT: u64 = 500;
 /// Longest rest between two of these.
@@ -31,28 +36,28 @@ pub(super) async fn tick_cluster(node: Arc<NameNode>) {
     let period = (node.config.heartbeat_interval / 4).clamp(TICK_MIN, TICK_MAX);
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut last = node.now();
+    let (mut last, mut sample) = (node.now(), Sample::default());
     loop {
         ticks.tick().await;
         let worker = Arc::clone(&node);
         // Planning can take longer than a task should hold its thread.
         let now = node.now();
-        let tick = tokio::task::spawn_blocking(move || {
+        let tick = lasting::blocking(move || {
             worker.with_cluster(|cluster, lookup| {
                 if cluster.excuse_silence(last, now) {
                     tracing::warn!("this process stood still: DataNodes' silence is excused");
                 }
                 let was_on = cluster.safe_mode().is_on();
+                let inputs = worker.ns.last_inputs();
+                inputs.note("tick", 0, now);
                 let tick = cluster.tick(lookup, now, &mut dice);
                 worker.note_safe_mode(cluster, was_on);
-                tick
+                (tick, cluster.check_some(sample, CHECKED))
             })
         });
         last = now;
-        let Ok(tick) = tick.await else {
-            tracing::error!("a look at the cluster has failed");
-            continue;
-        };
+        let (tick, next) = tick.await;
+        sample = next;
         node.replace_disproved_crcs().await;
         if tick.more {
             take_steps(period, || walk_on(Arc::clone(&node))).await;
@@ -74,8 +79,7 @@ pub(super) async fn tick_cluster(node: Arc<NameNode>) {
 
 /// Goes on with what takes the cluster long. Returns whether more is to follow.
 async fn walk_on(node: Arc<NameNode>) -> bool {
-    let step = move || node.with_cluster(|cluster, lookup| cluster.go_on(lookup));
-    tokio::task::spawn_blocking(step).await.unwrap_or(false)
+    lasting::blocking(move || node.with_cluster(|cluster, lookup| cluster.go_on(lookup))).await
 }
 
 /// Takes steps as long as more are to follow, but not longer than `most`: the next tick goes on, and what else it does
