@@ -9,7 +9,6 @@
 use super::kept_files::Kept;
 use super::{Block, Dataset, Entry, ReadView};
 use crate::error::Result;
-use cairn_net::held::held;
 use cairn_replica::ReplicaState;
 use cairn_stripe::BlockId;
 use std::collections::HashMap;

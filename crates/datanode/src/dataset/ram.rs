@@ -15,11 +15,12 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::LockedMemory;
 use crate::volume::{ReplicaFiles, Volume};
+use cairn_net::held::held;
 use cairn_replica::{Replica, ReplicaState, Ticket};
 use cairn_stripe::BlockId;
 use std::io::ErrorKind;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a replica leaves in memory when its saved copy takes its place. The memory counts until this is dropped.
 struct Remains {

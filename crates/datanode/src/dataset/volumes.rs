@@ -6,7 +6,6 @@ use crate::error::{DataNodeError, Result};
 use crate::volume::latency::Sampling;
 use crate::volume::layout::{NodeVersion, PoolVersion};
 use crate::volume::{Volume, scan};
-use cairn_net::held::{held, held_read, held_write};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -53,7 +53,7 @@ impl Kept {
     }
 
     pub(super) fn inode(&self, id: InodeId) -> Option<Arc<Inode>> {
-        let part = held_read(&self.part(id));
+        let part = held_read(self.part(id));
         part.inodes.get(&id).cloned()
     }
 
@@ -62,7 +62,7 @@ impl Kept {
         if !inode.is_directory() {
             return;
         }
-        let mut part = held_write(&self.part(inode.id));
+        let mut part = held_write(self.part(inode.id));
         if part.inodes.len() >= PART_MAX {
             part.inodes.clear();
         }
@@ -71,13 +71,13 @@ impl Kept {
 
     /// The child at `key`, which begins with the parent's id.
     pub(super) fn child(&self, parent: InodeId, key: &[u8]) -> Option<InodeId> {
-        let part = held_read(&self.part(parent));
+        let part = held_read(self.part(parent));
         part.children.get(key).copied()
     }
 
     /// Keeps the way to a directory.
     pub(super) fn add_child(&self, parent: InodeId, key: &[u8], child: InodeId) {
-        let mut part = held_write(&self.part(parent));
+        let mut part = held_write(self.part(parent));
         if part.children.len() >= PART_MAX {
             part.children.clear();
         }
