@@ -219,7 +219,7 @@ impl NameNode {
         };
         node.serve();
         let policies = POLICIES.map(|(codec, k, m)| PolicySpec {
-            codec: codec.to_string(),
+            codec: codec.to_lowercase(),
             k,
             m,
             cell_len: 1024,
@@ -228,6 +228,10 @@ impl NameNode {
         for (codec, k, m) in POLICIES {
             node.own(EnableEcPolicy { name: policy_name(codec, k, m) });
         }
+        let known = sure(query::policies(&node.store));
+        let is_known = |name: String| known.iter().any(|info| info.policy.name == name);
+        let all = POLICIES.into_iter().map(|(codec, k, m)| policy_name(codec, k, m));
+        assert!(all.into_iter().all(is_known), "refused, nothing would be erasure coded");
         node.log.sync();
         node
     }
