@@ -1,6 +1,7 @@
 //! What a DataNode is told at its start. Plain values: keys are parsed by the `cairn` binary.
 
 use cairn_net::groups::GroupsConfig;
+use cairn_net::http::SharedHandler;
 use cairn_net::reconfiguration::Reload;
 use cairn_stripe::StorageType;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -59,6 +60,10 @@ pub struct DataNodeConfig {
     pub ipc_addr: SocketAddr,
     /// Pages are served here, if at all: `dfs.datanode.http.address`. Deviation: without the key there is no page.
     pub http_addr: Option<SocketAddr>,
+    /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
+    pub http_idle_timeout: Duration,
+    /// What serves files by HTTP, beside the pages: `dfs.webhdfs.enabled`.
+    pub web: Option<SharedHandler>,
     /// Every key that was set, for `/conf`.
     pub properties: Vec<(String, String)>,
     /// Name this DataNode registers under; the address if absent: `dfs.datanode.hostname`.
@@ -231,6 +236,8 @@ impl Default for DataNodeConfig {
             short_circuit: false,
             ipc_addr: loopback(9867),
             http_addr: None,
+            http_idle_timeout: Duration::from_secs(60),
+            web: None,
             properties: Vec::new(),
             hostname: None,
             user: "hdfs".into(),

@@ -91,7 +91,7 @@ impl Health {
             "failedVolumes": failed,
             "reason": complaints.join("; "),
         });
-        Response { status, content_type: JSON, body: body.to_string().into_bytes() }
+        Response::new(status, JSON, body.to_string())
     }
 }
 

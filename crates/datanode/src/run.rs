@@ -17,7 +17,7 @@ use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::held;
-use cairn_net::http::{self, Request};
+use cairn_net::http::{self, Limits, Request, Site, WEBHDFS};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
@@ -83,7 +83,10 @@ impl DataNode {
             if let Some(listener) = http {
                 let served = node.clone();
                 let page = move |request: &Request| pages::page(&served, request);
-                node.tasks.spawn(http::serve(listener, page, std::future::pending()));
+                let site = Site::new(page).with(WEBHDFS, node.config.web.clone());
+                let limits = Limits { idle: node.config.http_idle_timeout, ..Limits::default() };
+                let site = Arc::new(site);
+                node.tasks.spawn(http::serve(listener, site, limits, std::future::pending()));
             }
             node.spawn_lasting("the reports to the NameNode", actor::run(node.clone()));
             node.spawn_lasting("the watch over orders", actor::watch_orders(node.clone()));

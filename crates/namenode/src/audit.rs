@@ -133,7 +133,7 @@ impl AuditLog {
         // Owners are users, who called themselves what they liked.
         line.push_str("\tperm=");
         escape(&mut line, permissions);
-        line.push_str("\tproto=rpc");
+        let _ = write!(line, "\tproto={}", call.carrier);
         if self.tells_context() {
             self.write_context(&mut line, call);
         }
@@ -331,6 +331,7 @@ mod tests {
             body: Default::default(),
             connection_protocol: "p".into(),
             caller_context: Some(told),
+            carrier: "rpc",
         };
         log.write(&call, true, &calls::events(&call)[0], None);
         // Its thread has written all when it is dropped.

@@ -18,6 +18,7 @@ use cairn_kms::{KmsOptions, ProviderPath, QueueOptions};
 
 use crate::host_names;
 use crate::salvager::Salvager;
+use crate::web::Web;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -171,6 +172,8 @@ pub struct NameNodeConfig {
     pub rpc_addr: SocketAddr,
     /// Where HTTP listens, if at all. Key `dfs.namenode.http-address`.
     pub http_addr: Option<SocketAddr>,
+    /// How long an HTTP connection may rest: `hadoop.http.idle_timeout.ms`.
+    pub http_idle_timeout: Duration,
     /// Longest RPC request accepted, bytes. Key `ipc.maximum.data.length`.
     pub rpc_max_request_len: usize,
     /// Bytes that requests of all connections may take: `cairn.namenode.request-memory`.
@@ -444,6 +447,8 @@ pub struct NameNodeConfig {
 
     /// What reads blocks for `fsck -move`, which fails without. No Hadoop key.
     pub salvager: Option<Arc<dyn Salvager>>,
+    /// What serves the tree by HTTP, beside the pages: `dfs.webhdfs.enabled`.
+    pub web: Option<Web>,
 
     /// All configuration as read, for `/conf`.
     pub properties: Vec<(String, String)>,
@@ -460,6 +465,7 @@ impl Default for NameNodeConfig {
             cluster_id: None,
             rpc_addr: SocketAddr::new(loopback, 8020),
             http_addr: Some(SocketAddr::new(loopback, 9870)),
+            http_idle_timeout: Duration::from_secs(60),
             rpc_max_request_len: (128 * MIB) as usize,
             request_memory: 1024 * MIB,
             rpc_idle_timeout: Duration::from_secs(120),
@@ -576,6 +582,7 @@ impl Default for NameNodeConfig {
             retry_cache_expiry: Duration::from_secs(600),
             retry_cache_max: 1 << 20,
             salvager: None,
+            web: None,
             properties: Vec::new(),
         }
     }

@@ -40,7 +40,7 @@ const JSON_LINES: &str = "application/x-ndjson;charset=utf-8";
 
 /// Answers `GET /fsck`: begins a check, and sends what it finds.
 pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
-    if !request.wants_body {
+    if !request.wants_body() {
         return Response::error(405, "only GET is served").into();
     }
     let user = match user(request) {
@@ -50,13 +50,13 @@ pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
     let options = Options::from_query(&request.query);
     let content_type = if options.json { JSON_LINES } else { TEXT };
     let (sender, body) = mpsc::channel(PIECES_MAX);
-    let peer = request.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let peer = request.peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
     let (node, out) = (Arc::clone(node), Out::new(sender, options.json));
     tokio::spawn(async move {
         let caller = node.caller_named(user).await;
         Check::new(node, caller, peer, options, out).run().await;
     });
-    Answer::Streamed(Streamed { content_type, body })
+    Answer::Streamed(Streamed::new(content_type, body))
 }
 
 /// The user that a request names.

@@ -6,8 +6,8 @@
 //!
 //! Modules import downwards only. From the bottom: settings and what asks the system (`config`, `clock`, `disk`, ...);
 //! what is kept (`store`, `journal`, `ahead`, `keeper`); refusals and the parts that know nothing of the whole (`topology`,
-//! `audit`, `key_provider`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
-//! `caching`, `snapshots`, `admin`, `reports`, ...); `protocol`; `fsck` and `pages`; `run`.
+//! `audit`, `key_provider`, `web`, `node/`); [`NameNode`] itself; what it does unasked or for several protocols (`leases`,
+//! `caching`, `snapshots`, `admin`, `reports`, `http_nodes`, ...); `protocol`; `fsck` and `pages`; `run`.
 
 mod access;
 mod admin;
@@ -24,6 +24,7 @@ pub mod fsck;
 mod host_files;
 pub mod host_names;
 pub mod hosts;
+mod http_nodes;
 mod java_text;
 pub mod journal;
 mod keeper;
@@ -47,7 +48,9 @@ mod snapshots;
 mod store;
 pub mod topology;
 mod trash;
+mod web;
 
 pub use config::NameNodeConfig;
 pub use node::NameNode;
 pub use run::{RunningNameNode, StartError};
+pub use web::{HttpDataNode, Parts as WebParts, Web};

@@ -85,8 +85,7 @@ fn health(node: &NameNode) -> Response {
         None => Response::ok(JSON, json!({"status": "ok", "safemode": false}).to_string()),
         Some(tip) => {
             let body = json!({"status": "safemode", "safemode": true, "reason": tip});
-            let body = body.to_string().into_bytes();
-            Response { status: 503, content_type: JSON, body }
+            Response::new(503, JSON, body.to_string())
         }
     }
 }

@@ -20,7 +20,7 @@ use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::held;
-use cairn_net::http;
+use cairn_net::http::{self, Limits, Site, WEBHDFS};
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::RpcServer;
@@ -35,6 +35,7 @@ use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
 use crate::diff_listings::DiffListings;
 use crate::host_files::TopologyError;
+use crate::http_nodes;
 use crate::journal::{Durability, Namesystem, NamesystemOptions, OpenError};
 use crate::keeper::{Keeper, Teller};
 use crate::key_provider::KeyProvider;
@@ -53,6 +54,7 @@ use crate::satisfier;
 use crate::snapshots;
 use crate::topology::Topology;
 use crate::trash;
+use crate::web;
 
 /// How long a service rests after it has failed.
 const SERVICE_REST: Duration = Duration::from_secs(60);
@@ -268,6 +270,13 @@ impl NameNode {
     }
 }
 
+/// What serves the tree by HTTP is made of these.
+fn web_parts(node: &Arc<NameNode>, service: Arc<Protocols>) -> web::Parts {
+    let chooser = Arc::clone(node);
+    let choose = move |client, excluded: &[String]| http_nodes::choose(&chooser, client, excluded);
+    web::Parts { service, rpc_addr: node.rpc_addr, choose: Arc::new(choose) }
+}
+
 impl RunningNameNode {
     fn serve(
         node: Arc<NameNode>,
@@ -278,7 +287,7 @@ impl RunningNameNode {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let service = Arc::new(Protocols(Arc::clone(&node)));
-        tasks.spawn(rpc.serve(service, until_stopped(stopped.clone())));
+        tasks.spawn(rpc.serve(Arc::clone(&service), until_stopped(stopped.clone())));
         let (held, until_stop) = (Arc::clone(&node), until_stopped(stopped.clone()));
         tasks.spawn(async move {
             until_stop.await;
@@ -286,8 +295,13 @@ impl RunningNameNode {
         });
         if let Some(listener) = http {
             let node = Arc::clone(&node);
+            let idle = node.config.http_idle_timeout;
+            let web = node.config.web.as_ref();
+            let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
             let page = move |request: &http::Request| pages::page(&node, request);
-            tasks.spawn(http::serve(listener, page, until_stopped(stopped.clone())));
+            let site = Arc::new(Site::new(page).with(WEBHDFS, web));
+            let limits = Limits { idle, ..Limits::default() };
+            tasks.spawn(http::serve(listener, site, limits, until_stopped(stopped.clone())));
         }
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;

@@ -127,6 +127,7 @@ mod tests {
             body: Default::default(),
             connection_protocol: connection.into(),
             caller_context: None,
+            carrier: "rpc",
         };
         let access = Access::read(&[], Some(&policy)).unwrap();
         assert!(access.authorize_call(&call("bob", DATANODE), &groups()).await.is_ok());

@@ -26,12 +26,12 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::descriptors;
+use crate::{Boxed, descriptors};
 use memory::RequestMemory;
 
 pub use call::{Call, CallerContext, Name, UserInfo, respond};
 pub use metrics::RpcMetrics;
-pub use service::{RpcServerOptions, Service};
+pub use service::{LocalService, RpcServerOptions, Service};
 use service::{Shared, State};
 
 /// A bound socket that is not served yet.

@@ -428,7 +428,7 @@ pub async fn start(dir: &Path, count: u16) -> (RunningNameNode, Vec<FakeDataNode
 /// The body of a page of the HTTP port.
 pub async fn page(node: &RunningNameNode, path: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(node.http_addr.unwrap()).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

@@ -35,6 +35,7 @@ fn call_without_identity() -> Call {
         body: Bytes::new(),
         connection_protocol: CLIENT.into(),
         caller_context: None,
+        carrier: "rpc",
     }
 }
 

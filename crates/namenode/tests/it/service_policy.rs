@@ -159,6 +159,7 @@ async fn a_connection_for_one_protocol_is_none_for_another() {
             body: Bytes::from(request.encode_to_vec()),
             connection_protocol: GROUPS.into(),
             caller_context: None,
+            carrier: "rpc",
         }
     };
     assert!(protocols.call_now(&call("alice")).is_none(), "groups may have to be asked for");

@@ -69,7 +69,7 @@ impl Connection {
         let context = IpcConnectionContextProto {
             user_info: Some(UserInformationProto {
                 effective_user: Some(user.to_owned()),
-                real_user: None,
+                real_user: options.real_user.clone(),
             }),
             protocol: Some(protocol.to_owned()),
         };

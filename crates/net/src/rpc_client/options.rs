@@ -16,6 +16,8 @@ pub struct RpcClientOptions {
     pub idle_timeout: Duration,
     /// `ipc.maximum.response.length`: bytes of the longest answer taken.
     pub max_response_len: u32,
+    /// Who acts for the user of the calls, if that is another.
+    pub real_user: Option<String>,
 }
 
 impl Default for RpcClientOptions {
@@ -26,6 +28,7 @@ impl Default for RpcClientOptions {
             ping_interval: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(10),
             max_response_len: rpc::MAX_FRAME_LEN,
+            real_user: None,
         }
     }
 }

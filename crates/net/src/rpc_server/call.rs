@@ -102,6 +102,8 @@ pub struct Call {
     pub connection_protocol: Arc<str>,
     /// What the client says of itself, for audit logs.
     pub caller_context: Option<CallerContext>,
+    /// How it came, for audit logs: `rpc`, or what else serves the same calls.
+    pub carrier: &'static str,
 }
 
 /// What a client says of itself (`hadoop.caller.context`). Nobody checks it.

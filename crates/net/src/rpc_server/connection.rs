@@ -467,6 +467,7 @@ impl<S: Service> Connection<S> {
             body,
             connection_protocol: context.protocol.clone(),
             caller_context,
+            carrier: "rpc",
         };
         let begun = self.watch.begin(method.row);
         let body_len = call.body.len();

@@ -3,6 +3,7 @@
 use super::call::{Call, UserInfo};
 use super::memory::RequestMemory;
 use super::metrics::RpcMetrics;
+use crate::Boxed;
 use cairn_wire::RemoteException;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -37,6 +38,24 @@ pub trait Service: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), RemoteException>> + Send {
         let _ = (protocol, peer);
         std::future::ready(user.refuse_impersonation())
+    }
+}
+
+/// A service that its own process calls, without a connection.
+pub trait LocalService: Send + Sync + 'static {
+    /// Answers a call as if it came over a connection of its own: whether its user may make it is asked first.
+    fn call_here(&self, call: Call) -> Boxed<'_, Result<Vec<u8>, RemoteException>>;
+}
+
+impl<S: Service> LocalService for S {
+    fn call_here(&self, call: Call) -> Boxed<'_, Result<Vec<u8>, RemoteException>> {
+        Box::pin(async move {
+            self.authorize(&call.user, Some(&call.connection_protocol), call.peer).await?;
+            match self.call_now(&call) {
+                Some(answer) => answer,
+                None => self.call(call).await,
+            }
+        })
     }
 }
 
