@@ -80,6 +80,8 @@ impl Cluster {
         let data = data.canonicalize().context("the data folder has no path")?;
         // A cluster that starts as a whole has nobody to wait for once its blocks are reported.
         conf.set_default("dfs.namenode.safemode.extension", "0");
+        // Nobody else knows the names of its DataNodes.
+        conf.set_default(config::webhdfs::BY_ADDRESS, "true");
         let mut config = config::namenode::read(&conf)?;
         config.name_dir = data.join("namenode");
         config.format_if_empty = true;

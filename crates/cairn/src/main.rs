@@ -13,7 +13,7 @@ mod words;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use commands::{crypto, datanode, ec, fs, namenode, quickstart, report};
+use commands::{crypto, datanode, ec, fs, gateway, namenode, quickstart, report};
 use settings::Settings;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
@@ -43,6 +43,8 @@ enum Command {
     Namenode(namenode::Args),
     /// Run a DataNode
     Datanode(datanode::Args),
+    /// Serve WebHDFS at one address, for clients that reach no NameNode and no DataNode
+    Gateway(gateway::Args),
     /// Work with files: put, get, cat, ls, mkdir, rm, mv, du, stat, checksum
     Fs(fs::Args),
     /// Administer erasure coding policies, with the options of `hdfs ec`
@@ -101,6 +103,7 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Cluster(args) => commands::cluster::run(&settings, args).await,
             Command::Namenode(args) => namenode::run(&settings, args).await,
             Command::Datanode(args) => datanode::run(&settings, args).await,
+            Command::Gateway(args) => gateway::run(&settings, args).await,
             Command::Fs(args) => fs::run(&settings, args).await,
             Command::Ec(args) => ec::run(&settings, args).await,
             Command::Crypto(args) => crypto::run(&settings, args).await,

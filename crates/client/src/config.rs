@@ -17,6 +17,8 @@ pub struct ClientConfig {
     pub namenode_addresses: Vec<String>,
     /// The user to act as. `HADOOP_USER_NAME`, else the login name.
     pub user: String,
+    /// Who acts for that user, if it is another: the NameNode must let it (`hadoop.proxyuser.*`).
+    pub real_user: Option<String>,
     /// The folder of users' homes. `dfs.user.home.dir.prefix`.
     pub homes: String,
     /// Copies of each block of a new file. `dfs.replication`.
@@ -149,6 +151,7 @@ impl Default for ClientConfig {
             user: std::env::var("HADOOP_USER_NAME")
                 .or_else(|_| std::env::var("USER"))
                 .unwrap_or_else(|_| "root".to_string()),
+            real_user: None,
             replication: 3,
             block_size: 128 * 1024 * 1024,
             bytes_per_checksum: 512,

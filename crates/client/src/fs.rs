@@ -77,7 +77,9 @@ impl FileSystem {
             }
             let request = CreateRequestProto {
                 src: path.to_string(),
-                masked: convert::permission_proto(permission & !config.umask),
+                masked: convert::permission_proto(
+                    options.masked.unwrap_or(permission & !config.umask),
+                ),
                 client_name: self.session.client_name.clone(),
                 create_flag: flags,
                 create_parent: options.create_parents,
@@ -162,6 +164,15 @@ impl FileSystem {
     /// encrypted, and nobody is asked for its key.
     pub async fn open_stored(&self, path: &str) -> Result<FileReader> {
         FileReader::open(self.session.clone(), path, false).await
+    }
+
+    /// Makes a call of `ClientProtocol` for whoever passes on what clients ask, and needs the messages themselves.
+    pub async fn call<Req, Resp>(&self, method: &'static str, request: &Req) -> Result<Resp>
+    where
+        Req: prost::Message,
+        Resp: prost::Message + Default,
+    {
+        self.session.namenode.call(method, request).await
     }
 
     /// How often a read asked others because an answer was late, and how often one of those was quicker.

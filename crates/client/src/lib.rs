@@ -2,7 +2,7 @@
 //!
 //! Start at [`FileSystem::connect`]. Speaks Hadoop's protocols on both sides, so it works on HDFS
 //! too. Knows nothing of how NameNodes and DataNodes keep what they keep. Wire messages are
-//! translated in `protocol/` and `datanode/` and do not appear in the API.
+//! translated in `protocol/` and `datanode/` and do not appear in the API, but for [`FileSystem::call`].
 
 mod balance;
 mod blocking;

@@ -399,6 +399,9 @@ pub struct CreateOptions {
     pub should_replicate: bool,
     /// Permission bits; 0o644 when `None`.
     pub permission: Option<u16>,
+    /// What is left of them, where the client's umask does not say it. A default access control list of the parent takes
+    /// `permission` instead.
+    pub masked: Option<u16>,
 }
 
 /// How a file system answers: how long to wait, how often to try.

@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::{Boxed, descriptors};
+use crate::descriptors;
 use memory::RequestMemory;
 
 pub use call::{Call, CallerContext, Name, UserInfo, respond};

@@ -7,6 +7,7 @@ pub mod datanode;
 pub mod ec;
 pub mod fs;
 pub mod fsck;
+pub mod gateway;
 pub mod namenode;
 pub mod quickstart;
 pub mod report;

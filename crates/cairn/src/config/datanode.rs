@@ -2,7 +2,7 @@
 
 use super::memory::available;
 use super::namenode::{address, folder, service_policy};
-use super::{Configuration, NameNodes, groups, slow, unsupported, value};
+use super::{Configuration, NameNodes, groups, slow, unsupported, value, webhdfs};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::{DataDir, DataNodeConfig, Durability};
 use cairn_net::groups::process_user;
@@ -30,6 +30,8 @@ pub fn read(conf: &Configuration) -> Result<DataNodeConfig> {
     conf.boolean("dfs.client.read.shortcircuit", &mut c.short_circuit)?;
     conf.read("dfs.datanode.ipc.address", address, &mut c.ipc_addr)?;
     conf.read("dfs.datanode.http.address", |text| Ok(Some(address(text)?)), &mut c.http_addr)?;
+    conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
+    c.web = webhdfs::of_datanode(conf, &c.name_node)?;
     conf.read("dfs.datanode.hostname", |text| Ok(Some(text.to_string())), &mut c.hostname)?;
     conf.boolean("dfs.datanode.use.datanode.hostname", &mut c.connect_via_hostname)?;
     // USER says nothing: services are started without it.

@@ -7,6 +7,7 @@ mod memory;
 pub mod namenode;
 mod slow;
 mod unsupported;
+pub mod webhdfs;
 
 pub use cairn_conf::nameservice::NameNodes;
 pub use cairn_conf::{Configuration, client, folder_from_environment, value, xml};

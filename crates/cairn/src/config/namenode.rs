@@ -1,6 +1,8 @@
 //! A NameNode's settings from Hadoop's keys.
 
-use super::{Configuration, NameNodes, encryption, groups, memory, slow, unsupported, value};
+use super::{
+    Configuration, NameNodes, encryption, groups, memory, slow, unsupported, value, webhdfs,
+};
 use crate::salvage::ClientSalvager;
 use anyhow::{Context, Result, bail};
 use cairn_namenode::config::{
@@ -56,6 +58,8 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     c.service_policy = service_policy(conf)?;
     c.encryption = encryption::read(conf)?;
     audit(conf, &mut c.audit)?;
+    conf.millis("hadoop.http.idle_timeout.ms", &mut c.http_idle_timeout)?;
+    c.web = webhdfs::of_namenode(conf)?;
     c.salvager = Some(Arc::new(ClientSalvager(conf.clone())));
     c.properties = conf.properties();
     Ok(c)

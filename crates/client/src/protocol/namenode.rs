@@ -48,8 +48,11 @@ impl NameNode {
     }
 
     fn with_protocol(config: &ClientConfig, protocol: &'static str) -> NameNode {
-        let mut options =
-            RpcClientOptions { call_timeout: config.rpc_timeout, ..RpcClientOptions::default() };
+        let mut options = RpcClientOptions {
+            call_timeout: config.rpc_timeout,
+            real_user: config.real_user.clone(),
+            ..RpcClientOptions::default()
+        };
         let user = config.user.as_str();
         let addresses = match &config.namenode_addresses[..] {
             [] => std::slice::from_ref(&config.namenode),

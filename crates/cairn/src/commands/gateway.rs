@@ -1,0 +1,49 @@
+//! `cairn gateway`: WebHDFS at one address, until told to stop.
+
+use crate::{Settings, config, output};
+use anyhow::{Context, Result};
+use cairn_net::http::{self, Limits, Response, Site, WEBHDFS};
+use serde_json::json;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// Flags of `cairn gateway`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where to listen (default: httpfs.http.hostname and httpfs.http.port, or all addresses and port 14000)
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+/// Runs the gateway; prints one JSON line when it serves.
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    let conf = settings.configuration()?;
+    let handler = config::webhdfs::of_gateway(&conf)?;
+    let mut limits = Limits::default();
+    conf.millis("hadoop.http.idle_timeout.ms", &mut limits.idle)?;
+    let mut host = "0.0.0.0".to_string();
+    conf.read("httpfs.http.hostname", |text| Ok(text.to_string()), &mut host)?;
+    let mut port = 14000;
+    conf.number("httpfs.http.port", &mut port)?;
+    let addr = match args.listen {
+        Some(addr) => addr,
+        None => config::namenode::address(&format!("{host}:{port}"))?,
+    };
+    let listener = TcpListener::bind(addr).await;
+    let listener = listener.with_context(|| format!("cannot listen on {addr}"))?;
+    let line = json!({
+        "role": "gateway",
+        "http": format!("http://{}", listener.local_addr()?),
+        "pid": std::process::id(),
+    });
+    crate::say!("{line}");
+    let nothing = |_: &http::Request| Response::error(404, "see /webhdfs/v1").into();
+    let site = Arc::new(Site::new(nothing).with(WEBHDFS, Some(handler)));
+    tokio::select! {
+        told = output::told_to_stop() => { told?; }
+        () = http::serve(listener, site, limits, std::future::pending()) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
