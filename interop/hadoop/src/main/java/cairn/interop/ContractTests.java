@@ -13,8 +13,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
- * Hadoop's own contract tests of file systems, on replicated files and again with everything erasure coded. How each
- * ended on Hadoop is kept in {@code cases/contract/}; none may end worse here.
+ * Hadoop's own contract tests of file systems, on replicated files, with everything erasure coded, and by WebHDFS. How
+ * each ended on Hadoop is kept in {@code cases/contract/}; none may end worse here.
  */
 final class ContractTests {
   private static final String POLICY = "RS-3-2-1024k";
@@ -29,15 +29,23 @@ final class ContractTests {
       // A block must hold a cell at least.
       run(x, "ec", 1 << 20, POLICY);
     }
+    // The same by WebHDFS: with redirections, and by a gateway.
+    if (x.full() && x.runner().wantsGroup("contract/webhdfs/")) {
+      run(x, "webhdfs", 1024, null);
+    }
+    if (x.full() && !x.target().isHadoop() && x.runner().wantsGroup("contract/gateway/")) {
+      run(x, "gateway", 1024, null);
+    }
   }
 
   private static void run(Main.Context x, String kind, int blockSize, String policy) throws Exception {
-    Map<String, String> keys = x.keys();
+    Map<String, String> keys = WebHdfsTests.keys(x);
     keys.put("dfs.blocksize", "" + blockSize);
     keys.put("dfs.namenode.fs-limits.min-block-size", "512");
     File data = new File(x.work(), "contract-" + kind);
     Map<String, Outcome> outcomes;
-    try (ClusterProcess cluster = new ClusterProcess(x.target(), data, policy == null ? 3 : 5, 1, keys)) {
+    try (ClusterProcess cluster = new ClusterProcess(x.target(), data, policy == null ? 3 : 5, 1, keys);
+        WebHdfsTests.Door door = kind.equals("gateway") ? new WebHdfsTests.Door(x, cluster) : null) {
       if (policy != null) {
         DistributedFileSystem fs = cluster.fs();
         fs.enableErasureCodingPolicy(policy);
@@ -45,9 +53,14 @@ final class ContractTests {
       }
       Configuration conf = cluster.conf();
       conf.set("dfs.blocksize", "" + blockSize);
+      if (door != null) {
+        conf.set("fs.defaultFS", "webhdfs://" + door.address);
+      } else if (kind.equals("webhdfs")) {
+        conf.set("fs.defaultFS", "webhdfs://" + cluster.httpAddress());
+      }
       outcomes = ContractRun.all(conf);
     }
-    File cases = new File(x.home(), "hadoop/cases/contract/" + kind + ".txt");
+    File cases = new File(x.home(), "hadoop/cases/contract/" + kind.replace("gateway", "webhdfs") + ".txt");
     if (x.record()) {
       List<String> lines = new ArrayList<>();
       outcomes.forEach((name, outcome) -> lines.add(outcome.word() + " " + name));

@@ -225,7 +225,8 @@ public final class Daemons {
     List<Map<String, Object>> described = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       Configuration own = new HdfsConfiguration(conf);
-      own.set("dfs.datanode.hostname", "dn" + i + ".rack" + i % racks);
+      // Clients by HTTP are sent to that name.
+      own.set("dfs.datanode.hostname", conf.get("interop.datanode.hostname", "dn" + i + ".rack" + i % racks));
       own.set("dfs.datanode.data.dir", volumes(data, i));
       own.set("dfs.datanode.address", "127.0.0.1:" + Ports.free());
       own.set("dfs.datanode.ipc.address", "127.0.0.1:" + Ports.free());

@@ -46,7 +46,8 @@ public final class Main {
               DifferentialTests::run,
               FsckTests::run,
               NameserviceTests::run,
-              PythonTests::run),
+              PythonTests::run,
+              WebHdfsTests::run),
           List.of(
               EncryptionTests::run,
               FileTests::run,

@@ -27,7 +27,7 @@ final class ClusterContract extends AbstractFSContract {
 
   @Override
   public String getScheme() {
-    return "hdfs";
+    return FileSystem.getDefaultUri(cluster).getScheme();
   }
 
   @Override
