@@ -156,6 +156,7 @@ impl Client {
             policy,
             should_replicate: replicate,
             permission: mode,
+            masked: None,
         };
         let writer = self.wait(py, self.fs.create(path, &options))?;
         Ok(Writer::new(self.blocking, writer))

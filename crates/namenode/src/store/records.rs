@@ -149,11 +149,11 @@ impl Records {
     }
 
     fn read(&self, key: &[u8]) -> RwLockReadGuard<'_, Part> {
-        held_read(&self.part(key))
+        held_read(self.part(key))
     }
 
     fn write(&self, key: &[u8]) -> RwLockWriteGuard<'_, Part> {
-        held_write(&self.part(key))
+        held_write(self.part(key))
     }
 
     /// What `look` makes of a record that `state` has. No lock is held meanwhile.
@@ -240,7 +240,7 @@ impl Records {
     /// yet.
     pub(super) fn advance(&self, state: u64, layer: &Layer) {
         for part in &self.parts {
-            held_write(&part).state = state;
+            held_write(part).state = state;
         }
         let forget = |key: &[u8]| self.write(key).remove(key);
         let each = |table: Table, forget: Forget<'_>| {
