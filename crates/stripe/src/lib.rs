@@ -1,9 +1,11 @@
-//! Erasure coding policies, block ids, the geometry of striped files, storage types and policies.
+//! Erasure coding policies, block ids, the geometry of striped files and of contiguous groups, storage types and
+//! policies.
 //!
 //! Facts and plans only: no I/O, no clock, no randomness. What a code computes is in `cairn-codec`;
 //! who holds which unit is in `cairn-redundancy`.
 
 pub mod geometry;
+pub mod group;
 pub mod id;
 pub mod policy;
 pub mod read;
