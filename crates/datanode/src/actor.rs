@@ -16,7 +16,7 @@ pub(crate) use orders::watch as watch_orders;
 
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use crate::ops::reconstruct::start_scrubs;
+use crate::ops::reconstruct::{start_encodes, start_rebuilds, start_scrubs};
 use crate::volume::Usage;
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
@@ -146,6 +146,8 @@ async fn take_turn(
             is_told_to_register |= command::run(node, command);
         }
         start_scrubs(node, answer.scrubs);
+        start_encodes(node, answer.encodes);
+        start_rebuilds(node, answer.group_rebuilds);
     }
     if is_told_to_register {
         return Err(End::Register);
@@ -168,6 +170,7 @@ async fn take_turn(
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.take_results();
+    let encoded = node.encoded.take();
     let slow_peers = node.peers.due_report();
     let tells_slow = slow_peers.is_some();
     let slow_disks = tells_slow.then(|| node.compare_disks());
@@ -183,6 +186,8 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         failed_work,
         takes_scrubs: Some(true),
         scrubbed,
+        takes_groups: Some(true),
+        encoded,
         slow_peers: slow_peers.unwrap_or_default(),
         slow_disks: slow_disks.unwrap_or_default(),
         ..Default::default()
@@ -198,6 +203,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         Err(_) => {
             node.failed_work.put_back(request.failed_work);
             node.scrubs.put_back(request.scrubbed);
+            node.encoded.put_back(request.encoded);
         }
     }
     answer

@@ -5,13 +5,14 @@
 //! block's turn (`dataset/turns.rs`); nobody waits for a disk with the map's lock in hand.
 //!
 //! Operations of writers are in `dataset/write.rs`, of recovery in `dataset/recover.rs`, of scanners in
-//! `dataset/inspect.rs`, deletions in `dataset/delete.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in
+//! `dataset/inspect.rs`, reads past the page cache in `dataset/from_disk.rs`, deletions in `dataset/delete.rs`, volumes that come and go in `dataset/volumes.rs`, replicas in
 //! memory in `dataset/ram.rs`, the open files of a replica in `dataset/{reader,writer}.rs`, those that stay open in
 //! `dataset/kept.rs`, what becomes of closed ones in `dataset/files.rs`. Tested in `tests/it`.
 
 mod block;
 mod delete;
 mod files;
+mod from_disk;
 mod inspect;
 mod kept;
 mod kept_files;
@@ -30,6 +31,7 @@ mod writer;
 
 pub(crate) use block::{Block, Checksum};
 pub(crate) use delete::Deletion;
+pub(crate) use from_disk::DiskReader;
 pub use memory::RamDiskStats;
 pub(crate) use read_view::ReadView;
 pub(crate) use relocate::Relocation;
@@ -491,6 +493,7 @@ impl Dataset {
     }
 }
 
-fn not_found(block: &Block) -> DataNodeError {
+/// The refusal of a replica that is not here.
+pub(crate) fn not_found(block: &Block) -> DataNodeError {
     ReplicaError::NotFound { block: block.id, gs: block.gs, reason: "Replica not found for" }.into()
 }

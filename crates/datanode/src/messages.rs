@@ -7,8 +7,8 @@ use cairn_stripe::geometry::Geometry;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::meta_file::MetaHeader;
 use cairn_wire::proto::hdfs::{
-    BlockProto, ChecksumProto, ChecksumTypeProto, DatanodeInfoProto, ErasureCodingPolicyProto,
-    ExtendedBlockProto,
+    BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockProto, ChecksumProto,
+    ChecksumTypeProto, DatanodeInfoProto, ErasureCodingPolicyProto, ExtendedBlockProto,
 };
 
 /// The Hadoop version whose behaviour this is.
@@ -58,6 +58,13 @@ pub(crate) fn checksum_type(kind: ChecksumKind) -> i32 {
         ChecksumKind::Crc32 => ChecksumTypeProto::ChecksumCrc32,
         ChecksumKind::Crc32c => ChecksumTypeProto::ChecksumCrc32c,
     }) as i32
+}
+
+/// How the checksum of a block is made; Hadoop's default without options.
+pub(crate) fn block_checksum_type(
+    options: Option<&BlockChecksumOptionsProto>,
+) -> BlockChecksumTypeProto {
+    options.map_or(BlockChecksumTypeProto::Md5crc, |options| options.block_checksum_type())
 }
 
 /// The message of a checksum.

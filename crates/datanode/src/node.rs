@@ -14,6 +14,7 @@ pub(crate) mod reports;
 pub(crate) mod scans;
 mod scrubs;
 pub(crate) mod tasks;
+pub(crate) mod virtuals;
 
 use crate::budget::Budget;
 use crate::config::DataNodeConfig;
@@ -59,6 +60,7 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tasks::Tasks;
 use tokio::sync::Notify;
+use virtuals::{Encoded, Virtuals};
 
 /// Socket buffers of each of the many connections that a rebuild reads from, in bytes: what waits in them all is to stay
 /// in the processor's cache.
@@ -97,6 +99,10 @@ pub(crate) struct Node {
     pub(crate) copies: Copies,
     /// Whole blocks and groups that are read, and what came of it.
     pub(crate) scrubs: Scrubs,
+    /// Groups that were encoded, to tell the NameNode of.
+    pub(crate) encoded: Encoded,
+    /// Blocks that are not here and were asked for.
+    pub(crate) virtuals: Virtuals,
     /// Settings that can change.
     pub(crate) reconfiguration: Reconfiguration<DataNodeConfig>,
     /// What packets of data connections may take.
@@ -201,6 +207,8 @@ impl Node {
             orders: Orders::default(),
             copies: Copies::default(),
             scrubs: Scrubs::default(),
+            encoded: Encoded::default(),
+            virtuals: Virtuals::default(),
             reconfiguration,
             packet_memory: Arc::new(PacketMemory::new(config.packet_memory)),
             transfer_budget: Budget::new(config.transfer_bandwidth),

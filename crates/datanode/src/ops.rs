@@ -10,4 +10,5 @@ pub(crate) mod reconstruct;
 pub(crate) mod send;
 pub(crate) mod short_circuit;
 pub(crate) mod transfer;
+pub(crate) mod virtual_block;
 pub(crate) mod write_block;

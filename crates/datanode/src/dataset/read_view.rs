@@ -160,6 +160,20 @@ impl ReadView {
         Ok(crcs.checked_div(self.checksum.kind.len() as u64).unwrap_or(0))
     }
 
+    /// `len` bytes of the CRC part of the meta file from byte `at` on. Fails if the file ends before.
+    pub(crate) fn sums(&self, at: u64, len: usize) -> Result<Vec<u8>> {
+        let mut out = vec![0; len];
+        let at = meta_file::HEADER_LEN as u64 + at;
+        let read = || self.meta.read_exact_at(&mut out, at);
+        self.volume.timed(DiskWork::Read, read).at(&self.files.meta)?;
+        Ok(out)
+    }
+
+    /// The storage that it is on.
+    pub(crate) fn storage_id(&self) -> &str {
+        self.volume.storage_id()
+    }
+
     /// Reads the CRC part of the meta file from byte `at` of it; returns the bytes read.
     pub(crate) fn read_crc_bytes(&self, at: u64, out: &mut [u8]) -> Result<usize> {
         self.meta.read_at(out, meta_file::HEADER_LEN as u64 + at).at(&self.files.meta)

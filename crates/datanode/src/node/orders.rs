@@ -18,6 +18,11 @@ impl Orders {
         self.0.send_replace(orders);
     }
 
+    /// Whether the NameNode is one of Cairn's.
+    pub(crate) fn are_ours(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
     /// What was told last, and what is told from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Option<u64>> {
         self.0.subscribe()

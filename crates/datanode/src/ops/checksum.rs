@@ -3,11 +3,12 @@
 //! Source: Hadoop 3.5.0 `BlockChecksumHelper.ReplicatedBlockChecksumComputer`, `CrcComposer`.
 
 use super::answer::answer_error;
-use crate::dataset::{Block, ReadView, blocking};
+use super::virtual_block;
+use crate::dataset::{Block, Checksum, ReadView, blocking};
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
-use cairn_codec::crc::{CRC_LEN, ChecksumKind};
+use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_replica::CrcFold;
 use cairn_wire::proto::hdfs::{
@@ -20,6 +21,8 @@ use std::sync::Arc;
 
 /// Bytes of CRCs read at once.
 const READ_LEN: usize = 256 << 10;
+/// Bytes read at once past the page cache.
+const DISK_STEP: usize = 1 << 20;
 
 /// Computes the checksum of the first `block.len` bytes of a replica.
 pub(crate) async fn serve_block(
@@ -28,7 +31,19 @@ pub(crate) async fn serve_block(
     request: OpBlockChecksumProto,
 ) -> Result<bool> {
     let block = messages::block(&request.header.block);
-    match block_checksum(node, &block, request.block_checksum_options).await {
+    let on_disk = request.from_disk();
+    let is_marked = request.from_server() || on_disk;
+    let options = request.block_checksum_options;
+    let unfenced = if is_marked { Ok(()) } else { virtual_block::check_unfenced(node, &block) };
+    let made = match unfenced {
+        Err(error) => Err(error),
+        Ok(()) if on_disk => checksum_on_disk(node, &block, options.unwrap_or_default()).await,
+        Ok(()) if !is_marked && virtual_block::may_be_elsewhere(node, &block) => {
+            virtual_block::checksum(node, &block, options).await
+        }
+        Ok(()) => block_checksum(node, &block, options).await,
+    };
+    match made {
         Ok(checksum) => answer(stream, checksum).await.map(|()| true),
         Err(error) => answer_error(node, stream, Op::BlockChecksum, "blockChecksum", &error).await,
     }
@@ -47,11 +62,6 @@ pub(super) async fn answer(
     Ok(stream.writer.send_message(&answer).await?)
 }
 
-/// How the checksum is made; Hadoop's default without options.
-pub(super) fn checksum_type(options: Option<&BlockChecksumOptionsProto>) -> BlockChecksumTypeProto {
-    options.map_or(BlockChecksumTypeProto::Md5crc, |options| options.block_checksum_type())
-}
-
 /// The checksum of the first `block.len` bytes of the replica here.
 pub(super) async fn block_checksum(
     node: &Arc<Node>,
@@ -67,7 +77,7 @@ pub(super) async fn block_checksum(
     let waiting = view.waiting();
     blocking(move || {
         let _waiting = waiting;
-        let bytes = match checksum_type(options.as_ref()) {
+        let bytes = match messages::block_checksum_type(options.as_ref()) {
             BlockChecksumTypeProto::Md5crc => md5_of_crcs(&view, len)?,
             BlockChecksumTypeProto::CompositeCrc => {
                 composed(&view, len, options.as_ref().and_then(|o| o.stripe_length).unwrap_or(0))?
@@ -83,6 +93,50 @@ pub(super) async fn block_checksum(
         })
     })
     .await
+}
+
+/// The CRC of all bytes of the replica here, read as the disk has them and checked. Only composite ones without
+/// stripes.
+pub(super) async fn checksum_on_disk(
+    node: &Arc<Node>,
+    block: &Block,
+    options: BlockChecksumOptionsProto,
+) -> Result<OpBlockChecksumResponseProto> {
+    let is_composite = options.block_checksum_type() == BlockChecksumTypeProto::CompositeCrc;
+    if !is_composite || options.stripe_length.unwrap_or(0) != 0 {
+        return Err(DataNodeError::peer("what is on a disk is summed as one CRC"));
+    }
+    let view = Arc::new(node.dataset.open_read(block, block.len).await?);
+    let mut disk = node.dataset.read_from_disk(block, &view).await?;
+    let Checksum { kind, chunk_len } = view.checksum;
+    if kind == ChecksumKind::Null {
+        return Err(DataNodeError::peer("a block without CRCs has no composite CRC"));
+    }
+    let step = (DISK_STEP / chunk_len).max(1) * chunk_len;
+    let (mut crc, mut at) = (0, 0);
+    while at < view.end {
+        let end = (at + step as u64).min(view.end);
+        node.reconstructions.budgets(false).read.pass(end - at).await;
+        view.turn().await?;
+        let (waiting, reading) = (view.waiting(), view.clone());
+        let read = blocking(move || {
+            let _waiting = waiting;
+            let (bytes, crcs) = disk.read_chunks(&reading, at, end)?;
+            crc::verify_chunks(kind, chunk_len, &bytes, &crcs)
+                .map_err(|bad| DataNodeError::Checksum(format!("at {at}: {bad}")))?;
+            Ok((kind.update(crc, &bytes), disk))
+        });
+        (crc, disk) = read.await.inspect_err(|error| node.note_read_error(block, error))?;
+        at = end;
+    }
+    Ok(OpBlockChecksumResponseProto {
+        bytes_per_crc: chunk_len as u32,
+        crc_per_block: view.crc_count()?,
+        block_checksum: crc.to_be_bytes().to_vec(),
+        crc_type: Some(messages::checksum_type(kind)),
+        block_checksum_options: Some(options),
+        from_disk: Some(true),
+    })
 }
 
 /// All CRCs of the file if the whole replica is asked for, else those of the range with a new one for its last chunk.

@@ -4,7 +4,7 @@
 //! Source: Hadoop 3.5.0 `BlockChecksumHelper.BlockGroupNonStripedChecksumComputer`.
 
 use super::answer::answer_error;
-use super::checksum::{answer, be_u32, checksum_type};
+use super::checksum::{answer, be_u32};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
@@ -43,7 +43,7 @@ async fn group_checksum(
     request: &OpBlockGroupChecksumProto,
 ) -> Result<OpBlockChecksumResponseProto> {
     let geometry = messages::geometry(&request.ec_policy)?;
-    let kind = checksum_type(request.block_checksum_options.as_ref());
+    let kind = messages::block_checksum_type(request.block_checksum_options.as_ref());
     let options = match kind {
         BlockChecksumTypeProto::Md5crc => request.block_checksum_options.clone(),
         BlockChecksumTypeProto::CompositeCrc => Some(BlockChecksumOptionsProto {

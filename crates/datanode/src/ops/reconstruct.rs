@@ -3,7 +3,8 @@
 //! ```text
 //! k units --read--> stripe after stripe --decode--> all lost units --prove--> replicas on their targets
 //! ```
-//! `reconstruct/scrub.rs` reads whole groups in the same way, only to see whether their units agree.
+//! `reconstruct/scrub.rs` reads whole groups in the same way, only to see whether their units agree;
+//! `reconstruct/groups.rs` has contiguous groups, which are whole blocks under parity.
 //! Which units serve as sources, which results are believed, and what is tried next is decided by
 //! [`cairn_stripe::rebuild::Rebuild`]. `reconstruct/plan.rs` checks the command, `source.rs` reads, `gather.rs` decides what to ask for next,
 //! `rebuild.rs` decodes and proves, `target.rs` writes. A unit becomes a replica only after its CRC is the one
@@ -14,7 +15,9 @@
 mod buffers;
 mod checksum;
 mod gather;
+mod groups;
 mod plan;
+mod readers;
 mod rebuild;
 mod scrub;
 mod source;
@@ -22,6 +25,7 @@ mod sum;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;
+pub(crate) use groups::{Decoder, Group, Place, start_encodes, start_rebuilds};
 pub(crate) use scrub::start as start_scrubs;
 
 use crate::error::{DataNodeError, Result};

@@ -3,15 +3,16 @@
 //! Source: Hadoop 3.5.0 `BlockSender`.
 
 use crate::budget::Budget;
-use crate::dataset::{Checksum, ReadView};
+use crate::dataset::{Block, Checksum, ReadView};
 use crate::error::{DataNodeError, Result};
 use crate::metrics::{Flow, Metrics};
 use crate::node::Node;
 use crate::page_cache::PageCache;
 use cairn_codec::crc::ChecksumKind;
-use cairn_net::transfer_stream::{FilePart, TransferError, TransferWriter};
+use cairn_net::transfer_stream::{FilePart, TransferError, TransferStream, TransferWriter};
 use cairn_wire::proto::hdfs::{
-    BlockOpResponseProto, CachingStrategyProto, ReadOpChecksumInfoProto, Status,
+    BlockOpResponseProto, CachingStrategyProto, ClientReadStatusProto, ReadOpChecksumInfoProto,
+    Status,
 };
 use cairn_wire::transfer::PacketHeader;
 
@@ -165,6 +166,47 @@ impl<'a> Range<'a> {
             sync_block: false,
         }
     }
+}
+
+/// A range that is sent from memory: what is read past the page cache, or is no file's.
+pub(crate) struct Packets<'a> {
+    out: &'a mut TransferWriter,
+    at: u64,
+    seqno: i64,
+}
+
+impl<'a> Packets<'a> {
+    /// The first packet starts at byte `from` of the block.
+    pub(crate) fn new(out: &'a mut TransferWriter, from: u64) -> Packets<'a> {
+        Packets { out, at: from, seqno: 0 }
+    }
+
+    /// Sends the next bytes; an empty packet ends them.
+    pub(crate) async fn send(&mut self, data: &[u8], crcs: &[u8]) -> Result<()> {
+        let header = PacketHeader {
+            offset_in_block: self.at as i64,
+            seqno: self.seqno,
+            last_packet: data.is_empty(),
+            data_len: data.len() as u32,
+            sync_block: false,
+        };
+        self.out.send_packet(&header, crcs, data).await?;
+        (self.at, self.seqno) = (self.at + data.len() as u64, self.seqno + 1);
+        Ok(())
+    }
+}
+
+/// Reads what the reader found. False if it just closes: a client that has seen enough.
+pub(crate) async fn hear_verdict(
+    node: &Node,
+    stream: &mut TransferStream,
+    block: &Block,
+) -> Result<bool> {
+    let verdict = stream.reader.read_message::<ClientReadStatusProto>("read status").await;
+    if verdict.as_ref().is_ok_and(|verdict| verdict.status == Status::ErrorChecksum as i32) {
+        node.suspect_block(block.id);
+    }
+    Ok(verdict.is_ok())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! `#requestShortCircuitShm`, `DataNode#requestShortCircuitFdsForRead`.
 
 use super::answer::{note_failure, refuse};
+use super::virtual_block;
 use crate::dataset::ReadView;
 use crate::error::Result;
 use crate::messages;
@@ -82,6 +83,16 @@ async fn pass(
         return Ok(false);
     }
     let block = messages::block(&request.header.block);
+    if let Err(error) = virtual_block::check_unfenced(node, &block) {
+        refuse(stream, Status::Error, error.to_string()).await?;
+        return Ok(false);
+    }
+    if virtual_block::may_be_elsewhere(node, &block)
+        && virtual_block::visible_len(node, &block).await.is_ok()
+    {
+        virtual_block::refuse_files(stream, FORMAT_VERSION).await?;
+        return Ok(false);
+    }
     let view: ReadView = match node.dataset.open_read(&block, 0).await {
         Ok(view) => view,
         Err(error) => {

@@ -5,6 +5,7 @@ use crate::dataset::blocking;
 use crate::error::DataNodeError;
 use crate::messages::{self, SOFTWARE_VERSION};
 use crate::node::Node;
+use crate::ops::virtual_block;
 use crate::volume::Volume;
 use cairn_net::rpc_server::{Call, respond};
 use cairn_wire::RemoteException;
@@ -61,7 +62,12 @@ pub(crate) async fn call(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, Remot
     match call.method.as_str() {
         "getReplicaVisibleLength" => {
             let request: GetReplicaVisibleLengthRequestProto = call.decode()?;
-            let length = node.dataset.visible_len(&messages::block(&request.block))?;
+            let block = messages::block(&request.block);
+            virtual_block::check_unfenced(node, &block)?;
+            let length = match virtual_block::may_be_elsewhere(node, &block) {
+                true => virtual_block::visible_len(node, &block).await?,
+                false => node.dataset.visible_len(&block)?,
+            };
             respond(&GetReplicaVisibleLengthResponseProto { length })
         }
         "getDatanodeInfo" => respond(&GetDatanodeInfoResponseProto {

@@ -61,6 +61,14 @@ pub struct Record {
     pub places: HashMap<i64, i32>,
     /// The DataNode that is told to be slow.
     pub slow: Option<String>,
+    /// Groups to encode and units of groups to rebuild, by DataNode.
+    pub encodes: HashMap<String, Vec<EncodeOrderProto>>,
+    pub rebuilds: HashMap<String, Vec<GroupRebuildOrderProto>>,
+    /// What was encoded.
+    pub encoded: Vec<EncodedGroupProto>,
+    /// How blocks can be had that are not where they are asked for, and how often that was asked.
+    pub located: HashMap<i64, LocateUnitsResponseProto>,
+    pub locates: usize,
 }
 
 #[derive(Default)]
@@ -98,6 +106,10 @@ impl Service for FakeNameNode {
                 }
                 let uuid = request.registration.datanode_id.datanode_uuid;
                 record.heartbeats += 1;
+                assert_eq!(request.takes_groups, Some(true));
+                record.encoded.extend(request.encoded);
+                let encodes = record.encodes.remove(&uuid).unwrap_or_default();
+                let group_rebuilds = record.rebuilds.remove(&uuid).unwrap_or_default();
                 for slow in request.slow_peers {
                     let is_other = |(from, known): &(String, SlowPeerReportProto)| {
                         *from != uuid || known.data_node_id != slow.data_node_id
@@ -120,9 +132,17 @@ impl Service for FakeNameNode {
                     cmds,
                     full_block_report_lease_id: lease,
                     orders: record.orders,
+                    encodes,
+                    group_rebuilds,
                     is_slownode: Some(record.slow.as_ref() == Some(&uuid)),
                     ..Default::default()
                 })
+            }
+            "locateUnits" => {
+                let request: LocateUnitsRequestProto = call.decode()?;
+                record.locates += 1;
+                let located = record.located.get(&(request.block.block_id as i64));
+                respond(&located.cloned().unwrap_or_default())
             }
             "blockReport" => {
                 let request: BlockReportRequestProto = call.decode()?;

@@ -29,6 +29,16 @@ fn socket(cluster: &Cluster) -> PathBuf {
     cluster.dir(0).join(format!("socket{}", cluster.node(0).xfer_addr().port()))
 }
 
+/// A DataNode that passes files.
+pub async fn cluster() -> Cluster {
+    Cluster::start_tuned(1, local).await
+}
+
+/// What is answered to who asks for the files of a replica, without a slot.
+pub async fn ask_once(cluster: &Cluster, id: i64, gs: u64) -> BlockOpResponseProto {
+    ask(&mut connect(cluster).await, &request(id, gs, None)).await
+}
+
 async fn connect(cluster: &Cluster) -> TransferStream {
     let options = TransferOptions::default();
     TransferStream::connect_domain(&socket(cluster), &options).await.unwrap()

@@ -3003,6 +3003,9 @@ pub struct OpReadBlockProto {
     /// Field 1002 `fromDisk`.
     #[prost(bool, optional, tag = "1002")]
     pub from_disk: ::core::option::Option<bool>,
+    /// Field 1003 `sums`.
+    #[prost(bool, optional, tag = "1003")]
+    pub sums: ::core::option::Option<bool>,
 }
 
 /// `hadoop.hdfs.OpReplaceBlockProto`.

@@ -45,6 +45,11 @@ impl Buffers {
 }
 
 impl Buffer {
+    /// Puts zeros behind the bytes until they are `len`.
+    pub(super) fn pad(&mut self, len: usize) {
+        self.bytes.resize(len.max(self.bytes.len()), 0);
+    }
+
     /// Leaves bytes from `len` on out.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);

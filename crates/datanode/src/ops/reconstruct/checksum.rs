@@ -90,7 +90,7 @@ impl Sums {
             return Err(DataNodeError::peer("a block without CRCs has no checksum"));
         }
         let options = request.block_checksum_options.as_ref();
-        let (stretch, joined) = match crate::ops::checksum::checksum_type(options) {
+        let (stretch, joined) = match messages::block_checksum_type(options) {
             BlockChecksumTypeProto::Md5crc => (source.chunk_len, Joined::Md5(Md5::new())),
             BlockChecksumTypeProto::CompositeCrc => {
                 let cell = Plan::for_checksum(request)?.geometry.cell_len();

@@ -178,7 +178,7 @@ fn refuse<T>(why: String) -> Result<T> {
     Err(DataNodeError::Peer(why))
 }
 
-fn codec_kind(policy: &ErasureCodingPolicyProto) -> Result<CodecKind> {
+pub(super) fn codec_kind(policy: &ErasureCodingPolicyProto) -> Result<CodecKind> {
     let name = match &policy.schema {
         Some(schema) => CodecName::parse(&schema.codec_name),
         None => {

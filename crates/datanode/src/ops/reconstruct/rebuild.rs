@@ -4,7 +4,7 @@ use super::buffers::{Buffer, Buffers};
 use super::gather::{Gather, Gathered};
 use super::plan::Plan;
 use super::sum::UnitSum;
-use super::target::{self, Order};
+use super::target::{self, Destination, Order};
 use crate::dataset::Checksum;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
@@ -210,7 +210,14 @@ impl Outputs {
     fn start(node: &Arc<Node>, plan: &Plan, checksum: Checksum) -> Outputs {
         let mut tasks = JoinSet::new();
         let targets = 0..plan.targets.len();
-        let orders = targets.map(|at| Some(target::start(&mut tasks, node, plan, at, checksum)));
+        let destination = |at: usize| Destination {
+            block: plan.block(plan.targets[at].unit),
+            target: plan.targets[at].clone(),
+            checksum,
+            is_urgent: plan.is_urgent,
+            is_synced: false,
+        };
+        let orders = targets.map(|at| Some(target::start(&mut tasks, node, at, destination(at))));
         let orders = orders.collect();
         let sums = plan.targets.iter().map(|_| UnitSum::default()).collect();
         Outputs { orders, checksum, sums, tasks }

@@ -10,7 +10,8 @@
 
 use super::buffers::Buffers;
 use super::plan::Plan;
-use super::source::{self, Answer, Ask, Piece, Wanted};
+use super::readers::Readers;
+use super::source::{Piece, Wanted};
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
@@ -20,8 +21,6 @@ use cairn_stripe::UnitIndex;
 use cairn_wire::proto::datanode::{ScrubOrderProto, ScrubbedBlockProto, ScrubbedPlaceProto};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 /// Bytes of each place that are read and compared at once: a multiple of every usual chunk length.
 const SLICE: u64 = 256 << 10;
@@ -123,7 +122,14 @@ impl Work {
     }
 
     async fn read(&self, node: &Arc<Node>) -> Result<Seen> {
-        let mut readers = Readers::start(node, &self.places);
+        let wanted = self
+            .places
+            .iter()
+            .map(|place| Wanted::new(place.block.clone(), vec![place.node.clone()]));
+        let buffers = Buffers::new(self.places.len());
+        let mut readers = Readers::start(node, wanted.collect(), &buffers);
+        // CRC32C so far; `None` once a place could not be read.
+        let mut crcs = vec![Some(0); self.places.len()];
         let mut agreement = self.group.as_ref().map(|group| Agreement::new(&group.codec));
         let longest = self.places.iter().map(|place| place.block.len).max().unwrap_or(0);
         let mut start = 0;
@@ -131,9 +137,16 @@ impl Work {
             let end = (start + SLICE).min(longest);
             let len = |place: &Place| place.block.len.clamp(start, end) - start;
             node.scrubs.budget.pass(self.places.iter().map(len).sum()).await;
-            let pieces = readers.step(start, end, &self.places).await?;
+            let ranges = self.places.iter().map(|place| start..end.min(place.block.len).max(start));
+            let outcomes = readers.step(ranges).await?;
+            let pieces = outcomes.into_iter().zip(&mut crcs).map(|(outcome, crc)| {
+                let piece = outcome?.ok();
+                *crc = piece.as_ref().and_then(|piece| piece.crc32c);
+                piece
+            });
+            let pieces: Vec<Option<Piece>> = pieces.collect();
             if let (Some(group), Some(agreement)) = (&self.group, &mut agreement) {
-                let slices = self.slices(group, &readers, &pieces, (end - start) as usize);
+                let slices = self.slices(group, &crcs, &pieces, (end - start) as usize);
                 let views: Vec<Option<&[u8]>> = slices.iter().map(Option::as_deref).collect();
                 let compared = agreement.compare(&views);
                 compared.map_err(|error| DataNodeError::peer(error.to_string()))?;
@@ -142,7 +155,7 @@ impl Work {
         }
         let compared = agreement.filter(Agreement::is_complete);
         Ok(Seen {
-            crcs: readers.crcs.iter().map(|crc| crc.filter(|_| longest > 0)).collect(),
+            crcs: crcs.iter().map(|crc| crc.filter(|_| longest > 0)).collect(),
             agree: compared.as_ref().map(Agreement::all_agree),
             suspects: compared.iter().flat_map(Agreement::suspects).map(|u| u as u8).collect(),
         })
@@ -152,7 +165,7 @@ impl Work {
     fn slices<'a>(
         &self,
         group: &Plan,
-        readers: &Readers,
+        crcs: &[Option<u32>],
         pieces: &'a [Option<Piece>],
         len: usize,
     ) -> Vec<Option<Cow<'a, [u8]>>> {
@@ -160,7 +173,7 @@ impl Work {
             let place = self.places.iter().position(|place| place.unit.0 == unit);
             let is_empty = group.len(UnitIndex(unit)) == 0;
             let bytes = match place.filter(|_| !is_empty) {
-                Some(at) if readers.crcs[at].is_none() => return None,
+                Some(at) if crcs[at].is_none() => return None,
                 Some(at) => pieces[at].as_ref().map_or(&[][..], |piece| &piece.data[..]),
                 None if is_empty => &[],
                 None => return None,
@@ -173,64 +186,6 @@ impl Work {
             Some(Cow::Owned(padded))
         };
         (0..group.geometry.units() as u8).map(slice).collect()
-    }
-}
-
-/// A reader of each place.
-struct Readers {
-    asks: Vec<Option<mpsc::Sender<Ask>>>,
-    answers: mpsc::Receiver<Answer>,
-    /// CRC32C so far; `None` once a place could not be read.
-    crcs: Vec<Option<u32>>,
-    steps: u64,
-    /// They end with this.
-    _tasks: JoinSet<()>,
-}
-
-impl Readers {
-    fn start(node: &Arc<Node>, places: &[Place]) -> Readers {
-        let (answer_to, answers) = mpsc::channel(MAX_PLACES);
-        let (mut tasks, buffers) = (JoinSet::new(), Buffers::new(places.len()));
-        let mut start = |(at, place): (usize, &Place)| {
-            // Answers are named by the place: replicas have no units.
-            let unit = UnitIndex(at as u8);
-            let (block, holders) = (place.block.clone(), vec![place.node.clone()]);
-            let wanted = Wanted { unit, block, holders, is_urgent: false };
-            Some(source::start(&mut tasks, node, wanted, buffers.clone(), answer_to.clone()))
-        };
-        let asks = places.iter().enumerate().map(&mut start).collect();
-        Readers { asks, answers, crcs: vec![Some(0); places.len()], steps: 0, _tasks: tasks }
-    }
-
-    /// Reads bytes of all places that have them and can be read.
-    async fn step(&mut self, start: u64, end: u64, places: &[Place]) -> Result<Vec<Option<Piece>>> {
-        self.steps += 1;
-        let mut pieces: Vec<Option<Piece>> = places.iter().map(|_| None).collect();
-        let mut waiting = 0;
-        for (at, place) in places.iter().enumerate() {
-            let range = start..end.min(place.block.len);
-            let Some(asks) = self.asks[at].as_ref().filter(|_| !range.is_empty()) else { continue };
-            match asks.send(Ask { step: self.steps, range }).await {
-                Ok(()) => waiting += 1,
-                Err(_) => return Err(DataNodeError::Stopped),
-            }
-        }
-        while waiting > 0 {
-            let Some(answer) = self.answers.recv().await else {
-                return Err(DataNodeError::Stopped);
-            };
-            let at = answer.unit.as_usize();
-            waiting -= 1;
-            match answer.result {
-                Ok(piece) => {
-                    self.crcs[at] = piece.crc32c;
-                    pieces[at] = Some(piece);
-                }
-                // Why was told where it failed.
-                Err(_) => (self.asks[at], self.crcs[at]) = (None, None),
-            }
-        }
-        Ok(pieces)
     }
 }
 

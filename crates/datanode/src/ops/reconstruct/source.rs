@@ -1,12 +1,13 @@
 //! Reading the units that are there: one task per unit, each with its own buffers.
 //!
+//! What is asked of other DataNodes is marked: they answer from their own disks, or with an error.
 //! An answer owns its bytes, so one that comes late can only be thrown away. Every chunk is checked
 //! against its CRC; a replica with a bad one is reported to the NameNode, and the unit's next holder asked.
 
 use super::buffers::{Buffer, Buffers};
 use super::plan::Plan;
 use super::sum::UnitSum;
-use crate::dataset::{Block, Checksum, ReadView};
+use crate::dataset::{Block, Checksum, DiskReader, ReadView, blocking};
 use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
 use crate::node::Node;
@@ -56,6 +57,8 @@ pub(super) struct Piece {
     pub(super) checksum: Checksum,
     /// CRC32C of the unit from its start to the end of `data`, unless a part was left out.
     pub(super) crc32c: Option<u32>,
+    /// The storage that it was read from, where its DataNode says so.
+    pub(super) storage: Option<Arc<str>>,
 }
 
 /// What a reader reads.
@@ -66,12 +69,33 @@ pub(super) struct Wanted {
     /// Who has it.
     pub(super) holders: Vec<DatanodeInfoProto>,
     pub(super) is_urgent: bool,
+    /// Where the last read ends.
+    pub(super) until: u64,
+    pub(super) what: What,
+}
+
+/// What of a replica is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum What {
+    /// Its bytes.
+    #[default]
+    Bytes,
+    /// Its bytes as the disk has them, past the page cache, after they were synced.
+    BytesOnDisk,
+    /// The CRCs of its chunks, as bytes: only Cairn's DataNodes send these.
+    Sums,
 }
 
 impl Wanted {
+    /// All of a block's bytes.
+    pub(super) fn new(block: Block, holders: Vec<DatanodeInfoProto>) -> Wanted {
+        let (until, what) = (block.len, What::Bytes);
+        Wanted { unit: UnitIndex(0), block, holders, is_urgent: false, until, what }
+    }
+
     pub(super) fn of_plan(plan: &Plan, unit: UnitIndex) -> Wanted {
         let holders = plan.holders[unit.as_usize()].clone();
-        Wanted { unit, block: plan.block(unit), holders, is_urgent: plan.is_urgent }
+        Wanted { unit, is_urgent: plan.is_urgent, ..Wanted::new(plan.block(unit), holders) }
     }
 }
 
@@ -87,7 +111,7 @@ pub(super) fn start(
     let unit = wanted.unit;
     let mut reader = UnitReader {
         node: node.clone(),
-        block: wanted.block,
+        asked: Asked { block: wanted.block, until: wanted.until, what: wanted.what },
         holders: wanted.holders.into_iter(),
         open: None,
         sum: UnitSum::default(),
@@ -108,7 +132,7 @@ pub(super) fn start(
 
 struct UnitReader {
     node: Arc<Node>,
-    block: Block,
+    asked: Asked,
     /// Those not tried yet.
     holders: std::vec::IntoIter<DatanodeInfoProto>,
     open: Option<(DatanodeInfoProto, Source)>,
@@ -117,8 +141,16 @@ struct UnitReader {
     buffers: Arc<Buffers>,
 }
 
+/// What all reads of a reader have in common.
+struct Asked {
+    block: Block,
+    until: u64,
+    what: What,
+}
+
 enum Source {
-    Local(Box<ReadView>),
+    Local(Arc<ReadView>),
+    LocalDisk(Arc<ReadView>, Option<DiskReader>),
     Remote(Box<RemoteSource>),
 }
 
@@ -134,7 +166,7 @@ impl UnitReader {
                 return Err(last_error);
             };
             let asked = Instant::now();
-            let place = Place { block: &self.block, start: range.start, data: &mut data };
+            let place = Place { asked: &self.asked, start: range.start, data: &mut data };
             let is_own = holder.id.datanode_uuid == self.node.dataset.uuid();
             let measured = self.node.peers.of(&holder.id, Kind::Read).filter(|_| !is_own);
             let measurement = measured.as_ref().map(Measured::start);
@@ -145,15 +177,17 @@ impl UnitReader {
             match read {
                 Ok(checksum) => {
                     self.node.reconstructions.paces.answered(asked.elapsed());
+                    let storage = source.storage();
                     self.open = Some((holder, source));
                     let crc32c = self.sum.of_first(range.end);
-                    return Ok(Piece { data: self.buffers.lend(data), checksum, crc32c });
+                    let data = self.buffers.lend(data);
+                    return Ok(Piece { data, checksum, crc32c, storage });
                 }
                 Err(error) => {
                     let name = messages::xfer_name(&holder);
-                    tracing::warn!(block = %self.block.id, source = %name, %error, "cannot read a unit");
+                    tracing::warn!(block = %self.asked.block.id, source = %name, %error, "cannot read a unit");
                     if matches!(error, DataNodeError::Checksum(_)) {
-                        self.node.report_bad_block(&self.block, holder);
+                        self.node.report_bad_block(&self.asked.block, holder);
                     }
                     last_error = error;
                 }
@@ -171,7 +205,7 @@ impl UnitReader {
 
 /// Bytes of a unit to read, and where they go: all of them, or it is a failure.
 struct Place<'a> {
-    block: &'a Block,
+    asked: &'a Asked,
     start: u64,
     data: &'a mut [u8],
 }
@@ -185,19 +219,80 @@ impl Source {
         sum: &mut UnitSum,
     ) -> Result<Checksum> {
         if holder.id.datanode_uuid == node.dataset.uuid() && matches!(self, Source::Remote(_)) {
-            let view = node.dataset.open_read(place.block, place.block.len).await?;
-            *self = Source::Local(Box::new(view));
+            let block = &place.asked.block;
+            let view = Arc::new(node.dataset.open_read(block, block.len).await?);
+            *self = match place.asked.what {
+                What::BytesOnDisk => {
+                    let disk = node.dataset.read_from_disk(block, &view).await?;
+                    Source::LocalDisk(view, Some(disk))
+                }
+                What::Bytes | What::Sums => Source::Local(view),
+            };
         }
         match self {
+            Source::Local(view) if place.asked.what == What::Sums => {
+                view.turn().await?;
+                let crcs = view.sums(place.start, place.data.len())?;
+                place.data.copy_from_slice(&crcs);
+                sum.add(place.start, place.data);
+                Ok(view.checksum)
+            }
             Source::Local(view) => read_local(view, place, sum).map(|()| view.checksum),
+            Source::LocalDisk(view, disk) => {
+                read_local_disk(view, disk, place, sum).await.map(|()| view.checksum)
+            }
             Source::Remote(remote) => remote.read(node, holder, place, sum).await,
+        }
+    }
+
+    fn storage(&self) -> Option<Arc<str>> {
+        match self {
+            Source::Local(view) | Source::LocalDisk(view, _) => Some(view.storage_id().into()),
+            Source::Remote(remote) => remote.storage.clone(),
         }
     }
 }
 
+/// The same past the page cache. Pieces begin with a chunk.
+async fn read_local_disk(
+    view: &Arc<ReadView>,
+    disk: &mut Option<DiskReader>,
+    Place { asked, start, data }: Place<'_>,
+    sum: &mut UnitSum,
+) -> Result<()> {
+    let mut reader = disk.take().ok_or(DataNodeError::Stopped)?;
+    let end = start + data.len() as u64;
+    if !start.is_multiple_of(view.checksum.chunk_len as u64) {
+        return Err(DataNodeError::peer("a read past the page cache begins within a chunk"));
+    }
+    view.turn().await?;
+    let (bytes, crcs, reader) = reader_step(view.clone(), move |view| {
+        let (bytes, crcs) = reader.read_chunks(view, start, end)?;
+        Ok((bytes, crcs, reader))
+    })
+    .await?;
+    *disk = Some(reader);
+    check(&asked.block, start, view.checksum, &bytes, &crcs)?;
+    sum.add_chunks(start, view.checksum, &bytes, &crcs);
+    data.copy_from_slice(&bytes);
+    Ok(())
+}
+
+async fn reader_step<T: Send + 'static>(
+    view: Arc<ReadView>,
+    work: impl FnOnce(&ReadView) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let waiting = view.waiting();
+    blocking(move || {
+        let _waiting = waiting;
+        work(&view)
+    })
+    .await
+}
+
 /// Reads a range of a replica on this DataNode.
 fn read_local(view: &ReadView, place: Place<'_>, sum: &mut UnitSum) -> Result<()> {
-    let Place { block, start, data } = place;
+    let Place { asked: Asked { block, .. }, start, data } = place;
     let (from, to) = ChunkRange::new(view, start, data.len() as u64, true)?.bounds();
     let mut crcs = Vec::new();
     view.crcs(from, to, &mut crcs)?;
@@ -230,11 +325,14 @@ fn check(block: &Block, at: u64, checksum: Checksum, data: &[u8], crcs: &[u8]) -
 #[derive(Default)]
 struct RemoteSource {
     stream: Option<Stream>,
+    /// What its DataNode has named.
+    storage: Option<Arc<str>>,
 }
 
 struct Stream {
     peer: TransferStream,
     checksum: Checksum,
+    storage: Option<Arc<str>>,
     seqno: i64,
     /// The next byte to hand out; `rest` starts with it.
     at: u64,
@@ -251,21 +349,22 @@ impl RemoteSource {
         place: Place<'_>,
         sum: &mut UnitSum,
     ) -> Result<Checksum> {
-        let Place { block, start, data: mut left } = place;
+        let Place { asked, start, data: mut left } = place;
         let end = start + left.len() as u64;
         let stream = match self.stream.take() {
             Some(stream) if stream.at == start => self.stream.insert(stream),
-            _ => self.stream.insert(Stream::open(node, holder, block, start).await?),
+            _ => self.stream.insert(Stream::open(node, holder, asked, start).await?),
         };
         while !left.is_empty() {
             let count = match stream.rest.is_empty() {
-                true => stream.next_packet(block, left, sum).await?,
+                true => stream.next_packet(&asked.block, left, sum).await?,
                 false => stream.hand_out(left, sum),
             };
             left = &mut left[count..];
         }
         let checksum = stream.checksum;
-        if end == block.len
+        self.storage = stream.storage.clone();
+        if end == asked.until
             && let Some(stream) = self.stream.take()
         {
             stream.finish().await;
@@ -279,7 +378,7 @@ impl Stream {
     async fn open(
         node: &Arc<Node>,
         holder: &DatanodeInfoProto,
-        block: &Block,
+        Asked { block, until, what }: &Asked,
         from: u64,
     ) -> Result<Stream> {
         let failed = |error| transfer_error(format!("reading {}", block.id), error);
@@ -292,10 +391,12 @@ impl Stream {
         let request = OpReadBlockProto {
             header: ClientOperationHeaderProto { base_header, client_name: String::new() },
             offset: from,
-            len: block.len - from,
+            len: until.saturating_sub(from),
             send_checksums: Some(true),
             caching_strategy: None,
             from_server: Some(true),
+            from_disk: (*what == What::BytesOnDisk).then_some(true),
+            sums: (*what == What::Sums).then_some(true),
             ..OpReadBlockProto::default()
         };
         peer.writer.send_op(Op::ReadBlock, &request).await.map_err(failed)?;
@@ -311,7 +412,13 @@ impl Stream {
             let message = format!("asked for {} from {from}, it comes from {start}", block.id);
             return Err(DataNodeError::Peer(message));
         }
-        Ok(Stream { peer, checksum, seqno: -1, at: from, rest: Bytes::new(), next_packet: start })
+        let storage: Option<Arc<str>> = answer.storage_uuid.map(Arc::from);
+        if *what == What::Sums && storage.is_none() {
+            // Hadoop's, which has sent the bytes themselves.
+            return Err(DataNodeError::peer("its DataNode sends no CRCs by themselves"));
+        }
+        let (seqno, at, rest, next_packet) = (-1, from, Bytes::new(), start);
+        Ok(Stream { peer, checksum, storage, seqno, at, rest, next_packet })
     }
 
     /// Reads the next packet, to the start of `into` if that is where all of it goes, else to be handed out. Returns

@@ -4,7 +4,7 @@
 //! Source: Hadoop 3.5.0 `StripedBlockWriter`.
 
 use super::buffers::Buffer;
-use super::plan::{Plan, Target};
+use super::plan::Target;
 use crate::dataset::{Block, Checksum, ReplicaWriter, WriteKind};
 use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
@@ -34,36 +34,37 @@ pub(super) enum Order {
     Commit,
 }
 
-/// Starts the writer of target `at` within `tasks`. When its orders end without a commit, the replica is dropped.
+/// What a writer writes, and where.
+pub(super) struct Destination {
+    pub(super) block: Block,
+    pub(super) target: Target,
+    pub(super) checksum: Checksum,
+    /// Whose budget it uses.
+    pub(super) is_urgent: bool,
+    /// It is durable before it becomes a replica, whatever the settings of its DataNode.
+    pub(super) is_synced: bool,
+}
+
+/// Starts the writer `at` within `tasks`. When its orders end without a commit, the replica is dropped.
 pub(super) fn start(
     tasks: &mut JoinSet<(usize, Result<()>)>,
     node: &Arc<Node>,
-    plan: &Plan,
     at: usize,
-    checksum: Checksum,
+    to: Destination,
 ) -> mpsc::Sender<Order> {
     let (sender, orders) = mpsc::channel(MAX_WAITING);
-    let (node, target) = (node.clone(), plan.targets[at].clone());
-    let block = plan.block(target.unit);
-    let is_urgent = plan.is_urgent;
-    let budgeted = Budgeted { orders, is_urgent };
-    tasks.spawn(async move { (at, write(&node, &block, &target, checksum, budgeted).await) });
+    let node = node.clone();
+    tasks.spawn(async move { (at, write(&node, &to, orders).await) });
     sender
-}
-
-/// Orders, and whose budget they use.
-struct Budgeted {
-    orders: mpsc::Receiver<Order>,
-    is_urgent: bool,
 }
 
 async fn write(
     node: &Arc<Node>,
-    block: &Block,
-    target: &Target,
-    checksum: Checksum,
-    Budgeted { mut orders, is_urgent }: Budgeted,
+    to: &Destination,
+    mut orders: mpsc::Receiver<Order>,
 ) -> Result<()> {
+    let Destination { block, target, checksum, is_urgent, is_synced } = to;
+    let (checksum, is_urgent) = (*checksum, *is_urgent);
     let mut sink = Sink::open(node, block, target, checksum).await?;
     // Each packet is whole chunks, but for the unit's last.
     let chunks = match sink {
@@ -72,7 +73,7 @@ async fn write(
     };
     let crc_len = checksum.kind.len();
     while let Some(order) = orders.recv().await {
-        let Order::Write { data, crcs } = order else { return sink.commit(node).await };
+        let Order::Write { data, crcs } = order else { return sink.commit(node, *is_synced).await };
         node.reconstructions.budgets(is_urgent).write.pass(data.len() as u64).await;
         for (at, packet) in data.chunks(chunks * checksum.chunk_len).enumerate() {
             let first = at * chunks * crc_len;
@@ -142,9 +143,12 @@ impl Sink {
     }
 
     /// Makes it a replica.
-    async fn commit(self, node: &Arc<Node>) -> Result<()> {
+    async fn commit(self, node: &Arc<Node>, is_synced: bool) -> Result<()> {
         match self {
             Sink::Local { writer, .. } => {
+                if is_synced {
+                    writer.sync().await?;
+                }
                 let done = writer.finalize().await?;
                 node.metrics.written_by_datanodes.blocks.add(1);
                 node.report_received(&done, None);
@@ -156,7 +160,7 @@ impl Sink {
                     seqno,
                     last_packet: true,
                     data_len: 0,
-                    sync_block: false,
+                    sync_block: is_synced,
                 };
                 peer.writer.send_packet(&header, &[], &[]).await?;
                 close(&mut peer, &name).await

@@ -44,6 +44,7 @@ fn a_wrong_byte_in_any_rebuilt_unit_is_noticed() {
             data: Buffers::new(0).lend(units[unit].clone()),
             checksum: DEFAULT_CHECKSUM,
             crc32c: None,
+            storage: None,
         };
         let index = |units: &[usize]| units.iter().map(|unit| UnitIndex(*unit as u8)).collect();
         let gathered = Gathered {

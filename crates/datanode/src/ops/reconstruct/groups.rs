@@ -1,0 +1,183 @@
+//! Contiguous groups: parity over whole blocks.
+//!
+//! ```text
+//! encode    members, from the disks where they stay --> parities, proven against the members, on their targets
+//! rebuild   any k units --> lost members and parities, proven against what is recorded
+//! decode    any k units --> a range of a member that nobody has, each chunk proven
+//! ```
+//! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `encoder.rs`
+//! computes and proves, `sinks.rs` writes. Sources and targets are those of all reconstructions. What came of an encode
+//! goes with the next heartbeat; the NameNode decides what it is worth.
+
+mod decode;
+mod encode;
+mod encoder;
+mod order;
+mod rebuild;
+mod sinks;
+mod units;
+
+pub(crate) use decode::Decoder;
+pub(crate) use order::{Group, Place};
+
+use crate::error::{DataNodeError, Result};
+use crate::node::Node;
+use cairn_stripe::BlockId;
+use cairn_wire::proto::datanode::{EncodeOrderProto, EncodedGroupProto, GroupRebuildOrderProto};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Units of groups that may wait for their turn.
+const MAX_WAITING: usize = 256;
+
+/// The right to make some units, counted among the transfers that heartbeats tell of.
+struct Turn {
+    node: Arc<Node>,
+    units: Vec<BlockId>,
+    transfers: u32,
+}
+
+impl Turn {
+    /// `None` if one of the units is being made here already.
+    ///
+    /// Fails if too many are waiting.
+    fn take(node: &Arc<Node>, units: Vec<BlockId>, transfers: usize) -> Result<Option<Turn>> {
+        let mut busy = node.reconstructions.lock();
+        if units.iter().any(|unit| busy.contains(unit)) {
+            return Ok(None);
+        }
+        if busy.len() + units.len() > MAX_WAITING {
+            return Err(DataNodeError::peer("too much is waiting to be encoded or rebuilt"));
+        }
+        busy.extend(&units);
+        let transfers = transfers as f64 * node.config.reconstruction_xmits_weight;
+        let transfers = transfers.max(1.0) as u32;
+        node.transfers.fetch_add(transfers, Ordering::Relaxed);
+        Ok(Some(Turn { node: node.clone(), units, transfers }))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.node.transfers.fetch_sub(self.transfers, Ordering::Relaxed);
+        let mut busy = self.node.reconstructions.lock();
+        self.units.iter().for_each(|unit| {
+            busy.remove(unit);
+        });
+        drop(busy);
+        self.node.heartbeat_now.notify_one();
+    }
+}
+
+/// Encodes groups in the background, as soon as few enough reconstructions run.
+pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
+    for order in orders {
+        let group = order.group.clone();
+        let taken = node
+            .dataset
+            .check_pool(&group.pool_id)
+            .and_then(|()| order::EncodeWork::decode(order))
+            .and_then(|work| {
+                let turn = Turn::take(node, work.parity_ids(), work.units())?;
+                Ok(turn.map(|turn| (work, turn)))
+            });
+        match taken {
+            Ok(Some((work, turn))) => node.tasks.spawn(run_encode(node.clone(), work, turn)),
+            Ok(None) => tracing::info!(group = group.block_id, "this is being encoded already"),
+            Err(error) => {
+                tracing::warn!(group = group.block_id, %error, "refused to encode a group");
+                let group = cairn_wire::proto::hdfs::BlockProto {
+                    block_id: group.block_id,
+                    gen_stamp: group.generation_stamp,
+                    num_bytes: None,
+                };
+                node.encoded.add(failed(group, &error));
+            }
+        }
+    }
+}
+
+async fn run_encode(node: Arc<Node>, work: order::EncodeWork, _turn: Turn) {
+    let Some(_permit) = node.reconstructions.permit(false).await else { return };
+    let started = Instant::now();
+    let group = work.group.id;
+    let encoded = match encode::encode(&node, &work).await {
+        Ok(encoded) => {
+            let ms = started.elapsed().as_millis() as u64;
+            tracing::info!(%group, len = work.data_len(), ms, "encoded a group");
+            encoded
+        }
+        Err(error) => {
+            tracing::warn!(%group, %error, "cannot encode a group");
+            failed(work.handle(), &error)
+        }
+    };
+    node.encoded.add(encoded);
+}
+
+fn failed(group: cairn_wire::proto::hdfs::BlockProto, error: &DataNodeError) -> EncodedGroupProto {
+    let error = Some(error.to_string().chars().take(300).collect());
+    EncodedGroupProto { group, error, ..EncodedGroupProto::default() }
+}
+
+/// Rebuilds lost units of groups in the background. The NameNode is told of those that will not come.
+pub(crate) fn start_rebuilds(node: &Arc<Node>, orders: Vec<GroupRebuildOrderProto>) {
+    for order in orders {
+        let ordered: Vec<_> = order.targets.iter().map(order::named).collect();
+        let taken = order::RebuildWork::decode(order).and_then(|work| {
+            node.dataset.check_pool(&work.group.pool)?;
+            let turn = Turn::take(node, work.target_ids(), work.group.layout.k())?;
+            Ok(turn.map(|turn| (work, turn)))
+        });
+        match taken {
+            Ok(Some((work, turn))) => node.tasks.spawn(run_rebuild(node.clone(), work, turn)),
+            Ok(None) => tracing::info!("units of this group are being rebuilt already"),
+            Err(error) => {
+                tracing::warn!(%error, "refused to rebuild units of a group");
+                node.metrics.rebuilding.tasks.add(1);
+                node.metrics.rebuilding.failed_tasks.add(1);
+                for (unit, target) in ordered {
+                    node.report_failed_work(unit, &target, Some(node.dataset.uuid()), &error);
+                }
+            }
+        }
+    }
+}
+
+async fn run_rebuild(node: Arc<Node>, work: order::RebuildWork, _turn: Turn) {
+    let Some(_permit) = node.reconstructions.permit(work.is_urgent).await else { return };
+    let started = Instant::now();
+    let (group, counts) = (work.group.record.handle, &node.metrics.rebuilding);
+    let ended = match rebuild::rebuild(&node, &work).await {
+        Ok(ended) => ended,
+        Err(error) => {
+            tracing::error!(%group, %error, "cannot rebuild units of a group");
+            let error = Arc::new(error);
+            let lost = |_| Err(rebuild::Lost { by_target: false, error: error.clone() });
+            work.targets.iter().map(lost).collect()
+        }
+    };
+    let mut units = 0;
+    for (target, ended) in work.targets.iter().zip(ended) {
+        let block = work.group.block(target.slot);
+        match ended {
+            Ok(()) => {
+                units += 1;
+                counts.units.add(1);
+                counts.bytes_written.add(block.len);
+            }
+            Err(rebuild::Lost { by_target, error }) => {
+                let uuid = &target.node.id.datanode_uuid;
+                let suspect = by_target.then_some(uuid.as_str());
+                node.report_failed_work((block.id, block.gs), uuid, suspect, &error);
+            }
+        }
+    }
+    if units == 0 {
+        counts.failed_tasks.add(1);
+    }
+    counts.tasks.add(1);
+    let ms = started.elapsed().as_millis() as u64;
+    tracing::info!(%group, units, ms, "rebuilt lost units of a group");
+}

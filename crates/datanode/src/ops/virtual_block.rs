@@ -1,0 +1,345 @@
+//! Blocks that clients ask for here and that are not here: relayed from a replica elsewhere, or decoded.
+//!
+//! The NameNode says how a block can be had, and nothing of what clients may not read: parities, and members of groups
+//! whose files are gone. A replica elsewhere comes first, at once the bytes that are read; only what has none is
+//! decoded, range by range, and each chunk is proven before it is sent. Servers that read for themselves mark that, and
+//! are never answered so. What is only decoded becomes no replica.
+
+mod relay;
+
+use super::answer::answer_error;
+use super::reconstruct::{Decoder, Group, Place};
+use super::send::{Packets, hear_verdict};
+use crate::dataset::{Block, Checksum, not_found};
+use crate::error::{DataNodeError, Result};
+use crate::messages;
+use crate::node::Node;
+use crate::node::virtuals::Located;
+use cairn_codec::crc::CRC_LEN;
+use cairn_net::transfer_stream::TransferStream;
+use cairn_replica::CrcFold;
+use cairn_stripe::BlockId;
+use cairn_stripe::group::{Part, SUM_LEN};
+use cairn_wire::proto::datanode::LocateUnitsRequestProto;
+use cairn_wire::proto::hdfs::{
+    BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto, DatanodeInfoProto,
+    OpBlockChecksumResponseProto, OpReadBlockProto, ReadOpChecksumInfoProto, Status,
+};
+use cairn_wire::transfer::Op;
+use md5::{Digest, Md5};
+use relay::Unserved;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+
+/// Bytes of a range that are decoded and sent at once.
+const STEP: u64 = 256 << 10;
+/// How long a reader waits for the NameNode: it has other DataNodes to go to.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Replicas that the NameNode may name.
+const MAX_RELAYS: usize = 64;
+
+/// How a block can be had, checked.
+struct Found {
+    len: u64,
+    relays: Vec<DatanodeInfoProto>,
+    decode: Option<Decodable>,
+}
+
+/// A member of a group.
+struct Decodable {
+    group: Arc<Group>,
+    slot: usize,
+    sources: Vec<Place>,
+    located: Arc<Located>,
+}
+
+impl Decodable {
+    fn decoder(&self, node: &Arc<Node>) -> Decoder {
+        Decoder::new(node, &self.group, self.slot, &self.sources)
+    }
+
+    async fn sums(&self, decoder: &mut Decoder) -> Result<Arc<Vec<u8>>> {
+        let decode = move || async move { decoder.sums().await.map(Arc::new) };
+        self.located.sums.get_or_try_init(decode).await.cloned()
+    }
+
+    fn block(&self) -> Block {
+        self.group.block(self.slot)
+    }
+}
+
+/// Whether a client's question for this block is to be put to the NameNode: it is not here, and is of a kind that
+/// clients may read.
+pub(crate) fn may_be_elsewhere(node: &Node, block: &Block) -> bool {
+    !block.id.is_striped() && !is_of_no_file(block.id) && node.dataset.get(block.id).is_none()
+}
+
+/// Whether Cairn's NameNode gives the id to what no file has as its block.
+fn is_of_no_file(id: BlockId) -> bool {
+    id.is_parity() || id.is_container() || id.is_virtual_plain()
+}
+
+/// Fails for what clients never read: ids that Cairn's NameNode gives to parities, and to nothing of a file's. Another
+/// NameNode may give such ids to blocks.
+pub(crate) fn check_unfenced(node: &Node, block: &Block) -> Result<()> {
+    match is_of_no_file(block.id) && node.orders.are_ours() {
+        true => Err(DataNodeError::Peer(format!("{} is of no file", block.id))),
+        false => Ok(()),
+    }
+}
+
+/// How a block can be had that is not here. Fails if it cannot, or the NameNode does not know of such things.
+async fn find(node: &Arc<Node>, block: &Block) -> Result<Found> {
+    node.dataset.check_pool(&block.pool)?;
+    let (key, now) = ((block.id, block.gs), Instant::now());
+    let known = match node.virtuals.known(key, now) {
+        Some(known) => known,
+        None => {
+            let located = ask(node, block).await?;
+            node.virtuals.keep(key, located.clone(), now);
+            located
+        }
+    };
+    let found = known.map(|located| decode(node, block, &located)).transpose();
+    let found = found.unwrap_or_else(|error| {
+        tracing::warn!(block = %block.id, %error, "a block cannot be had as the NameNode says");
+        None
+    });
+    found.flatten().ok_or_else(|| not_found(block))
+}
+
+/// What the NameNode says. `None` if it cannot be asked in time.
+async fn ask(node: &Arc<Node>, block: &Block) -> Result<Option<Arc<Located>>> {
+    let request = LocateUnitsRequestProto {
+        registration: node.registration()?,
+        block: messages::extended_block(block),
+    };
+    let asked = node.name_node.call("locateUnits", &request);
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(answer)) => Ok(Some(Arc::new(Located { answer, sums: OnceCell::new() }))),
+        Ok(Err(error)) => {
+            tracing::debug!(block = %block.id, %error, "the NameNode does not say where a block is");
+            Ok(None)
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn decode(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<Found>> {
+    let (own, answer) = (node.dataset.uuid(), &located.answer);
+    let relays = answer.relays.iter().take(MAX_RELAYS);
+    let relays: Vec<_> = relays.filter(|relay| relay.datanode.id.datanode_uuid != own).collect();
+    let decode = match &answer.record {
+        Some(record) => {
+            let group = Group::decode(&block.pool, record)?;
+            let slot = group.slot_of(block);
+            let slot = slot.ok_or_else(|| DataNodeError::peer("it is in another group"))?;
+            let sources = group.places(&answer.sources)?;
+            Some(Decodable { group: Arc::new(group), slot, sources, located: located.clone() })
+        }
+        None => None,
+    };
+    let len = match (&decode, relays.first()) {
+        (Some(decodable), _) => decodable.block().len,
+        (None, Some(relay)) => relay.block.num_bytes.unwrap_or(0),
+        (None, None) => return Ok(None),
+    };
+    let relays = relays.into_iter().map(|relay| relay.datanode.clone()).collect();
+    Ok(Some(Found { len, relays, decode }))
+}
+
+/// Answers a client's read of a block that is not here.
+pub(super) async fn serve_read(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: OpReadBlockProto,
+    block: &Block,
+) -> Result<bool> {
+    let refused = match read(node, stream, &request, block).await {
+        Ok(keeps) => return Ok(keeps),
+        Err(Unserved::Begun(error)) => return Err(error),
+        Err(Unserved::Refused(error)) => error,
+    };
+    answer_error(node, stream, Op::ReadBlock, "opReadBlock", &refused).await.map(|_| false)
+}
+
+async fn read(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: &OpReadBlockProto,
+    block: &Block,
+) -> std::result::Result<bool, Unserved> {
+    let found = find(node, block).await?;
+    for from in &found.relays {
+        match relay::read(node, stream, request, from).await {
+            Ok(()) => return hear(node, stream, block).await,
+            Err(Unserved::Refused(error)) => {
+                let source = messages::xfer_name(from);
+                tracing::info!(block = %block.id, source, %error, "cannot relay a replica");
+            }
+            Err(begun) => return Err(begun),
+        }
+    }
+    let refused = || DataNodeError::peer(format!("{} is on no DataNode that answers", block.id));
+    let Some(decodable) = &found.decode else {
+        node.virtuals.forget((block.id, block.gs));
+        return Err(refused().into());
+    };
+    let permit = node.virtuals.permit();
+    let _permit = permit.ok_or_else(|| DataNodeError::peer("too much is being decoded"))?;
+    send_decoded(node, stream, request, decodable).await?;
+    hear(node, stream, block).await
+}
+
+async fn hear(
+    node: &Node,
+    stream: &mut TransferStream,
+    block: &Block,
+) -> std::result::Result<bool, Unserved> {
+    hear_verdict(node, stream, block).await.map_err(Unserved::Begun)
+}
+
+async fn send_decoded(
+    node: &Arc<Node>,
+    stream: &mut TransferStream,
+    request: &OpReadBlockProto,
+    decodable: &Decodable,
+) -> std::result::Result<(), Unserved> {
+    let (group, slot) = (&decodable.group, decodable.slot);
+    let block = decodable.block();
+    let end = request.offset.checked_add(request.len).filter(|end| *end <= block.len);
+    let (offset, len) = (request.offset, request.len);
+    let end = end.ok_or_else(|| {
+        DataNodeError::Peer(format!(
+            "Offset {offset} and length {len} don't match block ( blockLen {} )",
+            block.len
+        ))
+    })?;
+    let (range, _) = group.layout.chunks(slot, &(offset..end));
+    let mut decoder = decodable.decoder(node);
+    let sums = decodable.sums(&mut decoder).await?;
+    let checksum = group.checksum;
+    let flow = &node.metrics.read_by_clients;
+    let chunk = checksum.chunk_len as u64;
+    let step = (STEP / chunk).max(1) * chunk;
+    // The first bytes are there before anything is promised.
+    let mut next = range.start..(range.start + step).min(range.end);
+    let mut bytes = decoder.bytes(next.clone(), range.end, &sums).await?;
+    stream.writer.hold_message(&BlockOpResponseProto {
+        status: Status::Success as i32,
+        read_op_checksum_info: Some(ReadOpChecksumInfoProto {
+            checksum: messages::checksum_proto(checksum),
+            chunk_offset: range.start,
+        }),
+        ..Default::default()
+    });
+    let mut packets = Packets::new(&mut stream.writer, range.start);
+    let sent = async {
+        while !bytes.is_empty() {
+            let (_, of_sums) = group.layout.chunks(slot, &next);
+            let crcs = &sums[of_sums.start as usize..of_sums.end as usize];
+            packets.send(&bytes, crcs).await?;
+            flow.bytes.add(bytes.len() as u64);
+            next = next.end..(next.end + step).min(range.end);
+            bytes = match next.is_empty() {
+                true => Vec::new(),
+                false => decoder.bytes(next.clone(), range.end, &sums).await?,
+            };
+        }
+        packets.send(&[], &[]).await
+    };
+    sent.await.map_err(Unserved::Begun)?;
+    flow.blocks.add(1);
+    tracing::debug!(block = %block.id, from = range.start, to = range.end, "decoded a range");
+    Ok(())
+}
+
+/// The checksum of the first `block.len` bytes of a block that is not here.
+pub(super) async fn checksum(
+    node: &Arc<Node>,
+    block: &Block,
+    options: Option<BlockChecksumOptionsProto>,
+) -> Result<OpBlockChecksumResponseProto> {
+    let found = find(node, block).await?;
+    for from in &found.relays {
+        match relay::checksum(node, block, options.clone(), from).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => {
+                let source = messages::xfer_name(from);
+                tracing::info!(block = %block.id, source, %error, "cannot relay a checksum");
+            }
+        }
+    }
+    let lost = || DataNodeError::peer(format!("{} is on no DataNode that answers", block.id));
+    let decodable = found.decode.as_ref().ok_or_else(lost)?;
+    decoded_checksum(node, block.len, options, decodable).await
+}
+
+/// The same from the CRCs of its chunks; of a part of the last chunk from its bytes.
+async fn decoded_checksum(
+    node: &Arc<Node>,
+    len: u64,
+    options: Option<BlockChecksumOptionsProto>,
+    decodable: &Decodable,
+) -> Result<OpBlockChecksumResponseProto> {
+    let (layout, whole) = (&decodable.group.layout, decodable.block().len);
+    let Checksum { kind, chunk_len } = decodable.group.checksum;
+    if len == 0 || len > whole {
+        return Err(DataNodeError::peer(format!("it has {whole} bytes, {len} are to be summed")));
+    }
+    let mut decoder = decodable.decoder(node);
+    let sums = decodable.sums(&mut decoder).await?;
+    let chunk = chunk_len as u64;
+    let full = if len == whole { len.div_ceil(chunk) } else { len / chunk };
+    let mut crcs = sums[..(full * SUM_LEN) as usize].to_vec();
+    if len < whole && !len.is_multiple_of(chunk) {
+        let (range, _) = layout.chunks(decodable.slot, &(len - len % chunk..len));
+        let until = range.end;
+        let bytes = decoder.bytes(range, until, &sums).await?;
+        crcs.extend(kind.update(0, &bytes[..(len % chunk) as usize]).to_be_bytes());
+    }
+    let block_checksum = match messages::block_checksum_type(options.as_ref()) {
+        BlockChecksumTypeProto::Md5crc => Md5::digest(&crcs).to_vec(),
+        BlockChecksumTypeProto::CompositeCrc => {
+            let stripe = options.as_ref().and_then(|options| options.stripe_length).unwrap_or(0);
+            if stripe != 0 && stripe < len {
+                return Err(DataNodeError::peer("a block that is decoded has no stripes"));
+            }
+            let mut fold = CrcFold::new(kind, chunk_len);
+            let (whole_chunks, part) = crcs.split_at((len / chunk) as usize * CRC_LEN);
+            for crc in whole_chunks.as_chunks::<CRC_LEN>().0 {
+                fold.push(u32::from_be_bytes(*crc));
+            }
+            let part = part.first_chunk().map_or(0, |crc| u32::from_be_bytes(*crc));
+            fold.finish(part, len % chunk).to_be_bytes().to_vec()
+        }
+    };
+    Ok(OpBlockChecksumResponseProto {
+        bytes_per_crc: chunk_len as u32,
+        crc_per_block: layout.len(decodable.slot, Part::Sums) / SUM_LEN,
+        block_checksum,
+        crc_type: Some(messages::checksum_type(kind)),
+        block_checksum_options: options,
+        from_disk: None,
+    })
+}
+
+/// The length of a block that is not here.
+pub(crate) async fn visible_len(node: &Arc<Node>, block: &Block) -> Result<u64> {
+    find(node, block).await.map(|found| found.len)
+}
+
+/// Tells a client that asks for files of a block that is not here to read it otherwise, and to go on asking for
+/// others: with the version beside it, the status is about this block alone.
+///
+/// Source: Hadoop 3.5.0 `BlockReaderFactory#requestFileDescriptors`.
+pub(super) async fn refuse_files(stream: &mut TransferStream, version: u32) -> Result<()> {
+    let answer = BlockOpResponseProto {
+        status: Status::ErrorUnsupported as i32,
+        message: Some("The block is not on this DataNode, which serves it otherwise.".into()),
+        short_circuit_access_version: Some(version),
+        ..Default::default()
+    };
+    Ok(stream.writer.send_message(&answer).await?)
+}
