@@ -24,7 +24,8 @@ use cairn_namespace::store::StoreRead;
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{BlockState as Written, Command, Retries, Settings, apply, query};
 use cairn_redundancy::{
-    AdminState, BlockFacts, BlockLookup, Cluster, Config, NodeHandle, Now, StoragePolicy, Ticket,
+    AdminState, BlockFacts, BlockLookup, Cluster, Config, GroupFacts, NodeHandle, Now,
+    StoragePolicy, Ticket,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use entries::{Group, LIMITS, Request};
@@ -59,6 +60,10 @@ impl BlockLookup for Facts<'_> {
             .borrow_mut()
             .block(self.store, id)
             .map(|info| facts(&info.block, &info.redundancy))
+    }
+
+    fn group(&self, handle: BlockId) -> Option<GroupFacts> {
+        self.lookup.group(handle)
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {

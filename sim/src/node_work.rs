@@ -137,6 +137,8 @@ impl World<'_> {
                     |order: BlockRecovery| Task::Ask(Box::new(self.recovery(order)), Vec::new());
                 recoveries.into_iter().map(task).collect()
             }
+            // No DataNode here says that it takes contiguous groups.
+            Command::Rebuild(_) | Command::Encode(_) => Vec::new(),
             Command::Register
             | Command::BalancerBandwidth(_)
             | Command::Finalize

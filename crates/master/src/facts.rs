@@ -1,8 +1,11 @@
 //! What blocks should be, read from a state of the namespace for the cluster.
 
+use cairn_namespace::group::{Group, GroupState, Member};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Block, BlockState as Written, block, query, settings};
-use cairn_redundancy::{BlockFacts, BlockLookup, BlockState, Layout, StoragePolicy};
+use cairn_redundancy::{
+    BlockFacts, BlockLookup, BlockState, GroupFacts, Layout, SlotFacts, StoragePolicy,
+};
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 
 /// What was read of blocks before the state was taken.
@@ -45,19 +48,54 @@ pub fn facts_as(block: &Block, layout: Layout) -> BlockFacts {
         Written::Committed => BlockState::Committed,
         Written::Complete => BlockState::Complete,
     };
-    BlockFacts { gs: block.gs, len: block.len, layout, state }
+    let group = block.group.map(|of| (of.handle, UnitIndex(of.slot)));
+    BlockFacts { gs: block.gs, len: block.len, layout, state, group }
+}
+
+/// A contiguous group of the namespace in the cluster's terms.
+fn group_facts(group: &Group) -> GroupFacts {
+    let slot = |member: &Member| SlotFacts {
+        id: member.id,
+        gs: member.gs,
+        len: member.len,
+        live: member.live,
+    };
+    GroupFacts {
+        handle: group.handle,
+        gs: group.gs,
+        k: group.k,
+        m: group.m,
+        formed: group.is_formed(),
+        dissolving: matches!(group.state, GroupState::Dissolving { .. }),
+        slots: group.members.iter().map(|member| member.as_ref().map(slot)).collect(),
+        parity_len: group.parities.first().map_or(0, |parity| parity.len),
+    }
+}
+
+impl Lookup<'_> {
+    fn find_group(&self, handle: BlockId) -> Option<Group> {
+        query::group(self.store, handle)
+            .unwrap_or_else(|error| panic!("cannot look {handle} up in the store: {error}"))
+    }
 }
 
 // A block that is said to be unknown is deleted by those who hold it: a store that cannot be read
 // must end the work in hand, not be answered for.
 impl BlockLookup for Lookup<'_> {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
+        if id.is_parity() {
+            return self.group(id).map(|group| group.facts());
+        }
         if let Some(known) = self.known.and_then(|known| known.facts(id)) {
             return known;
         }
         let info = query::get_block(self.store, id)
             .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
         info.map(|info| facts(&info.block, &info.redundancy))
+    }
+
+    fn group(&self, handle: BlockId) -> Option<GroupFacts> {
+        self.find_group(handle).as_ref().map(group_facts)
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
@@ -67,6 +105,10 @@ impl BlockLookup for Lookup<'_> {
     }
 
     fn storage_policy(&self, id: BlockId) -> StoragePolicy {
+        // Files with one and the same policy have the members of a group.
+        let group = id.is_parity().then(|| self.group(id)).flatten();
+        let members = group.into_iter().flat_map(|group| group.slots).flatten();
+        let id = members.filter(|member| member.live).map(|member| member.id).next().unwrap_or(id);
         let policy = query::storage_policy_of_block(self.store, id)
             .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
         let settings = settings::get(self.store)
@@ -75,12 +117,22 @@ impl BlockLookup for Lookup<'_> {
     }
 
     fn unit_crc(&self, id: BlockId, unit: UnitIndex) -> Option<u32> {
+        if id.is_parity() {
+            let group = self.find_group(id)?;
+            let member = group.members.get(unit.as_usize()).and_then(Option::as_ref);
+            let parity = unit.as_usize().checked_sub(usize::from(group.k));
+            let parity = parity.and_then(|at| group.parities.get(at)).map(|parity| parity.crc32c);
+            return member.map(|member| member.crc32c).or(parity);
+        }
         let info = query::get_block(self.store, id)
             .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
         info.and_then(|info| info.block.unit_crcs.get(unit.as_usize()).copied().flatten())
     }
 
     fn has_crcs(&self, id: BlockId, facts: &BlockFacts) -> bool {
+        if id.is_parity() {
+            return facts.units().into_iter().all(|unit| self.unit_crc(id, unit).is_some());
+        }
         let block = block::get(self.store, id)
             .unwrap_or_else(|error| panic!("cannot look {id} up in the store: {error}"));
         let crcs = block.map_or_else(Vec::new, |block| block.unit_crcs);

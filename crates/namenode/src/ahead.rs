@@ -20,13 +20,15 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Looks up those blocks and groups, which are in the order of their ids.
     pub(crate) fn read(store: &Snapshot, ids: &[BlockId]) -> cairn_namespace::Result<Ahead> {
-        let found = query::get_blocks_by_id(store, ids)?.into_iter();
+        // Parities have no record of a block.
+        let ids: Vec<BlockId> = ids.iter().copied().filter(|id| !id.is_parity()).collect();
+        let found = query::get_blocks_by_id(store, &ids)?.into_iter();
         let known =
             |info: query::BlockInfo| (facts::facts(&info.block, &info.redundancy), info.block.file);
         Ok(Ahead {
             moment: store.moment(),
             has_snapshots: query::has_snapshots(store)?,
-            blocks: ids.iter().copied().zip(found.map(|info| info.map(known))).collect(),
+            blocks: ids.into_iter().zip(found.map(|info| info.map(known))).collect(),
         })
     }
 

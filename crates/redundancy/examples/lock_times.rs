@@ -6,9 +6,9 @@
 //! As after a start, safe mode ends when two thirds of the storages have reported.
 
 use cairn_redundancy::{
-    BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport, Heartbeat,
-    Layout, NodeAddress, NodeHandle, Now, Registration, ReplicaState, ReportedReplica,
-    StoragePolicy, StorageReport, StorageType,
+    BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, Config, FullReport,
+    GroupFacts, Heartbeat, Layout, NodeAddress, NodeHandle, Now, Registration, ReplicaState,
+    ReportedReplica, StoragePolicy, StorageReport, StorageType,
 };
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
 use std::time::Duration;
@@ -34,11 +34,12 @@ impl Blocks {
 
     fn facts(&self) -> BlockFacts {
         let data_units = match self.layout {
-            Layout::Replicated { .. } => 1,
+            Layout::Replicated { .. } | Layout::Parity { .. } => 1,
             Layout::Striped { k, .. } => u64::from(k),
         };
         let state = BlockState::Complete;
-        BlockFacts { gs: GenerationStamp(1001), len: data_units << 20, layout: self.layout, state }
+        let (gs, len) = (GenerationStamp(1001), data_units << 20);
+        BlockFacts { gs, len, layout: self.layout, state, group: None }
     }
 
     fn id(&self, number: i64) -> BlockId {
@@ -65,6 +66,10 @@ impl BlockLookup for Blocks {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
         let is_one = id.is_striped() == self.layout.is_striped();
         (is_one && (1..=self.count).contains(&self.number(id))).then(|| self.facts())
+    }
+
+    fn group(&self, _: BlockId) -> Option<GroupFacts> {
+        None
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {

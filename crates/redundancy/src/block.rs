@@ -25,6 +25,15 @@ pub enum Layout {
         /// Bytes of a cell.
         cell_len: u32,
     },
+    /// The parities of a contiguous group, whose members are kept as blocks of their own.
+    Parity {
+        /// Slots for members.
+        k: u8,
+        /// Parities.
+        m: u8,
+        /// A bit for each slot that has a member; the others are known to be zeros.
+        filled: u16,
+    },
 }
 
 impl From<&Redundancy> for Layout {
@@ -52,13 +61,20 @@ impl Layout {
     pub fn width(&self) -> usize {
         match *self {
             Layout::Replicated { copies } => usize::from(copies),
-            Layout::Striped { k, m, .. } => usize::from(k) + usize::from(m),
+            Layout::Striped { k, m, .. } | Layout::Parity { k, m, .. } => {
+                usize::from(k) + usize::from(m)
+            }
         }
     }
 
-    /// Whether it is a group of units.
+    /// Whether clients cut files into its units.
     pub fn is_striped(&self) -> bool {
         matches!(self, Layout::Striped { .. })
+    }
+
+    /// Whether it is a group of units, each of which differs from the others: striped, or of blocks.
+    pub fn has_units(&self) -> bool {
+        !matches!(self, Layout::Replicated { .. })
     }
 }
 
@@ -86,6 +102,8 @@ pub struct BlockFacts {
     pub layout: Layout,
     /// Where it is in its life.
     pub state: BlockState,
+    /// The contiguous group that it is a member of, by its handle, and its slot there.
+    pub group: Option<(BlockId, UnitIndex)>,
 }
 
 impl BlockFacts {
@@ -100,16 +118,18 @@ impl BlockFacts {
     pub fn expected_units(&self) -> usize {
         match self.layout {
             Layout::Replicated { copies } => usize::from(copies),
-            Layout::Striped { m, .. } => self.data_units() + usize::from(m),
+            Layout::Striped { m, .. } | Layout::Parity { m, .. } => {
+                self.data_units() + usize::from(m)
+            }
         }
     }
 
-    /// Bytes of the replica, or of the internal block `unit`, when the length is final.
+    /// Bytes of the replica, of the internal block `unit`, or of any parity, when the length is final.
     ///
     /// Source: Hadoop 3.5.0 `StripedBlockUtil#getInternalBlockLength`.
     pub fn unit_len(&self, unit: UnitIndex) -> u64 {
         match self.layout {
-            Layout::Replicated { .. } => self.len,
+            Layout::Replicated { .. } | Layout::Parity { .. } => self.len,
             Layout::Striped { k, m, cell_len, .. } => {
                 let (k, m) = (usize::from(k), usize::from(m));
                 Geometry::new(k, m, u64::from(cell_len)).internal_block_len(self.len, unit)
@@ -122,6 +142,7 @@ impl BlockFacts {
         match self.layout {
             Layout::Replicated { .. } => true,
             Layout::Striped { k, .. } => unit.as_usize() < self.data_units() || unit.0 >= k,
+            Layout::Parity { k, filled, .. } => unit.0 >= k || filled & (1 << unit.0) != 0,
         }
     }
 
@@ -129,18 +150,19 @@ impl BlockFacts {
     pub fn units(&self) -> Vec<UnitIndex> {
         match self.layout {
             Layout::Replicated { .. } => vec![UnitIndex(0)],
-            Layout::Striped { k, m, .. } => {
-                (0..self.data_units() as u8).chain(k..k + m).map(UnitIndex).collect()
+            Layout::Striped { k, m, .. } | Layout::Parity { k, m, .. } => {
+                (0..k + m).map(UnitIndex).filter(|unit| self.has_bytes(*unit)).collect()
             }
         }
     }
 
-    /// Data units that hold bytes; 1 for a replicated block.
+    /// Data units that hold bytes, members of a contiguous group; 1 for a replicated block.
     ///
     /// Source: Hadoop 3.5.0 `BlockInfoStriped#getRealDataBlockNum`.
     pub fn data_units(&self) -> usize {
         match self.layout {
             Layout::Replicated { .. } => 1,
+            Layout::Parity { filled, .. } => filled.count_ones() as usize,
             Layout::Striped { k, cell_len, .. } if self.is_final() => {
                 let cells = self.len.div_ceil(u64::from(cell_len.max(1)));
                 usize::try_from(cells).unwrap_or(usize::MAX).min(usize::from(k))
@@ -150,11 +172,71 @@ impl BlockFacts {
     }
 }
 
+/// A contiguous group: whole blocks as its data units, and parities that belong to no file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupFacts {
+    /// The id of the group, and of its parities with their slots for units.
+    pub handle: BlockId,
+    /// The stamp of its parities.
+    pub gs: GenerationStamp,
+    /// Slots for members.
+    pub k: u8,
+    /// Parities.
+    pub m: u8,
+    /// Whether it protects its members; else it is being encoded.
+    pub formed: bool,
+    /// Whether its members are to have their copies again, so that it can end.
+    pub dissolving: bool,
+    /// Its members by slot. An empty slot is known to be zeros.
+    pub slots: Vec<Option<SlotFacts>>,
+    /// Bytes of each parity, once it is formed.
+    pub parity_len: u64,
+}
+
+/// A member of a contiguous group, as it was when that was encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotFacts {
+    /// The block.
+    pub id: BlockId,
+    /// Its stamp.
+    pub gs: GenerationStamp,
+    /// Its bytes.
+    pub len: u64,
+    /// Whether a file has it still. The bytes of one that no file has are needed all the same.
+    pub live: bool,
+}
+
+impl SlotFacts {
+    /// The replica of it that DataNodes have.
+    pub fn block(&self) -> BlockRef {
+        BlockRef { id: self.id, gs: self.gs, len: self.len }
+    }
+}
+
+impl GroupFacts {
+    /// What is known of its parities, as of a block.
+    pub fn facts(&self) -> BlockFacts {
+        let bit = |(slot, member): (usize, &Option<SlotFacts>)| u16::from(member.is_some()) << slot;
+        let filled = self.slots.iter().take(usize::from(self.k)).enumerate().map(bit).sum();
+        BlockFacts {
+            gs: self.gs,
+            len: self.parity_len,
+            layout: Layout::Parity { k: self.k, m: self.m, filled },
+            state: if self.formed { BlockState::Complete } else { BlockState::UnderConstruction },
+            group: None,
+        }
+    }
+}
+
 /// What the shell tells of the namespace's blocks. Nothing is answered for who does not answer: what is taken for
 /// unknown, unrecorded or of the past may be deleted.
 pub trait BlockLookup {
-    /// The block or group `id` (a group's own id, never an internal block's), if a file has it.
+    /// The block or group `id` (a group's own id, never an internal block's), if it is wanted: a file has it, or a group
+    /// of blocks needs its bytes. For the handle of a contiguous group, what its parities should be.
     fn block(&self, id: BlockId) -> Option<BlockFacts>;
+
+    /// The contiguous group with that handle, if there is one, formed or not.
+    fn group(&self, handle: BlockId) -> Option<GroupFacts>;
 
     /// Up to `limit` blocks and groups in the order of their ids (as signed numbers), after `after`
     /// or from the first. For scans that must see blocks that no DataNode holds.

@@ -8,6 +8,7 @@ use crate::block::{BlockFacts, BlockLookup, BlockState, Location};
 use crate::caching::cached::Caching;
 use crate::clock::{Dice, Now};
 use crate::config::Config;
+use crate::groups::known::Groups;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::leaving::lists::Leaving;
 use crate::low_redundancy::LowRedundancy;
@@ -45,6 +46,7 @@ pub struct Cluster {
     pub(crate) walks: Walks,
     pub(crate) leaving: Leaving,
     pub(crate) scrubs: Scrubs,
+    pub(crate) groups: Groups,
     pub(crate) caching: Caching,
     pub(crate) slow: SlowReports,
     /// Lost storages whose blocks are not all forgotten yet.
@@ -86,6 +88,7 @@ impl Cluster {
             walks: Walks::default(),
             leaving: Leaving::default(),
             scrubs: Scrubs::default(),
+            groups: Groups::default(),
             caching: Caching::default(),
             slow: SlowReports::default(),
             lost: BTreeSet::new(),
@@ -172,6 +175,7 @@ impl Cluster {
         self.scan_if_new();
         let admin = self.follow_leaving(lookup, now);
         self.collect_slow(now);
+        self.look_for_surplus(lookup);
         self.walks.grant();
         let more = self.go_on(lookup);
         self.mend(lookup, now, dice);
@@ -246,11 +250,11 @@ impl Cluster {
                 replicas += 1;
             }
         }
-        if facts.layout.is_striped() { seen.count_ones() as usize } else { replicas }
+        if facts.layout.has_units() { seen.count_ones() as usize } else { replicas }
     }
 
     pub(crate) fn min_units(&self, facts: &BlockFacts) -> usize {
-        if facts.layout.is_striped() {
+        if facts.layout.has_units() {
             facts.data_units()
         } else {
             usize::from(self.config.replication_min.max(1))
@@ -262,7 +266,7 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `BlockManagerSafeMode#incrementSafeBlockCount`.
     pub(crate) fn safe_min(&self, facts: &BlockFacts) -> usize {
         match self.config.safe_mode_replication_min {
-            Some(min) if !facts.layout.is_striped() => usize::from(min.max(1)),
+            Some(min) if !facts.layout.has_units() => usize::from(min.max(1)),
             _ => self.min_units(facts).max(1),
         }
     }
@@ -391,7 +395,7 @@ impl Cluster {
     /// CRC32C of each unit (one entry for a replicated block) as reported by the DataNodes that
     /// finalized it with the final stamp and length of `facts`.
     pub fn unit_crcs(&self, id: BlockId, facts: &BlockFacts) -> Vec<Option<u32>> {
-        let count = if facts.layout.is_striped() { facts.layout.width() } else { 1 };
+        let count = if facts.layout.has_units() { facts.layout.width() } else { 1 };
         let construction = self.blocks.construction(id);
         (0..count)
             .map(|unit| construction.and_then(|c| c.crc(UnitIndex(unit as u8), facts)))

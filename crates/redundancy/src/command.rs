@@ -17,6 +17,10 @@ pub enum Command {
     Recover(Vec<BlockRecovery>),
     /// Decode lost units of groups (`DNA_ERASURE_CODING_RECONSTRUCTION`).
     Reconstruct(Vec<Reconstruction>),
+    /// Decode or encode lost units of contiguous groups. Only for DataNodes that take groups.
+    Rebuild(Vec<GroupRebuild>),
+    /// Encode the parities of contiguous groups. Only for DataNodes that take groups.
+    Encode(Vec<EncodeOrder>),
     /// Use so many bytes a second for balancing (`DNA_BALANCERBANDWIDTHUPDATE`).
     BalancerBandwidth(u64),
     /// Give up the state before the last upgrade (`DNA_FINALIZE`).
@@ -32,6 +36,8 @@ pub enum Command {
 pub struct Transfer {
     /// What.
     pub block: BlockRef,
+    /// The block or group that needs it, and which unit of that it is.
+    pub slot: (BlockId, UnitIndex),
     /// Where to, as a pipeline.
     pub targets: Vec<StorageHandle>,
 }
@@ -71,6 +77,43 @@ pub struct Reconstruction {
     pub is_urgent: bool,
 }
 
+/// Lost units of one contiguous group to bring back, members or parities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRebuild {
+    /// The group by its handle, with the length of its parities.
+    pub group: BlockRef,
+    /// Live units to read, at least as many as the group has members.
+    pub sources: Vec<(StorageHandle, UnitIndex)>,
+    /// The lost units and where each goes.
+    pub targets: Vec<(StorageHandle, UnitIndex)>,
+    /// Another loss would cost data: it does not wait for other work.
+    pub is_urgent: bool,
+}
+
+/// A contiguous group whose parities are to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodeOrder {
+    /// The group by its handle, and the stamp of its parities.
+    pub group: BlockRef,
+    /// What to read: the replicas that will stay.
+    pub members: Vec<EncodeMember>,
+    /// The parities by their slots, and where each goes.
+    pub targets: Vec<(StorageHandle, UnitIndex)>,
+}
+
+/// A member of a group that is to be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodeMember {
+    /// Its slot.
+    pub slot: UnitIndex,
+    /// The block.
+    pub block: BlockRef,
+    /// Where the replica is that is to be read, and to stay.
+    pub storage: StorageHandle,
+    /// CRC32C of its bytes as first written.
+    pub crc32c: u32,
+}
+
 /// A copy or reconstruction, as far as handing out is concerned.
 pub(crate) trait Order {
     /// The block or group.
@@ -85,16 +128,26 @@ pub(crate) trait Order {
 
 impl Order for Transfer {
     fn group(&self) -> BlockId {
-        self.block.id.group()
+        self.slot.0
     }
 
     fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
-        let unit = self.block.id.unit();
+        let (_, unit) = self.slot;
         self.targets.iter().map(|storage| (*storage, unit)).collect()
     }
 }
 
 impl Order for Reconstruction {
+    fn group(&self) -> BlockId {
+        self.group.id
+    }
+
+    fn arrivals(&self) -> Vec<(StorageHandle, UnitIndex)> {
+        self.targets.clone()
+    }
+}
+
+impl Order for GroupRebuild {
     fn group(&self) -> BlockId {
         self.group.id
     }

@@ -14,6 +14,7 @@ use crate::node::DataNode;
 use crate::places::bad::Bad;
 use crate::places::map::Place;
 use crate::places::own_id;
+use crate::slots::Slots;
 use crate::tally::{Seen, Tally};
 use cairn_stripe::{BlockId, StoragePolicy, StorageType, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +22,17 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Cluster {
     /// Counts what a block or group has.
     pub fn tally(&self, id: BlockId, facts: &BlockFacts) -> Tally {
-        let seen = self.places(id).map(|place| {
-            let storage = self.storage(place.storage);
-            let is_doubted = self.blocks.may_be_gone(id, facts.gs, &place, storage.node);
+        self.tally_of(&Slots::alone(id, facts))
+    }
+
+    /// Counts what is in the slots that protect a block.
+    pub(crate) fn tally_of(&self, slots: &Slots) -> Tally {
+        let seen = self.places_of(slots).map(|place| {
+            let (storage, block) = (self.storage(place.storage), slots.block(place.unit));
+            let is_doubted = self.blocks.may_be_gone(block.id, block.gs, &place, storage.node);
             Seen { place, storage, node: self.node(storage.node), is_doubted }
         });
-        Tally::of(facts, seen, self.limits().wanted_domains(facts) > 0)
+        Tally::of(&slots.facts, seen, self.limits().wanted_domains(&slots.facts) > 0)
     }
 
     /// What the cluster as a whole can give a block.
@@ -47,7 +53,8 @@ impl Cluster {
         Need::of(facts, tally, coming, &self.limits())
     }
 
-    /// Looks at one block: queues or unqueues it, and deletes what is bad or too much.
+    /// Looks at one block, or at the contiguous group that it is in: queues or unqueues it, and deletes what is bad or too
+    /// much.
     pub(crate) fn check_redundancy(&mut self, lookup: &dyn BlockLookup, id: BlockId) {
         if self.safe_mode.is_queueing() {
             self.check_against(lookup, id, lookup.block(id));
@@ -71,21 +78,41 @@ impl Cluster {
         };
         if facts.state != BlockState::Complete {
             self.low.queues_mut().remove(id);
-            self.note_leaving(id, &facts, None);
+            self.note_leaving_of(&Slots::alone(id, &facts), None);
             return;
         }
-        let mut tally = self.tally(id, &facts);
-        let mut need = self.need_of(id, &facts, &tally);
-        if tally.excess > 0 && self.keep_surplus(id, &facts, &need) {
-            tally = self.tally(id, &facts);
-            need = self.need_of(id, &facts, &tally);
+        let slots = Slots::of(lookup, id, &facts);
+        if slots.id != id {
+            self.low.queues_mut().remove(id);
         }
-        self.queue_by_need(id, &tally, &need);
-        if tally.corrupt == 0 || !self.is_record_doubtful(id) {
-            self.delete_bad(lookup, id, &facts, &tally);
-            self.delete_surplus(lookup, id, &facts, (need.surplus(), tally.certain));
+        self.check_slots(lookup, &slots);
+        for (_, member) in slots.members().filter(|(_, member)| slots.is_dissolving && member.live)
+        {
+            if let Some(facts) = lookup.block(member.id) {
+                self.check_slots(lookup, &Slots::alone(member.id, &facts));
+            }
         }
-        self.note_leaving(id, &facts, Some(&tally));
+    }
+
+    /// Looks at what protects a block.
+    fn check_slots(&mut self, lookup: &dyn BlockLookup, slots: &Slots) {
+        let mut tally = self.tally_of(slots);
+        let mut need = self.need_of(slots.id, &slots.facts, &tally);
+        if tally.excess > 0 && self.keep_surplus(slots, &tally, &need) {
+            tally = self.tally_of(slots);
+            need = self.need_of(slots.id, &slots.facts, &tally);
+        }
+        self.queue_by_need(slots.id, &tally, &need);
+        if tally.corrupt == 0 || !slots.owners().any(|id| self.is_record_doubtful(id)) {
+            self.delete_bad(lookup, slots, &tally);
+            if slots.is_contiguous() {
+                self.drop_surplus(slots, &tally);
+            } else {
+                let surplus = (need.surplus(), tally.certain);
+                self.delete_surplus(lookup, slots.id, &slots.facts, surplus);
+            }
+        }
+        self.note_leaving_of(slots, Some(&tally));
     }
 
     fn queue_by_need(&mut self, id: BlockId, tally: &Tally, need: &Need) {
@@ -108,23 +135,17 @@ impl Cluster {
     /// NameNode was started with, and may be what the file should be.
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#markBlockAsCorrupt`.
-    fn delete_bad(
-        &mut self,
-        lookup: &dyn BlockLookup,
-        id: BlockId,
-        facts: &BlockFacts,
-        tally: &Tally,
-    ) {
-        if tally.corrupt == 0 || tally.live < self.min_units(facts) {
+    fn delete_bad(&mut self, lookup: &dyn BlockLookup, slots: &Slots, tally: &Tally) {
+        if tally.corrupt == 0 || tally.live < self.min_units(&slots.facts) {
             return;
         }
         if !tally.certain {
-            self.blocks.postpone(id);
+            self.blocks.postpone(slots.id);
             return;
         }
-        let all = tally.live >= facts.expected_units();
-        let marks = self.blocks.bad_of(id).to_vec();
-        let wanted = |bad: &Bad| (all || bad.stale) && !is_future(lookup, facts, bad);
+        let all = tally.live >= slots.facts.expected_units();
+        let marks = self.marks_of(slots);
+        let wanted = |bad: &Bad| (all || bad.stale) && !is_future(lookup, bad);
         for (storage, bad) in marks.into_iter().filter(|(_, bad)| wanted(bad)) {
             if self.is_lost(storage) {
                 continue;
@@ -135,6 +156,11 @@ impl Cluster {
         }
     }
 
+    /// What is known to be bad in slots, and where.
+    fn marks_of(&self, slots: &Slots) -> Vec<(StorageHandle, Bad)> {
+        slots.owners().flat_map(|id| self.blocks.bad_of(id)).copied().collect()
+    }
+
     /// No node can take what a block lacks: when that has been so for a while, bad replicas and units are
     /// deleted, so that their nodes can, if the block can be read without them from nodes that are heard
     /// of. One goes after the other: a replica or unit with a bad chunk is good for the rest until a
@@ -142,54 +168,49 @@ impl Cluster {
     ///
     /// Deviation: Hadoop keeps them until enough good ones are there, which on as many nodes as the block
     /// is wide is never.
-    pub(crate) fn make_room(
-        &mut self,
-        lookup: &dyn BlockLookup,
-        id: BlockId,
-        facts: &BlockFacts,
-        now: Now,
-    ) {
+    pub(crate) fn make_room(&mut self, lookup: &dyn BlockLookup, slots: &Slots, now: Now) {
+        let id = slots.id;
         let round = millis(self.config.redundancy_interval);
         let patience = round.saturating_mul(u64::from(self.config.rounds_before_room));
         let since_ms = self.low.queues_mut().note_no_room(id, now.mono_ms);
-        let tally = self.tally(id, facts);
-        let waits = now.mono_ms.saturating_sub(since_ms) < patience || self.is_record_doubtful(id);
-        if waits || !tally.certain || self.units_heard_of(id, facts, now) < self.min_units(facts) {
+        let tally = self.tally_of(slots);
+        let is_doubtful = slots.owners().any(|id| self.is_record_doubtful(id));
+        let waits = now.mono_ms.saturating_sub(since_ms) < patience || is_doubtful;
+        let heard_of = self.units_heard_of(slots, now);
+        if waits || !tally.certain || heard_of < self.min_units(&slots.facts) {
             return;
         }
-        let is_going = self.places(id).any(|place| place.corrupt && place.excess);
+        let is_going = self.places_of(slots).any(|place| place.corrupt && place.excess);
         if is_going || !self.work.coming(id).is_empty() {
             return;
         }
-        let mut marks = self.blocks.bad_of(id).iter();
-        let wanted = |storage, bad| !self.is_lost(storage) && !is_future(lookup, facts, bad);
-        let spare = marks.find(|(storage, bad)| wanted(*storage, bad)).copied();
-        if let Some((storage, bad)) = spare {
+        let wanted = |(storage, bad): &(_, Bad)| !self.is_lost(*storage) && !is_future(lookup, bad);
+        if let Some((storage, bad)) = self.marks_of(slots).into_iter().find(wanted) {
             self.blocks.choose_for_deletion(storage, bad.block);
         }
     }
 
     /// Live replicas, or distinct live units, on nodes that are not stale.
-    fn units_heard_of(&self, id: BlockId, facts: &BlockFacts, now: Now) -> usize {
-        let places = self.places(id).filter(|place| {
+    fn units_heard_of(&self, slots: &Slots, now: Now) -> usize {
+        let places = self.places_of(slots).filter(|place| {
             let node = self.node(self.storage(place.storage).node);
-            self.is_live(place) && facts.has_bytes(place.unit) && !self.is_stale(node, now)
+            self.is_live(place) && slots.facts.has_bytes(place.unit) && !self.is_stale(node, now)
         });
-        match facts.layout.is_striped() {
+        match slots.facts.layout.has_units() {
             true => places.map(|place| place.unit).collect::<BTreeSet<_>>().len(),
             false => places.count(),
         }
     }
 
-    /// Keeps surplus that no node was told to delete yet, when what made it surplus is lost. Returns
-    /// whether there was some.
-    fn keep_surplus(&mut self, id: BlockId, facts: &BlockFacts, need: &Need) -> bool {
-        let places: Vec<Place> = self.places(id).collect();
+    /// Keeps surplus that no node was told to delete yet, when what made it surplus is lost; of a contiguous group all of
+    /// it, whichever unit is lost. Returns whether there was some.
+    fn keep_surplus(&mut self, slots: &Slots, tally: &Tally, need: &Need) -> bool {
+        let is_lacking = slots.is_contiguous() && tally.live < slots.facts.expected_units();
+        let places: Vec<Place> = self.places_of(slots).collect();
         let mut kept = 0;
         for place in places.iter().filter(|place| place.excess && !place.corrupt) {
-            let needed = need.keeps(place.unit, kept);
-            let (id, len) = (own_id(id, place.unit), facts.unit_len(place.unit));
-            let block = BlockRef { id, gs: facts.gs, len };
+            let needed = is_lacking || need.keeps(place.unit, kept);
+            let block = slots.block(place.unit);
             kept += usize::from(needed && self.blocks.keep(place.storage, block));
         }
         kept > 0
@@ -312,8 +333,8 @@ impl Cluster {
 }
 
 /// Whether a bad replica has a stamp that the namespace has not given out.
-fn is_future(lookup: &dyn BlockLookup, facts: &BlockFacts, bad: &Bad) -> bool {
-    bad.block.gs > facts.gs && lookup.is_future(bad.block.gs)
+fn is_future(lookup: &dyn BlockLookup, bad: &Bad) -> bool {
+    bad.stale && lookup.is_future(bad.block.gs)
 }
 
 #[cfg(test)]

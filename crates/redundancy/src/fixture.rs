@@ -10,12 +10,17 @@ pub struct Blocks(
     pub BTreeMap<BlockId, BlockFacts>,
     pub BTreeMap<(BlockId, UnitIndex), u32>,
     pub BTreeMap<BlockId, StoragePolicy>,
+    pub BTreeMap<BlockId, GroupFacts>,
 );
 
 impl BlockLookup for Blocks {
     fn block(&self, id: BlockId) -> Option<BlockFacts> {
         assert_eq!(id, id.group(), "a group is looked up by its own id");
-        self.0.get(&id).copied()
+        self.3.get(&id).map(GroupFacts::facts).or_else(|| self.0.get(&id).copied())
+    }
+
+    fn group(&self, handle: BlockId) -> Option<GroupFacts> {
+        self.3.get(&handle).cloned()
     }
 
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
@@ -56,12 +61,13 @@ pub fn at(ms: u64) -> Now {
 }
 
 pub fn replicated(copies: u16, len: u64, state: BlockState) -> BlockFacts {
-    BlockFacts { gs: GenerationStamp(1001), len, layout: Layout::Replicated { copies }, state }
+    let layout = Layout::Replicated { copies };
+    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None }
 }
 
 pub fn rs(k: u8, m: u8, len: u64, state: BlockState) -> BlockFacts {
     let layout = Layout::Striped { policy: PolicyId(1), k, m, cell_len: 1024 };
-    BlockFacts { gs: GenerationStamp(1001), len, layout, state }
+    BlockFacts { gs: GenerationStamp(1001), len, layout, state, group: None }
 }
 
 pub fn block(number: i64) -> BlockId {
@@ -110,7 +116,7 @@ pub fn heartbeat_of(node: usize, remaining: u64) -> Heartbeat {
     };
     let uuid = storage_uuid(node);
     let storages = vec![StorageReport { uuid, usage, ..StorageReport::default() }];
-    Heartbeat { storages, ..Heartbeat::default() }
+    Heartbeat { storages, takes_groups: true, ..Heartbeat::default() }
 }
 
 impl World {

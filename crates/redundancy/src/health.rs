@@ -156,6 +156,8 @@ pub struct Verdict {
     pub corrupt: bool,
     /// Whether it is a group.
     pub striped: bool,
+    /// Whether its bytes can be had from the contiguous group that it is in, whatever has become of its replicas.
+    pub decodes: bool,
 }
 
 impl Verdict {
@@ -165,7 +167,7 @@ impl Verdict {
     ///
     /// Source: Hadoop 3.5.0 `NamenodeFsck#collectBlocksSummary`, `BlockManager#createLocatedBlock`.
     pub fn of(facts: &BlockFacts, replicas: &[Replica], replication_min: u16) -> Verdict {
-        let striped = facts.layout.is_striped();
+        let striped = facts.layout.has_units();
         let replicas: Vec<Replica> =
             replicas.iter().filter(|replica| facts.has_bytes(replica.unit)).copied().collect();
         let counts = ReplicaCounts::of(striped, &replicas);
@@ -177,17 +179,26 @@ impl Verdict {
         } else {
             counts.corrupt > 0 && counts.corrupt == replicas.len()
         };
-        Verdict { counts, expected: facts.expected_units(), min, corrupt, striped }
+        let expected = facts.expected_units();
+        Verdict { counts, expected, min, corrupt, striped, decodes: false }
+    }
+
+    /// The same of a member of a contiguous group from which its bytes can be had.
+    pub fn of_decodable(self) -> Verdict {
+        Verdict { corrupt: false, decodes: true, ..self }
     }
 
     /// Whether its data cannot be had, bad ones left aside: no replica, or fewer units than data units.
     pub fn is_missing(&self) -> bool {
-        if self.striped { self.is_below_min() } else { self.counts.found() == 0 }
+        match self.striped {
+            true => self.is_below_min(),
+            false => self.counts.found() == 0 && !self.decodes,
+        }
     }
 
     /// Whether fewer are there than the minimum.
     pub fn is_below_min(&self) -> bool {
-        self.counts.found() < self.min
+        self.counts.found() < self.min && !self.decodes
     }
 
     /// How many are lacking; none of a block that is missing.
@@ -275,7 +286,7 @@ impl Cluster {
         });
         let racks: BTreeSet<&str> =
             served.map(|replica| self.node(replica.node).rack.as_str()).collect();
-        let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
+        let most = if facts.layout.has_units() { usize::MAX } else { 2 };
         let wanted = verdict.expected.min(most);
         Spread { racks: racks.len(), wanted, total: self.nodes.width().racks }
     }

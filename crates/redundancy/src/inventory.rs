@@ -76,6 +76,8 @@ pub struct Heartbeat {
     pub cache_used: u64,
     /// Whether it can be told to scrub.
     pub takes_scrubs: bool,
+    /// Whether it can be told to encode and rebuild contiguous groups.
+    pub takes_groups: bool,
     /// Whether it wants to send a full block report.
     pub wants_report_lease: bool,
 }
@@ -142,7 +144,9 @@ impl Cluster {
             node.usage = StorageUsage::default();
         }
         for storage in storages {
-            self.nodes.storage_mut(storage).reported = false;
+            let storage = self.nodes.storage_mut(storage);
+            storage.reported = false;
+            storage.life += 1;
         }
         self.outdate_reports(handle);
         self.note_change_on_node(handle);
@@ -202,6 +206,7 @@ impl Cluster {
             usage: StorageUsage::default(),
             storages: Vec::new(),
             takes_scrubs: false,
+            takes_groups: false,
             heartbeat_seen: false,
             identity: Identity::default(),
             report_call: 0,
@@ -296,6 +301,7 @@ impl Cluster {
         node.cache_capacity = heartbeat.cache_capacity;
         node.cache_used = heartbeat.cache_used;
         node.takes_scrubs = heartbeat.takes_scrubs;
+        node.takes_groups = heartbeat.takes_groups;
     }
 
     fn update_storages(
@@ -364,6 +370,7 @@ impl Cluster {
             state: StorageState::Normal,
             usage: StorageUsage::default(),
             reported: false,
+            life: 0,
             lost_after: 0,
             promised: Promised::default(),
         });

@@ -15,6 +15,8 @@ use crate::handle::NodeHandle;
 use crate::leaving::lists::Left;
 use crate::leaving::lists::Walk;
 use crate::node::AdminState;
+use crate::places::own_id;
+use crate::slots::Slots;
 use crate::tally::Tally;
 use cairn_stripe::BlockId;
 
@@ -321,15 +323,15 @@ impl Cluster {
     }
 
     /// Keeps the lists of leaving nodes right when something of a block has changed. `tally` is that of
-    /// the block where the caller has counted already.
-    pub(crate) fn note_leaving(&mut self, id: BlockId, facts: &BlockFacts, tally: Option<&Tally>) {
+    /// its slots where the caller has counted already.
+    pub(crate) fn note_leaving_of(&mut self, slots: &Slots, tally: Option<&Tally>) {
         if self.leaving.tracked.is_empty() {
             return;
         }
-        let places = self.places(id).map(|place| {
-            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
-            let len = facts.unit_len(place.unit);
-            (self.storage(place.storage).node, own_id, len, place.excess)
+        let Slots { id, facts, .. } = slots;
+        let places = self.places_of(slots).map(|place| {
+            let block = slots.block(place.unit);
+            (self.storage(place.storage).node, block.id, block.len, place.excess)
         });
         let (going, places): (Vec<_>, Vec<_>) = places
             .filter(|(node, ..)| self.leaving.tracked.contains_key(node))
@@ -344,11 +346,11 @@ impl Cluster {
         let tally = match tally {
             Some(tally) => tally,
             None => {
-                counted = self.tally(id, facts);
+                counted = self.tally_of(slots);
                 &counted
             }
         };
-        let need = self.need_of(id, facts, tally);
+        let need = self.need_of(*id, facts, tally);
         for (node, own_id, len, _) in places {
             let enough = need.is_sure() || self.is_enough(facts, tally, self.node(node).admin);
             let open = facts.state != BlockState::Complete;
@@ -361,7 +363,7 @@ impl Cluster {
             }
         }
         if tally.live >= need.wanted() {
-            self.leaving.note_placed(id);
+            self.leaving.note_placed(*id);
         }
     }
 
@@ -372,7 +374,7 @@ impl Cluster {
         }
         self.leaving.note_placed(id);
         for place in self.blocks.of(id) {
-            let own_id = if id.is_striped() { id.internal(place.unit) } else { id };
+            let own_id = own_id(id, place.unit);
             self.leaving.forget(self.nodes.node_of(place.storage), own_id);
         }
     }
@@ -395,7 +397,7 @@ impl Cluster {
                 live >= self.min_units(facts)
             }
             AdminState::DecommissionInProgress => {
-                !facts.layout.is_striped() && live >= usize::from(self.config.replication)
+                !facts.layout.has_units() && live >= usize::from(self.config.replication)
             }
             AdminState::EnteringMaintenance => live >= self.limits().maintenance_min(facts),
             _ => true,

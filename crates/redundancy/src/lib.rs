@@ -9,7 +9,7 @@
 //! A file imports files below it only. From the bottom up: names (`handle`, `clock`, [`block`], [`node`], [`storage`],
 //! `replica`) and what is told DataNodes ([`command`]); the parts, each with its state to itself: `nodes`; `places`, all that is
 //! known of blocks; `low_redundancy`, those that need something, by `need` and [`tally`](Tally); `work`, what is done for that; `leaving/lists.rs` and the other states beside
-//! what uses them; [`Cluster`], which is made of the parts; then what happens to it, one event or decision to a file, none
+//! what uses them; [`Cluster`], which is made of the parts; `slots`, what protects a block; then what happens to it, one event or decision to a file, none
 //! of which imports another. What is kept of a block is in `places`, `low_redundancy` and `work`, and each forgets it at once.
 
 mod clock;
@@ -26,6 +26,7 @@ mod nodes;
 mod number_set;
 mod places;
 mod replica;
+mod slots;
 mod tally;
 mod work;
 
@@ -37,6 +38,7 @@ pub mod config;
 pub mod construction;
 pub mod error;
 pub mod excess;
+pub mod groups;
 pub mod health;
 pub mod identity;
 pub mod inventory;
@@ -57,11 +59,15 @@ pub mod stats;
 pub mod storage;
 pub mod verify;
 
-pub use block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout, Location};
+pub use block::{
+    BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts, Layout, Location, SlotFacts,
+};
 pub use caching::CacheWant;
 pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
-pub use command::{BlockRecovery, Command, Reconstruction, Transfer};
+pub use command::{
+    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, Reconstruction, Transfer,
+};
 pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;
 pub use handle::{NodeHandle, StorageHandle};

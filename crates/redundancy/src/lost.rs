@@ -41,6 +41,7 @@ impl Cluster {
         self.reports.end(storage);
         let entry = self.nodes.storage_mut(storage);
         entry.reported = false;
+        entry.life += 1;
         entry.lost_after = self.reports.number();
         self.lost.insert(storage);
         self.blocks.note_change_on(storage);

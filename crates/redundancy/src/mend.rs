@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::stats::ClusterStats;
 use crate::work::pending::Task;
-use cairn_stripe::BlockId;
+use cairn_stripe::{BlockId, UnitIndex};
 
 mod deletions;
 mod dispatch;
@@ -33,9 +33,12 @@ const LATE_REPORT_HEARTBEATS: u32 = 10;
 impl Cluster {
     /// A replica or unit has arrived: work that was to bring it there is done. The node may have
     /// taken another of its storages than was chosen. Returns whether there was such work.
-    pub(crate) fn work_arrived(&mut self, storage: StorageHandle, id: BlockId) -> bool {
+    pub(crate) fn work_arrived(
+        &mut self,
+        storage: StorageHandle,
+        (group, unit): (BlockId, UnitIndex),
+    ) -> bool {
         let node = self.storage(storage).node;
-        let (group, unit) = (id.group(), id.unit());
         let nodes = &self.nodes;
         let is_it = |t: &Task| t.unit == unit && nodes.node_of(t.storage) == node;
         let has_arrived = self.work.arrived(group, is_it);
@@ -55,6 +58,7 @@ impl Cluster {
             self.work.give(node).recoveries = recoveries;
         }
         self.scrubs.forget_worker(node);
+        self.end_attempts_of(node);
         let nodes = &self.nodes;
         let concerns = |t: &Task| t.worker == Some(node) || nodes.node_of(t.storage) == node;
         let lost = self.work.give_up_all(concerns);
@@ -70,7 +74,7 @@ impl Cluster {
         // Those that are being deleted are not needed any more.
         let is_kept = |id: &BlockId| self.blocks.of(*id).any(|p| p.corrupt && !p.excess);
         for id in self.blocks.with_bad().filter(is_kept) {
-            let corrupt = if id.is_striped() {
+            let corrupt = if id.has_units() {
                 &mut stats.groups.corrupt
             } else {
                 &mut stats.replicated.corrupt

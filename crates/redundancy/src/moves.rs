@@ -43,7 +43,7 @@ impl MovableBlock {
     /// About what moving it away takes off its node.
     pub fn bytes_on_a_node(&self) -> u64 {
         match self.facts.layout {
-            Layout::Replicated { .. } => self.facts.len,
+            Layout::Replicated { .. } | Layout::Parity { .. } => self.facts.len,
             Layout::Striped { k, .. } => self.facts.len / u64::from(k.max(1)),
         }
     }
@@ -120,7 +120,9 @@ impl Cluster {
         query: &MoveQuery,
         id: BlockId,
     ) -> Option<MovableBlock> {
-        let facts = lookup.block(id)?;
+        // A balancer knows nothing of the other units of a contiguous group.
+        let is_movable = |facts: &BlockFacts| facts.group.is_none() && !id.is_parity();
+        let facts = lookup.block(id).filter(is_movable)?;
         if facts.state != BlockState::Complete || facts.len < query.min_block_len {
             return None;
         }

@@ -3,7 +3,7 @@
 //! Reports, rounds of scheduling and the handing out of work all ask here, so that what one of them takes for lacking or
 //! surplus is the same for the others. Tested in `need/tests.rs`, where the queues are compared with it.
 
-use crate::block::BlockFacts;
+use crate::block::{BlockFacts, Layout};
 use crate::queue::Risk;
 use crate::tally::Tally;
 use cairn_stripe::UnitIndex;
@@ -32,14 +32,19 @@ impl Limits {
     /// Source: Hadoop 3.5.0 `BlockPlacementPolicyDefault#verifyBlockPlacement`,
     /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
     pub(crate) fn wanted_racks(&self, facts: &BlockFacts) -> usize {
-        let most = if facts.layout.is_striped() { usize::MAX } else { 2 };
+        let most = match facts.layout {
+            // Where they are was chosen when the group was formed.
+            Layout::Parity { .. } => return 0,
+            Layout::Striped { .. } => usize::MAX,
+            Layout::Replicated { .. } => 2,
+        };
         most.min(facts.expected_units()).min(self.racks)
     }
 
     /// Upgrade domains that the replicas of a block should be in; 0 where domains do not count.
     pub(crate) fn wanted_domains(&self, facts: &BlockFacts) -> usize {
         match self.domain_factor {
-            Some(factor) if !facts.layout.is_striped() => {
+            Some(factor) if !facts.layout.has_units() => {
                 factor.min(facts.expected_units()).min(self.domains)
             }
             _ => 0,
@@ -50,9 +55,13 @@ impl Limits {
     ///
     /// Source: Hadoop 3.5.0 `BlockManager#getMinMaintenanceStorageNum`.
     pub(crate) fn maintenance_min(&self, facts: &BlockFacts) -> usize {
-        match facts.layout.is_striped() {
-            true => facts.data_units(),
-            false => usize::from(self.maintenance_min).min(facts.expected_units()),
+        match facts.layout {
+            Layout::Striped { .. } => facts.data_units(),
+            // One may be lost while others are away: nothing else protects its members.
+            Layout::Parity { .. } => facts.expected_units().min(facts.data_units() + 1),
+            Layout::Replicated { .. } => {
+                usize::from(self.maintenance_min).min(facts.expected_units())
+            }
         }
     }
 }
@@ -60,7 +69,7 @@ impl Limits {
 /// What one block or group needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
-    is_striped: bool,
+    has_units: bool,
     data_units: usize,
     expected: usize,
     tally: Tally,
@@ -82,7 +91,7 @@ impl Need {
         coming: impl Iterator<Item = UnitIndex>,
         limits: &Limits,
     ) -> Need {
-        let is_striped = facts.layout.is_striped();
+        let has_units = facts.layout.has_units();
         let (mut all, mut units) = (0, 0_u32);
         for unit in coming {
             all += 1;
@@ -92,15 +101,17 @@ impl Need {
         // Those in maintenance need no substitute. Source: Hadoop 3.5.0 `BlockManager#getExpectedLiveRedundancyNum`.
         let without = facts.expected_units().saturating_sub(tally.maintenance);
         Need {
-            is_striped,
+            has_units,
             data_units: facts.data_units(),
             expected: facts.expected_units(),
             wanted: without.max(limits.maintenance_min(facts)),
-            coming: if is_striped { new_units } else { all },
+            coming: if has_units { new_units } else { all },
             is_moving: all > 0,
             lacks_racks: tally.racks < limits.wanted_racks(facts),
             lacks_domains: tally.domains < limits.wanted_domains(facts),
-            should_part: tally.sharing > 0 && limits.serving >= facts.expected_units(),
+            should_part: facts.layout.is_striped()
+                && tally.sharing > 0
+                && limits.serving >= facts.expected_units(),
             tally: tally.clone(),
         }
     }
@@ -143,7 +154,7 @@ impl Need {
 
     /// How near to loss it is, if it needs anything that is not on its way.
     pub(crate) fn risk(&self) -> Option<Risk> {
-        let of_group = self.is_striped.then_some(self.data_units);
+        let of_group = self.has_units.then_some(self.data_units);
         (!self.is_met()).then_some(Risk {
             live: self.tally.live,
             leaving: self.tally.leaving,
@@ -155,7 +166,7 @@ impl Need {
 
     /// Whether one more good copy of a unit, or of a replica, does any good, whatever is on its way.
     pub(crate) fn wants_copy(&self, unit: UnitIndex) -> bool {
-        let is_lacking = match self.is_striped {
+        let is_lacking = match self.has_units {
             true => !self.tally.is_live(unit),
             false => self.tally.live < self.wanted,
         };
@@ -164,7 +175,7 @@ impl Need {
 
     /// Whether a copy that was chosen for deletion is to stay after all, if so many others do.
     pub(crate) fn keeps(&self, unit: UnitIndex, others: usize) -> bool {
-        match self.is_striped {
+        match self.has_units {
             true => !self.tally.is_live(unit),
             false => self.tally.live + others < self.expected,
         }
@@ -172,7 +183,7 @@ impl Need {
 
     /// How many live ones are too many.
     pub(crate) fn surplus(&self) -> usize {
-        match self.is_striped {
+        match self.has_units {
             true => self.tally.duplicates,
             false => self.tally.live.saturating_sub(self.expected),
         }

@@ -113,6 +113,8 @@ pub struct DataNode {
     /// Whether it reads whole blocks and groups to find those that disagree, and has a block scanner that tells the
     /// CRCs of its own.
     pub takes_scrubs: bool,
+    /// Whether it encodes and rebuilds contiguous groups, and proves what it reads for that.
+    pub takes_groups: bool,
     /// Whether it has sent a heartbeat since it registered.
     pub heartbeat_seen: bool,
     /// Which processes have spoken for it.

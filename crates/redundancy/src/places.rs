@@ -52,7 +52,7 @@ pub(crate) struct Forgotten {
 
 /// The id of a replica or unit of a block or group.
 pub(crate) fn own_id(id: BlockId, unit: UnitIndex) -> BlockId {
-    if id.is_striped() { id.internal(unit) } else { id }
+    if id.has_units() { id.internal(unit) } else { id }
 }
 
 impl Places {
@@ -357,6 +357,15 @@ impl Places {
         orders
     }
 
+    /// The next orders for a storage, which stay as they are.
+    pub(crate) fn next_deletions(
+        &self,
+        storage: StorageHandle,
+        limit: usize,
+    ) -> impl Iterator<Item = BlockRef> + '_ {
+        self.going.waiting.of(storage).take(limit)
+    }
+
     /// A node says that it has deleted something.
     pub(crate) fn is_deleted(&mut self, storage: StorageHandle, node: NodeHandle, block: BlockRef) {
         self.going.waiting.remove_any_len(storage, block);
@@ -387,12 +396,12 @@ impl Places {
     /// Whether a place with that stamp, which is to stay, may be gone all the same, by an order that its node was given.
     pub(crate) fn may_be_gone(
         &self,
-        id: BlockId,
+        own_id: BlockId,
         gs: GenerationStamp,
         place: &Place,
         node: NodeHandle,
     ) -> bool {
-        !place.excess && (place.told || self.going.may_come(node, own_id(id, place.unit), gs))
+        !place.excess && (place.told || self.going.may_come(node, own_id, gs))
     }
 
     /// A storage is lost: what it should have deleted, it will tell of again if it returns.

@@ -271,7 +271,7 @@ impl Queues {
     /// Changes the counts that a block or group is part of.
     fn note(&mut self, id: BlockId, packed: Packed, change: impl Fn(&mut u64)) {
         let level = packed.level();
-        change(&mut self.counts[level][usize::from(id.is_striped())]);
+        change(&mut self.counts[level][usize::from(id.has_units())]);
         let is_lone = packed.striped_data_units == REPLICATED && packed.expected == 1;
         if is_lone && level == Priority::Corrupt as usize {
             change(&mut self.lone);

@@ -54,7 +54,7 @@ impl Cluster {
         if id.is_striped() && self.doubted_unit(id).is_some() {
             self.scrubs.put_first(id);
         }
-        let Some(facts) = facts.filter(|facts| !facts.layout.is_striped()) else { return };
+        let Some(facts) = facts.filter(|facts| !facts.layout.has_units()) else { return };
         let Some(recorded) = lookup.unit_crc(id, UnitIndex(0)) else { return };
         let others = self.places(id).filter(|place| !place.corrupt).count();
         let is_certain = self.places(id).all(|place| self.storage(place.storage).reported);
@@ -120,7 +120,7 @@ impl Cluster {
         let (own_id, id, unit) = (id, id.group(), id.unit());
         let recorded = lookup.unit_crc(id, unit);
         let (Some(facts), Some(recorded)) = (lookup.block(id), recorded) else { return };
-        let before = self.safe_units(id, &facts);
+        let before = self.safe_blocks(lookup, id, &facts);
         let marks = self.blocks.bad_of(id).to_vec();
         let is_good = |(storage, bad): &(StorageHandle, Bad)| {
             let is_it = bad.block.id == own_id && bad.crc32c == Some(recorded);
@@ -133,7 +133,7 @@ impl Cluster {
         for storage in &good {
             self.clear_mark(own_id, *storage, &facts);
         }
-        self.count_safe(&facts, before, self.safe_units(id, &facts));
+        self.safe_mode.count_safe(before, self.safe_blocks(lookup, id, &facts));
         let places = self.blocks.of(id);
         let unknown = places.filter(|place| !place.corrupt && place.unit == unit);
         let unknown: Vec<StorageHandle> =

@@ -21,8 +21,10 @@ use crate::places::own_id;
 use crate::report::judge::Verdict;
 use crate::report::judge::is_altered;
 use crate::report::judge::judge;
+use crate::slots::Slots;
 use crate::storage::StorageState;
 use cairn_stripe::{BlockId, GenerationStamp, StorageType};
+use std::collections::BTreeSet;
 
 pub mod full;
 mod judge;
@@ -66,7 +68,7 @@ impl Cluster {
                     let replica = ReportedReplica { block, state, crc32c };
                     let hint = delete_hint.as_deref();
                     let was_known = self.blocks.map().is_on(storage, block.id);
-                    let has_arrived = self.work_arrived(storage, block.id);
+                    let has_arrived = self.has_arrived(lookup, storage, block.id);
                     self.take_replica(lookup, storage, replica, hint, &mut changes);
                     if was_known && has_arrived {
                         // A full report told of it first, when it was still awaited.
@@ -76,6 +78,18 @@ impl Cluster {
             }
         }
         changes
+    }
+
+    /// Whether what has come to a storage was awaited there, as a block or unit or as a member of a contiguous group.
+    fn has_arrived(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        storage: StorageHandle,
+        id: BlockId,
+    ) -> bool {
+        let slot = lookup.block(id.group()).and_then(|facts| facts.group);
+        let has_come = self.work_arrived(storage, (id.group(), id.unit()));
+        slot.is_some_and(|slot| self.work_arrived(storage, slot)) || has_come
     }
 
     fn replica_deleted(
@@ -182,7 +196,7 @@ impl Cluster {
                 // Written after the state that this NameNode was started with: not its to delete.
                 return;
             }
-            self.safe_mode.add_bytes_in_future(block.id.is_striped(), block.len);
+            self.safe_mode.add_bytes_in_future(block.id.has_units(), block.len);
         }
         self.blocks.order_deletion(storage, block);
     }
@@ -220,7 +234,7 @@ impl Cluster {
         replica: ReportedReplica,
     ) {
         self.record_construction(id, facts, storage, replica);
-        let before = self.safe_units(id, facts);
+        let before = self.safe_blocks(lookup, id, facts);
         let moved = self.drop_moved(storage, replica.block);
         let own_id = replica.block.id;
         let is_new = self.blocks.add(storage, own_id);
@@ -243,7 +257,7 @@ impl Cluster {
             }
             _ => {}
         }
-        self.count_safe(facts, before, self.safe_units(id, facts));
+        self.safe_mode.count_safe(before, self.safe_blocks(lookup, id, facts));
         let excess = self.is_excess(storage, own_id);
         if excess {
             // It was told to delete this, and didn't.
@@ -267,10 +281,10 @@ impl Cluster {
         }
         let group = id.group();
         let facts = lookup.block(group);
-        let before = facts.as_ref().map(|facts| self.safe_units(group, facts));
+        let before = facts.as_ref().map(|facts| self.safe_blocks(lookup, group, facts));
         self.detach(storage, id);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
-            self.count_safe(facts, before, self.safe_units(group, facts));
+            self.safe_mode.count_safe(before, self.safe_blocks(lookup, group, facts));
         }
         self.check_against(lookup, group, facts);
     }
@@ -348,11 +362,11 @@ impl Cluster {
     pub(crate) fn mark_bad(&mut self, lookup: &dyn BlockLookup, storage: StorageHandle, bad: Bad) {
         let id = bad.block.id.group();
         let facts = lookup.block(id);
-        let before = facts.as_ref().map(|facts| self.safe_units(id, facts));
+        let before = facts.as_ref().map(|facts| self.safe_blocks(lookup, id, facts));
         self.drop_moved(storage, bad.block);
         self.blocks.mark_bad(storage, bad);
         if let (Some(facts), Some(before)) = (facts.as_ref(), before) {
-            self.count_safe(facts, before, self.safe_units(id, facts));
+            self.safe_mode.count_safe(before, self.safe_blocks(lookup, id, facts));
         }
         if bad.crc32c.is_some() {
             self.weigh_record(lookup, id);
@@ -415,23 +429,28 @@ impl Cluster {
         }
     }
 
-    /// Good replicas or units as safe mode counts them; 0 for a block that is not complete.
-    pub(crate) fn safe_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        let counted = self.safe_mode.is_starting() && facts.state == BlockState::Complete;
-        let places = self.blocks.of(id);
-        if counted { self.count_good(id, facts, places) } else { 0 }
-    }
-
-    pub(crate) fn count_safe(&mut self, facts: &BlockFacts, before: usize, after: usize) {
+    /// How many blocks safe mode counts as found, of those whose bytes can be had from this one: itself, or the members
+    /// of its contiguous group. One that is not complete does not count.
+    pub(crate) fn safe_blocks(
+        &self,
+        lookup: &dyn BlockLookup,
+        id: BlockId,
+        facts: &BlockFacts,
+    ) -> u64 {
         if !self.safe_mode.is_starting() || facts.state != BlockState::Complete {
-            return;
+            return 0;
         }
-        let min = self.safe_min(facts);
-        match (before >= min, after >= min) {
-            (false, true) => self.safe_mode.block_became_safe(),
-            (true, false) => self.safe_mode.block_became_unsafe(),
-            _ => {}
+        let slots = Slots::of(lookup, id, facts);
+        if !slots.is_contiguous() {
+            let good = self.count_good(id, facts, self.blocks.of(id));
+            return u64::from(good >= self.safe_min(facts));
         }
+        let mut units = BTreeSet::new();
+        units.extend(self.all_places_of(&slots).filter(|p| !p.corrupt).map(|place| place.unit));
+        units.retain(|unit| slots.facts.has_bytes(*unit));
+        let is_decodable = units.len() >= slots.facts.data_units();
+        let live = slots.members().filter(|(_, member)| member.live);
+        live.filter(|(unit, _)| is_decodable || units.contains(unit)).count() as u64
     }
 }
 

@@ -285,12 +285,9 @@ impl SafeMode {
         *part = part.saturating_add(bytes);
     }
 
-    pub(crate) fn block_became_safe(&mut self) {
-        self.block_safe += 1;
-    }
-
-    pub(crate) fn block_became_unsafe(&mut self) {
-        self.block_safe = self.block_safe.saturating_sub(1);
+    /// Counts blocks that were found, where as many as `before` of some were and `after` are.
+    pub(crate) fn count_safe(&mut self, before: u64, after: u64) {
+        self.block_safe = (self.block_safe + after).saturating_sub(before);
     }
 
     /// Complete blocks that the start waits for, and those of them reported so far.

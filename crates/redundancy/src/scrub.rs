@@ -149,6 +149,8 @@ impl Cluster {
         };
         let there: Vec<Place> = all.filter(is_there).collect();
         let chosen: Vec<Place> = match facts.layout {
+            // Scanners of the DataNodes read what is in contiguous groups.
+            Layout::Parity { .. } => return None,
             Layout::Replicated { .. } => there.into_iter().take(MAX_REPLICAS).collect(),
             Layout::Striped { .. } => {
                 let one_of = |unit: UnitIndex| there.iter().copied().find(|p| p.unit == unit);

@@ -59,6 +59,9 @@ pub struct Storage {
     /// Whether a full report of it has come since its node registered. Until then what it holds is
     /// not certain, and no copy elsewhere is deleted on its account.
     pub reported: bool,
+    /// Counts the times at which its node has registered, and those at which it was lost: what was proven of what it holds
+    /// before is not known to hold any more.
+    pub(crate) life: u64,
     /// The number of the last call with full reports when it was lost: later ones know of it.
     pub(crate) lost_after: u64,
     pub(crate) promised: Promised,

@@ -97,7 +97,7 @@ impl Tally {
         }
         (tally.racks, tally.domains) = (racks.len(), domains.len());
         tally.doubted = tally.live - sure_places;
-        if facts.layout.is_striped() {
+        if facts.layout.has_units() {
             let count = |units: u32| units.count_ones() as usize;
             let live = tally.live_units;
             tally.sharing = tally.live - nodes.len();

@@ -16,6 +16,14 @@ pub(crate) mod rounds;
 mod setback;
 pub(crate) mod walks;
 
+/// What an order brings where, with the block or group.
+fn arrivals<O: Order>(
+    order: &O,
+) -> impl Iterator<Item = (BlockId, (StorageHandle, UnitIndex))> + use<O> {
+    let id = order.group();
+    order.arrivals().into_iter().map(move |target| (id, target))
+}
+
 /// All of it. Nothing of it is known of a block that was removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
@@ -75,16 +83,12 @@ impl Work {
         let Some(outbox) = self.outboxes.get_mut(&node) else { return BTreeSet::new() };
         let transfers = std::mem::take(&mut outbox.transfers);
         let works = std::mem::take(&mut outbox.reconstructions);
-        let copies = transfers.into_iter().map(|waiting| waiting.work).flat_map(|transfer| {
-            let (id, unit) = (transfer.block.id.group(), transfer.block.id.unit());
-            transfer.targets.into_iter().map(move |target| (id, (target, unit)))
-        });
-        let decoded = works.into_iter().map(|waiting| waiting.work).flat_map(|work| {
-            let id = work.group.id;
-            work.targets.into_iter().map(move |target| (id, target))
-        });
+        let rebuilds = std::mem::take(&mut outbox.rebuilds);
+        let copies = transfers.iter().flat_map(|waiting| arrivals(&waiting.work));
+        let decoded = works.iter().flat_map(|waiting| arrivals(&waiting.work));
+        let rebuilt = rebuilds.iter().flat_map(|waiting| arrivals(&waiting.work));
         let mut freed = BTreeSet::new();
-        for (id, target) in copies.chain(decoded) {
+        for (id, target) in copies.chain(decoded).chain(rebuilt) {
             self.pending.take(id, |task| !task.is_sent && (task.storage, task.unit) == target);
             freed.insert(id);
         }
@@ -218,8 +222,10 @@ impl Work {
         self.pending.take(id, |_| true);
         self.setbacks.forget(id);
         for outbox in self.outboxes.values_mut() {
-            outbox.transfers.retain(|waiting| waiting.work.block.id.group() != id);
-            outbox.reconstructions.retain(|waiting| waiting.work.group.id != id);
+            outbox.transfers.retain(|waiting| waiting.work.group() != id);
+            outbox.reconstructions.retain(|waiting| waiting.work.group() != id);
+            outbox.rebuilds.retain(|waiting| waiting.work.group() != id);
+            outbox.encodes.retain(|order| order.group.id != id);
         }
         self.take_recovery_back(id);
     }
@@ -240,6 +246,7 @@ impl Work {
                 let is_ordered = self.waiting_for(worker).is_some_and(|outbox| {
                     outbox.transfers.iter().any(|waiting| waiting.work.brings(id, target))
                         || outbox.reconstructions.iter().any(|w| w.work.brings(id, target))
+                        || outbox.rebuilds.iter().any(|w| w.work.brings(id, target))
                 });
                 assert!(is_ordered, "{worker:?} will never be told to bring {task:?} of {id}");
             }

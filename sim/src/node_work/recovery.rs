@@ -21,8 +21,10 @@ impl World<'_> {
             (Layout::Striped { k, m, cell_len, .. }, _) => {
                 Aim::Units(Geometry::new(usize::from(k), usize::from(m), u64::from(cell_len)))
             }
-            (Layout::Replicated { .. }, Some(len)) => Aim::Truncated { id: block.id, len },
-            (Layout::Replicated { .. }, None) => Aim::Replicas,
+            (Layout::Replicated { .. } | Layout::Parity { .. }, Some(len)) => {
+                Aim::Truncated { id: block.id, len }
+            }
+            (Layout::Replicated { .. } | Layout::Parity { .. }, None) => Aim::Replicas,
         };
         let order = Order {
             block: block.id,
@@ -145,7 +147,7 @@ impl World<'_> {
             return;
         }
         let (layout, len, state) = (recovery.layout, told.len.unwrap_or(0), BlockState::Complete);
-        let facts = BlockFacts { gs, len, layout, state };
+        let facts = BlockFacts { gs, len, layout, state, group: None };
         let unit_at = |place: usize| UnitIndex(if id.is_striped() { place as u8 } else { 0 });
         let places = told.targets.iter().enumerate();
         let parts = places.filter_map(|(at, to)| Some((to.as_ref()?.node, unit_at(at))));

@@ -37,9 +37,9 @@ pub(super) struct Look {
 
 impl View<'_> {
     /// Looks at a block; `facts` must be as new as the cluster.
-    pub(super) fn look(&self, id: BlockId, facts: &BlockFacts) -> Look {
+    pub(super) fn look(&self, lookup: &Lookup<'_>, id: BlockId, facts: &BlockFacts) -> Look {
         let replicas = self.cluster.replicas(id, facts);
-        let verdict = Verdict::of(facts, &replicas, self.replication_min);
+        let verdict = self.verdict(lookup, (id, facts), &replicas);
         let served = replicas.iter().filter(|replica| match replica.standing {
             Standing::InMaintenance => false,
             Standing::Corrupt(_) => verdict.corrupt,
@@ -53,6 +53,20 @@ impl View<'_> {
             disagrees: self.cluster.disagrees(id, facts),
             types,
             verdict,
+        }
+    }
+
+    /// Judges a block by its replicas, or by the contiguous group that it is in.
+    fn verdict(
+        &self,
+        lookup: &Lookup<'_>,
+        (id, facts): (BlockId, &BlockFacts),
+        replicas: &[Replica],
+    ) -> Verdict {
+        let verdict = Verdict::of(facts, replicas, self.replication_min);
+        match facts.group.is_some() && self.cluster.is_decodable(lookup, id, facts) {
+            true => verdict.of_decodable(),
+            false => verdict,
         }
     }
 
@@ -222,7 +236,7 @@ impl Check {
             let path = path_or_kept(lookup.store, info.block.file)?;
             let view = View { options, cluster, replication_min, now };
             Ok::<_, Stop>(path.map(|path| {
-                let finding = finding(&view, id, &facts, &path);
+                let finding = finding(&view, lookup, (id, &facts), &path);
                 (view.block_text(name, &path, id, &facts), finding)
             }))
         })?;
@@ -244,12 +258,12 @@ impl Check {
 /// One block for programs.
 pub(super) fn finding(
     view: &View<'_>,
-    id: BlockId,
-    facts: &BlockFacts,
+    lookup: &Lookup<'_>,
+    (id, facts): (BlockId, &BlockFacts),
     path: &str,
 ) -> serde_json::Value {
     let replicas = view.cluster.replicas(id, facts);
-    let verdict = Verdict::of(facts, &replicas, view.replication_min);
+    let verdict = view.verdict(lookup, (id, facts), &replicas);
     let unit = |unit: UnitIndex| facts.layout.is_striped().then_some(unit.0);
     let places: Vec<serde_json::Value> = replicas
         .iter()

@@ -90,7 +90,7 @@ impl Check {
                 let mut told = Vec::new();
                 for block in batch {
                     let facts = lookup.block(block.id)?;
-                    let look = view.look(block.id, &facts);
+                    let look = view.look(lookup, block.id, &facts);
                     let verdict = &look.verdict;
                     let whole = verdict.lacking() == 0
                         && !look.disagrees
@@ -98,7 +98,7 @@ impl Check {
                         && !verdict.is_missing()
                         && look.spread.is_satisfied();
                     if let Some(path) = path.filter(|_| !whole || options.blocks) {
-                        told.push(finding(&view, block.id, &facts, path));
+                        told.push(finding(&view, lookup, (block.id, &facts), path));
                     }
                     looks.push(((*block).clone(), look));
                 }

@@ -136,7 +136,7 @@ impl Check {
             let is_left = self.node.with_cluster(|cluster, lookup| {
                 let view = View { options, cluster, replication_min, now };
                 let facts = lookup.block(block.id)?;
-                let verdict = view.look(block.id, &facts).verdict;
+                let verdict = view.look(lookup, block.id, &facts).verdict;
                 // All bad is not all lost: a report of bad bytes can be wrong.
                 let worth = !verdict.is_missing() || (verdict.corrupt && !verdict.striped);
                 worth.then_some(())

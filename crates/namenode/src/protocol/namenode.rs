@@ -120,7 +120,7 @@ fn located(
 ) -> pb::BlockWithLocationsProto {
     let places = || block.places.iter().map(|place| cluster.storage(place.storage));
     let (data_block_num, cell_size) = match block.facts.layout {
-        Layout::Replicated { .. } => (None, None),
+        Layout::Replicated { .. } | Layout::Parity { .. } => (None, None),
         Layout::Striped { k, cell_len, .. } => (Some(u32::from(k)), Some(cell_len)),
     };
     let striped = block.facts.layout.is_striped();

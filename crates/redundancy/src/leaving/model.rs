@@ -127,7 +127,7 @@ impl Play {
     fn obey(&mut self, node: usize, command: Command) {
         match command {
             Command::Transfer(transfers) => {
-                for Transfer { block, targets } in transfers {
+                for Transfer { block, targets, .. } in transfers {
                     if self.disks[node].contains(&block) {
                         self.copied.push((node, block.id));
                         targets.iter().for_each(|target| self.arrives(*target, block));

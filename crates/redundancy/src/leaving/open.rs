@@ -11,6 +11,7 @@ use crate::block::{BlockLookup, BlockState};
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
 use crate::node::AdminState;
+use crate::places::own_id;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +56,7 @@ impl Cluster {
             .into_iter()
             .filter(|(node, _)| self.node(*node).alive)
             // Each replica counts, of a group each unit.
-            .map(|(node, unit)| (unit.0, if id.is_striped() { 0 } else { node.0 }))
+            .map(|(node, unit)| (unit.0, if id.has_units() { 0 } else { node.0 }))
             .collect();
         let needed = |admin: AdminState| match admin {
             AdminState::EnteringMaintenance => self.limits().maintenance_min(&facts),
@@ -65,7 +66,7 @@ impl Cluster {
             .into_iter()
             .filter(|(node, _)| staying.len() < needed(self.node(*node).admin))
             .map(|(node, unit)| {
-                let own_id = if id.is_striped() { id.internal(unit) } else { id };
+                let own_id = own_id(id, unit);
                 let len = if facts.is_final() { facts.unit_len(unit) } else { 0 };
                 (node, own_id, Left { len, only_leaving: staying.is_empty(), open: true })
             })

@@ -1,11 +1,12 @@
 //! How far nodes that leave have got, and what holds them back.
 
 use super::lists::Tracked;
-use crate::block::{BlockFacts, BlockLookup, BlockState};
+use crate::block::{BlockLookup, BlockState};
 use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
 use crate::node::AdminState;
+use crate::slots::Slots;
 use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StoragePolicy};
 use std::fmt;
@@ -199,7 +200,8 @@ impl Cluster {
             .into_iter()
             .filter_map(|id| {
                 let (group, facts) = (id.group(), lookup.block(id.group())?);
-                Some((id, self.held_back(group, &facts, lookup.storage_policy(group), now)))
+                let slots = Slots::of(lookup, group, &facts);
+                Some((id, self.held_back(&slots, lookup.storage_policy(group), now)))
             })
             .collect();
         Some(told)
@@ -250,33 +252,28 @@ impl Cluster {
     }
 
     /// What keeps others from having a block.
-    fn held_back(
-        &self,
-        id: BlockId,
-        facts: &BlockFacts,
-        policy: StoragePolicy,
-        now: Now,
-    ) -> HeldBack {
+    fn held_back(&self, slots: &Slots, policy: StoragePolicy, now: Now) -> HeldBack {
+        let Slots { id, facts, .. } = slots;
         if facts.state != BlockState::Complete {
             return HeldBack::Open;
         }
-        if !self.work.coming(id).is_empty() {
+        if !self.work.coming(*id).is_empty() {
             return HeldBack::UnderWay;
         }
-        let readable = self.readable_units(id, facts);
-        let copies = self.can_copy_some(id);
+        let readable = self.readable_units(slots);
+        let copies = self.can_copy_some(slots);
         let needed = facts.data_units();
         if readable < needed && !copies {
             return HeldBack::Unreadable { readable, needed };
         }
-        if self.has_target(id, facts, policy, now) {
+        if self.has_target(slots, policy, now) {
             return HeldBack::Waiting;
         }
-        let tally = self.tally(id, facts);
+        let tally = self.tally_of(slots);
         let meant_to_serve = || self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
         HeldBack::NoTarget {
             live: tally.live,
-            wanted: self.need_of(id, facts, &tally).wanted(),
+            wanted: self.need_of(*id, facts, &tally).wanted(),
             in_service: meant_to_serve().filter(|node| node.alive).count(),
             dead: meant_to_serve().filter(|node| !node.alive).count(),
         }

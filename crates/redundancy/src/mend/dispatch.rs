@@ -4,14 +4,15 @@
 //! Source: Hadoop 3.5.0 `DatanodeManager#handleHeartbeat`. Deviation: Hadoop hands out what was right
 //! when it was queued; urgent work has streams of its own, which other copies do not use up.
 
-use super::schedule::left_alone;
+use super::schedule::{Targets, left_alone};
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState};
 use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::command::Order;
-use crate::command::{Command, Reconstruction, Transfer};
+use crate::command::{Command, GroupRebuild, Reconstruction, Transfer};
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::places::map::Place;
+use crate::slots::Slots;
 use crate::work::outbox::{Outbox, Waiting};
 use crate::work::pending::Task;
 use cairn_stripe::{BlockId, UnitIndex};
@@ -67,7 +68,7 @@ impl Cluster {
             }
             let mut dropped = Vec::new();
             let mut room = self.room(handle, &mut outbox);
-            let Outbox { transfers, reconstructions, urgent, .. } = &mut outbox;
+            let Outbox { transfers, reconstructions, rebuilds, urgent, .. } = &mut outbox;
             let transfers =
                 self.take_work(transfers, urgent, (&mut room, &mut dropped), |work: &Transfer| {
                     self.still_to_copy(beat, work)
@@ -78,11 +79,18 @@ impl Cluster {
                 (&mut room, &mut dropped),
                 |work: &Reconstruction| self.still_to_decode(beat, work),
             );
+            let rebuilt = self.take_work(
+                rebuilds,
+                urgent,
+                (&mut room, &mut dropped),
+                |work: &GroupRebuild| self.still_to_rebuild(beat, work),
+            );
             self.note_reads(lookup, &decodes);
             for (id, targets) in transfers
                 .iter()
                 .map(|work| (work.group(), work.arrivals()))
                 .chain(decodes.iter().map(|work| (work.group(), work.arrivals())))
+                .chain(rebuilt.iter().map(|work| (work.group(), work.arrivals())))
             {
                 self.work.sent(id, &targets, now);
             }
@@ -91,6 +99,13 @@ impl Cluster {
             }
             if !decodes.is_empty() {
                 commands.push(Command::Reconstruct(decodes));
+            }
+            if !rebuilt.is_empty() {
+                commands.push(Command::Rebuild(rebuilt));
+            }
+            let encodes = self.still_to_encode(handle, std::mem::take(&mut outbox.encodes));
+            if !encodes.is_empty() {
+                commands.push(Command::Encode(encodes));
             }
             commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
             self.work.put_back(handle, outbox);
@@ -101,6 +116,7 @@ impl Cluster {
                 self.check_redundancy(lookup, id);
             }
         }
+        self.revoke_surplus(lookup, handle, now);
         let invalid = self.take_invalidations(handle, now);
         if !invalid.is_empty() {
             commands.push(Command::Invalidate(invalid));
@@ -183,14 +199,21 @@ impl Cluster {
     /// The copy as it should be by now, if at all.
     fn still_to_copy(&self, beat: Beat<'_>, work: &Transfer) -> Option<Transfer> {
         let Beat { lookup, worker, .. } = beat;
-        let (id, unit) = (work.block.id.group(), work.block.id.unit());
+        let (id, unit) = work.slot;
         let facts = self.facts_of_order(lookup, &work.block)?;
+        let slots = Slots::of(lookup, id, &lookup.block(id)?);
+        // A block may have come into a group, or out of one, since.
+        let slots = match slots.id == id {
+            true => slots,
+            false if slots.is_dissolving => Slots::alone(id, &facts),
+            false => return None,
+        };
         let is_source = |place: Place| {
             let own = self.storage(place.storage).node == worker;
             own && place.unit == unit && !place.corrupt && !place.excess
         };
-        let is_there = self.places(id).any(is_source);
-        let need = self.need_of(id, &facts, &self.tally(id, &facts));
+        let is_there = self.places_of(&slots).any(is_source);
+        let need = self.need_of(id, &slots.facts, &self.tally_of(&slots));
         if !is_there || !need.wants_copy(unit) {
             return None;
         }
@@ -201,22 +224,41 @@ impl Cluster {
 
     /// The reconstruction as it should be by now, if at all.
     fn still_to_decode(&self, beat: Beat<'_>, work: &Reconstruction) -> Option<Reconstruction> {
-        let Beat { lookup, worker, now } = beat;
-        let id = work.group.id;
+        let (lookup, id) = (beat.lookup, work.group.id);
         let facts = self.facts_of_order(lookup, &work.group)?;
-        let tally = self.tally(id, &facts);
-        let mut targets = work.targets.clone();
-        targets.retain(|(storage, unit)| {
-            self.is_awaited(worker, id, (*storage, *unit)) && !tally.is_live(*unit)
-        });
-        let sources = self.sources_of(id, &facts, worker, &targets, now);
-        let possible = sources.len() >= facts.data_units() && !targets.is_empty();
-        possible.then(|| Reconstruction {
+        let (sources, targets) = self.still_to_bring(beat, &Slots::alone(id, &facts), work)?;
+        Some(Reconstruction {
             excluded_units: left_alone(&facts, &sources, &targets),
             sources,
             targets,
             ..*work
         })
+    }
+
+    /// The same of units of a contiguous group.
+    fn still_to_rebuild(&self, beat: Beat<'_>, work: &GroupRebuild) -> Option<GroupRebuild> {
+        let facts = self.facts_of_order(beat.lookup, &work.group)?;
+        let slots = Slots::of(beat.lookup, work.group.id, &facts);
+        let (sources, targets) = self.still_to_bring(beat, &slots, work)?;
+        Some(GroupRebuild { sources, targets, ..*work })
+    }
+
+    /// From where which units are to be decoded, and where each goes, if any is lacking still.
+    fn still_to_bring(
+        &self,
+        beat: Beat<'_>,
+        slots: &Slots,
+        work: &impl Order,
+    ) -> Option<(Targets, Targets)> {
+        let Beat { worker, now, .. } = beat;
+        let tally = self.tally_of(slots);
+        let mut targets = work.arrivals();
+        targets.retain(|(storage, unit)| {
+            self.is_awaited(worker, slots.id, (*storage, *unit)) && !tally.is_live(*unit)
+        });
+        let sources = self.sources_of(slots, worker, &targets, now);
+        let possible = sources.len() >= slots.facts.data_units() && !targets.is_empty();
+        possible.then_some((sources, targets))
     }
 }
 

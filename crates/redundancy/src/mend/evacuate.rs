@@ -7,13 +7,14 @@
 //! Source: Hadoop 3.5.0 `ErasureCodingWork`, which has only the leaving node copy.
 
 use super::schedule::{Job, Obstacle, Scheduled, Targets, copy_of_unit};
-use crate::block::{BlockFacts, Layout};
+use crate::block::Layout;
 use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::node::AdminState;
 use crate::placement::PlacementRequest;
 use crate::queue::Priority;
+use crate::slots::Slots;
 use crate::work::outbox::Outbox;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,15 +31,14 @@ impl Cluster {
             false => self.config.max_streams,
         };
         let outbox = self.work.waiting_for(node.handle);
-        let queued = outbox.map_or(0, |o| o.transfers.len() + o.reconstructions.len());
+        let queued = outbox.map_or(0, Outbox::work_len);
         limit.saturating_sub(queued + usize::try_from(node.xmits).unwrap_or(usize::MAX))
     }
 
     /// Takes back copies and reconstructions that wait for nodes which are silent by now, so that others
     /// do them before they count as failed. Returns the blocks.
     pub(super) fn take_back_from_stale(&mut self, now: Now) -> BTreeSet<BlockId> {
-        let waits =
-            |outbox: &Outbox| !outbox.transfers.is_empty() || !outbox.reconstructions.is_empty();
+        let waits = |outbox: &Outbox| outbox.work_len() > 0;
         let nodes = self.work.outboxes().filter(|(_, outbox)| waits(outbox)).map(|(node, _)| node);
         let stale: Vec<NodeHandle> =
             nodes.filter(|node| self.is_stale(self.node(*node), now)).collect();
@@ -47,16 +47,16 @@ impl Cluster {
 
     /// Schedules units that no node in service has; nothing if there is none.
     pub(super) fn evacuate(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
-        let units = self.units_to_evacuate(job.id, job.facts);
+        let units = self.units_to_evacuate(job.slots);
         (!units.is_empty()).then(|| self.evacuate_units(job, units, dice))
     }
 
     fn evacuate_units(&mut self, job: Job<'_>, units: Vec<UnitIndex>, dice: Dice<'_>) -> Scheduled {
-        let Job { id, facts, level, now, .. } = job;
+        let Job { slots, level, now, .. } = job;
         let mut streams: BTreeMap<NodeHandle, usize> = BTreeMap::new();
         let (mut copied, mut decoded) = (Vec::new(), Vec::new());
         for unit in units {
-            match self.copy_source(id, unit, &streams, now) {
+            match self.copy_source(slots, unit, &streams, now) {
                 Some(source) => {
                     *streams.entry(self.storage(source).node).or_default() += 1;
                     copied.push((unit, source));
@@ -64,8 +64,8 @@ impl Cluster {
                 None => decoded.push(unit),
             }
         }
-        let sources = self.decode_sources(id, facts, &decoded, now);
-        if sources.len() < facts.data_units() {
+        let sources = self.decode_sources(slots, &decoded, now);
+        if sources.len() < slots.facts.data_units() {
             decoded.clear();
         }
         if copied.is_empty() && decoded.is_empty() {
@@ -79,7 +79,7 @@ impl Cluster {
         let mut work = Vec::new();
         for ((unit, source), target) in copied.into_iter().zip(chosen.by_ref()) {
             let worker = self.storage(source).node;
-            self.queue_transfer(worker, level, copy_of_unit(id, facts, unit, target));
+            self.queue_transfer(worker, level, copy_of_unit(slots, unit, vec![target]));
             work.push((worker, vec![(target, unit)]));
         }
         let to_decode: Targets = chosen.zip(decoded).collect();
@@ -94,7 +94,11 @@ impl Cluster {
         sources: Targets,
         mut targets: Targets,
     ) -> Option<(NodeHandle, Targets)> {
-        let is_free = |s: &StorageHandle| self.free_streams(self.storage(*s).node) > 0;
+        let is_able = |node: NodeHandle| !job.slots.is_contiguous() || self.node(node).takes_groups;
+        let is_free = |s: &StorageHandle| {
+            let node = self.storage(*s).node;
+            is_able(node) && self.free_streams(node) > 0
+        };
         let at = targets.iter().position(|(storage, _)| is_free(storage))?;
         // The first one does the work.
         targets.swap(0, at);
@@ -105,14 +109,15 @@ impl Cluster {
 
     /// Units with a good place, none of it on a node in service and none on its way: those on nodes that
     /// go for good first, those in maintenance only as far as the group needs them.
-    fn units_to_evacuate(&self, id: BlockId, facts: &BlockFacts) -> Vec<UnitIndex> {
-        let tally = self.tally(id, facts);
+    fn units_to_evacuate(&self, slots: &Slots) -> Vec<UnitIndex> {
+        let Slots { id, facts, .. } = slots;
+        let tally = self.tally_of(slots);
         let coming: BTreeSet<UnitIndex> =
-            self.work.coming(id).iter().map(|task| task.unit).collect();
-        let needed = self.need_of(id, facts, &tally).lacking();
+            self.work.coming(*id).iter().map(|task| task.unit).collect();
+        let needed = self.need_of(*id, facts, &tally).lacking();
         let mut settled = coming;
         let (mut leaving, mut back_soon) = (BTreeSet::new(), BTreeSet::new());
-        for place in self.places(id).filter(|p| !p.corrupt && !p.excess) {
+        for place in self.places_of(slots).filter(|p| !p.corrupt && !p.excess) {
             let node = self.node(self.storage(place.storage).node);
             if !node.is_leaving() {
                 settled.insert(place.unit);
@@ -130,12 +135,12 @@ impl Cluster {
     /// A place of a unit that can be copied from now, given the streams that `taken` are about to use.
     fn copy_source(
         &self,
-        id: BlockId,
+        slots: &Slots,
         unit: UnitIndex,
         taken: &BTreeMap<NodeHandle, usize>,
         now: Now,
     ) -> Option<StorageHandle> {
-        let places = self.places(id);
+        let places = self.places_of(slots);
         let good = places.filter(|place| place.unit == unit && !place.corrupt && !place.excess);
         let mut free = good.map(|place| place.storage).filter(|storage| {
             let node = self.node(self.storage(*storage).node);
@@ -150,13 +155,12 @@ impl Cluster {
     /// as far as those have streams free.
     fn decode_sources(
         &self,
-        id: BlockId,
-        facts: &BlockFacts,
+        slots: &Slots,
         decoded: &[UnitIndex],
         now: Now,
     ) -> Vec<(StorageHandle, UnitIndex)> {
         let mut sources: BTreeMap<UnitIndex, StorageHandle> = BTreeMap::new();
-        let places = self.places(id).filter(|place| facts.has_bytes(place.unit));
+        let places = self.places_of(slots).filter(|place| slots.facts.has_bytes(place.unit));
         for place in places.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             let busy = node.is_leaving()
@@ -169,12 +173,13 @@ impl Cluster {
     }
 
     /// Distinct good units, or replicas, that can be read now.
-    pub(crate) fn readable_units(&self, id: BlockId, facts: &BlockFacts) -> usize {
-        let places = self.places(id).filter(|place| !place.corrupt);
+    pub(crate) fn readable_units(&self, slots: &Slots) -> usize {
+        let facts = &slots.facts;
+        let places = self.places_of(slots).filter(|place| !place.corrupt);
         let with_bytes = places.filter(|place| facts.has_bytes(place.unit));
         let readable =
             with_bytes.filter(|place| self.node(self.storage(place.storage).node).is_readable());
-        if facts.layout.is_striped() {
+        if facts.layout.has_units() {
             readable.map(|place| place.unit).collect::<BTreeSet<_>>().len()
         } else {
             readable.count()
@@ -182,8 +187,8 @@ impl Cluster {
     }
 
     /// Whether a unit that nodes in service lack can be read where it is.
-    pub(crate) fn can_copy_some(&self, id: BlockId) -> bool {
-        self.places(id).any(|place| {
+    pub(crate) fn can_copy_some(&self, slots: &Slots) -> bool {
+        self.places_of(slots).any(|place| {
             let node = self.node(self.storage(place.storage).node);
             !place.corrupt && node.is_readable() && node.is_leaving()
         })
@@ -192,7 +197,8 @@ impl Cluster {
     /// Storages for more units. Where the group has more units than there are nodes to serve,
     /// dead ones counted, nodes that have one get another, up to as many as the group can lose.
     fn evacuation_targets(&self, job: Job<'_>, count: usize, dice: Dice<'_>) -> Vec<StorageHandle> {
-        let Job { id, facts, policy, now, .. } = job;
+        let Job { slots, policy, now, .. } = job;
+        let facts = &slots.facts;
         let mut chosen = self.targets(job, count, false, &mut *dice);
         let Layout::Striped { m, .. } = facts.layout else { return chosen };
         let meant_to_serve = self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
@@ -200,8 +206,8 @@ impl Cluster {
             return chosen;
         }
         let mut units: BTreeMap<NodeHandle, usize> = BTreeMap::new();
-        let held = self.places(id).map(|place| place.storage);
-        let coming = self.work.coming(id).iter().map(|task| task.storage);
+        let held = self.places_of(slots).map(|place| place.storage);
+        let coming = self.work.coming(slots.id).iter().map(|task| task.storage);
         for storage in held.chain(coming).chain(chosen.iter().copied()) {
             *units.entry(self.storage(storage).node).or_default() += 1;
         }
@@ -230,16 +236,10 @@ impl Cluster {
     }
 
     /// Whether some node could take another replica or unit of a block.
-    pub(crate) fn has_target(
-        &self,
-        id: BlockId,
-        facts: &BlockFacts,
-        policy: StoragePolicy,
-        now: Now,
-    ) -> bool {
+    pub(crate) fn has_target(&self, slots: &Slots, policy: StoragePolicy, now: Now) -> bool {
         let mut dice = || 0;
-        let job = Job { id, facts, policy, level: Priority::Low, now };
-        let targets = if facts.layout.is_striped() {
+        let job = Job { slots, policy, level: Priority::Low, now };
+        let targets = if slots.facts.layout.has_units() {
             self.evacuation_targets(job, 1, &mut dice)
         } else {
             self.targets(job, 1, false, &mut dice)

@@ -8,7 +8,7 @@ use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
 use crate::work::pending::Task;
-use cairn_stripe::{BlockId, GenerationStamp};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 /// A replica or unit that will not arrive where it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,23 @@ impl Cluster {
         failed: &FailedWork,
         now: Now,
     ) -> bool {
-        let (id, unit) = (failed.block.group(), failed.block.unit());
-        if lookup.block(id).is_none_or(|facts| facts.gs != failed.gs) {
-            return false;
-        }
+        let facts = lookup.block(failed.block.group()).filter(|facts| facts.gs == failed.gs);
+        let Some(facts) = facts else { return false };
+        let own = (failed.block.group(), failed.block.unit());
+        // A member of a contiguous group is known by its slot, but while it gets copies of its own.
+        let slots = std::iter::once(own).chain(facts.group);
+        slots.fold(false, |was_coming, slot| {
+            self.slot_failed(lookup, reporter, (failed, slot), now) || was_coming
+        })
+    }
+
+    fn slot_failed(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        reporter: NodeHandle,
+        (failed, (id, unit)): (&FailedWork, (BlockId, UnitIndex)),
+        now: Now,
+    ) -> bool {
         let nodes = &self.nodes;
         let node_of = |task: &Task| nodes.node_of(task.storage);
         let takes_part = |task: &Task| {

@@ -52,11 +52,11 @@ impl Cluster {
     pub fn waiting_work(&self, node: NodeHandle) -> WaitingWork {
         let Some(outbox) = self.work.waiting_for(node) else { return WaitingWork::default() };
         let transfers = outbox.transfers.iter();
-        let units = transfers.filter(|waiting| waiting.work.block.id.is_striped()).count();
+        let units = transfers.filter(|waiting| waiting.work.block.id.has_units()).count();
         WaitingWork {
             replicas: outbox.transfers.len() - units,
             units,
-            groups: outbox.reconstructions.len(),
+            groups: outbox.reconstructions.len() + outbox.rebuilds.len(),
             recoveries: outbox.recoveries.len(),
         }
     }

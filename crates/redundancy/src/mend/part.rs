@@ -7,6 +7,7 @@ use super::schedule::{Job, Obstacle, Scheduled, copy_of_unit};
 use crate::clock::Dice;
 use crate::cluster::Cluster;
 use crate::handle::NodeHandle;
+use crate::slots::Slots;
 use cairn_stripe::UnitIndex;
 use std::collections::BTreeMap;
 
@@ -14,13 +15,14 @@ impl Cluster {
     /// Copies one unit from a node that has several to one that has none; nothing if there is no such
     /// unit, or no such node.
     pub(super) fn part(&mut self, job: Job<'_>, dice: Dice<'_>) -> Option<Scheduled> {
-        let Job { id, facts, level, .. } = job;
-        let need = self.need_of(id, facts, &self.tally(id, facts));
-        if !need.should_part() || !self.work.coming(id).is_empty() {
+        let Job { slots, level, .. } = job;
+        let Slots { id, facts, .. } = slots;
+        let need = self.need_of(*id, facts, &self.tally_of(slots));
+        if !need.should_part() || !self.work.coming(*id).is_empty() {
             return None;
         }
         let mut units: BTreeMap<NodeHandle, Vec<UnitIndex>> = BTreeMap::new();
-        let with_bytes = self.places(id).filter(|p| facts.has_bytes(p.unit));
+        let with_bytes = self.places_of(slots).filter(|p| facts.has_bytes(p.unit));
         for place in with_bytes.filter(|place| self.is_live(place)) {
             units.entry(self.storage(place.storage).node).or_default().push(place.unit);
         }
@@ -35,7 +37,7 @@ impl Cluster {
             None => return Some(Err(Obstacle::Stuck)),
         };
         let worker = self.storage(source).node;
-        self.queue_transfer(worker, level, copy_of_unit(id, facts, unit, target));
+        self.queue_transfer(worker, level, copy_of_unit(slots, unit, vec![target]));
         Some(Ok(vec![(worker, vec![(target, unit)])]))
     }
 }

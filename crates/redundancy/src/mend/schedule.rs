@@ -10,12 +10,13 @@
 use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, Layout};
 use crate::clock::{Dice, Now, millis};
 use crate::cluster::Cluster;
-use crate::command::{Reconstruction, Transfer};
+use crate::command::{GroupRebuild, Reconstruction, Transfer};
 use crate::handle::{NodeHandle, StorageHandle};
 use crate::node::DataNode;
 use crate::placement::PlacementRequest;
 use crate::places::map::Place;
 use crate::queue::Priority;
+use crate::slots::Slots;
 use crate::work::outbox::Waiting;
 use cairn_stripe::{BlockId, StoragePolicy, UnitIndex};
 use std::collections::BTreeMap;
@@ -42,14 +43,13 @@ pub(super) enum Obstacle {
 }
 
 /// Units (or replicas) that one node brings, and where.
-pub(super) type Targets = Vec<(StorageHandle, UnitIndex)>;
+pub type Targets = Vec<(StorageHandle, UnitIndex)>;
 pub(super) type Scheduled = Result<Vec<(NodeHandle, Targets)>, Obstacle>;
 
 /// What is to be scheduled.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
-    pub id: BlockId,
-    pub facts: &'a BlockFacts,
+    pub slots: &'a Slots,
     /// Of the file.
     pub policy: StoragePolicy,
     pub level: Priority,
@@ -148,14 +148,15 @@ impl Cluster {
             self.low.queues_mut().put_aside(id, until);
             return Err(Obstacle::Busy);
         }
+        let slots = Slots::of_need(lookup, id, &facts);
         let policy = lookup.storage_policy(id);
-        let job = Job { id, facts: &facts, policy, level, now };
+        let job = Job { slots: &slots, policy, level, now };
         let scheduled = match facts.layout {
             Layout::Replicated { .. } => self.copy_replica(job, dice),
-            Layout::Striped { .. } => self.mend_group(job, dice),
+            Layout::Striped { .. } | Layout::Parity { .. } => self.mend_group(job, dice),
         };
         if scheduled == Err(Obstacle::NoRoom) {
-            self.make_room(lookup, id, &facts, now);
+            self.make_room(lookup, &slots, now);
         }
         let scheduled = scheduled.inspect_err(|_| self.leaving.note_unplaced(id))?;
         self.leaving.note_placed(id);
@@ -190,18 +191,18 @@ impl Cluster {
     }
 
     fn copy_replica(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
-        let Job { id, facts, level, .. } = job;
-        let tally = self.tally(id, facts);
-        let lacking = self.need_of(id, facts, &tally).lacking();
+        let Job { slots, level, .. } = job;
+        let tally = self.tally_of(slots);
+        let lacking = self.need_of(slots.id, &slots.facts, &tally).lacking();
         let (moving, count) = (lacking == 0, lacking.max(1));
         let source = self.source(job, None, dice)?;
         let targets = self.targets(job, count, moving, dice);
         if targets.is_empty() {
             return Err(Obstacle::NoRoom);
         }
-        let block = BlockRef { id, gs: facts.gs, len: facts.len };
         let worker = self.storage(source).node;
-        self.queue_transfer(worker, level, Transfer { block, targets: targets.clone() });
+        let copy = copy_of_unit(slots, UnitIndex(0), targets.clone());
+        self.queue_transfer(worker, level, copy);
         Ok(vec![(worker, targets.into_iter().map(|storage| (storage, UnitIndex(0))).collect())])
     }
 
@@ -216,10 +217,10 @@ impl Cluster {
         unit: Option<UnitIndex>,
         dice: Dice<'_>,
     ) -> Result<StorageHandle, Obstacle> {
-        let suspects = self.work.suspects(job.id, job.now);
+        let suspects = self.work.suspects(job.slots.id, job.now);
         let mut obstacle = Obstacle::Stuck;
         let mut ranked = Vec::new();
-        for place in self.places(job.id) {
+        for place in self.places_of(job.slots) {
             let node = self.node(self.storage(place.storage).node);
             let wanted = unit.is_none_or(|unit| place.unit == unit);
             // A surplus replica may be gone before the copy starts.
@@ -249,7 +250,7 @@ impl Cluster {
         moving: bool,
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
-        let suspects = self.work.suspects(job.id, job.now);
+        let suspects = self.work.suspects(job.slots.id, job.now);
         let chosen = self.targets_without(job, count, moving, &suspects, dice);
         if chosen.len() >= count || suspects.is_empty() {
             return chosen;
@@ -265,9 +266,10 @@ impl Cluster {
         suspects: &[NodeHandle],
         dice: Dice<'_>,
     ) -> Vec<StorageHandle> {
-        let Job { id, facts, policy, now, .. } = job;
-        let places = self.blocks.of(id);
-        let coming = self.work.coming(id);
+        let Job { slots, policy, now, .. } = job;
+        let facts = &slots.facts;
+        let places = self.all_places_of(slots);
+        let coming = self.work.coming(slots.id);
         let node_of = |storage: &StorageHandle| self.storage(*storage).node;
         // Bad and surplus ones and those that leave take no share of a rack, but their nodes cannot get
         // another one.
@@ -281,19 +283,24 @@ impl Cluster {
         let mut excluded: Vec<NodeHandle> = places.map(|place| node_of(&place.storage)).collect();
         excluded.extend(suspects);
         if moving {
-            excluded.extend(self.crowded_nodes(id, facts, &existing));
+            excluded.extend(self.crowded_nodes(slots.id, facts, &existing));
+        }
+        if slots.is_contiguous() {
+            // What is rebuilt there is proven by who knows how.
+            let others = self.nodes().filter(|node| !node.takes_groups);
+            excluded.extend(others.map(|node| node.handle));
         }
         let busy = self.crowded_targets();
         let request = PlacementRequest {
             count,
             busy: &busy,
-            block_len: facts.unit_len(UnitIndex(0)),
+            block_len: slots.longest(),
             excluded: &excluded,
             existing: &existing,
             storage_policy: policy,
             ..PlacementRequest::default()
         };
-        if facts.layout.is_striped() {
+        if facts.layout.has_units() {
             self.choose_striped(&request, now, dice)
         } else {
             self.choose_replicated(&request, now, dice)
@@ -314,13 +321,14 @@ impl Cluster {
     /// Decodes what is lost; where nothing is, or it cannot be, sees to what is on leaving nodes only;
     /// with nothing of that either, moves units from crowded racks to racks that have none.
     fn mend_group(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
-        let Job { id, facts, .. } = job;
-        let coming: Vec<UnitIndex> = self.work.coming(id).iter().map(|task| task.unit).collect();
+        let Job { slots, .. } = job;
+        let coming = self.work.coming(slots.id).iter().map(|task| task.unit);
+        let coming: Vec<UnitIndex> = coming.collect();
         let is_there = |unit: &UnitIndex| {
-            let mut good = self.places(id).filter(|p| !p.corrupt && !p.excess);
+            let mut good = self.places_of(slots).filter(|p| !p.corrupt && !p.excess);
             good.any(|place| place.unit == *unit)
         };
-        let mut lost = facts.units();
+        let mut lost = slots.facts.units();
         lost.retain(|unit| !coming.contains(unit) && !is_there(unit));
         let mut obstacles = Vec::new();
         if !lost.is_empty() {
@@ -351,14 +359,15 @@ impl Cluster {
     ///
     /// Source: Hadoop 3.5.0 `ErasureCodingWork#addTaskToDatanode` (`createReplicationWork`).
     fn spread(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
-        let Job { id, facts, level, .. } = job;
+        let Job { slots, level, .. } = job;
+        let facts = &slots.facts;
         let rack_of = |storage: StorageHandle| self.node(self.storage(storage).node).rack.clone();
         let mut per_rack: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
-        let units = self.places(id).filter(|place| facts.has_bytes(place.unit));
+        let units = self.places_of(slots).filter(|place| facts.has_bytes(place.unit));
         for place in units.filter(|place| self.is_live(place)) {
             per_rack.entry(rack_of(place.storage)).or_default().push(place.unit);
         }
-        for task in self.work.coming(id) {
+        for task in self.work.coming(slots.id) {
             per_rack.entry(rack_of(task.storage)).or_default();
         }
         let count = self.limits().wanted_racks(facts).saturating_sub(per_rack.len());
@@ -390,7 +399,7 @@ impl Cluster {
             return Err(obstacle);
         }
         for (worker, target, unit) in &moves {
-            self.queue_transfer(*worker, level, copy_of_unit(id, facts, *unit, *target));
+            self.queue_transfer(*worker, level, copy_of_unit(slots, *unit, vec![*target]));
         }
         Ok(moves.into_iter().map(|(worker, target, unit)| (worker, vec![(target, unit)])).collect())
     }
@@ -403,10 +412,10 @@ impl Cluster {
         lost: &[UnitIndex],
         mut chosen: Vec<StorageHandle>,
     ) -> Scheduled {
-        let Job { id, facts, level, now, .. } = job;
+        let Job { slots, level, now, .. } = job;
         let waiting = |storage: &StorageHandle| {
             let outbox = self.work.waiting_for(self.storage(*storage).node);
-            outbox.map_or(0, |outbox| outbox.reconstructions.len())
+            outbox.map_or(0, |outbox| outbox.reconstructions.len() + outbox.rebuilds.len())
         };
         let first = (0..chosen.len()).min_by_key(|at| waiting(&chosen[*at]));
         let first = first.ok_or(Obstacle::Stuck)?;
@@ -416,8 +425,8 @@ impl Cluster {
         chosen.swap(0, first);
         let worker = self.storage(chosen[0]).node;
         let targets: Targets = chosen.into_iter().zip(lost.iter().copied()).collect();
-        let sources = self.sources_of(id, facts, worker, &targets, now);
-        if sources.len() < facts.data_units() {
+        let sources = self.sources_of(slots, worker, &targets, now);
+        if sources.len() < slots.facts.data_units() {
             return Err(Obstacle::Stuck);
         }
         self.queue_decode(worker, job, sources, targets.clone());
@@ -431,17 +440,42 @@ impl Cluster {
         sources: Targets,
         targets: Targets,
     ) {
-        let Job { id, facts, level, .. } = job;
+        let Job { slots, level, .. } = job;
+        let Slots { id, facts, .. } = slots;
+        let is_urgent = level == Priority::Highest;
+        let group = BlockRef { id: *id, gs: facts.gs, len: facts.len };
+        if slots.is_contiguous() {
+            let work = GroupRebuild { group, sources, targets, is_urgent };
+            self.work.give(worker).rebuilds.push(Waiting { is_urgent, work });
+            return;
+        }
         let work = Reconstruction {
-            group: BlockRef { id, gs: facts.gs, len: facts.len },
+            group,
             layout: facts.layout,
             excluded_units: left_alone(facts, &sources, &targets),
             sources,
             targets,
-            is_urgent: level == Priority::Highest,
+            is_urgent,
         };
-        let waiting = Waiting { is_urgent: work.is_urgent, work };
-        self.work.give(worker).reconstructions.push(waiting);
+        self.work.give(worker).reconstructions.push(Waiting { is_urgent, work });
+    }
+
+    /// What a node is to read to decode a unit of a contiguous group for somebody: a place of each of the others, the best
+    /// first; too few if it cannot be decoded now.
+    pub fn sources_to_decode(
+        &self,
+        lookup: &dyn BlockLookup,
+        (handle, unit): (BlockId, UnitIndex),
+        reader: NodeHandle,
+        now: Now,
+    ) -> Targets {
+        let Some(group) = lookup.group(handle).filter(|group| group.formed) else {
+            return Targets::new();
+        };
+        let slots = Slots::of(lookup, handle, &group.facts());
+        let mut sources = self.sources_of(&slots, reader, &[], now);
+        sources.retain(|(_, other)| *other != unit);
+        sources
     }
 
     /// A good place of each unit of a group but those to rebuild, the best to read from first: Hadoop's
@@ -450,18 +484,18 @@ impl Cluster {
     /// with less to do come first, then those near to `worker`.
     pub(super) fn sources_of(
         &self,
-        id: BlockId,
-        facts: &BlockFacts,
+        slots: &Slots,
         worker: NodeHandle,
         targets: &[(StorageHandle, UnitIndex)],
         now: Now,
     ) -> Targets {
         /// Transfers that make no difference yet.
         const FEW: u32 = 4;
-        let suspects = self.work.suspects(id, now);
+        let facts = &slots.facts;
+        let suspects = self.work.suspects(slots.id, now);
         let own_rack = self.node(worker).rack.as_str();
         let mut ranked = Vec::new();
-        let units = self.places(id).filter(|place| facts.has_bytes(place.unit));
+        let units = self.places_of(slots).filter(|place| facts.has_bytes(place.unit));
         for place in units.filter(|place| !place.corrupt && !place.excess) {
             let node = self.node(self.storage(place.storage).node);
             if !node.is_readable() || targets.iter().any(|(_, unit)| *unit == place.unit) {
@@ -504,12 +538,11 @@ pub(super) fn left_alone(
     units
 }
 
+/// A copy of what is in a slot.
 pub(super) fn copy_of_unit(
-    id: BlockId,
-    facts: &BlockFacts,
+    slots: &Slots,
     unit: UnitIndex,
-    target: StorageHandle,
+    targets: Vec<StorageHandle>,
 ) -> Transfer {
-    let block = BlockRef { id: id.internal(unit), gs: facts.gs, len: facts.unit_len(unit) };
-    Transfer { block, targets: vec![target] }
+    Transfer { block: slots.block(unit), slot: (slots.id, unit), targets }
 }

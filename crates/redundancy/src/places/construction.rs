@@ -69,12 +69,12 @@ pub(crate) struct Construction {
 
 /// The unit that is at place `index` of a list of targets.
 pub(crate) fn unit_at(id: BlockId, index: usize) -> UnitIndex {
-    UnitIndex(if id.is_striped() { u8::try_from(index).unwrap_or(u8::MAX) } else { 0 })
+    UnitIndex(if id.has_units() { u8::try_from(index).unwrap_or(u8::MAX) } else { 0 })
 }
 
 /// Targets of a list that count: a list comes from outside and can be of any length.
 fn targets_max(id: BlockId) -> usize {
-    if id.is_striped() { cairn_stripe::id::MAX_UNITS_PER_GROUP } else { REPLICAS_MAX }
+    if id.has_units() { cairn_stripe::id::MAX_UNITS_PER_GROUP } else { REPLICAS_MAX }
 }
 
 /// Replicas that a pipeline can have (`dfs.replication.max`).

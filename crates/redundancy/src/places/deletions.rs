@@ -67,10 +67,14 @@ impl Deletions {
         !found.is_empty()
     }
 
+    /// Those of a storage.
+    pub(super) fn of(&self, storage: StorageHandle) -> impl Iterator<Item = BlockRef> + '_ {
+        self.queues.get(&storage).into_iter().flatten().copied()
+    }
+
     /// The first ones of a storage, which are no longer queued then.
     pub(super) fn take(&mut self, storage: StorageHandle, limit: usize) -> Vec<BlockRef> {
-        let queue = self.queues.get(&storage);
-        let taken: Vec<BlockRef> = queue.into_iter().flatten().take(limit).copied().collect();
+        let taken: Vec<BlockRef> = self.of(storage).take(limit).collect();
         for block in &taken {
             self.remove(storage, *block);
         }
@@ -100,7 +104,7 @@ impl Deletions {
 }
 
 fn kind(block: BlockRef) -> usize {
-    usize::from(block.id.is_striped())
+    usize::from(block.id.has_units())
 }
 
 #[cfg(test)]

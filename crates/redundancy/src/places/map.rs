@@ -23,6 +23,11 @@ use std::iter::successors;
 const CHUNK_BITS: u32 = 6;
 /// Blocks of a chunk, at most.
 pub(crate) const CHUNK: usize = 1 << CHUNK_BITS;
+/// The first of the ids of parities of contiguous groups, and of their numbers.
+const PARITIES: i64 = 1 << 61;
+/// The first number that is of none of these any more.
+const PARITIES_END: i64 = 2 * PARITIES;
+
 /// The places of every block and group that has any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockMap {
@@ -41,12 +46,21 @@ struct Held {
 
 /// The number of a block or group: in the order of ids, and one more for the next id that is given out.
 pub(crate) fn number_of(id: BlockId) -> i64 {
-    if id.is_striped() { id.0 >> UNIT_BITS } else { id.0 }
+    match id {
+        _ if id.is_striped() => id.0 >> UNIT_BITS,
+        // Above those of all blocks.
+        _ if id.is_parity() => PARITIES | ((id.0 & !PARITIES) >> UNIT_BITS),
+        _ => id.0,
+    }
 }
 
 /// The block or group with that number.
 pub(crate) fn numbered(number: i64) -> BlockId {
-    BlockId(if number < 0 { number << UNIT_BITS } else { number })
+    BlockId(match number {
+        ..0 => number << UNIT_BITS,
+        PARITIES..PARITIES_END => PARITIES | ((number & !PARITIES) << UNIT_BITS),
+        _ => number,
+    })
 }
 
 /// The chunk of a block, and which one it is there. Groups have negative numbers, and so chunks of their own.
@@ -58,7 +72,7 @@ fn split(id: BlockId) -> (i64, u32) {
 /// The id of a replica or unit of the block at a place of a chunk.
 fn own_id(chunk: i64, at: u32, unit: UnitIndex) -> BlockId {
     let id = numbered((chunk << CHUNK_BITS) | i64::from(at));
-    if id.is_striped() { id.internal(unit) } else { id }
+    if id.has_units() { id.internal(unit) } else { id }
 }
 
 impl BlockMap {

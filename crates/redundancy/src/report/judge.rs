@@ -1,6 +1,6 @@
 //! What a reported replica is worth.
 
-use crate::block::{BlockFacts, BlockLookup, BlockState};
+use crate::block::{BlockFacts, BlockLookup, BlockState, Layout};
 use crate::places::bad::Bad;
 use crate::replica::{ReplicaState, ReportedReplica};
 
@@ -33,8 +33,14 @@ pub(super) fn judge(facts: Option<&BlockFacts>, replica: &ReportedReplica) -> Ve
     let Some(facts) = facts else { return Verdict::Unwanted };
     let block = replica.block;
     let unit = block.id.unit();
-    let has_unit = !block.id.is_striped() || unit.as_usize() < facts.layout.width();
-    if !has_unit || facts.layout.is_striped() != block.id.is_striped() {
+    let is_such = match facts.layout {
+        Layout::Replicated { .. } => !block.id.has_units(),
+        Layout::Striped { .. } => block.id.is_striped() && unit.as_usize() < facts.layout.width(),
+        Layout::Parity { k, .. } => {
+            block.id.is_parity() && unit.0 >= k && unit.as_usize() < facts.layout.width()
+        }
+    };
+    if !is_such {
         return Verdict::Unwanted;
     }
     let stale = block.gs < facts.gs;

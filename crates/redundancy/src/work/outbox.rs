@@ -1,6 +1,6 @@
 //! Work that waits for one node's next heartbeat.
 
-use crate::command::{BlockRecovery, Reconstruction, Transfer};
+use crate::command::{BlockRecovery, EncodeOrder, GroupRebuild, Reconstruction, Transfer};
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 
@@ -16,6 +16,8 @@ pub(crate) struct Waiting<T> {
 pub(crate) struct Outbox {
     pub transfers: Vec<Waiting<Transfer>>,
     pub reconstructions: Vec<Waiting<Reconstruction>>,
+    pub rebuilds: Vec<Waiting<GroupRebuild>>,
+    pub encodes: Vec<EncodeOrder>,
     pub recoveries: Vec<BlockRecovery>,
     pub bandwidth: Option<u64>,
     /// Urgent work that it was told of and that is not reported done.
@@ -23,9 +25,14 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    /// Copies, reconstructions and rebuilds.
+    pub(crate) fn work_len(&self) -> usize {
+        self.transfers.len() + self.reconstructions.len() + self.rebuilds.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.transfers.is_empty()
-            && self.reconstructions.is_empty()
+        self.work_len() == 0
+            && self.encodes.is_empty()
             && self.recoveries.is_empty()
             && self.bandwidth.is_none()
             && self.urgent.is_empty()

@@ -5,8 +5,8 @@
 
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
 use cairn_namespace::{Block, BlockState, Inode};
-use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy};
+use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageHandle, StorageState};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
@@ -75,7 +75,11 @@ impl Locator<'_> {
     /// Where readers and writers find a file's block.
     pub fn places(&self, block: &Block, layout: &Layout) -> Places {
         if block.state == BlockState::Complete {
-            self.complete_places(block, layout)
+            let places = self.complete_places(block, layout);
+            match block.group {
+                Some(of) => self.with_decoders(places, of.handle),
+                None => places,
+            }
         } else {
             self.incomplete_places(block)
         }
@@ -100,7 +104,7 @@ impl Locator<'_> {
             Layout::Striped { .. } => {
                 bad > 0 && self.cluster.good_units(block.id, &facts) < facts.data_units()
             }
-            Layout::Replicated { .. } => bad > 0 && bad == found.len(),
+            Layout::Replicated { .. } | Layout::Parity { .. } => bad > 0 && bad == found.len(),
         };
         found.retain(|at| {
             let node = self.cluster.node(at.node);
@@ -124,6 +128,32 @@ impl Locator<'_> {
             storages.sort_by_key(|(_, unit)| *unit);
         }
         Places { storages, corrupt }
+    }
+
+    /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, those
+    /// who decode it stand behind them.
+    fn with_decoders(&self, mut places: Places, handle: BlockId) -> Places {
+        let serves = |storage: &StorageHandle| {
+            let node = self.cluster.node(self.cluster.storage(*storage).node);
+            node.is_readable() && !self.cluster.is_stale(node, self.now)
+        };
+        if !places.corrupt && places.storages.iter().any(|(storage, _)| serves(storage)) {
+            return places;
+        }
+        let decoders = self.cluster.decoders(handle, self.now);
+        if places.corrupt && !decoders.is_empty() {
+            places = Places { storages: Vec::new(), corrupt: false };
+        }
+        let here = |storage: &StorageHandle| self.cluster.storage(*storage).node;
+        let has = |places: &Places, storage: &StorageHandle| {
+            places.storages.iter().any(|(other, _)| here(other) == here(storage))
+        };
+        for storage in decoders {
+            if !has(&places, &storage) {
+                places.storages.push((storage, UnitIndex(0)));
+            }
+        }
+        places
     }
 
     /// The answer to `getBlockLocations` for a file of one block at most; none if its block has no place, which is not

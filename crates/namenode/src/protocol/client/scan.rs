@@ -114,22 +114,27 @@ pub(crate) fn take_lost<E: From<Refusal> + From<NamespaceError>>(
     seen: &mut usize,
     mut take: impl FnMut(&dyn StoreRead, BlockInfo, String) -> Result<bool, E>,
 ) -> Result<bool, E> {
-    let lost: Vec<BlockId> = node.see_cluster(|cluster| {
+    let lost: Vec<Vec<BlockId>> = node.see(|cluster, lookup| {
         if !cluster.safe_mode().is_queueing() {
             return Err(Refusal::io(
                 "Cannot run listCorruptFileBlocks because replication queues have not been \
                  initialized.",
             ));
         }
-        Ok(cluster.queues().level(Priority::Corrupt).skip(*seen).take(LOST_STEP).collect())
+        let lost = cluster.queues().level(Priority::Corrupt).skip(*seen).take(LOST_STEP);
+        Ok(lost.map(|id| cluster.lost_blocks(lookup, id)).collect())
     })?;
     let may_have_more = !lost.is_empty();
     node.ns.read(|store| {
-        for id in lost {
+        for together in lost {
             *seen += 1;
-            let Some(info) = query::get_block(store, id)? else { continue };
-            let Some(path) = path_or_kept(store, info.block.file)? else { continue };
-            if is_below(&path, root) && !take(store, info, path)? {
+            let mut wants_more = true;
+            for id in together {
+                let Some(info) = query::get_block(store, id)? else { continue };
+                let Some(path) = path_or_kept(store, info.block.file)? else { continue };
+                wants_more &= !is_below(&path, root) || take(store, info, path)?;
+            }
+            if !wants_more {
                 return Ok(false);
             }
         }

@@ -33,7 +33,7 @@ pub(super) fn encode(
     commands: &[Command],
 ) -> Result<Vec<dn::DatanodeCommandProto>> {
     let encoder = Encoder { cluster, lookup, pool };
-    commands.iter().map(|command| encoder.command(command)).collect()
+    commands.iter().filter_map(|command| encoder.command(command).transpose()).collect()
 }
 
 /// What a DataNode is to scrub, for its heartbeat.
@@ -54,11 +54,13 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn command(&self, command: &Command) -> Result<dn::DatanodeCommandProto> {
+    /// A command as Hadoop has it; none for those that Cairn's own DataNodes are told in another field.
+    fn command(&self, command: &Command) -> Result<Option<dn::DatanodeCommandProto>> {
         use dn::DatanodeCommandProtoType as Type;
         let mut proto = dn::DatanodeCommandProto::default();
         let cmd_type = match command {
-            Command::Register => return Ok(register()),
+            Command::Register => return Ok(Some(register())),
+            Command::Encode(_) | Command::Rebuild(_) => return Ok(None),
             Command::Transfer(transfers) => {
                 proto.blk_cmd = Some(self.transfer(transfers));
                 Type::BlockCommand
@@ -101,7 +103,7 @@ impl Encoder<'_> {
             }
         };
         proto.cmd_type = cmd_type as i32;
-        Ok(proto)
+        Ok(Some(proto))
     }
 
     fn transfer(&self, transfers: &[Transfer]) -> dn::BlockCommandProto {

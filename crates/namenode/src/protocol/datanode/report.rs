@@ -139,6 +139,7 @@ fn heartbeat(request: dn::HeartbeatRequestProto) -> Heartbeat {
         cache_capacity: request.cache_capacity(),
         cache_used: request.cache_used(),
         takes_scrubs: request.takes_scrubs(),
+        takes_groups: request.takes_groups(),
         wants_report_lease: request.request_full_block_report_lease(),
         volume_failures: request.volume_failure_summary.map(|summary| VolumeFailures {
             locations: summary.failed_storage_locations,

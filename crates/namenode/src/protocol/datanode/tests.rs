@@ -244,7 +244,11 @@ async fn commands_carry_what_hadoops_datanodes_read() {
             list.iter().map(|(node, unit)| (storage(*node), UnitIndex(*unit))).collect()
         };
         let work = vec![
-            Command::Transfer(vec![Transfer { block, targets: vec![storage(1), storage(2)] }]),
+            Command::Transfer(vec![Transfer {
+                block,
+                slot: (group, UnitIndex(0)),
+                targets: vec![storage(1), storage(2)],
+            }]),
             Command::Recover(vec![recovery]),
             Command::Reconstruct(vec![Reconstruction {
                 group: block,

@@ -174,6 +174,10 @@ impl BlockLookup for Counting<'_> {
         self.0.block(id)
     }
 
+    fn group(&self, handle: BlockId) -> Option<GroupFacts> {
+        self.0.group(handle)
+    }
+
     fn blocks_after(&self, after: Option<BlockId>, limit: usize) -> Vec<(BlockId, BlockFacts)> {
         self.0.blocks_after(after, limit)
     }

@@ -14,17 +14,19 @@ fn seeded(mut state: u64) -> impl FnMut(u64) -> u64 {
 }
 
 fn internal(id: BlockId, unit: UnitIndex) -> BlockId {
-    if id.is_striped() { id.internal(unit) } else { id }
+    if id.has_units() { id.internal(unit) } else { id }
 }
 
 /// A block or group among some hundred that are near each other, and a few at the ends of all ids.
 fn some_id(dice: &mut impl FnMut(u64) -> u64) -> BlockId {
     let number = dice(300) as i64;
-    match dice(9) {
+    match dice(11) {
         0 => BlockId(number % 3),
         1 => BlockId(i64::MAX - number % 3),
         2 => BlockId(-16 * (1 + number % 3)),
         3..=5 => BlockId(i64::MIN + 16 * number),
+        6 => BlockId((1 << 61) + 16 * number),
+        7 => BlockId((1 << 62) - 16 * (1 + number % 3)),
         _ => BlockId((1 << 30) + number * 7),
     }
 }
@@ -62,7 +64,7 @@ fn holds_what_a_plain_map_holds() {
     for round in 0..30_000 {
         let id = some_id(&mut dice);
         let storage = StorageHandle(storages[dice(storages.len() as u64) as usize]);
-        let unit = UnitIndex(if id.is_striped() { dice(16) as u8 } else { 0 });
+        let unit = UnitIndex(if id.has_units() { dice(16) as u8 } else { 0 });
         let known = model.entry(id).or_default();
         let position = known.iter().position(|p| p.storage == storage && p.unit == unit);
         assert_eq!(map.is_on(storage, internal(id, unit)), position.is_some());

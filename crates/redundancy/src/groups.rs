@@ -1,0 +1,471 @@
+//! Contiguous groups: attempts to make them, what becomes of the replicas that they need no more, and when that may go.
+//!
+//! A member of a formed group needs one replica. The others go one member after the other, and only while every unit is
+//! there, on nodes in service that are heard of, and the replica that stays was read by the encode that has made the
+//! parities and its storage has not begun another life since. That is judged when replicas are chosen for deletion, and
+//! once more when their nodes are told. Repair of groups is that of all slots (`mend`). Tested in `groups/tests.rs`.
+
+use crate::block::{BlockFacts, BlockLookup, BlockRef, BlockState, GroupFacts};
+use crate::clock::{Now, millis};
+use crate::cluster::Cluster;
+use crate::command::{EncodeMember, EncodeOrder};
+use crate::groups::known::{Attempt, Life, Proof};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::map::Place;
+use crate::replica::LateCrc;
+use crate::slots::Slots;
+use crate::tally::Tally;
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub(crate) mod known;
+pub mod plan;
+#[cfg(test)]
+mod tests;
+
+/// Times the patience for other work that an attempt has: whole blocks are read and parities written.
+const PATIENCE: u64 = 4;
+/// Heartbeats for which the members of an attempt that was abandoned are in no other.
+const REST_HEARTBEATS: u32 = 10;
+/// Groups with surplus that a tick looks at.
+const STEP: usize = 500;
+/// Attempts that one node may have to encode at a time.
+pub const ENCODES_PER_NODE: usize = 2;
+
+/// What an encoder says that it has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The group, and the stamp of its parities.
+    pub handle: BlockId,
+    /// That stamp.
+    pub gs: GenerationStamp,
+    /// The storages that members were read from, by slot.
+    pub read_from: Vec<(UnitIndex, StorageHandle)>,
+    /// Length and CRC32C of each parity.
+    pub parities: Vec<(UnitIndex, u64, u32)>,
+}
+
+/// Why a group cannot be formed of what was encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFormed {
+    /// Nobody has begun it here, or it has ended, or somebody else encodes it.
+    NotOpen,
+    /// Not all parities are reported yet as they were encoded.
+    Awaited,
+    /// A replica that was to stay is not what was read, or is there no more.
+    MemberLost,
+    /// A parity is not what was encoded, or is to be deleted.
+    ParityLost,
+}
+
+impl fmt::Display for NotFormed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotFormed::NotOpen => "there is no such attempt any more",
+            NotFormed::Awaited => "not all parities are reported yet",
+            NotFormed::MemberLost => "a replica that was to stay is not what was read, or is gone",
+            NotFormed::ParityLost => "a parity is not what was encoded, or is to be deleted",
+        })
+    }
+}
+
+impl Cluster {
+    /// Tells that an attempt to make a group is in the log, with the storages that belong to it by slot: those of the
+    /// replicas that are to stay, then those that parities go to. Gives one of these the order to encode. Without
+    /// storages, or where one is not as it was when they were chosen, the attempt is one that will be abandoned.
+    pub fn group_begun(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        (handle, gs): (BlockId, GenerationStamp),
+        targets: &[Option<StorageHandle>],
+        now: Now,
+    ) {
+        let group = lookup.group(handle).filter(|group| !group.formed && group.gs == gs);
+        let Some(group) = group else { return };
+        let Some(order) = self.encode_order(lookup, &group, targets) else { return };
+        let Some(encoder) = self.choose_encoder(&order) else { return };
+        let of_parities: Vec<Option<StorageHandle>> = (0_usize..)
+            .zip(targets)
+            .map(|(slot, target)| target.filter(|_| slot >= usize::from(group.k)))
+            .collect();
+        self.block_allocated(handle, gs, &of_parities);
+        let kept = order.members.iter().map(|m| (m.slot, self.life_of(m.storage))).collect();
+        let since_ms = now.mono_ms;
+        let members = order.members.iter().map(|member| member.block.id).collect();
+        let attempt = Attempt { gs, encoder, since_ms, members, kept, ended: None };
+        self.groups.attempts.insert(handle, attempt);
+        self.work.give(encoder).encodes.push(order);
+    }
+
+    fn encode_order(
+        &self,
+        lookup: &dyn BlockLookup,
+        group: &GroupFacts,
+        targets: &[Option<StorageHandle>],
+    ) -> Option<EncodeOrder> {
+        let storage_at = |slot: usize| targets.get(slot).copied().flatten();
+        let mut members = Vec::new();
+        for (at, member) in group.slots.iter().enumerate() {
+            let Some(member) = member else { continue };
+            let (slot, storage) = (UnitIndex(u8::try_from(at).ok()?), storage_at(at)?);
+            let crc32c = lookup.unit_crc(member.id, UnitIndex(0))?;
+            let is_good = self.is_good_on(storage, member.id);
+            is_good.then(|| {
+                members.push(EncodeMember { slot, block: member.block(), storage, crc32c });
+            })?;
+        }
+        let parities = (group.k..group.k.checked_add(group.m)?).map(UnitIndex);
+        let targets: Option<Vec<(StorageHandle, UnitIndex)>> =
+            parities.map(|unit| Some((storage_at(unit.as_usize())?, unit))).collect();
+        let group = BlockRef { id: group.handle, gs: group.gs, len: 0 };
+        Some(EncodeOrder { group, members, targets: targets? })
+    }
+
+    /// Whether a replica is on a storage that serves, good and to stay.
+    fn is_good_on(&self, storage: StorageHandle, own_id: BlockId) -> bool {
+        let place = self.blocks.on(storage, own_id);
+        let is_to_stay = |place: Place| self.is_live(&place) && !place.told;
+        place.is_some_and(is_to_stay) && self.node(self.storage(storage).node).alive
+    }
+
+    fn life_of(&self, storage: StorageHandle) -> Life {
+        Life { storage, number: self.storage(storage).life }
+    }
+
+    /// Of the nodes that get a parity, the one that has least to encode.
+    fn choose_encoder(&self, order: &EncodeOrder) -> Option<NodeHandle> {
+        let nodes = order.targets.iter().map(|(storage, _)| self.storage(*storage).node);
+        let able = nodes.filter(|node| self.node(*node).alive && self.node(*node).takes_groups);
+        able.min_by_key(|node| self.encodes_of(*node))
+    }
+
+    /// Attempts that a node is to encode for.
+    pub(crate) fn encodes_of(&self, node: NodeHandle) -> usize {
+        self.groups.attempts.values().filter(|attempt| attempt.encoder == node).count()
+    }
+
+    /// The orders to encode that hold still.
+    pub(crate) fn still_to_encode(
+        &self,
+        node: NodeHandle,
+        mut orders: Vec<EncodeOrder>,
+    ) -> Vec<EncodeOrder> {
+        orders.retain(|order| {
+            let attempt = self.groups.attempts.get(&order.group.id);
+            attempt.is_some_and(|attempt| attempt.encoder == node && attempt.ended.is_none())
+        });
+        orders
+    }
+
+    /// A node starts anew or is gone: what it was to encode is lost.
+    pub(crate) fn end_attempts_of(&mut self, node: NodeHandle) {
+        let of_node = |attempt: &&mut Attempt| attempt.encoder == node;
+        for attempt in self.groups.attempts.values_mut().filter(of_node) {
+            attempt.ended.get_or_insert("its encoder has started anew or is dead");
+        }
+    }
+
+    /// Whether a group can be formed of what a node has encoded, as far as the cluster knows: that node was to encode it,
+    /// every replica that is to stay was read where it is, and has been there all the time, and every parity is there as
+    /// it was encoded.
+    pub fn can_form(
+        &self,
+        lookup: &dyn BlockLookup,
+        reporter: NodeHandle,
+        encoded: &Encoded,
+    ) -> Result<(), NotFormed> {
+        let Encoded { handle, gs, read_from, parities } = encoded;
+        let attempt = self.groups.attempts.get(handle).filter(|attempt| {
+            attempt.gs == *gs && attempt.encoder == reporter && attempt.ended.is_none()
+        });
+        let group = lookup.group(*handle).filter(|group| !group.formed && group.gs == *gs);
+        let (Some(attempt), Some(group)) = (attempt, group) else {
+            return Err(NotFormed::NotOpen);
+        };
+        let is_read = |(slot, life): &(UnitIndex, Life)| {
+            let was_read_there = read_from.contains(&(*slot, life.storage));
+            was_read_there && self.is_kept(&group, *slot, *life)
+        };
+        if !attempt.kept.iter().all(is_read) {
+            return Err(NotFormed::MemberLost);
+        }
+        let wanted = group.k..group.k.saturating_add(group.m);
+        let is_as_long = |(_, len, _): &(UnitIndex, u64, u32)| *len == parities[0].1;
+        if !parities.iter().map(|(slot, ..)| slot.0).eq(wanted) || !parities.iter().all(is_as_long)
+        {
+            return Err(NotFormed::ParityLost);
+        }
+        parities.iter().try_for_each(|parity| self.has_parity(&group, *parity))
+    }
+
+    /// Whether the replica of a member that is to stay has been there since that life of its storage began.
+    fn is_kept(&self, group: &GroupFacts, slot: UnitIndex, life: Life) -> bool {
+        let member = group.slots.get(slot.as_usize()).copied().flatten();
+        member.is_some_and(|member| {
+            self.life_of(life.storage) == life && self.is_good_on(life.storage, member.id)
+        })
+    }
+
+    /// Whether a parity was reported as it was encoded, on a node that serves, and nothing is to delete it.
+    fn has_parity(
+        &self,
+        group: &GroupFacts,
+        (slot, len, crc32c): (UnitIndex, u64, u32),
+    ) -> Result<(), NotFormed> {
+        let places = || self.places(group.handle).filter(|place| place.unit == slot);
+        if places().any(|place| place.corrupt || place.excess || place.told) {
+            return Err(NotFormed::ParityLost);
+        }
+        let construction = self.blocks.construction(group.handle);
+        let facts = BlockFacts { len, state: BlockState::Complete, ..group.facts() };
+        match construction.and_then(|construction| construction.crc(slot, &facts)) {
+            Some(told) if told != crc32c => Err(NotFormed::ParityLost),
+            Some(_) if places().any(|place| self.is_live(&place)) => Ok(()),
+            _ => Err(NotFormed::Awaited),
+        }
+    }
+
+    /// Tells that a group is formed. What was read for it where it still is counts as proven; where something is there no
+    /// more, the group is repaired. Returns CRCs as [`Cluster::block_completed`] does.
+    pub fn group_formed(&mut self, lookup: &dyn BlockLookup, handle: BlockId) -> Vec<LateCrc> {
+        let attempt = self.groups.attempts.remove(&handle);
+        if let Some(group) = lookup.group(handle).filter(|group| group.formed) {
+            for (slot, place) in attempt.iter().flat_map(|attempt| attempt.kept.iter().copied()) {
+                let member = group.slots.get(slot.as_usize()).copied().flatten();
+                let proven = member.filter(|_| self.is_kept(&group, slot, place));
+                if let Some(member) = proven {
+                    self.groups.proofs.insert(member.id, Proof { gs: member.gs, place });
+                }
+            }
+            // What it lacked is the group's need from now on.
+            for member in group.slots.iter().flatten() {
+                self.blocks.note_change(member.id);
+                self.low.queues_mut().remove(member.id);
+            }
+        }
+        self.block_completed(lookup, handle)
+    }
+
+    /// Tells that there is no such group, or no such attempt, any more: its parities are deleted. What its members need
+    /// then is told of each.
+    pub fn group_ended(&mut self, handle: BlockId, gs: GenerationStamp) {
+        if let Some(attempt) = self.groups.attempts.remove(&handle) {
+            let now_ms = self.last_event.mono_ms;
+            let rest = millis(REST_HEARTBEATS * self.config.heartbeat_interval);
+            self.groups.resting.retain(|_, until_ms| *until_ms > now_ms);
+            let resting = attempt.members.into_iter().map(|id| (id, now_ms.saturating_add(rest)));
+            self.groups.resting.extend(resting);
+        }
+        self.groups.forget_surplus(handle, &[]);
+        self.forget_block(handle, gs);
+    }
+
+    /// Attempts that are to be abandoned, and why: their time is over, or they have lost their encoder or one of the
+    /// replicas that were to stay.
+    pub fn failed_attempts(
+        &self,
+        lookup: &dyn BlockLookup,
+        now: Now,
+    ) -> Vec<(BlockId, GenerationStamp, &'static str)> {
+        let patience = millis(self.config.pending_timeout).saturating_mul(PATIENCE);
+        let why = |handle: BlockId, attempt: &Attempt| {
+            let group = lookup.group(handle)?;
+            let is_kept = |(slot, life): &(UnitIndex, Life)| self.is_kept(&group, *slot, *life);
+            match attempt.ended {
+                Some(why) => Some(why),
+                None if now.mono_ms.saturating_sub(attempt.since_ms) >= patience => {
+                    Some("its time is over")
+                }
+                None if !attempt.kept.iter().all(is_kept) => {
+                    Some("a replica that was to stay is there no more")
+                }
+                None => None,
+            }
+        };
+        let attempts = self.groups.attempts.iter();
+        attempts
+            .filter_map(|(handle, attempt)| Some((*handle, attempt.gs, why(*handle, attempt)?)))
+            .collect()
+    }
+
+    /// Whether a node is to encode a group, and the attempt has not ended.
+    pub fn is_encoding(&self, node: NodeHandle, handle: BlockId, gs: GenerationStamp) -> bool {
+        let attempt = self.groups.attempts.get(&handle);
+        attempt.is_some_and(|attempt| attempt.gs == gs && attempt.encoder == node)
+    }
+
+    /// Whether a block was to be a member a moment ago and nothing came of it: another attempt can wait.
+    pub fn is_resting(&self, id: BlockId, now: Now) -> bool {
+        self.groups.resting.get(&id).is_some_and(|until_ms| *until_ms > now.mono_ms)
+    }
+
+    /// Whether an attempt is under way that this process has begun.
+    pub fn is_attempt_known(&self, handle: BlockId) -> bool {
+        self.groups.attempts.contains_key(&handle)
+    }
+
+    /// How many attempts are under way.
+    pub fn attempt_count(&self) -> usize {
+        self.groups.attempts.len()
+    }
+
+    /// Ends an attempt: it is to be abandoned.
+    pub fn end_attempt(&mut self, handle: BlockId, gs: GenerationStamp, why: &'static str) {
+        if let Some(attempt) = self.groups.attempts.get_mut(&handle).filter(|a| a.gs == gs) {
+            attempt.ended.get_or_insert(why);
+        }
+    }
+
+    /// Whether every member of a group that a file has, has its copies without the group: then that can end.
+    pub fn can_dissolve(&self, lookup: &dyn BlockLookup, group: &GroupFacts) -> bool {
+        let mut live = group.slots.iter().flatten().filter(|member| member.live);
+        live.all(|member| {
+            let Some(facts) = lookup.block(member.id) else { return false };
+            let tally = self.tally(member.id, &facts);
+            let is_sure = tally.certain && tally.live - tally.doubted >= facts.expected_units();
+            group.dissolving && is_sure
+        })
+    }
+
+    // What readers and operators ask.
+
+    /// Whether the bytes of a member can be had from its group: as many units can be read as there are members.
+    pub fn is_decodable(&self, lookup: &dyn BlockLookup, id: BlockId, facts: &BlockFacts) -> bool {
+        let slots = Slots::of(lookup, id, facts);
+        slots.is_contiguous() && self.readable_units(&slots) >= slots.facts.data_units()
+    }
+
+    /// The blocks that are lost where the need of `id` says that nothing good is left: itself, or the members of a
+    /// contiguous group that files have and of which no good replica is left either.
+    pub fn lost_blocks(&self, lookup: &dyn BlockLookup, id: BlockId) -> Vec<BlockId> {
+        let group = id.is_parity().then(|| lookup.group(id)).flatten();
+        let Some(group) = group else { return vec![id] };
+        let has_good = |id: BlockId| self.places(id).any(|place| !place.corrupt);
+        let live = group.slots.iter().flatten().filter(|member| member.live);
+        live.map(|member| member.id).filter(|id| !has_good(*id)).collect()
+    }
+
+    /// Storages of DataNodes that can decode a member of a group for readers: those that have a parity, else some others.
+    pub fn decoders(&self, handle: BlockId, now: Now) -> Vec<StorageHandle> {
+        /// Of those without a parity.
+        const FEW: usize = 3;
+        let is_able = |node: NodeHandle| {
+            let node = self.node(node);
+            node.is_readable() && node.takes_groups && !self.is_stale(node, now)
+        };
+        let good = self.places(handle).filter(|place| !place.corrupt && !place.excess);
+        let with_parity = good.map(|place| place.storage);
+        let able: Vec<StorageHandle> =
+            with_parity.filter(|storage| is_able(self.storage(*storage).node)).collect();
+        if !able.is_empty() {
+            return able;
+        }
+        let others = self.nodes().filter(|node| is_able(node.handle) && !node.is_leaving());
+        others.filter_map(|node| node.storages.first().copied()).take(FEW).collect()
+    }
+
+    /// Good places of a block on nodes that can be read.
+    pub fn readable_places(&self, id: BlockId) -> Vec<StorageHandle> {
+        let readable = |place: &Place| {
+            let node = self.node(self.storage(place.storage).node);
+            !place.corrupt && !place.excess && node.is_readable()
+        };
+        self.places(id).filter(readable).map(|place| place.storage).collect()
+    }
+
+    // Surplus.
+
+    /// Whether a group has all that it needs where it is safe, so that one of its replicas too many may go.
+    fn is_whole(&self, slots: &Slots, tally: &Tally, now: Now) -> bool {
+        let is_heard_of = |place: Place| {
+            let node = self.node(self.storage(place.storage).node);
+            !self.is_stale(node, now)
+        };
+        tally.certain
+            && tally.live == slots.facts.expected_units()
+            && tally.leaving == 0
+            && tally.corrupt == 0
+            && self.places_of(slots).all(is_heard_of)
+    }
+
+    /// The place of a member that is to stay: the one that was proven, if it holds still.
+    fn proven_place(&self, slots: &Slots, unit: UnitIndex) -> Option<StorageHandle> {
+        let member = slots.member(unit)?;
+        let proof = self.groups.proofs.get(&member.id).filter(|proof| proof.gs == member.gs)?;
+        let Life { storage, number } = proof.place;
+        let holds = self.storage(storage).life == number && self.is_good_on(storage, member.id);
+        holds.then_some(storage)
+    }
+
+    /// Has the replicas of one member deleted that its group does not need, if that may be, and none of another member
+    /// is on its way out.
+    pub(crate) fn drop_surplus(&mut self, slots: &Slots, tally: &Tally) {
+        if tally.duplicates == 0 && tally.excess == 0 {
+            let members: Vec<BlockId> = slots.owners().skip(1).collect();
+            self.groups.forget_surplus(slots.id, &members);
+            return;
+        }
+        if slots.is_dissolving {
+            return;
+        }
+        self.groups.with_surplus.insert(slots.id);
+        if tally.excess > 0 || !self.is_whole(slots, tally, self.last_event) {
+            return;
+        }
+        let mut per_unit: BTreeMap<UnitIndex, Vec<StorageHandle>> = BTreeMap::new();
+        for place in self.places_of(slots).filter(|place| self.is_live(place)) {
+            per_unit.entry(place.unit).or_default().push(place.storage);
+        }
+        let spare = per_unit.into_iter().find_map(|(unit, mut storages)| {
+            let kept = self.proven_place(slots, unit).filter(|_| storages.len() > 1)?;
+            storages.retain(|storage| *storage != kept);
+            Some((unit, storages))
+        });
+        let Some((unit, storages)) = spare else { return };
+        let block = slots.block(unit);
+        self.groups.note_dropping(slots.id, block.id);
+        for storage in storages {
+            self.blocks.choose_for_deletion(storage, block);
+        }
+    }
+
+    /// Before a node is told what to delete: keeps what of it groups need, as things stand now.
+    pub(crate) fn revoke_surplus(&mut self, lookup: &dyn BlockLookup, node: NodeHandle, now: Now) {
+        let mut revoked = Vec::new();
+        for storage in &self.node(node).storages {
+            for block in self.blocks.next_deletions(*storage, self.config.invalidate_limit) {
+                let Some(handle) = self.groups.dropping_for(block.id) else { continue };
+                let place = self.blocks.on(*storage, block.id);
+                let is_surplus = place.is_some_and(|place| place.excess && !place.corrupt);
+                let group = lookup.group(handle);
+                let may_go = group.is_some_and(|group| self.may_go(lookup, &group, block.id, now));
+                if is_surplus && !may_go {
+                    revoked.push((*storage, block.id, handle));
+                }
+            }
+        }
+        for (storage, id, handle) in revoked {
+            self.blocks.keep_any_stamp(storage, id);
+            self.check_redundancy(lookup, handle);
+        }
+    }
+
+    /// Whether what was chosen of a member may be deleted still.
+    fn may_go(&self, lookup: &dyn BlockLookup, group: &GroupFacts, id: BlockId, now: Now) -> bool {
+        let slots = Slots::of(lookup, group.handle, &group.facts());
+        let unit = slots.members().find(|(_, member)| member.id == id).map(|(unit, _)| unit);
+        let is_proven = unit.is_some_and(|unit| self.proven_place(&slots, unit).is_some());
+        is_proven && self.is_whole(&slots, &self.tally_of(&slots), now)
+    }
+
+    /// One tick: looks at some of the groups that have surplus, for what was in its way may be so no more.
+    pub(crate) fn look_for_surplus(&mut self, lookup: &dyn BlockLookup) {
+        if self.safe_mode.is_on() {
+            return;
+        }
+        for handle in self.groups.next_with_surplus(STEP) {
+            self.check_redundancy(lookup, handle);
+        }
+    }
+}
