@@ -7,7 +7,8 @@
 use crate::op::Targets;
 use cairn_namespace::Effect;
 use cairn_redundancy::{
-    BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, LateCrc, Now, Synchronized,
+    BlockFacts, BlockLookup, BlockRef, BlockState, Changes, Cluster, GroupFacts, LateCrc, Now,
+    Synchronized,
 };
 use cairn_stripe::BlockId;
 
@@ -27,24 +28,27 @@ pub struct FollowUp {
     pub ready: Vec<BlockId>,
     /// CRCs that are not recorded yet.
     pub late_crcs: Vec<LateCrc>,
+    /// Contiguous groups that nobody may need any more.
+    pub unneeded: Vec<BlockId>,
 }
 
 impl From<Changes> for FollowUp {
     fn from(Changes { ready, late_crcs, .. }: Changes) -> FollowUp {
-        FollowUp { ready, late_crcs }
+        FollowUp { ready, late_crcs, unneeded: Vec::new() }
     }
 }
 
 impl FollowUp {
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.late_crcs.is_empty()
+        self.ready.is_empty() && self.late_crcs.is_empty() && self.unneeded.is_empty()
     }
 
     /// Adds what another one has.
     pub fn append(&mut self, mut other: FollowUp) {
         self.ready.append(&mut other.ready);
         self.late_crcs.append(&mut other.late_crcs);
+        self.unneeded.append(&mut other.unneeded);
     }
 }
 
@@ -110,10 +114,20 @@ fn apply_one(
         Effect::CrcReplaced { id } => cluster.record_replaced(lookup, id),
         Effect::CopiesChanged { id } => cluster.block_changed(lookup, id),
         Effect::Removed { id, gs } => cluster.block_removed(id, gs),
-        Effect::MemberRetired { id } => cluster.block_changed(lookup, id),
-        Effect::GroupBegun { .. }
-        | Effect::GroupFormed { .. }
-        | Effect::GroupChanged { .. }
-        | Effect::GroupEnded { .. } => {}
+        Effect::MemberRetired { id } => {
+            cluster.block_changed(lookup, id);
+            let handle = lookup.block(id).and_then(|facts| facts.group).map(|(handle, _)| handle);
+            let group = handle.and_then(|handle| lookup.group(handle));
+            let is_dead = |group: &GroupFacts| !group.slots.iter().flatten().any(|of| of.live);
+            follow_up.unneeded.extend(group.filter(is_dead).map(|group| group.handle));
+        }
+        Effect::GroupBegun { handle, gs } => {
+            cluster.group_begun(lookup, (handle, gs), targets, now);
+        }
+        Effect::GroupFormed { handle } => {
+            follow_up.late_crcs.extend(cluster.group_formed(lookup, handle));
+        }
+        Effect::GroupChanged { handle } => cluster.block_changed(lookup, handle),
+        Effect::GroupEnded { handle, gs } => cluster.group_ended(handle, gs),
     }
 }

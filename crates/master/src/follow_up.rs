@@ -3,6 +3,7 @@
 //!
 //! These commands rest on nothing that they do not check themselves: each names its block's stamp.
 
+use crate::contiguous;
 use crate::effects::FollowUp;
 use crate::op::{Look, Op, OpError, Submission};
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 /// Submits what follows. Blocks of open files that have their minimum of replicas are complete: what they lack is
 /// mended from now on, however long their file stays open.
 pub async fn submit(op: &impl Op, follow_up: FollowUp) -> Result<(), OpError> {
-    let FollowUp { ready, late_crcs } = follow_up;
+    let FollowUp { ready, late_crcs, unneeded } = follow_up;
     if !ready.is_empty() {
         let blocks = op.look(|look| with_crcs(look, &ready));
         op.submit(Submission::own(CompleteBlocks { blocks })).await?;
@@ -22,7 +23,7 @@ pub async fn submit(op: &impl Op, follow_up: FollowUp) -> Result<(), OpError> {
     if !late_crcs.is_empty() {
         op.submit(Submission::own(record_command(late_crcs))).await?;
     }
-    Ok(())
+    contiguous::end(op, &unneeded).await
 }
 
 /// Those of the blocks that are still there, with the CRCs that are known of them.

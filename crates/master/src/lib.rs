@@ -8,7 +8,7 @@
 //!   blocks. Nothing else is awaited, so that any driver can carry it: threads in the NameNode, one seed in the
 //!   simulation.
 //! - The operations, each a plain `async fn`: [`add_block`], [`complete`], [`append`], [`pipeline`], [`lease`],
-//!   [`synchronize`]; and [`follow_up`], what follows when DataNodes have told something.
+//!   [`synchronize`], and those of [`contiguous`] groups; and [`follow_up`], what follows when DataNodes have told something.
 //! - [`reports`]: what DataNodes tell, one step at a time; [`orders`]: what the namespace adds to what they are told.
 //! - [`facts`]: what blocks should be, read from a state of the namespace for the cluster.
 //! - [`group`]: when entries are applied, made durable and shown.
@@ -18,6 +18,7 @@
 pub mod add_block;
 pub mod append;
 pub mod complete;
+pub mod contiguous;
 pub mod effects;
 pub mod facts;
 pub mod follow_up;

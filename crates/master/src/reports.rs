@@ -4,6 +4,7 @@
 //! Whoever speaks is known by a claim, which each of them checks: between two calls, or two steps of one, another
 //! DataNode may have taken its place.
 
+use crate::contiguous::EncodedGroup;
 use cairn_redundancy::{
     AdminIntent, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
     HeartbeatAnswer, NodeClaim, NodeHandle, Now, Outlier, RedundancyError, Registration,
@@ -35,6 +36,8 @@ pub struct Told {
     pub failed_work: Vec<Failure>,
     /// Blocks and groups that were read as a whole.
     pub scrubbed: Vec<Scrubbed>,
+    /// Contiguous groups that it was to encode.
+    pub encoded: Vec<EncodedGroup>,
     /// DataNodes that are slow to this one, by their names.
     pub slow_peers: Vec<(String, Outlier)>,
     /// Its own slow disks.
@@ -50,6 +53,8 @@ pub struct Heard {
     pub from: Option<NodeHandle>,
     /// What is to be submitted.
     pub changes: Changes,
+    /// What it has encoded, or could not, to be judged.
+    pub encoded: Vec<EncodedGroup>,
     /// Failures by which work was queued again.
     pub queued_again: Vec<Failure>,
     /// DataNodes that this one is the first in a while to call slow.
@@ -128,7 +133,7 @@ pub fn heartbeat(
     if known.is_some_and(|known| known.disallowed && known.is_of(claim)) {
         return Err(Unheard::Disallowed);
     }
-    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks } = told;
+    let Told { heartbeat, failed_work, scrubbed, encoded, slow_peers, slow_disks } = told;
     let mut heard = Heard { from: cluster.registered(claim).ok(), ..Heard::default() };
     if let Some(reporter) = heard.from {
         for failure in failed_work {
@@ -136,6 +141,7 @@ pub fn heartbeat(
                 heard.queued_again.push(failure);
             }
         }
+        heard.encoded = encoded;
         for result in &scrubbed {
             heard.changes.append(cluster.scrubbed(lookup, reporter, result));
         }

@@ -1,0 +1,170 @@
+//! Which of the blocks that wait are to be a group.
+//!
+//! Successive blocks of one file come first: when that is deleted, its groups end with it. What is left over goes together
+//! with other blocks of its directory. A group is made only where it costs less than copies.
+
+use crate::contiguous::Proposal;
+use crate::op::Look;
+use cairn_namespace::ops::group::{BeginEncode, NewMember};
+use cairn_namespace::query::{self, Waiting};
+use cairn_namespace::{BlockState, FileRedundancy, InodeId, Result, block, inode, settings};
+use cairn_redundancy::groups::plan::{GroupPlan, GroupRequest};
+use cairn_redundancy::{BlockLookup, BlockRef};
+use cairn_stripe::{BlockId, Policy, PolicyId, StoragePolicy};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Blocks that wait that one look takes.
+const WINDOW: usize = 300;
+/// Blocks that are tried for a group, for each slot.
+const TRIED: usize = 4;
+
+/// What groups are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// The part of the bytes of three copies that a group may take at most.
+    pub pays: f64,
+    /// Groups that one look may propose.
+    pub proposals_max: usize,
+}
+
+impl Rules {
+    /// Whether a contiguous group of such lengths and `m` parities costs little enough.
+    pub fn pays(&self, lens: &[u64], m: usize) -> bool {
+        let sum: u64 = lens.iter().sum();
+        let longest = lens.iter().max().copied().unwrap_or(0);
+        let cost = sum as f64 + m as f64 * longest as f64;
+        sum > 0 && cost <= self.pays * 3.0 * sum as f64
+    }
+}
+
+/// A block that may be a member, with its file's directory and where it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    parent: InodeId,
+    file: InodeId,
+    index: u32,
+    block: BlockRef,
+    crc32c: u32,
+}
+
+/// Groups that can be made of the blocks that wait behind `after`. `after` becomes the last that was looked at, or none at
+/// the end.
+pub fn choose(
+    look: &mut Look<'_>,
+    rules: &Rules,
+    after: &mut Option<Waiting>,
+) -> Result<Vec<Proposal>> {
+    let due = query::waiting(look.store, look.now.wall_ms, *after, WINDOW)?;
+    *after = due.last().copied().filter(|_| due.len() == WINDOW);
+    let mut kinds: BTreeMap<(PolicyId, u8), Vec<Candidate>> = BTreeMap::new();
+    for waiting in due {
+        if let Some((kind, candidate)) = candidate(look, waiting.id)? {
+            kinds.entry(kind).or_default().push(candidate);
+        }
+    }
+    let settings = settings::get(look.store)?;
+    let mut proposals = Vec::new();
+    for ((policy, storage_policy), mut candidates) in kinds {
+        let Some(policy) = crate::orders::policy(look.store, policy)? else { continue };
+        let storage_policy = settings.storage_policy(storage_policy);
+        candidates.sort_unstable();
+        let mut maker = Maker { look: &mut *look, rules, policy: &policy, storage_policy };
+        maker.of_kind(candidates, &mut proposals);
+    }
+    Ok(proposals)
+}
+
+/// A block that waits, if it may be in a group now, with the policy that it wants and its storage policy.
+fn candidate(look: &Look<'_>, id: BlockId) -> Result<Option<((PolicyId, u8), Candidate)>> {
+    let Some(block) = block::get(look.store, id)? else { return Ok(None) };
+    let crc32c = block.unit_crcs.first().copied().flatten();
+    let is_free = block.state == BlockState::Complete
+        && block.group.is_none()
+        && query::attempt_of(look.store, id)?.is_none()
+        && !look.cluster.is_resting(id, look.now);
+    let (Some(crc32c), true) = (crc32c, is_free) else { return Ok(None) };
+    let Some(inode) = inode::get(look.store, block.file)? else { return Ok(None) };
+    let redundancy = inode.file().map(|file| file.redundancy);
+    let Some(FileRedundancy::Contiguous { policy, .. }) = redundancy else { return Ok(None) };
+    let storage_policy = look.lookup().storage_policy(id);
+    // Of the others the replica that stays would have to be of one type, and the parities of another.
+    if !storage_policy.suits_stripes() {
+        return Ok(None);
+    }
+    let candidate = Candidate {
+        parent: inode.parent,
+        file: inode.id,
+        index: block.index,
+        block: BlockRef { id, gs: block.gs, len: block.len },
+        crc32c,
+    };
+    Ok(Some(((policy, storage_policy.id), candidate)))
+}
+
+/// Makes groups of one policy.
+struct Maker<'a, 'b> {
+    look: &'a mut Look<'b>,
+    rules: &'a Rules,
+    policy: &'a Policy,
+    storage_policy: StoragePolicy,
+}
+
+impl Maker<'_, '_> {
+    /// Groups of those candidates, which are in order.
+    fn of_kind(&mut self, candidates: Vec<Candidate>, proposals: &mut Vec<Proposal>) {
+        let mut left = Vec::new();
+        for of_file in candidates.chunk_by(|one, next| one.file == next.file) {
+            left.extend(self.of_some(of_file.to_vec(), true, proposals));
+        }
+        for of_directory in left.chunk_by(|one, next| one.parent == next.parent) {
+            self.of_some(of_directory.to_vec(), false, proposals);
+        }
+    }
+
+    /// Groups of some candidates, only such as have a member in each slot if they are to be `full`. Returns what is left.
+    fn of_some(
+        &mut self,
+        mut candidates: Vec<Candidate>,
+        full: bool,
+        proposals: &mut Vec<Proposal>,
+    ) -> Vec<Candidate> {
+        let k = self.policy.schema.data_units();
+        while proposals.len() < self.rules.proposals_max && !candidates.is_empty() {
+            let Some(plan) = self.plan(&candidates) else { break };
+            if full && plan.members.len() < k {
+                break;
+            }
+            let taken: BTreeSet<BlockId> = plan.members.iter().map(|(block, _)| block.id).collect();
+            proposals.push(self.proposal(&candidates, plan));
+            candidates.retain(|candidate| !taken.contains(&candidate.block.id));
+        }
+        candidates
+    }
+
+    /// A group of some of the candidates that pays.
+    fn plan(&mut self, candidates: &[Candidate]) -> Option<GroupPlan> {
+        let (k, m) = (self.policy.schema.data_units(), self.policy.schema.parity_units());
+        let tried: Vec<BlockRef> =
+            candidates.iter().take(k * TRIED).map(|candidate| candidate.block).collect();
+        let storage_policy = self.storage_policy;
+        let request = GroupRequest { candidates: &tried, k, m, storage_policy };
+        let plan = self.look.cluster.plan_group(&request, self.look.now, self.look.dice)?;
+        let lens: Vec<u64> = plan.members.iter().map(|(block, _)| block.len).collect();
+        self.rules.pays(&lens, m).then_some(plan)
+    }
+
+    fn proposal(&self, candidates: &[Candidate], plan: GroupPlan) -> Proposal {
+        let new = |block: &BlockRef| {
+            let candidate = candidates.iter().find(|candidate| candidate.block.id == block.id)?;
+            let (BlockRef { id, gs, len }, crc32c) = (*block, candidate.crc32c);
+            Some(NewMember { id, gs, len, crc32c })
+        };
+        let members: Vec<NewMember> =
+            plan.members.iter().filter_map(|(block, _)| new(block)).collect();
+        let mut targets: Vec<_> = plan.members.iter().map(|(_, at)| Some(*at)).collect();
+        targets.resize(self.policy.schema.data_units(), None);
+        targets.extend(plan.parities.into_iter().map(Some));
+        let command = BeginEncode { policy: self.policy.id, members, supersedes: Vec::new() };
+        Proposal { command, targets }
+    }
+}

@@ -1,0 +1,5 @@
+//! Operations with others between their steps.
+
+mod contiguous;
+mod host;
+mod operations;
