@@ -318,6 +318,8 @@ pub struct NameNodeConfig {
     pub group_short_quiet: Duration,
     /// Fewest bytes of a block that may be put into a contiguous group. Key `cairn.ec.contiguous.min-length`.
     pub group_len_min: u64,
+    /// The part of the bytes of three copies that a contiguous group may take at most. Key `cairn.ec.contiguous.pays`.
+    pub group_pays: f64,
 
     /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
@@ -529,6 +531,7 @@ impl Default for NameNodeConfig {
             group_quiet: Duration::from_secs(600),
             group_short_quiet: Duration::from_secs(3600),
             group_len_min: MIB,
+            group_pays: 0.6,
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),

@@ -17,6 +17,7 @@ pub mod caching;
 mod carrier;
 mod clock;
 pub mod config;
+mod contiguous;
 mod dice;
 mod diff_listings;
 mod disk;

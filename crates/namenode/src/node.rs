@@ -7,6 +7,7 @@
 //! `cairn_master`, which [`crate::carrier`] carries.
 
 pub(crate) mod caching;
+pub(crate) mod encoded;
 pub(crate) mod missing_trash;
 pub(crate) mod reencryptor;
 pub(crate) mod satisfier;
@@ -41,6 +42,7 @@ use crate::operations::Operations;
 use crate::refusal::Refusal;
 use crate::topology::Topology;
 use caching::Caching;
+use encoded::EncodedGroups;
 use missing_trash::MissingTrash;
 use reencryptor::Reencryptor;
 use satisfier::Satisfier;
@@ -87,6 +89,8 @@ pub struct NameNode {
     pub started_ms: u64,
     /// No call is to be held any more.
     pub(crate) is_stopping: AtomicBool,
+    /// Contiguous groups that DataNodes have encoded, to be judged.
+    pub(crate) encoded: EncodedGroups,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
     /// Trash that directories may lack since safe mode has ended.

@@ -117,6 +117,9 @@ impl NameNode {
             warn!(%slow, by, "a DataNode is slow, another tells");
         }
         warn_of(&heard.changes);
+        if let Some(from) = heard.from {
+            self.encoded.add(from, heard.encoded, now);
+        }
         self.follow_up_later(heard.changes.into());
         Ok(encoded)
     }

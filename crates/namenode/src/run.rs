@@ -33,6 +33,7 @@ use crate::audit::AuditLog;
 use crate::caching;
 use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
+use crate::contiguous;
 use crate::diff_listings::DiffListings;
 use crate::host_files::TopologyError;
 use crate::http_nodes;
@@ -42,6 +43,7 @@ use crate::key_provider::KeyProvider;
 use crate::lazy_files;
 use crate::node::NameNode;
 use crate::node::caching::Caching;
+use crate::node::encoded::EncodedGroups;
 use crate::node::missing_trash::MissingTrash;
 use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
@@ -240,6 +242,7 @@ impl NameNode {
                 rpc_metrics,
                 http_addr,
                 started_ms: wall_ms(),
+                encoded: EncodedGroups::default(),
                 garbage: Notify::new(),
                 is_stopping: AtomicBool::new(false),
                 missing_trash: MissingTrash::default(),
@@ -317,6 +320,7 @@ impl RunningNameNode {
         let stop = running.stop.clone();
         running.spawn_vital("the watch over the log", loops::stop_without_log(again(), stop));
         running.spawn_service("the watch over cache directives", caching::watch_directives);
+        running.spawn_service("the watch over contiguous groups", contiguous::watch);
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
         running.spawn_service("the warming-up of keys", warm_up_keys);
         running.spawn_service("re-encryption", reencryption::run);

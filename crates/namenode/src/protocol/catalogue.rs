@@ -11,13 +11,15 @@ use super::{
 
 /// What Cairn's own DataNodes call besides, answered when there is work for them.
 const HELD: &str = "awaitOrders";
+/// What they ask for others that read from them.
+const LOCATE: &str = "locateUnits";
 
 /// Counts of calls of all protocols, none yet.
 pub fn metrics() -> RpcMetrics {
     let served: [(&str, &[&str]); 12] = [
         (CLIENT, hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS),
         (DATANODE, datanode::DATANODE_PROTOCOL_SERVICE_METHODS),
-        (DATANODE, &[HELD]),
+        (DATANODE, &[HELD, LOCATE]),
         (LIFELINE, datanodelifeline::DATANODE_LIFELINE_PROTOCOL_SERVICE_METHODS),
         (NAMENODE, namenode::NAMENODE_PROTOCOL_SERVICE_METHODS),
         (HA, common::HA_SERVICE_PROTOCOL_SERVICE_METHODS),

@@ -11,6 +11,7 @@ use crate::refusal::Answer;
 
 pub mod block_list;
 mod commands;
+mod groups;
 mod orders;
 mod register;
 mod report;
@@ -26,6 +27,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "registerDatanode" => register::register_datanode(node, call).await,
         "sendHeartbeat" => report::send_heartbeat(node, call),
         "awaitOrders" => orders::await_orders(node, call).await,
+        "locateUnits" => groups::locate_units(node, call),
         "blockReport" => report::block_report(node, call).await,
         "blockReceivedAndDeleted" => report::block_received_and_deleted(node, call).await,
         "cacheReport" => report::cache_report(node, call),

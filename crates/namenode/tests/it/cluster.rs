@@ -286,6 +286,16 @@ impl FakeDataNode {
         answer.scrubs
     }
 
+    /// A heartbeat of a DataNode that takes contiguous groups, with those that it has encoded.
+    pub async fn heartbeat_with_groups(
+        &self,
+        encoded: Vec<dn::EncodedGroupProto>,
+    ) -> dn::HeartbeatResponseProto {
+        let request = self.heartbeat_request(0, Vec::new());
+        let request = dn::HeartbeatRequestProto { takes_groups: Some(true), encoded, ..request };
+        self.rpc.call("sendHeartbeat", &request).await.unwrap()
+    }
+
     /// A heartbeat of a DataNode that calls others and disks of its own slow.
     pub async fn heartbeat_with_slow(
         &self,
@@ -363,9 +373,25 @@ impl FakeDataNode {
 
     /// Says that it has finalized a replica or internal block.
     pub async fn received(&self, block: pb::BlockProto, crc32c: Option<u32>) {
+        use dn::ReceivedDeletedBlockInfoProtoBlockStatus::Received;
+        self.event(block, Received, crc32c).await;
+    }
+
+    /// Says that it has deleted one.
+    pub async fn deleted(&self, block: pb::BlockProto) {
+        use dn::ReceivedDeletedBlockInfoProtoBlockStatus::Deleted;
+        self.event(block, Deleted, None).await;
+    }
+
+    async fn event(
+        &self,
+        block: pb::BlockProto,
+        status: dn::ReceivedDeletedBlockInfoProtoBlockStatus,
+        crc32c: Option<u32>,
+    ) {
         let event = dn::ReceivedDeletedBlockInfoProto {
             block,
-            status: dn::ReceivedDeletedBlockInfoProtoBlockStatus::Received as i32,
+            status: status as i32,
             delete_hint: None,
             crc32c,
         };

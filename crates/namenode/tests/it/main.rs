@@ -7,6 +7,7 @@ mod balancer;
 mod caching;
 mod cluster;
 mod committed;
+mod contiguous;
 mod damaged_log;
 mod encryption;
 mod every_command;

@@ -16,7 +16,7 @@ use tracing::{debug, info, warn};
 
 use super::block_list::{decode_buffers, decode_longs};
 use super::register::{claim, disallow, named, unless_replaced, unregistered, verify};
-use super::{commands, orders};
+use super::{commands, groups, orders};
 use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 use crate::reports::{NotTaken, StorageList};
@@ -35,14 +35,17 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         let Heard { answer, from, .. } = heard;
         let cmds = commands::encode(cluster, lookup, pool, &answer.commands)?;
         let scrubs = commands::encode_scrubs(cluster, lookup, pool, &answer.scrubs)?;
+        let of_groups = groups::orders(cluster, lookup, pool, &answer.commands)?;
         let is_slow = from.is_some_and(|handle| cluster.is_slow(handle));
         let orders = from.and_then(|handle| orders::told(node, cluster, handle));
-        Ok::<_, NamespaceError>((cmds, scrubs, answer.report_lease, orders, is_slow))
+        let lease = answer.report_lease;
+        Ok::<_, NamespaceError>((cmds, (scrubs, of_groups), lease, orders, is_slow))
     });
-    let (cmds, scrubs, lease, orders, is_slow) = encoded.map_err(|error| match error {
-        Unheard::Disallowed => disallow(&registration),
-        Unheard::Other(error) => unregistered(&error),
-    })??;
+    let (cmds, (scrubs, of_groups), lease, orders, is_slow) =
+        encoded.map_err(|error| match error {
+            Unheard::Disallowed => disallow(&registration),
+            Unheard::Other(error) => unregistered(&error),
+        })??;
     answer(&dn::HeartbeatResponseProto {
         cmds,
         ha_status: pb::NNHAStatusHeartbeatProto {
@@ -55,7 +58,8 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         is_slownode: Some(is_slow),
         scrubs,
         orders,
-        ..Default::default()
+        encodes: of_groups.encodes,
+        group_rebuilds: of_groups.rebuilds,
     })
 }
 
@@ -63,11 +67,13 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
 fn told(mut request: dn::HeartbeatRequestProto) -> Told {
     let failed_work = std::mem::take(&mut request.failed_work).into_iter().map(failure).collect();
     let scrubbed = std::mem::take(&mut request.scrubbed).into_iter().map(scrub_result).collect();
+    let encoded = std::mem::take(&mut request.encoded).into_iter().map(groups::encoded).collect();
     let slow_peers = std::mem::take(&mut request.slow_peers).into_iter().filter_map(slow_peer);
     let slow_disks = std::mem::take(&mut request.slow_disks).into_iter().filter_map(slow_disk);
     Told {
         failed_work,
         scrubbed,
+        encoded,
         slow_peers: slow_peers.collect(),
         slow_disks: slow_disks.collect(),
         heartbeat: heartbeat(request),

@@ -1,0 +1,112 @@
+//! The loop over contiguous groups: has them begun, formed, abandoned and ended.
+//!
+//! What that takes is in `cairn_master::contiguous`. Nothing is begun or formed in safe mode, nor while the tree may go
+//! back to where it was before an upgrade: an older version knows no groups.
+
+use std::sync::Arc;
+
+use cairn_master::contiguous::choose::{self, Rules};
+use cairn_master::contiguous::{self as groups, Formation};
+use cairn_master::{Op, OpError};
+use cairn_namespace::query::Waiting as Due;
+use cairn_redundancy::groups::ENCODES_PER_NODE;
+use cairn_stripe::BlockId;
+use tracing::{info, warn};
+
+use crate::clock::TICK_MIN;
+use crate::node::NameNode;
+
+/// Attempts that one round begins, at most.
+const BEGUN_MAX: usize = 16;
+
+/// How far the walks of the loop have come.
+#[derive(Default)]
+struct Walks {
+    /// Over the blocks that wait.
+    due: Option<Due>,
+    /// Over the groups.
+    group: Option<BlockId>,
+}
+
+/// Looks after contiguous groups as long as the NameNode lives.
+pub(crate) async fn watch(node: Arc<NameNode>) {
+    let mut ticks = tokio::time::interval(node.config.heartbeat_interval.max(TICK_MIN));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut walks = Walks::default();
+    loop {
+        let is_round = tokio::select! {
+            _ = ticks.tick() => true,
+            () = node.encoded.news.notified() => false,
+        };
+        if node.safe_mode_tip().is_some() {
+            continue;
+        }
+        if let Err(error) = node.look_after_groups(&mut walks, is_round).await {
+            warn!(%error, "contiguous groups are not looked after");
+        }
+    }
+}
+
+impl NameNode {
+    async fn look_after_groups(&self, walks: &mut Walks, is_round: bool) -> Result<(), OpError> {
+        if is_round {
+            for (handle, why) in groups::abandon_failed(self).await? {
+                info!(group = %handle, why, "an attempt to make a contiguous group is abandoned");
+            }
+            walks.group = groups::end_unneeded(self, walks.group).await?;
+        }
+        if self.ns.rollback_point().is_some() {
+            return Ok(());
+        }
+        self.form_groups().await?;
+        if is_round {
+            self.begin_groups(&mut walks.due).await?;
+        }
+        Ok(())
+    }
+
+    /// Judges what DataNodes have encoded.
+    async fn form_groups(&self) -> Result<(), OpError> {
+        let mut awaited = Vec::new();
+        for waiting in self.encoded.take() {
+            let handle = waiting.group.handle;
+            match groups::form(self, waiting.from, &waiting.group).await? {
+                Formation::Formed => info!(group = %handle, "a contiguous group is formed"),
+                Formation::Awaited if self.now().mono_ms < waiting.until_ms => {
+                    awaited.push(waiting);
+                }
+                Formation::Awaited => {
+                    info!(group = %handle, "parities are not reported: the attempt is abandoned");
+                    groups::abandon(self, handle).await?;
+                }
+                Formation::Abandoned(why) => {
+                    info!(group = %handle, why, "a contiguous group is not formed");
+                }
+                Formation::Over => {}
+            }
+        }
+        self.encoded.put(awaited);
+        Ok(())
+    }
+
+    /// Begins attempts for blocks that wait.
+    async fn begin_groups(&self, due: &mut Option<Due>) -> Result<(), OpError> {
+        let pays = self.config.group_pays;
+        let proposals = self.look(|look| {
+            let able = look.cluster.nodes().filter(|node| node.alive && node.takes_groups);
+            let room = able.count() * ENCODES_PER_NODE;
+            let proposals_max = room.saturating_sub(look.cluster.attempt_count()).min(BEGUN_MAX);
+            if proposals_max == 0 {
+                return Ok(Vec::new());
+            }
+            choose::choose(look, &Rules { pays, proposals_max }, due)
+        })?;
+        for proposal in proposals {
+            match groups::begin(self, proposal).await? {
+                Ok(handle) => info!(group = %handle, "a contiguous group is to be encoded"),
+                Err(why) => info!(why, "no contiguous group is begun"),
+            }
+        }
+        Ok(())
+    }
+}

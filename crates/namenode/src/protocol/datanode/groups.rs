@@ -1,0 +1,272 @@
+//! Contiguous groups: orders to encode and rebuild them, what encoders tell, and how a DataNode can have a block that it
+//! lacks (`locateUnits`). All of it is between Cairn's own servers.
+
+use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
+use cairn_master::{Lookup, orders};
+use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
+use cairn_namespace::ops::group::MemberSum;
+use cairn_namespace::{Result, query};
+use cairn_net::rpc_server::Call;
+use cairn_redundancy::{
+    BlockLookup, BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, StorageHandle,
+};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+use tracing::{error, warn};
+
+use super::register::{claim, unregistered, verify};
+use crate::node::NameNode;
+use crate::protocol::convert;
+use crate::refusal::{Answer, answer};
+
+/// Orders about groups for a DataNode's heartbeat.
+#[derive(Default)]
+pub(super) struct Orders {
+    pub encodes: Vec<dn::EncodeOrderProto>,
+    pub rebuilds: Vec<dn::GroupRebuildOrderProto>,
+}
+
+/// Those among the commands for a DataNode's heartbeat. `pool` is the block pool's id.
+pub(super) fn orders(
+    cluster: &Cluster,
+    lookup: &Lookup<'_>,
+    pool: &str,
+    commands: &[Command],
+) -> Result<Orders> {
+    let encoder = Encoder { cluster, lookup, pool };
+    let mut orders = Orders::default();
+    for command in commands {
+        match command {
+            Command::Encode(works) => {
+                for work in works {
+                    orders.encodes.extend(encoder.encode(work)?);
+                }
+            }
+            Command::Rebuild(works) => {
+                for work in works {
+                    orders.rebuilds.extend(encoder.rebuild(work)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(orders)
+}
+
+struct Encoder<'a> {
+    cluster: &'a Cluster,
+    lookup: &'a Lookup<'a>,
+    pool: &'a str,
+}
+
+impl Encoder<'_> {
+    /// An order to encode; none if the group is no more.
+    fn encode(&self, order: &EncodeOrder) -> Result<Option<dn::EncodeOrderProto>> {
+        let Some(group) = query::group(self.lookup.store, order.group.id)? else {
+            return Ok(None);
+        };
+        let member = |member: &cairn_redundancy::EncodeMember| dn::GroupUnitProto {
+            crc32c: Some(member.crc32c),
+            ..self.unit(member.slot, &member.block, member.storage)
+        };
+        let target = |(storage, slot): &(StorageHandle, UnitIndex)| {
+            self.unit(*slot, &block_at(&group, *slot), *storage)
+        };
+        Ok(Some(dn::EncodeOrderProto {
+            group: self.extended(&order.group),
+            ec_policy: self.policy(group.policy)?,
+            members: order.members.iter().map(member).collect(),
+            targets: order.targets.iter().map(target).collect(),
+        }))
+    }
+
+    /// An order to rebuild; none if the group is no more.
+    fn rebuild(&self, work: &GroupRebuild) -> Result<Option<dn::GroupRebuildOrderProto>> {
+        let Some(group) = query::group(self.lookup.store, work.group.id)? else {
+            return Ok(None);
+        };
+        let Some(record) = self.record(&group)? else { return Ok(None) };
+        Ok(Some(dn::GroupRebuildOrderProto {
+            record,
+            sources: self.units(&group, &work.sources),
+            targets: self.units(&group, &work.targets),
+            is_urgent: Some(work.is_urgent),
+        }))
+    }
+
+    /// What is recorded of a formed group.
+    fn record(&self, group: &Group) -> Result<Option<dn::GroupRecordProto>> {
+        let Some(ChecksumShape { kind, bytes_per_checksum }) = group.checksum else {
+            return Ok(None);
+        };
+        let member = |(slot, member): (u8, &cairn_namespace::group::Member)| dn::GroupMemberProto {
+            slot: slot.into(),
+            block: block(&BlockRef { id: member.id, gs: member.gs, len: member.len }),
+            crc32c: member.crc32c,
+            sums_crc32c: member.sums_crc32c,
+            storage_uuid: None,
+        };
+        let parity = |(slot, parity): (u8, &ParityRecord)| dn::GroupParityProto {
+            slot: slot.into(),
+            len: parity.len,
+            crc32c: parity.crc32c,
+        };
+        Ok(Some(dn::GroupRecordProto {
+            group: block(&BlockRef { id: group.handle, gs: group.gs, len: 0 }),
+            ec_policy: self.policy(group.policy)?,
+            members: group.members().map(member).collect(),
+            data_len: group.data_len,
+            parities: (group.k..).zip(&group.parities).map(parity).collect(),
+            checksum_type: kind.into(),
+            bytes_per_checksum,
+        }))
+    }
+
+    fn units(
+        &self,
+        group: &Group,
+        places: &[(StorageHandle, UnitIndex)],
+    ) -> Vec<dn::GroupUnitProto> {
+        let unit = |(storage, slot): &(StorageHandle, UnitIndex)| {
+            self.unit(*slot, &block_at(group, *slot), *storage)
+        };
+        places.iter().map(unit).collect()
+    }
+
+    fn unit(
+        &self,
+        slot: UnitIndex,
+        block: &BlockRef,
+        storage: StorageHandle,
+    ) -> dn::GroupUnitProto {
+        let storage = self.cluster.storage(storage);
+        dn::GroupUnitProto {
+            slot: slot.0.into(),
+            block: self.extended(block),
+            datanode: convert::datanode_info(self.cluster.node(storage.node), 0),
+            storage_uuid: storage.uuid.clone(),
+            storage_type: Some(storage.storage_type as i32),
+            crc32c: None,
+        }
+    }
+
+    fn extended(&self, block: &BlockRef) -> pb::ExtendedBlockProto {
+        pb::ExtendedBlockProto {
+            pool_id: self.pool.to_string(),
+            block_id: block.id.0 as u64,
+            generation_stamp: block.gs.0,
+            num_bytes: Some(block.len),
+        }
+    }
+
+    fn policy(&self, id: PolicyId) -> Result<pb::ErasureCodingPolicyProto> {
+        Ok(match orders::policy(self.lookup.store, id)? {
+            Some(policy) => convert::policy(&policy, None),
+            None => {
+                error!(policy = id.0, "a contiguous group has a policy that is not there");
+                pb::ErasureCodingPolicyProto { id: id.0.into(), ..Default::default() }
+            }
+        })
+    }
+}
+
+/// The member or parity in a slot of a group.
+fn block_at(group: &Group, slot: UnitIndex) -> BlockRef {
+    let member = group.members.get(slot.as_usize()).and_then(Option::as_ref);
+    if let Some(member) = member {
+        return BlockRef { id: member.id, gs: member.gs, len: member.len };
+    }
+    let parity = slot.as_usize().checked_sub(usize::from(group.k));
+    let parity = parity.and_then(|at| group.parities.get(at));
+    let len = parity.map_or(0, |parity| parity.len);
+    BlockRef { id: group.handle.internal(slot), gs: group.gs, len }
+}
+
+fn block(block: &BlockRef) -> pb::BlockProto {
+    pb::BlockProto {
+        block_id: block.id.0 as u64,
+        gen_stamp: block.gs.0,
+        num_bytes: Some(block.len),
+    }
+}
+
+/// What a DataNode says of a group that it was to encode.
+pub(super) fn encoded(proto: dn::EncodedGroupProto) -> EncodedGroup {
+    let handle = BlockId(proto.group.block_id as i64);
+    let gs = GenerationStamp(proto.group.gen_stamp);
+    let outcome = match proto.error.clone() {
+        Some(why) => Err(why),
+        None => made(proto).ok_or_else(|| "what it says makes no sense".to_string()),
+    };
+    EncodedGroup { handle, gs, outcome }
+}
+
+fn made(proto: dn::EncodedGroupProto) -> Option<Made> {
+    let member = |member: dn::GroupMemberProto| {
+        let (slot, crc32c) = (u8::try_from(member.slot).ok()?, member.crc32c);
+        let sum = MemberSum { slot, crc32c, sums_crc32c: member.sums_crc32c? };
+        Some(MadeMember { sum, storage: member.storage_uuid? })
+    };
+    let parity = |parity: dn::GroupParityProto| {
+        let slot = UnitIndex(u8::try_from(parity.slot).ok()?);
+        Some((slot, ParityRecord { len: parity.len, crc32c: parity.crc32c }))
+    };
+    let members: Option<Vec<MadeMember>> = proto.members.into_iter().map(member).collect();
+    let parities: Option<Vec<_>> = proto.parities.into_iter().map(parity).collect();
+    let mut parities = parities?;
+    parities.sort_unstable_by_key(|(slot, _)| *slot);
+    let kind = u8::try_from(proto.checksum_type?).ok()?;
+    let bytes_per_checksum = proto.bytes_per_checksum?;
+    let checksum = ChecksumShape { kind, bytes_per_checksum };
+    Some(Made { members: members?, parities, checksum })
+}
+
+/// How a block can be had that a DataNode lacks: from a replica elsewhere, or by decoding it. Nothing is said of what
+/// clients are not served: parities, and blocks that no file has.
+pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
+    let request: dn::LocateUnitsRequestProto = call.decode()?;
+    verify(node, &request.registration)?;
+    let claim = claim(&request.registration);
+    let pool = &node.ns.identity().block_pool_id;
+    let id = BlockId(request.block.block_id as i64);
+    let gs = GenerationStamp(request.block.generation_stamp);
+    let now = node.now();
+    let found = node.see(|cluster, lookup| -> Result<_> {
+        let reader = match cluster.registered(&claim) {
+            Ok(reader) => reader,
+            Err(error) => return Ok(Err(unregistered(&error))),
+        };
+        let mut found = dn::LocateUnitsResponseProto::default();
+        let wanted = lookup.block(id).filter(|facts| facts.is_final() && facts.gs == gs);
+        let Some(facts) = wanted.filter(|_| !id.has_units()) else { return Ok(Ok(found)) };
+        let encoder = Encoder { cluster, lookup, pool };
+        let own = BlockRef { id, gs, len: facts.len };
+        let group = match facts.group {
+            Some((handle, slot)) => query::group(lookup.store, handle)?.map(|g| (g, slot)),
+            None => None,
+        };
+        let slot = group.as_ref().map_or(UnitIndex(0), |(_, slot)| *slot);
+        if let Some((group, slot)) = &group {
+            let member = group.members.get(slot.as_usize()).and_then(Option::as_ref);
+            if !member.is_some_and(|member| member.live && member.id == id) {
+                return Ok(Ok(found));
+            }
+        }
+        let elsewhere = cluster.readable_places(id).into_iter();
+        let elsewhere = elsewhere.filter(|storage| cluster.storage(*storage).node != reader);
+        found.relays = elsewhere.map(|storage| encoder.unit(slot, &own, storage)).collect();
+        if let Some((group, slot)) = &group {
+            let sources = cluster.sources_to_decode(lookup, (group.handle, *slot), reader, now);
+            found.record = encoder.record(group)?;
+            found.sources = encoder.units(group, &sources);
+        }
+        Ok(Ok(found))
+    })?;
+    match found {
+        Ok(found) => answer(&found),
+        Err(refusal) => {
+            warn!(block = %id, "a DataNode that is not registered asks for a block");
+            Err(refusal)
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A file's blocks become a contiguous group, lose the replicas that are not needed, then the node of one: what
+//! DataNodes, readers and operators are told at each step.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
+use cairn_wire::proto::{datanode as dn, hdfs as pb};
+
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish, page, replicas};
+
+const LEN: u64 = 1 << 20;
+const PARITY_LEN: u64 = LEN + 9000;
+/// Of parities; `finish` tells 7 of blocks.
+const PARITY_CRC: u32 = 11;
+
+/// A NameNode that groups blocks at once, with eight DataNodes that take groups.
+struct Cluster {
+    node: RunningNameNode,
+    client: Client,
+    datanodes: Vec<FakeDataNode>,
+    /// What nodes were told to delete.
+    deleted: Vec<(String, u64)>,
+    /// What DataNodes have, by their UUIDs.
+    held: RefCell<BTreeMap<String, Vec<pb::BlockProto>>>,
+    rebuilds: Vec<dn::GroupRebuildOrderProto>,
+}
+
+fn settings(dir: &Path) -> NameNodeConfig {
+    NameNodeConfig {
+        group_quiet: Duration::ZERO,
+        group_short_quiet: Duration::ZERO,
+        group_len_min: 1,
+        heartbeat_interval: Duration::from_millis(100),
+        redundancy_interval: Duration::from_millis(50),
+        ..config(dir)
+    }
+}
+
+impl Cluster {
+    async fn start(dir: &Path) -> Cluster {
+        let node = NameNode::start(settings(dir)).await.unwrap();
+        let client = Client::new(&node, CLIENT, SUPERUSER);
+        let mut datanodes = Vec::new();
+        for number in 0..8 {
+            datanodes.push(FakeDataNode::start(&node, number, &[]).await);
+        }
+        let enable = pb::EnableErasureCodingPolicyRequestProto {
+            ec_policy_name: "RS-3-2-contiguous".to_string(),
+        };
+        let _: pb::EnableErasureCodingPolicyResponseProto =
+            client.call("enableErasureCodingPolicy", &enable).await.unwrap();
+        client.mkdirs("/d").await;
+        client.set_policy("/d", "RS-3-2-contiguous").await;
+        Cluster {
+            node,
+            client,
+            datanodes,
+            deleted: Vec::new(),
+            held: RefCell::default(),
+            rebuilds: Vec::new(),
+        }
+    }
+
+    /// The NameNode starts again, and DataNodes tell it what they have.
+    async fn restart(self, dir: &Path) -> Cluster {
+        self.node.shutdown().await;
+        let node = NameNode::start(settings(dir)).await.unwrap();
+        let client = Client::new(&node, CLIENT, SUPERUSER);
+        let held = self.held.borrow().clone();
+        let mut datanodes = Vec::new();
+        for (number, datanode) in (0..).zip(&self.datanodes) {
+            let blocks = held.get(datanode.uuid()).map_or(&[][..], Vec::as_slice);
+            datanodes.push(FakeDataNode::start(&node, number, blocks).await);
+        }
+        Cluster { node, client, datanodes, deleted: Vec::new(), ..self }
+    }
+
+    fn datanode(&self, uuid: &str) -> &FakeDataNode {
+        self.datanodes.iter().find(|datanode| datanode.uuid() == uuid).unwrap()
+    }
+
+    /// All DataNodes call, and do as they are told: parities are written, replicas deleted. What is to be rebuilt is
+    /// kept.
+    async fn round(&mut self) {
+        let uuids: Vec<String> = self.datanodes.iter().map(|d| d.uuid().to_string()).collect();
+        for uuid in uuids {
+            let answer = self.datanode(&uuid).heartbeat_with_groups(Vec::new()).await;
+            for command in answer.cmds.iter().filter_map(|command| command.blk_cmd.as_ref()) {
+                if command.action != dn::BlockCommandProtoAction::Invalidate as i32 {
+                    continue;
+                }
+                for block in &command.blocks {
+                    self.datanode(&uuid).deleted(block.clone()).await;
+                    let mut held = self.held.borrow_mut();
+                    let own = held.get_mut(&uuid).unwrap();
+                    own.retain(|other| other.block_id != block.block_id);
+                    self.deleted.push((uuid.clone(), block.block_id));
+                }
+            }
+            for order in &answer.encodes {
+                let encoded = self.encode(order).await;
+                self.datanode(&uuid).heartbeat_with_groups(vec![encoded]).await;
+            }
+            self.rebuilds.extend(answer.group_rebuilds);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    fn hold(&self, uuid: &str, block: pb::BlockProto) {
+        self.held.borrow_mut().entry(uuid.to_string()).or_default().push(block);
+    }
+
+    async fn encode(&self, order: &dn::EncodeOrderProto) -> dn::EncodedGroupProto {
+        let block = |block: &pb::ExtendedBlockProto, len| pb::BlockProto {
+            block_id: block.block_id,
+            gen_stamp: block.generation_stamp,
+            num_bytes: Some(len),
+        };
+        for target in &order.targets {
+            let uuid = &target.datanode.id.datanode_uuid;
+            let parity = block(&target.block, PARITY_LEN);
+            self.hold(uuid, parity.clone());
+            self.datanode(uuid).received(parity, Some(PARITY_CRC)).await;
+        }
+        let member = |member: &dn::GroupUnitProto| dn::GroupMemberProto {
+            slot: member.slot,
+            block: block(&member.block, member.block.num_bytes()),
+            crc32c: member.crc32c(),
+            sums_crc32c: Some(member.slot),
+            storage_uuid: Some(member.storage_uuid.clone()),
+        };
+        let parity = |target: &dn::GroupUnitProto| dn::GroupParityProto {
+            slot: target.slot,
+            len: PARITY_LEN,
+            crc32c: PARITY_CRC,
+        };
+        dn::EncodedGroupProto {
+            group: block(&order.group, 0),
+            error: None,
+            members: order.members.iter().map(member).collect(),
+            parities: order.targets.iter().map(parity).collect(),
+            checksum_type: Some(pb::ChecksumTypeProto::ChecksumCrc32c as i32),
+            bytes_per_checksum: Some(512),
+        }
+    }
+
+    /// Where the blocks of a file are.
+    async fn places(&self, path: &str) -> Vec<(pb::ExtendedBlockProto, BTreeSet<String>)> {
+        let found = self.client.locations(path).await;
+        assert_eq!(found.ec_policy, None, "plain blocks");
+        let uuids = |block: &pb::LocatedBlockProto| {
+            block.locs.iter().map(|info| info.id.datanode_uuid.clone()).collect()
+        };
+        found.blocks.iter().map(|block| (block.b.clone(), uuids(block))).collect()
+    }
+
+    async fn write(&self, path: &str, blocks: usize) {
+        self.client.create(path, "writer").await;
+        let mut last = None;
+        for _ in 0..blocks {
+            let block = self.client.add_block(path, "writer", last).await;
+            for (uuid, replica) in replicas(&block, LEN, None) {
+                self.hold(&uuid, replica);
+            }
+            last = Some(finish(&self.datanodes, &block, LEN, None).await);
+        }
+        assert!(self.client.complete(path, "writer", last).await);
+    }
+
+    async fn locate(
+        &self,
+        asker: &str,
+        block: &pb::ExtendedBlockProto,
+    ) -> dn::LocateUnitsResponseProto {
+        let asker = self.datanode(asker);
+        let request = dn::LocateUnitsRequestProto {
+            registration: asker.registration().clone(),
+            block: block.clone(),
+        };
+        asker.client().call("locateUnits", &request).await.unwrap()
+    }
+}
+
+async fn is_healthy(node: &RunningNameNode) {
+    let text = page(node, "/fsck?ugi=hdfs&path=/").await;
+    assert!(text.contains("is HEALTHY"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_grouped_loses_a_node_is_found_and_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(dir.path()).await;
+    cluster.write("/d/f", 3).await;
+    let began = Instant::now();
+    loop {
+        cluster.round().await;
+        let places = cluster.places("/d/f").await;
+        if places.iter().all(|(_, uuids)| uuids.len() == 1) {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{places:?}");
+    }
+    assert_eq!(cluster.deleted.len(), 6);
+    is_healthy(&cluster.node).await;
+
+    // The parities are of no file, and nobody is told where they are.
+    let places = cluster.places("/d/f").await;
+    let nodes: BTreeSet<String> = places.iter().flat_map(|(_, uuids)| uuids.clone()).collect();
+    assert_eq!(nodes.len(), 3, "each on a node of its own");
+    let (lost, on) = places[1].clone();
+    let gone = on.into_iter().next().unwrap();
+    let asker = cluster.datanodes.iter().find(|datanode| !nodes.contains(datanode.uuid())).unwrap();
+    let asker = asker.uuid().to_string();
+    let found = cluster.locate(&asker, &lost).await;
+    let relays: Vec<&str> =
+        found.relays.iter().map(|at| at.datanode.id.datanode_uuid.as_str()).collect();
+    assert_eq!(relays, [gone.as_str()]);
+
+    // The node of one member dies.
+    cluster.datanode(&gone).fail().await;
+    cluster.datanodes.retain(|datanode| datanode.uuid() != gone);
+    let (_, decoders) = cluster.places("/d/f").await[1].clone();
+    assert_eq!(decoders.len(), 2, "those that have the parities decode");
+    assert!(decoders.is_disjoint(&nodes), "{decoders:?}");
+    let found = cluster.locate(&asker, &lost).await;
+    assert!(found.relays.is_empty());
+    let record = found.record.expect("it is in a group");
+    let slots: BTreeMap<u32, u64> =
+        record.members.iter().map(|member| (member.slot, member.block.block_id)).collect();
+    let slot = *slots.iter().find(|(_, id)| **id == lost.block_id).unwrap().0;
+    let sources: BTreeSet<u32> = found.sources.iter().map(|source| source.slot).collect();
+    assert_eq!(sources, (0..5).filter(|other| *other != slot).collect());
+    let parities: Vec<(u32, u64, u32)> =
+        record.parities.iter().map(|parity| (parity.slot, parity.len, parity.crc32c)).collect();
+    assert_eq!(parities, [(3, PARITY_LEN, PARITY_CRC), (4, PARITY_LEN, PARITY_CRC)]);
+    assert_eq!((record.data_len, record.bytes_per_checksum), (LEN, 512));
+    is_healthy(&cluster.node).await;
+    let request = pb::ListCorruptFileBlocksRequestProto { path: "/".to_string(), cookie: None };
+    let corrupt: pb::ListCorruptFileBlocksResponseProto =
+        cluster.client.call("listCorruptFileBlocks", &request).await.unwrap();
+    assert!(corrupt.corrupt.files.is_empty());
+    let parity = found.sources.iter().find(|source| source.slot == 3).unwrap();
+    let unserved = cluster.locate(&asker, &parity.block).await;
+    assert_eq!(unserved, dn::LocateUnitsResponseProto::default(), "nobody is to have a parity");
+
+    // It is rebuilt where no unit is.
+    let began = Instant::now();
+    while cluster.rebuilds.is_empty() {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody rebuilds it");
+    }
+    let order = cluster.rebuilds[0].clone();
+    let [target] = &order.targets[..] else { panic!("{order:?}") };
+    assert_eq!((target.slot, target.block.block_id), (slot, lost.block_id));
+    let uuid = &target.datanode.id.datanode_uuid;
+    assert!(!nodes.contains(uuid) && !decoders.contains(uuid), "{uuid} has a unit");
+    let block = pb::BlockProto {
+        block_id: lost.block_id,
+        gen_stamp: lost.generation_stamp,
+        num_bytes: Some(LEN),
+    };
+    cluster.datanode(uuid).received(block, Some(7)).await;
+    assert_eq!(cluster.places("/d/f").await[1].1, BTreeSet::from([uuid.clone()]));
+    is_healthy(&cluster.node).await;
+    cluster.node.shutdown().await;
+}
+
+/// A start abandons what was being encoded, and its parities go; groups that are formed stay.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_keeps_groups_and_abandons_attempts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(dir.path()).await;
+    cluster.write("/d/f", 3).await;
+    let began = Instant::now();
+    while cluster.deleted.len() < 6 {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.deleted);
+    }
+    cluster.write("/d/g", 3).await;
+    // Its parities are reported, and nobody says that they are encoded.
+    let mut parities = Vec::new();
+    let began = Instant::now();
+    while parities.is_empty() {
+        for datanode in &cluster.datanodes {
+            for order in datanode.heartbeat_with_groups(Vec::new()).await.encodes {
+                cluster.encode(&order).await;
+                parities.extend(order.targets.iter().map(|target| target.block.block_id));
+            }
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody is to encode the second file");
+    }
+    cluster = cluster.restart(dir.path()).await;
+    let began = Instant::now();
+    let is_gone = |cluster: &Cluster, id: &u64| cluster.deleted.iter().any(|(_, gone)| gone == id);
+    while !parities.iter().all(|id| is_gone(&cluster, id)) {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.deleted);
+    }
+    for (block, uuids) in cluster.places("/d/f").await {
+        assert_eq!(uuids.len(), 1, "{block:?}");
+        assert!(!is_gone(&cluster, &block.block_id));
+    }
+    is_healthy(&cluster.node).await;
+    cluster.node.shutdown().await;
+}
