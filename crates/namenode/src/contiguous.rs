@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use cairn_master::OpError;
 use cairn_master::contiguous::choose::{self, Rules};
 use cairn_master::contiguous::{self as groups, Formation};
-use cairn_master::{Op, OpError};
 use cairn_namespace::query::Waiting as Due;
 use cairn_redundancy::groups::ENCODES_PER_NODE;
 use cairn_stripe::BlockId;
@@ -50,10 +50,12 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
 impl NameNode {
     async fn look_after_groups(&self, walks: &mut Walks, is_round: bool) -> Result<(), OpError> {
         if is_round {
-            for (handle, why) in groups::abandon_failed(self).await? {
+            for (handle, why) in groups::abandon_failed(&self.own_operation("abandonGroup")).await?
+            {
                 info!(group = %handle, why, "an attempt to make a contiguous group is abandoned");
             }
-            walks.group = groups::end_unneeded(self, walks.group).await?;
+            walks.group =
+                groups::end_unneeded(&self.own_operation("endGroup"), walks.group).await?;
         }
         if self.ns.rollback_point().is_some() {
             return Ok(());
@@ -70,14 +72,16 @@ impl NameNode {
         let mut awaited = Vec::new();
         for waiting in self.encoded.take() {
             let handle = waiting.group.handle;
-            match groups::form(self, waiting.from, &waiting.group).await? {
+            match groups::form(&self.own_operation("formGroup"), waiting.from, &waiting.group)
+                .await?
+            {
                 Formation::Formed => info!(group = %handle, "a contiguous group is formed"),
                 Formation::Awaited if self.now().mono_ms < waiting.until_ms => {
                     awaited.push(waiting);
                 }
                 Formation::Awaited => {
                     info!(group = %handle, "parities are not reported: the attempt is abandoned");
-                    groups::abandon(self, handle).await?;
+                    groups::abandon(&self.own_operation("abandonGroup"), handle).await?;
                 }
                 Formation::Abandoned(why) => {
                     info!(group = %handle, why, "a contiguous group is not formed");
@@ -102,7 +106,7 @@ impl NameNode {
             choose::choose(look, &Rules { pays, proposals_max }, due)
         })?;
         for proposal in proposals {
-            match groups::begin(self, proposal).await? {
+            match groups::begin(&self.own_operation("beginGroup"), proposal).await? {
                 Ok(handle) => info!(group = %handle, "a contiguous group is to be encoded"),
                 Err(why) => info!(why, "no contiguous group is begun"),
             }

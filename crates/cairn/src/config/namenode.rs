@@ -30,7 +30,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.seconds("cairn.ec.contiguous.quiet-time", &mut c.group_quiet)?;
     conf.seconds("cairn.ec.contiguous.short-quiet-time", &mut c.group_short_quiet)?;
     conf.bytes("cairn.ec.contiguous.min-length", &mut c.group_len_min)?;
-    conf.read("cairn.ec.contiguous.pays", positive, &mut c.group_pays)?;
+    conf.read("cairn.ec.contiguous.pays", positive_ratio, &mut c.group_pays)?;
     conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
     conf.seconds("cairn.namenode.scrub.period", &mut c.scrub_period)?;
     conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;
@@ -304,7 +304,7 @@ fn audit(conf: &Configuration, c: &mut AuditConfig) -> Result<()> {
 }
 
 /// A number above 0; infinity for always.
-fn positive(text: &str) -> Result<f64> {
+fn positive_ratio(text: &str) -> Result<f64> {
     let number: f64 = text.parse()?;
     if number.is_nan() || number <= 0.0 {
         bail!("{number} is not above 0");

@@ -38,9 +38,11 @@ impl Cluster {
         let own = (failed.block.group(), failed.block.unit());
         // A member of a contiguous group is known by its slot, but while it gets copies of its own.
         let slots = std::iter::once(own).chain(facts.group);
-        slots.fold(false, |was_coming, slot| {
-            self.slot_failed(lookup, reporter, (failed, slot), now) || was_coming
-        })
+        let mut was_coming = false;
+        for slot in slots {
+            was_coming |= self.slot_failed(lookup, reporter, (failed, slot), now);
+        }
+        was_coming
     }
 
     fn slot_failed(
