@@ -58,6 +58,7 @@ public final class Main {
               IntegrityTests::run,
               LazyPersistTests::run,
               TruncateTests::run,
+              GroupTests::run,
               RoleTests::run,
               ShortCircuitTests::run,
               RestartTests::run,
