@@ -44,7 +44,11 @@ pub struct Client(RpcClient);
 
 impl Client {
     pub fn new(node: &RunningNameNode, protocol: &'static str, user: &str) -> Client {
-        let addr = node.rpc_addr.to_string();
+        Client::at(&node.rpc_addr.to_string(), protocol, user)
+    }
+
+    /// Of a NameNode that may be another process.
+    pub fn at(addr: &str, protocol: &'static str, user: &str) -> Client {
         Client(RpcClient::new(addr, protocol, user, RpcClientOptions::default()))
     }
 
@@ -224,7 +228,12 @@ pub struct FakeDataNode {
 impl FakeDataNode {
     /// Registers DataNode `number` and sends its first heartbeat and an empty or given full report.
     pub async fn start(node: &RunningNameNode, number: u16, blocks: &[pb::BlockProto]) -> Self {
-        let rpc = Client::new(node, DATANODE, SUPERUSER);
+        FakeDataNode::start_at(&node.rpc_addr.to_string(), number, blocks).await
+    }
+
+    /// The same at a NameNode that may be another process.
+    pub async fn start_at(addr: &str, number: u16, blocks: &[pb::BlockProto]) -> Self {
+        let rpc = Client::at(addr, DATANODE, SUPERUSER);
         let (pool, request) = registration(&rpc, number).await;
         let answer: dn::RegisterDatanodeResponseProto =
             rpc.call("registerDatanode", &request).await.unwrap();

@@ -11,6 +11,7 @@ mod contiguous;
 mod damaged_log;
 mod encryption;
 mod every_command;
+mod former;
 mod fsck;
 mod journal;
 mod key_server;
