@@ -49,7 +49,9 @@ mod tests {
     #[tokio::test]
     async fn nobody_goes_on_with_what_a_panic_has_struck() {
         let (lock, shared) = (Mutex::new(1), RwLock::new(2));
-        assert_eq!((*held(&lock), *held_read(&shared), *held_write(&shared)), (1, 2, 2));
+        assert_eq!(*held(&lock), 1);
+        assert_eq!(*held_read(&shared), 2);
+        assert_eq!(*held_write(&shared), 2);
         // Who only reads leaves it whole.
         let reads = catch_unwind(AssertUnwindSafe(|| {
             let _held = held_read(&shared);

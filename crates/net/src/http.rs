@@ -3,6 +3,7 @@
 //! hyper reads and writes the protocol; what is here are the limits (`serve`), requests and answers as a role sees
 //! them, and who of several handlers has a path ([`Site`]). What the pages say the roles know.
 
+mod answer;
 mod body;
 mod patient;
 mod serve;
@@ -12,11 +13,11 @@ mod tests;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
 use crate::Boxed;
 
+pub use answer::{Answer, Response, Streamed};
 pub use body::Body;
 pub use hyper::{HeaderMap, Method, Uri, header};
 pub use serve::{Limits, serve};
@@ -85,79 +86,6 @@ fn percent_decode(text: &str, plus_is_space: bool) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// An answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
-    /// HTTP status code.
-    pub status: u16,
-    /// Media type with charset; empty for none.
-    pub content_type: &'static str,
-    /// Further header fields.
-    pub headers: Vec<(&'static str, String)>,
-    /// The whole body.
-    pub body: Vec<u8>,
-}
-
-impl Response {
-    /// An answer without further header fields.
-    pub fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Response {
-        Response { status, content_type, headers: Vec::new(), body: body.into() }
-    }
-
-    /// A page of the given type.
-    pub fn ok(content_type: &'static str, body: String) -> Response {
-        Response::new(200, content_type, body)
-    }
-
-    /// A short text with an error code.
-    pub fn error(status: u16, text: &str) -> Response {
-        Response::new(status, "text/plain; charset=utf-8", format!("{text}\n"))
-    }
-}
-
-/// An answer whose body is made while it is sent: it ends well when its maker sends an empty piece, and
-/// is seen to be cut short when the sender is dropped without.
-#[derive(Debug)]
-pub struct Streamed {
-    /// Media type with charset.
-    pub content_type: &'static str,
-    /// Further header fields.
-    pub headers: Vec<(&'static str, String)>,
-    /// Bytes of the body, if that is known.
-    len: Option<u64>,
-    /// The body in pieces.
-    body: mpsc::Receiver<Bytes>,
-    /// Held until the body is sent.
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Streamed {
-    /// A body of unknown length.
-    pub fn new(content_type: &'static str, body: mpsc::Receiver<Bytes>) -> Streamed {
-        Streamed { content_type, headers: Vec::new(), len: None, body, _permit: None }
-    }
-
-    /// The same with `len` bytes.
-    pub fn of_len(self, len: u64) -> Streamed {
-        Streamed { len: Some(len), ..self }
-    }
-}
-
-/// What a request is answered with.
-#[derive(Debug)]
-pub enum Answer {
-    /// All at once.
-    Whole(Response),
-    /// Piece by piece, with status 200.
-    Streamed(Streamed),
-}
-
-impl From<Response> for Answer {
-    fn from(response: Response) -> Answer {
-        Answer::Whole(response)
-    }
-}
-
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. A body that is not read to its end costs its connection; the future is dropped when the
@@ -200,7 +128,7 @@ impl<P: Fn(&Request) -> Answer + Send + Sync + 'static> Site<P> {
         }
         match (self.pages)(request) {
             Answer::Streamed(streamed) => match Arc::clone(&self.streams).try_acquire_owned() {
-                Ok(permit) => Answer::Streamed(Streamed { _permit: Some(permit), ..streamed }),
+                Ok(permit) => Answer::Streamed(streamed.holding(permit)),
                 Err(_) => {
                     Response::error(503, "too many answers of this kind are being sent").into()
                 }

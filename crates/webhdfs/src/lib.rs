@@ -17,6 +17,7 @@ mod operation;
 mod params;
 mod questions;
 mod redirect;
+mod replies;
 mod settings;
 mod trash;
 
@@ -27,10 +28,8 @@ use cairn_client::ClientConfig;
 use cairn_net::Boxed;
 use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS};
 use cairn_net::rpc_server::{LocalService, UserInfo};
-use serde_json::Value;
 
-use crate::data::OCTETS;
-use crate::failure::{Failure, JSON};
+use crate::failure::Failure;
 use crate::files::FileSystems;
 use crate::names::{Asker, Names};
 use crate::operation::Operation;
@@ -193,19 +192,4 @@ impl Handler for WebHdfs {
             }
         })
     }
-}
-
-/// An answer with a value.
-fn told(value: Value) -> Answer {
-    Response::ok(JSON, value.to_string()).into()
-}
-
-/// An answer that says only that it is done.
-fn done() -> Answer {
-    Response::new(200, OCTETS, Vec::new()).into()
-}
-
-/// The same of operations whose answers have no type in Hadoop.
-fn done_untyped() -> Answer {
-    Response::new(200, "", Vec::new()).into()
 }

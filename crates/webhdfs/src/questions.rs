@@ -21,8 +21,8 @@ use crate::json;
 use crate::names::{Asker, Names};
 use crate::operation::Operation;
 use crate::params::{Params, missing};
+use crate::replies::{done, done_untyped, told};
 use crate::settings::Settings;
-use crate::{done, done_untyped, told};
 
 /// What leaves a quota as it is.
 const QUOTA_DONT_SET: i64 = i64::MAX;

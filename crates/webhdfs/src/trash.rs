@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::questions::{Question, listing};
-use crate::told;
+use crate::replies::told;
 
 const TRASH: &str = ".Trash";
 

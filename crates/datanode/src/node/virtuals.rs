@@ -1,9 +1,10 @@
 //! How blocks can be had that are not here, as the NameNode said it lately; and what has been encoded.
 
+use cairn_net::held::held;
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::{EncodedGroupProto, LocateUnitsResponseProto};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
@@ -39,7 +40,7 @@ impl Encoded {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<EncodedGroupProto>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }
 
@@ -107,7 +108,7 @@ impl Virtuals {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(BlockId, GenerationStamp), Answer>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.answers)
     }
 }
 

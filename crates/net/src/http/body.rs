@@ -13,7 +13,7 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{Answer, Streamed};
+use super::answer::{Answer, Streamed};
 
 /// Bytes that are read though nobody wants them, and how long they are waited for.
 const DISCARDED_MAX: usize = 1 << 20;

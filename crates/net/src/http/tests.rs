@@ -1,7 +1,9 @@
 use super::*;
+use bytes::Bytes;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 /// A server of `handler`, where it is, and what keeps it.
 async fn start(handler: impl Handler, limits: Limits) -> (SocketAddr, tokio::task::JoinSet<()>) {

@@ -22,6 +22,11 @@ pub async fn facts(client: &Client) -> String {
     let policies: pb::GetErasureCodingPoliciesResponseProto =
         ask(client, "getErasureCodingPolicies", pb::GetErasureCodingPoliciesRequestProto {}).await;
     for policy in policies.ec_policies {
+        // Those of contiguous groups came later, and are disabled.
+        if policy.name.as_ref().is_some_and(|name| name.ends_with("-contiguous")) {
+            assert_eq!(policy.state, Some(1));
+            continue;
+        }
         let (name, id, state) = (policy.name.unwrap(), policy.id, policy.state.unwrap());
         writeln!(told, "policy {name} id={id} state={state}").unwrap();
     }
