@@ -198,7 +198,8 @@ async fn a_file_is_grouped_loses_a_node_is_found_and_repaired() {
     loop {
         cluster.round().await;
         let places = cluster.places("/d/f").await;
-        if places.iter().all(|(_, uuids)| uuids.len() == 1) {
+        // One that is to go is named no more before its DataNode is told.
+        if places.iter().all(|(_, uuids)| uuids.len() == 1) && cluster.deleted.len() >= 6 {
             break;
         }
         assert!(began.elapsed() < Duration::from_secs(60), "{places:?}");

@@ -220,9 +220,17 @@ async fn a_store_of_5119dd8_is_read_and_gone_on_with() {
     for top in ["/one", "/two"] {
         // Nothing is lost, nothing is too much.
         for name in ["two-blocks", "appended", "joined", "ec/groups", "s/.snapshot/a/removed"] {
-            let file = client.locations(&format!("{top}/{name}")).await;
+            let count = if name.starts_with("ec") { 9 } else { 3 };
+            let path = format!("{top}/{name}");
+            let mut file = client.locations(&path).await;
+            for _ in 0..200 {
+                if file.blocks.iter().all(|block| block.locs.len() == count) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                file = client.locations(&path).await;
+            }
             for block in &file.blocks {
-                let count = if name.starts_with("ec") { 9 } else { 3 };
                 assert_eq!((block.locs.len(), block.corrupt), (count, false), "{top}/{name}");
             }
         }
