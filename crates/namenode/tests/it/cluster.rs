@@ -386,12 +386,6 @@ impl FakeDataNode {
         self.event(block, Received, crc32c).await;
     }
 
-    /// Says that it has one that a client was writing.
-    pub async fn receiving(&self, block: pb::BlockProto) {
-        use dn::ReceivedDeletedBlockInfoProtoBlockStatus::Receiving;
-        self.event(block, Receiving, None).await;
-    }
-
     /// Says that it has deleted one.
     pub async fn deleted(&self, block: pb::BlockProto) {
         use dn::ReceivedDeletedBlockInfoProtoBlockStatus::Deleted;

@@ -216,7 +216,6 @@ async fn a_store_of_5119dd8_is_read_and_gone_on_with() {
         let held: Vec<_> = on.remove(&number).unwrap_or_default().into_values().collect();
         datanodes.push(FakeDataNode::start(&node, number, &held).await);
     }
-    let mut closed = Vec::new();
     for top in ["/one", "/two"] {
         // Nothing is lost, nothing is too much.
         for name in ["two-blocks", "appended", "joined", "ec/groups", "s/.snapshot/a/removed"] {
@@ -247,85 +246,8 @@ async fn a_store_of_5119dd8_is_read_and_gone_on_with() {
         let next = client.add_block(&path, WRITER, Some(last)).await;
         let last = finish(&datanodes, &next, 3, None).await;
         assert!(client.complete(&path, WRITER, Some(last)).await);
-        closed.push((path, (1 << 20) + 77 + 3));
-        // What was being recovered, and what was being cut, ends, once DataNodes have told of it.
-        let block = last_block(&facts, &format!("{top}/recovering"));
-        for datanode in &datanodes[..3] {
-            let (block_id, gen_stamp) = (block.block_id, block.generation_stamp);
-            datanode.receiving(pb::BlockProto { block_id, gen_stamp, num_bytes: Some(123) }).await;
-        }
-        for (name, len) in [("recovering", 123), ("being-cut", 40), ("s/cut", 20)] {
-            let path = format!("{top}/{name}");
-            recover(&client, &datanodes, &path, len).await;
-            closed.push((path, len));
-        }
     }
-    client.create("/new", WRITER).await;
-    let block = client.add_block("/new", WRITER, None).await;
-    for line in facts.lines().filter(|line| line.starts_with("block ")) {
-        let number = |key: &str| -> u64 {
-            let part = line.split(' ').find_map(|part| part.strip_prefix(key)).unwrap();
-            part.parse().unwrap()
-        };
-        assert_ne!(number("id="), block.b.block_id, "no number is given out twice");
-        assert!(number("stamp=") < block.b.generation_stamp);
-    }
-    let last = finish(&datanodes, &block, 5, None).await;
-    assert!(client.complete("/new", WRITER, Some(last)).await);
-    closed.push(("/new".to_string(), 5));
     node.shutdown().await;
-
-    // What came of it is as today's build would have made it.
-    let node = start(dir.path()).await;
-    let client = Client::new(&node, CLIENT, SUPERUSER);
-    let later = facts_of(&client).await;
-    for (path, len) in &closed {
-        assert!(
-            later.contains(&format!("blocks {path} length={len} open=false complete=true\n")),
-            "{path} of {len} bytes:\n{later}"
-        );
-    }
-    let sender = rpc(&node);
-    for kept in &kept {
-        let told = call_again(&sender, kept, kept.number).await;
-        assert_eq!(told.map(|it| hex(&it)), Ok(hex(&kept.answer)), "{}", kept.method);
-    }
-    let untouched = |line: &&str| {
-        let path = line.split(' ').nth(1).unwrap_or_default();
-        !closed.iter().any(|(closed, _)| path == closed) && !line.starts_with("usage /")
-    };
-    let root = |line: &&str| !line.contains(" / ") && !line.starts_with("open ");
-    let before: Vec<&str> = facts.lines().filter(untouched).filter(root).collect();
-    let after: Vec<&str> = later.lines().filter(untouched).filter(root).collect();
-    assert_same(&after.join("\n"), &before.join("\n"));
-    node.shutdown().await;
-}
-
-/// A DataNode that leads a recovery tells that it is done.
-async fn recover(client: &Client, datanodes: &[FakeDataNode], path: &str, len: u64) {
-    let recover =
-        pb::RecoverLeaseRequestProto { src: path.to_string(), client_name: "rescuer".to_string() };
-    for _ in 0..200 {
-        let answer: pb::RecoverLeaseResponseProto =
-            client.call("recoverLease", &recover).await.unwrap();
-        if answer.result {
-            return;
-        }
-        let block = client.locations(path).await.blocks.pop().unwrap().b;
-        for datanode in datanodes {
-            let commands = datanode.heartbeat().await.into_iter();
-            let orders = commands.filter_map(|it| it.recovery_cmd).flat_map(|it| it.blocks);
-            for order in orders.filter(|order| order.block.b.block_id == block.block_id) {
-                let kept = order.truncate_block.clone().filter(|copy| copy.block_id != 0);
-                if let Some(copy) = kept {
-                    datanode.received(pb::BlockProto { num_bytes: Some(len), ..copy }, None).await;
-                }
-                datanode.commit_synchronization(&order, len, false).await;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("{path} stays open");
 }
 
 /// An earlier build's NameNode.
