@@ -169,7 +169,7 @@ async fn take_turn(
 
 async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponseProto> {
     let failed_work = node.failed_work.take();
-    let scrubbed = node.scrubs.take_results();
+    let scrubbed = node.scrubs.results.take();
     let encoded = node.encoded.take();
     let slow_peers = node.peers.due_report();
     let tells_slow = slow_peers.is_some();
@@ -202,7 +202,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         }
         Err(_) => {
             node.failed_work.put_back(request.failed_work);
-            node.scrubs.put_back(request.scrubbed);
+            node.scrubs.results.put_back(request.scrubbed);
             node.encoded.put_back(request.encoded);
         }
     }

@@ -6,7 +6,6 @@
 pub(crate) mod bad_blocks;
 pub(crate) mod cached;
 mod copies;
-mod failed_work;
 mod orders;
 mod paces;
 pub(crate) mod reconstructions;
@@ -14,6 +13,7 @@ pub(crate) mod reports;
 pub(crate) mod scans;
 mod scrubs;
 pub(crate) mod tasks;
+mod untold;
 pub(crate) mod virtuals;
 
 use crate::budget::Budget;
@@ -40,13 +40,12 @@ use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::{
-    DatanodeRegistrationProto, FailedWorkProto, SlowDiskReportProto,
+    DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, SlowDiskReportProto,
 };
 use cairn_wire::proto::hdfs::{
     CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto, LocatedBlockProto,
 };
 use copies::Copies;
-use failed_work::FailedWork;
 use orders::Orders;
 use reconstructions::Reconstructions;
 use reports::IncrementalReports;
@@ -60,12 +59,17 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tasks::Tasks;
 use tokio::sync::Notify;
-use virtuals::{Encoded, Virtuals};
+use untold::Untold;
+use virtuals::Virtuals;
 
 /// Socket buffers of each of the many connections that a rebuild reads from, in bytes: what waits in them all is to stay
 /// in the processor's cache.
 pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 
+/// Failures that may wait to be told.
+const MAX_FAILURES: usize = 4096;
+/// Encoded groups that may wait to be told.
+const MAX_ENCODED: usize = 1024;
 /// Characters of the reason why work has failed.
 const MAX_REASON_LEN: usize = 300;
 
@@ -93,14 +97,15 @@ pub(crate) struct Node {
     pub(crate) memory: LockedMemory,
     /// Bad replicas to tell the NameNode of.
     pub(crate) bad_blocks: BadBlocks,
-    pub(crate) failed_work: FailedWork,
+    /// Copies and reconstructions that have failed (`HeartbeatRequestProto` 1000, Cairn's own).
+    pub(crate) failed_work: Untold<FailedWorkProto>,
     /// What the NameNode told of work that waits for this DataNode.
     pub(crate) orders: Orders,
     pub(crate) copies: Copies,
     /// Whole blocks and groups that are read, and what came of it.
     pub(crate) scrubs: Scrubs,
     /// Groups that were encoded, to tell the NameNode of.
-    pub(crate) encoded: Encoded,
+    pub(crate) encoded: Untold<EncodedGroupProto>,
     /// Blocks that are not here and were asked for.
     pub(crate) virtuals: Virtuals,
     /// Settings that can change.
@@ -203,11 +208,11 @@ impl Node {
             cache: BlockCache::default(),
             short_circuit: ShortCircuitRegistry::default(),
             bad_blocks: BadBlocks::default(),
-            failed_work: FailedWork::default(),
+            failed_work: Untold::new(MAX_FAILURES),
             orders: Orders::default(),
             copies: Copies::default(),
             scrubs: Scrubs::default(),
-            encoded: Encoded::default(),
+            encoded: Untold::new(MAX_ENCODED),
             virtuals: Virtuals::default(),
             reconfiguration,
             packet_memory: Arc::new(PacketMemory::new(config.packet_memory)),

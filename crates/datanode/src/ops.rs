@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod balance;
 pub(crate) mod checksum;
 pub(crate) mod group_checksum;
+mod peer_checksum;
 pub(crate) mod read_block;
 mod read_error;
 pub(crate) mod reconstruct;

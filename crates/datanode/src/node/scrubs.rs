@@ -1,9 +1,8 @@
 //! Whole blocks and groups that are read to see whether they agree, and what came of it.
 
+use super::untold::Untold;
 use crate::budget::Budget;
-use cairn_net::held::held;
 use cairn_wire::proto::datanode::ScrubbedBlockProto;
-use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 
 /// Results that may wait for a NameNode that is away. It gives up what it does not hear of, and asks again.
@@ -15,30 +14,13 @@ pub(crate) struct Scrubs {
     pub(crate) turn: AsyncMutex<()>,
     /// Bytes per second, as the last order named them.
     pub(crate) budget: Budget,
-    results: Mutex<Vec<ScrubbedBlockProto>>,
+    /// What came of it, until the NameNode is told.
+    pub(crate) results: Untold<ScrubbedBlockProto>,
 }
 
 impl Default for Scrubs {
     fn default() -> Scrubs {
-        let (turn, results) = (AsyncMutex::default(), Mutex::default());
-        Scrubs { turn, budget: Budget::new(0), results }
-    }
-}
-
-impl Scrubs {
-    /// What is to be told with a heartbeat.
-    pub(crate) fn take_results(&self) -> Vec<ScrubbedBlockProto> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    /// Takes back what could not be told.
-    pub(crate) fn put_back(&self, untold: Vec<ScrubbedBlockProto>) {
-        let mut results = self.lock();
-        results.splice(..0, untold);
-        results.truncate(MAX_RESULTS);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<ScrubbedBlockProto>> {
-        held(&self.results)
+        let (turn, budget) = (AsyncMutex::default(), Budget::new(0));
+        Scrubs { turn, budget, results: Untold::new(MAX_RESULTS) }
     }
 }

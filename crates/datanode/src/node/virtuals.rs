@@ -1,8 +1,8 @@
-//! How blocks can be had that are not here, as the NameNode said it lately; and what has been encoded.
+//! How blocks can be had that are not here, as the NameNode said it lately.
 
 use cairn_net::held::held;
 use cairn_stripe::{BlockId, GenerationStamp};
-use cairn_wire::proto::datanode::{EncodedGroupProto, LocateUnitsResponseProto};
+use cairn_wire::proto::datanode::LocateUnitsResponseProto;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -14,35 +14,6 @@ const FRESH: Duration = Duration::from_secs(3);
 const MAX_ANSWERS: usize = 1024;
 /// Ranges that are decoded at once.
 const MAX_DECODES: usize = 16;
-/// Results that may wait for a NameNode that is away. It gives up what it does not hear of.
-const MAX_RESULTS: usize = 1024;
-
-/// What has been encoded, until the NameNode is told.
-#[derive(Default)]
-pub(crate) struct Encoded(Mutex<Vec<EncodedGroupProto>>);
-
-impl Encoded {
-    /// Is told with the next heartbeat.
-    pub(crate) fn add(&self, encoded: EncodedGroupProto) {
-        self.put_back(vec![encoded]);
-    }
-
-    /// What is to be told with a heartbeat.
-    pub(crate) fn take(&self) -> Vec<EncodedGroupProto> {
-        std::mem::take(&mut *self.lock())
-    }
-
-    /// Takes back what could not be told.
-    pub(crate) fn put_back(&self, untold: Vec<EncodedGroupProto>) {
-        let mut results = self.lock();
-        results.splice(..0, untold);
-        results.truncate(MAX_RESULTS);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<EncodedGroupProto>> {
-        held(&self.0)
-    }
-}
 
 /// Blocks that are not here and were asked for.
 pub(crate) struct Virtuals {

@@ -5,6 +5,7 @@
 
 use super::answer::answer_error;
 use super::checksum::{answer, be_u32};
+use super::peer_checksum::peer_checksum;
 use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
@@ -14,11 +15,9 @@ use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
 use cairn_net::transfer_stream::TransferStream;
 use cairn_stripe::UnitIndex;
 use cairn_stripe::geometry::Geometry;
-use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
-    BaseHeaderProto, BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto,
-    DatanodeInfoProto, OpBlockChecksumProto, OpBlockChecksumResponseProto,
-    OpBlockGroupChecksumProto, Status,
+    BlockChecksumOptionsProto, BlockChecksumTypeProto, DatanodeInfoProto,
+    OpBlockChecksumResponseProto, OpBlockGroupChecksumProto,
 };
 use cairn_wire::transfer::Op;
 use md5::{Digest, Md5};
@@ -107,28 +106,7 @@ async fn ask(
     if holder.id.datanode_uuid == node.dataset.uuid() {
         return super::checksum::block_checksum(node, block, options).await;
     }
-    let mut peer = node.connect(holder, 0).await?;
-    let request = OpBlockChecksumProto {
-        header: BaseHeaderProto {
-            block: messages::extended_block(block),
-            token: Some(TokenProto::default()),
-            trace_info: None,
-        },
-        block_checksum_options: options,
-        from_server: Some(true),
-        from_disk: None,
-    };
-    peer.writer.send_op(Op::BlockChecksum, &request).await?;
-    let answer: BlockOpResponseProto = peer.reader.read_message("checksum answer").await?;
-    match answer.checksum_response {
-        Some(checksum) if answer.status == Status::Success as i32 => Ok(checksum),
-        _ => Err(DataNodeError::peer(format!(
-            "no checksum of {} from {}: {}",
-            block.id,
-            messages::xfer_name(holder),
-            answer.message.unwrap_or_default()
-        ))),
-    }
+    peer_checksum(node, holder, block, options, false).await
 }
 
 /// Joins the units' checksums to the group's.

@@ -14,6 +14,7 @@
 
 mod buffers;
 mod checksum;
+mod claim;
 mod gather;
 mod groups;
 mod plan;
@@ -34,6 +35,7 @@ use crate::node::Node;
 use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::hdfs::BlockECReconstructionInfoProto;
+use claim::{Claim, Refusal};
 use plan::{Plan, Target};
 use rebuild::{Ended, Failure};
 use std::sync::Arc;
@@ -43,52 +45,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Units that may wait for their turn; the NameNode hands further ones to others.
 const MAX_UNITS: usize = 1024;
-
-/// The right to rebuild some units, counted among the transfers that heartbeats tell of.
-struct Claim {
-    node: Arc<Node>,
-    units: Vec<BlockId>,
-    transfers: u32,
-}
-
-/// Why a command is not obeyed.
-enum Refusal {
-    /// The same is being done already.
-    Busy(BlockId),
-    Failed(DataNodeError),
-}
-
-impl Claim {
-    /// Fails if one of the units is being rebuilt here already, or too many are.
-    fn new(node: &Arc<Node>, plan: &Plan) -> Result<Claim, Refusal> {
-        let units: Vec<BlockId> =
-            plan.targets.iter().map(|target| plan.group.id.internal(target.unit)).collect();
-        let mut busy = node.reconstructions.lock();
-        if let Some(unit) = units.iter().find(|unit| busy.contains(unit)) {
-            return Err(Refusal::Busy(*unit));
-        }
-        if busy.len() + units.len() > MAX_UNITS {
-            let error = DataNodeError::peer("too many reconstructions are waiting");
-            return Err(Refusal::Failed(error));
-        }
-        busy.extend(&units);
-        let transfers = plan.transfers(node.config.reconstruction_xmits_weight);
-        node.transfers.fetch_add(transfers, Ordering::Relaxed);
-        Ok(Claim { node: node.clone(), units, transfers })
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.node.transfers.fetch_sub(self.transfers, Ordering::Relaxed);
-        let mut busy = self.node.reconstructions.lock();
-        self.units.iter().for_each(|unit| {
-            busy.remove(unit);
-        });
-        drop(busy);
-        self.node.heartbeat_now.notify_one();
-    }
-}
 
 /// Sets how many reconstructions run at once. Those that are too many go on to their end.
 pub(crate) fn set_threads(node: &Arc<Node>, threads: usize) {
@@ -118,7 +74,12 @@ pub(crate) fn start(node: &Arc<Node>, info: BlockECReconstructionInfoProto) {
         .check_pool(&info.block.pool_id)
         .and_then(|()| Plan::decode(info))
         .map_err(Refusal::Failed)
-        .and_then(|plan| Claim::new(node, &plan).map(|claim| (plan, claim)));
+        .and_then(|plan| {
+            let unit = |target: &Target| plan.group.id.internal(target.unit);
+            let units = plan.targets.iter().map(unit).collect();
+            let claim = Claim::new(node, units, plan.source_count(), MAX_UNITS)?;
+            Ok((plan, claim))
+        });
     match planned {
         Ok((plan, claim)) => node.tasks.spawn(run(node.clone(), plan, claim)),
         Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),

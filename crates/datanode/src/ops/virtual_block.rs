@@ -8,6 +8,7 @@
 mod relay;
 
 use super::answer::answer_error;
+use super::peer_checksum::peer_checksum;
 use super::reconstruct::{Decoder, Group, Place};
 use super::send::{Packets, hear_verdict};
 use crate::dataset::{Block, Checksum, not_found};
@@ -263,7 +264,7 @@ pub(super) async fn checksum(
 ) -> Result<OpBlockChecksumResponseProto> {
     let found = find(node, block).await?;
     for from in &found.relays {
-        match relay::checksum(node, block, options.clone(), from).await {
+        match peer_checksum(node, from, block, options.clone(), false).await {
             Ok(answer) => return Ok(answer),
             Err(error) => {
                 let source = messages::xfer_name(from);

@@ -11,6 +11,7 @@ use crate::refusal::Answer;
 
 pub mod block_list;
 mod commands;
+mod encoder;
 mod groups;
 mod orders;
 mod register;

@@ -20,55 +20,15 @@ mod units;
 pub(crate) use decode::Decoder;
 pub(crate) use order::{Group, Place};
 
-use crate::error::{DataNodeError, Result};
+use super::claim::{Claim, Refusal};
+use crate::error::DataNodeError;
 use crate::node::Node;
-use cairn_stripe::BlockId;
 use cairn_wire::proto::datanode::{EncodeOrderProto, EncodedGroupProto, GroupRebuildOrderProto};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Units of groups that may wait for their turn.
 const MAX_WAITING: usize = 256;
-
-/// The right to make some units, counted among the transfers that heartbeats tell of.
-struct Turn {
-    node: Arc<Node>,
-    units: Vec<BlockId>,
-    transfers: u32,
-}
-
-impl Turn {
-    /// `None` if one of the units is being made here already.
-    ///
-    /// Fails if too many are waiting.
-    fn take(node: &Arc<Node>, units: Vec<BlockId>, transfers: usize) -> Result<Option<Turn>> {
-        let mut busy = node.reconstructions.lock();
-        if units.iter().any(|unit| busy.contains(unit)) {
-            return Ok(None);
-        }
-        if busy.len() + units.len() > MAX_WAITING {
-            return Err(DataNodeError::peer("too much is waiting to be encoded or rebuilt"));
-        }
-        busy.extend(&units);
-        let transfers = transfers as f64 * node.config.reconstruction_xmits_weight;
-        let transfers = transfers.max(1.0) as u32;
-        node.transfers.fetch_add(transfers, Ordering::Relaxed);
-        Ok(Some(Turn { node: node.clone(), units, transfers }))
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.node.transfers.fetch_sub(self.transfers, Ordering::Relaxed);
-        let mut busy = self.node.reconstructions.lock();
-        self.units.iter().for_each(|unit| {
-            busy.remove(unit);
-        });
-        drop(busy);
-        self.node.heartbeat_now.notify_one();
-    }
-}
 
 /// Encodes groups in the background, as soon as few enough reconstructions run.
 pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
@@ -78,14 +38,15 @@ pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
             .dataset
             .check_pool(&group.pool_id)
             .and_then(|()| order::EncodeWork::decode(order))
+            .map_err(Refusal::Failed)
             .and_then(|work| {
-                let turn = Turn::take(node, work.parity_ids(), work.units())?;
-                Ok(turn.map(|turn| (work, turn)))
+                let claim = Claim::new(node, work.parity_ids(), work.units(), MAX_WAITING)?;
+                Ok((work, claim))
             });
         match taken {
-            Ok(Some((work, turn))) => node.tasks.spawn(run_encode(node.clone(), work, turn)),
-            Ok(None) => tracing::info!(group = group.block_id, "this is being encoded already"),
-            Err(error) => {
+            Ok((work, claim)) => node.tasks.spawn(run_encode(node.clone(), work, claim)),
+            Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being encoded already"),
+            Err(Refusal::Failed(error)) => {
                 tracing::warn!(group = group.block_id, %error, "refused to encode a group");
                 let group = cairn_wire::proto::hdfs::BlockProto {
                     block_id: group.block_id,
@@ -98,7 +59,7 @@ pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
     }
 }
 
-async fn run_encode(node: Arc<Node>, work: order::EncodeWork, _turn: Turn) {
+async fn run_encode(node: Arc<Node>, work: order::EncodeWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
     let started = Instant::now();
     let group = work.group.id;
@@ -125,15 +86,16 @@ fn failed(group: cairn_wire::proto::hdfs::BlockProto, error: &DataNodeError) -> 
 pub(crate) fn start_rebuilds(node: &Arc<Node>, orders: Vec<GroupRebuildOrderProto>) {
     for order in orders {
         let ordered: Vec<_> = order.targets.iter().map(order::named).collect();
-        let taken = order::RebuildWork::decode(order).and_then(|work| {
+        let taken = order::RebuildWork::decode(order).map_err(Refusal::Failed).and_then(|work| {
             node.dataset.check_pool(&work.group.pool)?;
-            let turn = Turn::take(node, work.target_ids(), work.group.layout.k())?;
-            Ok(turn.map(|turn| (work, turn)))
+            let sources = work.group.layout.k();
+            let claim = Claim::new(node, work.target_ids(), sources, MAX_WAITING)?;
+            Ok((work, claim))
         });
         match taken {
-            Ok(Some((work, turn))) => node.tasks.spawn(run_rebuild(node.clone(), work, turn)),
-            Ok(None) => tracing::info!("units of this group are being rebuilt already"),
-            Err(error) => {
+            Ok((work, claim)) => node.tasks.spawn(run_rebuild(node.clone(), work, claim)),
+            Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being rebuilt already"),
+            Err(Refusal::Failed(error)) => {
                 tracing::warn!(%error, "refused to rebuild units of a group");
                 node.metrics.rebuilding.tasks.add(1);
                 node.metrics.rebuilding.failed_tasks.add(1);
@@ -145,7 +107,7 @@ pub(crate) fn start_rebuilds(node: &Arc<Node>, orders: Vec<GroupRebuildOrderProt
     }
 }
 
-async fn run_rebuild(node: Arc<Node>, work: order::RebuildWork, _turn: Turn) {
+async fn run_rebuild(node: Arc<Node>, work: order::RebuildWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(work.is_urgent).await else { return };
     let started = Instant::now();
     let (group, counts) = (work.group.record.handle, &node.metrics.rebuilding);

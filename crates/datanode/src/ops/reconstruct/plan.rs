@@ -169,8 +169,8 @@ impl Plan {
     /// How many transfers the NameNode should count this as.
     ///
     /// Source: Hadoop 3.5.0 `ErasureCodingWorker#processErasureCodingTasks`.
-    pub(super) fn transfers(&self, weight: f64) -> u32 {
-        (self.any_sources().needed().max(self.targets.len()) as f64 * weight).max(1.0) as u32
+    pub(super) fn source_count(&self) -> usize {
+        self.any_sources().needed().max(self.targets.len())
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn start(node: &Arc<Node>, orders: Vec<ScrubOrderProto>) {
         for order in orders {
             let id = order.block.block_id as i64;
             match obey(&owner, order).await {
-                Ok(result) => owner.scrubs.put_back(vec![result]),
+                Ok(result) => owner.scrubs.results.add(result),
                 Err(error) => tracing::warn!(block = id, %error, "refused to scrub a block"),
             }
         }

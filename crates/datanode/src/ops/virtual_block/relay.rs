@@ -1,15 +1,11 @@
 //! Passing on what another DataNode answers to a client's question.
 
-use crate::dataset::Block;
-use crate::error::{DataNodeError, Result, transfer_error};
+use crate::error::{DataNodeError, transfer_error};
 use crate::messages;
 use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
-use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{
-    BaseHeaderProto, BlockChecksumOptionsProto, BlockOpResponseProto, ClientReadStatusProto,
-    DatanodeInfoProto, OpBlockChecksumProto, OpBlockChecksumResponseProto, OpReadBlockProto,
-    Status,
+    BlockOpResponseProto, ClientReadStatusProto, DatanodeInfoProto, OpReadBlockProto, Status,
 };
 use cairn_wire::transfer::Op;
 use std::sync::Arc;
@@ -66,28 +62,4 @@ pub(super) async fn read(
         Ok(())
     };
     passed.await.map_err(Unserved::Begun)
-}
-
-/// Puts the question for a checksum to `from`.
-pub(super) async fn checksum(
-    node: &Arc<Node>,
-    block: &Block,
-    options: Option<BlockChecksumOptionsProto>,
-    from: &DatanodeInfoProto,
-) -> Result<OpBlockChecksumResponseProto> {
-    let mut peer = node.connect(from, 0).await?;
-    let request = OpBlockChecksumProto {
-        header: BaseHeaderProto {
-            block: messages::extended_block(block),
-            token: Some(TokenProto::default()),
-            trace_info: None,
-        },
-        block_checksum_options: options,
-        from_server: Some(true),
-        from_disk: None,
-    };
-    peer.writer.send_op(Op::BlockChecksum, &request).await?;
-    let answer: BlockOpResponseProto = peer.reader.read_message("checksum answer").await?;
-    let message = answer.message.unwrap_or_default();
-    answer.checksum_response.ok_or(DataNodeError::Peer(message))
 }

@@ -11,8 +11,8 @@ use cairn_redundancy::{
 };
 use cairn_stripe::{BlockId, UnitIndex};
 use cairn_wire::proto::{datanode as dn, hdfs as pb};
-use tracing::error;
 
+use super::encoder::{Encoder, block};
 use crate::protocol::convert;
 
 /// The order to register anew.
@@ -45,12 +45,6 @@ pub(super) fn encode_scrubs(
 ) -> Result<Vec<dn::ScrubOrderProto>> {
     let encoder = Encoder { cluster, lookup, pool };
     orders.iter().map(|order| encoder.scrub(order)).collect()
-}
-
-struct Encoder<'a> {
-    cluster: &'a Cluster,
-    lookup: &'a Lookup<'a>,
-    pool: &'a str,
 }
 
 impl Encoder<'_> {
@@ -207,15 +201,6 @@ impl Encoder<'_> {
         })
     }
 
-    fn extended(&self, block: &BlockRef) -> pb::ExtendedBlockProto {
-        pb::ExtendedBlockProto {
-            pool_id: self.pool.to_string(),
-            block_id: block.id.0 as u64,
-            generation_stamp: block.gs.0,
-            num_bytes: Some(block.len),
-        }
-    }
-
     fn infos(&self, storages: &[StorageHandle]) -> pb::DatanodeInfosProto {
         let nodes = storages.iter().map(|s| self.cluster.node(self.cluster.storage(*s).node));
         let datanodes = nodes.map(|node| convert::datanode_info(node, 0)).collect();
@@ -236,21 +221,7 @@ impl Encoder<'_> {
         let Layout::Striped { policy: id, .. } = layout else {
             return Ok(convert::replication_policy());
         };
-        Ok(match orders::policy(self.lookup.store, id)? {
-            Some(policy) => convert::policy(&policy, None),
-            None => {
-                error!(policy = id.0, "a block group has a policy that is not there");
-                pb::ErasureCodingPolicyProto { id: id.0.into(), ..Default::default() }
-            }
-        })
-    }
-}
-
-fn block(block: &BlockRef) -> pb::BlockProto {
-    pb::BlockProto {
-        block_id: block.id.0 as u64,
-        gen_stamp: block.gs.0,
-        num_bytes: Some(block.len),
+        self.policy_numbered(id)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Contiguous groups: orders to encode and rebuild them, what encoders tell, and how a DataNode can have a block that it
 //! lacks (`locateUnits`). All of it is between Cairn's own servers.
 
+use cairn_master::Lookup;
 use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
-use cairn_master::{Lookup, orders};
 use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
 use cairn_namespace::ops::group::MemberSum;
 use cairn_namespace::{Result, query};
@@ -10,10 +10,11 @@ use cairn_net::rpc_server::Call;
 use cairn_redundancy::{
     BlockLookup, BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, StorageHandle,
 };
-use cairn_stripe::{BlockId, GenerationStamp, PolicyId, UnitIndex};
-use cairn_wire::proto::{datanode as dn, hdfs as pb};
-use tracing::{error, warn};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+use cairn_wire::proto::datanode as dn;
+use tracing::warn;
 
+use super::encoder::{Encoder, block};
 use super::register::{claim, unregistered, verify};
 use crate::node::NameNode;
 use crate::protocol::convert;
@@ -53,12 +54,6 @@ pub(super) fn orders(
     Ok(orders)
 }
 
-struct Encoder<'a> {
-    cluster: &'a Cluster,
-    lookup: &'a Lookup<'a>,
-    pool: &'a str,
-}
-
 impl Encoder<'_> {
     /// An order to encode; none if the group is no more.
     fn encode(&self, order: &EncodeOrder) -> Result<Option<dn::EncodeOrderProto>> {
@@ -74,7 +69,7 @@ impl Encoder<'_> {
         };
         Ok(Some(dn::EncodeOrderProto {
             group: self.extended(&order.group),
-            ec_policy: self.policy(group.policy)?,
+            ec_policy: self.policy_numbered(group.policy)?,
             members: order.members.iter().map(member).collect(),
             targets: order.targets.iter().map(target).collect(),
         }))
@@ -113,7 +108,7 @@ impl Encoder<'_> {
         };
         Ok(Some(dn::GroupRecordProto {
             group: block(&BlockRef { id: group.handle, gs: group.gs, len: 0 }),
-            ec_policy: self.policy(group.policy)?,
+            ec_policy: self.policy_numbered(group.policy)?,
             members: group.members().map(member).collect(),
             data_len: group.data_len,
             parities: (group.k..).zip(&group.parities).map(parity).collect(),
@@ -149,25 +144,6 @@ impl Encoder<'_> {
             crc32c: None,
         }
     }
-
-    fn extended(&self, block: &BlockRef) -> pb::ExtendedBlockProto {
-        pb::ExtendedBlockProto {
-            pool_id: self.pool.to_string(),
-            block_id: block.id.0 as u64,
-            generation_stamp: block.gs.0,
-            num_bytes: Some(block.len),
-        }
-    }
-
-    fn policy(&self, id: PolicyId) -> Result<pb::ErasureCodingPolicyProto> {
-        Ok(match orders::policy(self.lookup.store, id)? {
-            Some(policy) => convert::policy(&policy, None),
-            None => {
-                error!(policy = id.0, "a contiguous group has a policy that is not there");
-                pb::ErasureCodingPolicyProto { id: id.0.into(), ..Default::default() }
-            }
-        })
-    }
 }
 
 /// The member or parity in a slot of a group.
@@ -180,14 +156,6 @@ fn block_at(group: &Group, slot: UnitIndex) -> BlockRef {
     let parity = parity.and_then(|at| group.parities.get(at));
     let len = parity.map_or(0, |parity| parity.len);
     BlockRef { id: group.handle.internal(slot), gs: group.gs, len }
-}
-
-fn block(block: &BlockRef) -> pb::BlockProto {
-    pb::BlockProto {
-        block_id: block.id.0 as u64,
-        gen_stamp: block.gs.0,
-        num_bytes: Some(block.len),
-    }
 }
 
 /// What a DataNode says of a group that it was to encode.

@@ -11,15 +11,13 @@ use crate::error::{DataNodeError, Result};
 use crate::messages;
 use crate::node::Node;
 use crate::ops::checksum;
+use crate::ops::peer_checksum::peer_checksum;
 use cairn_codec::crc::{self, ChecksumKind};
 use cairn_stripe::group::{GroupRecord, Layout, Member, Part};
-use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::datanode::{EncodedGroupProto, GroupMemberProto, GroupParityProto};
 use cairn_wire::proto::hdfs::{
-    BaseHeaderProto, BlockChecksumOptionsProto, BlockChecksumTypeProto, BlockOpResponseProto,
-    OpBlockChecksumProto, OpBlockChecksumResponseProto,
+    BlockChecksumOptionsProto, BlockChecksumTypeProto, OpBlockChecksumResponseProto,
 };
-use cairn_wire::transfer::Op;
 use std::sync::Arc;
 
 /// How parities are checked, whatever their members are checked by.
@@ -204,21 +202,7 @@ async fn read_back(node: &Arc<Node>, block: &Block, place: &Place) -> Result<u32
     let answer = if place.node.id.datanode_uuid == node.dataset.uuid() {
         checksum::checksum_on_disk(node, block, options).await?
     } else {
-        let mut peer = node.connect(&place.node, 0).await?;
-        let request = OpBlockChecksumProto {
-            header: BaseHeaderProto {
-                block: messages::extended_block(block),
-                token: Some(TokenProto::default()),
-                trace_info: None,
-            },
-            block_checksum_options: Some(options),
-            from_server: Some(true),
-            from_disk: Some(true),
-        };
-        peer.writer.send_op(Op::BlockChecksum, &request).await?;
-        let answer: BlockOpResponseProto = peer.reader.read_message("checksum answer").await?;
-        let message = answer.message.unwrap_or_default();
-        answer.checksum_response.ok_or(DataNodeError::Peer(message))?
+        peer_checksum(node, &place.node, block, Some(options), true).await?
     };
     match answer {
         OpBlockChecksumResponseProto { from_disk: Some(true), block_checksum, .. } => {
