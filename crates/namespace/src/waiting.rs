@@ -135,7 +135,7 @@ fn last_two(store: &dyn StoreRead, inode: &Inode) -> Result<Vec<Block>> {
     Ok(blocks.into_iter().flatten().collect())
 }
 
-/// The last two blocks of a file, which is open again, wait no longer.
+/// The last two blocks of a file, which is open again or has lost the one behind them, wait no longer.
 pub(crate) fn reopened(store: &mut dyn StoreTxn, inode: &Inode) -> Result<()> {
     if inode.file().is_none_or(|file| !file.redundancy.is_contiguous()) {
         return Ok(());

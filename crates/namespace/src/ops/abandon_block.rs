@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::inode::{self, InodeId};
 use crate::ops::{self, Context};
 use crate::outcome::Outcome;
-use crate::{perm, tree, usage};
+use crate::{perm, tree, usage, waiting};
 
 /// Takes back the last block.
 ///
@@ -42,6 +42,7 @@ impl AbandonBlock {
         let above = &at.chain[..at.chain.len() - 1];
         usage::set_last_len(cx.store, above, &mut inode, &mut last, 0)?;
         tree::remove_last_block(cx.store, &mut inode)?;
+        waiting::reopened(cx.store, &inode)?;
         inode::put(cx.store, &inode)?;
         Ok(Outcome::Removed { done: true, more: false })
     }
@@ -73,6 +74,7 @@ impl WithdrawBlock {
         };
         if last.as_ref().is_some_and(is_as_it_was) {
             tree::remove_last_block(cx.store, &mut inode)?;
+            waiting::reopened(cx.store, &inode)?;
             inode::put(cx.store, &inode)?;
         }
         Ok(Outcome::Done)

@@ -7,7 +7,7 @@ use crate::ops::Context;
 use crate::outcome::Outcome;
 use crate::snapshot::kept;
 use crate::tree::end_block::end_block;
-use crate::{inode, path, perm, tree, usage};
+use crate::{inode, path, perm, tree, usage, waiting};
 use cairn_stripe::GenerationStamp;
 
 /// Whether a recovery that has found nothing drops the block from its file.
@@ -101,6 +101,7 @@ impl CommitBlockSynchronization {
         if self.delete_block.is_wanted() {
             usage::set_last_len(cx.store, above, &mut inode, &mut block, 0)?;
             tree::remove_last_block(cx.store, &mut inode)?;
+            waiting::reopened(cx.store, &inode)?;
         } else {
             if block.len != self.new_len {
                 // What was summed at the other length does not hold any more.
