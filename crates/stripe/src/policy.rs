@@ -41,9 +41,11 @@ impl CodecName {
         }
     }
 
-    /// The code of that name, in any case of letters.
+    /// The code of that name, which is in small letters.
+    ///
+    /// Source: Hadoop 3.5.0 `CodecUtil#hasCodec`.
     pub fn parse(name: &str) -> Option<CodecName> {
-        CodecName::ALL.into_iter().find(|codec| codec.as_str().eq_ignore_ascii_case(name))
+        CodecName::ALL.into_iter().find(|codec| codec.as_str() == name)
     }
 }
 

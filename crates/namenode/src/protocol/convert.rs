@@ -6,7 +6,7 @@ use cairn_namespace::encryption::FileEncryption;
 use cairn_redundancy::{
     AdminState, DataNode, LeavingNode, NodeAddress, Storage, StorageState, StorageUsage,
 };
-use cairn_stripe::{CodecName, Policy, PolicyId, PolicyState, Schema};
+use cairn_stripe::{Policy, PolicyId, PolicyState, Schema};
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs as pb;
 
@@ -195,20 +195,6 @@ fn policy_state(state: PolicyState) -> i32 {
         PolicyState::Removed => pb::ErasureCodingPolicyState::Removed,
     };
     state as i32
-}
-
-/// A schema that a client asks for; an error text if there can be no such thing.
-pub fn parse_schema(proto: &pb::ECSchemaProto) -> Result<Schema, String> {
-    let codec = CodecName::parse(&proto.codec_name)
-        .ok_or_else(|| format!("Codec name {} is not supported", proto.codec_name))?;
-    let units = |count: u32, what: &str| {
-        u8::try_from(count).map_err(|_| format!("{count} {what} units are too many"))
-    };
-    Ok(Schema {
-        codec,
-        k: units(proto.data_units, "data")?,
-        m: units(proto.parity_units, "parity")?,
-    })
 }
 
 /// What a client needs to read or write an encrypted file.

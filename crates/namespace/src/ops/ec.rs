@@ -221,9 +221,12 @@ fn add_policy(cx: &mut Context<'_, '_>, spec: &PolicySpec) -> Result<Policy> {
     if !cx.settings.user_policies_allowed {
         return refuse("Addition of user defined erasure coding policy is disabled.".to_string());
     }
-    let codec = CodecName::parse(&spec.codec)
-        .filter(|codec| codec.as_str() == spec.codec || cx.settings.rules < 6);
-    let Some(codec) = codec else {
+    let name = match cx.settings.rules {
+        // Once it was taken in any case of letters.
+        ..6 => &spec.codec.to_ascii_lowercase(),
+        _ => &spec.codec,
+    };
+    let Some(codec) = CodecName::parse(name) else {
         return refuse(format!("Codec name {} is not supported", spec.codec));
     };
     let units = u64::from(spec.k) + u64::from(spec.m);
