@@ -1,4 +1,4 @@
-//! A store that an earlier build has written is read.
+//! A store that an earlier build has written is read, and gone on with.
 //!
 //! `stores/5119dd8` holds the folder of a NameNode of that commit, which was killed with its last entries in the log
 //! only. It was driven over sockets by [`scene`], once before a checkpoint and once after it; `5119dd8.facts` is what the
@@ -9,6 +9,7 @@ mod facts;
 mod pack;
 mod scene;
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,12 +17,14 @@ use std::time::Duration;
 
 use cairn_namenode::{NameNode, NameNodeConfig, RunningNameNode};
 use cairn_net::rpc_client::{CallNumber, RpcClient, RpcClientOptions};
+use cairn_stripe::geometry::internal_block_len;
+use cairn_stripe::{Policy, UnitIndex};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs as pb;
 use prost::Message;
-use scene::{Recorder, hex};
+use scene::{Recorder, WRITER, hex};
 
-use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, config, finish};
 
 /// A hundred years: answers must not be forgotten, and reading must change no access time.
 const LONG_MS: u64 = 100 * 365 * 24 * 3600 * 1000;
@@ -114,6 +117,55 @@ fn assert_same(told: &str, want: &str) {
     assert_eq!(told.lines().count(), want.lines().count());
 }
 
+/// What DataNodes have of all blocks that are complete, by the DataNode's number.
+async fn replicas(client: &Client, facts: &str) -> BTreeMap<u16, BTreeMap<u64, pb::BlockProto>> {
+    let mut on: BTreeMap<u16, BTreeMap<u64, pb::BlockProto>> = BTreeMap::new();
+    for line in facts.lines().filter(|line| line.starts_with("blocks ")) {
+        let path = line.split(' ').nth(1).unwrap();
+        let file = client.locations(path).await;
+        let complete = match file.under_construction && !file.is_last_block_complete {
+            true => &file.blocks[..file.blocks.len() - 1],
+            false => &file.blocks[..],
+        };
+        let name = file.ec_policy.as_ref().filter(|_| !complete.is_empty());
+        let policy = name.and_then(|policy| policy.name.clone()).map(|name| {
+            let known = Policy::built_in().into_iter().find(|it| it.name == name);
+            known.expect("nothing is complete with other policies")
+        });
+        for block in complete {
+            let len = block.b.num_bytes();
+            let units = policy.as_ref().map_or(3, |policy| policy.schema.units());
+            for number in 0..units as u8 {
+                let (unit, len) = match &policy {
+                    Some(policy) => (number, internal_block_len(policy, len, UnitIndex(number))),
+                    None => (0, len),
+                };
+                let block_id = block.b.block_id + u64::from(unit);
+                let gen_stamp = block.b.generation_stamp;
+                let replica = pb::BlockProto { block_id, gen_stamp, num_bytes: Some(len) };
+                on.entry(number.into()).or_default().insert(block_id, replica);
+            }
+        }
+    }
+    on
+}
+
+/// What the facts say of a block under construction: its file's last one.
+fn last_block(facts: &str, path: &str) -> pb::ExtendedBlockProto {
+    let mut of_file = facts.lines().filter_map(|line| {
+        let parts: Vec<&str> = line.split(' ').collect();
+        (parts[0] == "block" && parts[1] == path).then_some(parts)
+    });
+    let last = of_file.next_back().unwrap();
+    let number = |part: &str| part.split_once('=').unwrap().1.parse().unwrap();
+    pb::ExtendedBlockProto {
+        block_id: number(last[3]),
+        generation_stamp: number(last[4]),
+        num_bytes: Some(0),
+        ..Default::default()
+    }
+}
+
 /// Reading changes nothing.
 async fn start(dir: &Path) -> RunningNameNode {
     let config =
@@ -128,7 +180,7 @@ async fn facts_of(client: &Client) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_5119dd8_is_read() {
+async fn a_store_of_5119dd8_is_read_and_gone_on_with() {
     if std::env::var_os("CAIRN_FORMER").is_some() {
         make_a_store().await;
     }
@@ -156,6 +208,50 @@ async fn a_store_of_5119dd8_is_read() {
         assert!(refused.contains(class::SAFE_MODE), "{}: {refused}", kept.method);
     }
     assert_same(&facts_of(&client).await, &facts);
+
+    // The DataNodes come with what they have.
+    let mut datanodes = Vec::new();
+    let mut on = replicas(&client, &facts).await;
+    for number in 0..9 {
+        let held: Vec<_> = on.remove(&number).unwrap_or_default().into_values().collect();
+        datanodes.push(FakeDataNode::start(&node, number, &held).await);
+    }
+    for top in ["/one", "/two"] {
+        // Nothing is lost, nothing is too much: of the first file there are to be two copies, so one goes.
+        for (name, count) in [
+            ("two-blocks", 2),
+            ("appended", 3),
+            ("joined", 3),
+            ("ec/groups", 9),
+            ("s/.snapshot/a/removed", 3),
+        ] {
+            let path = format!("{top}/{name}");
+            let mut file = client.locations(&path).await;
+            for _ in 0..200 {
+                if file.blocks.iter().all(|block| block.locs.len() == count) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                file = client.locations(&path).await;
+            }
+            for block in &file.blocks {
+                assert_eq!((block.locs.len(), block.corrupt), (count, false), "{top}/{name}");
+            }
+        }
+        // Whoever was writing goes on.
+        let path = format!("{top}/open");
+        let block = last_block(&facts, &path);
+        for datanode in &datanodes[..3] {
+            let (block_id, gen_stamp) = (block.block_id, block.generation_stamp);
+            let replica = pb::BlockProto { block_id, gen_stamp, num_bytes: Some(77) };
+            datanode.received(replica, Some(7)).await;
+        }
+        let pool_id = client.locations(&path).await.blocks[0].b.pool_id.clone();
+        let last = pb::ExtendedBlockProto { pool_id, num_bytes: Some(77), ..block };
+        let next = client.add_block(&path, WRITER, Some(last)).await;
+        let last = finish(&datanodes, &next, 3, None).await;
+        assert!(client.complete(&path, WRITER, Some(last)).await);
+    }
     node.shutdown().await;
 }
 
