@@ -81,39 +81,55 @@ impl Entry {
     }
 }
 
+/// Parts that what is under way is kept in, so that threads seldom wait for each other.
+const PARTS: usize = 16;
+
 #[derive(Default)]
 struct Running {
-    begun: u64,
+    /// By number.
     all: BTreeMap<u64, Arc<Entry>>,
-    /// Ends of calls that may come again.
-    calls: HashMap<CallId, watch::Sender<()>>,
+    /// Calls that may come again, with who waits for their end.
+    calls: HashMap<CallId, Option<watch::Sender<()>>>,
 }
 
 /// See the module.
 pub(crate) struct Operations {
-    running: Mutex<Running>,
+    begun: AtomicU64,
+    running: [Mutex<Running>; PARTS],
     turns: Semaphore,
 }
 
 impl Default for Operations {
     fn default() -> Operations {
-        Operations { running: Mutex::default(), turns: Semaphore::new(MOST) }
+        Operations {
+            begun: AtomicU64::new(0),
+            running: Default::default(),
+            turns: Semaphore::new(MOST),
+        }
     }
 }
 
 impl Operations {
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().expect("nothing panics while it is held")
+    fn part(&self, part: usize) -> MutexGuard<'_, Running> {
+        self.running[part % PARTS].lock().expect("nothing panics while it is held")
+    }
+
+    /// Where the operation of that number is.
+    fn of_number(&self, number: u64) -> MutexGuard<'_, Running> {
+        self.part(number as usize)
+    }
+
+    /// Where that call is.
+    fn of_call(&self, call: &CallId) -> MutexGuard<'_, Running> {
+        self.part(call.call_id as usize)
     }
 
     /// Notes an operation of the NameNode's own, which others may wait for: it needs no turn.
     pub fn begin_own(&self, name: &'static str) -> UnderWay<'_> {
         let (waits_for, since_us) = (AtomicUsize::new(0), AtomicU64::new(0));
         let entry = Arc::new(Entry { name, begun: Instant::now(), waits_for, since_us });
-        let mut running = self.running();
-        running.begun += 1;
-        let number = running.begun;
-        running.all.insert(number, entry.clone());
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        self.of_number(number).all.insert(number, entry.clone());
         UnderWay { operations: self, number, entry, call: None, _turn: None }
     }
 
@@ -122,13 +138,13 @@ impl Operations {
         let mut operation = self.begin_own(name);
         while let Some(call) = call {
             let over = {
-                let mut running = self.running();
-                let Some(first) = running.calls.get(&call) else {
-                    running.calls.insert(call, watch::Sender::new(()));
+                let mut running = self.of_call(&call);
+                let Some(first) = running.calls.get_mut(&call) else {
+                    running.calls.insert(call, None);
                     operation.call = Some(call);
                     break;
                 };
-                first.subscribe()
+                first.get_or_insert_with(|| watch::Sender::new(())).subscribe()
             };
             let _waits = operation.wait_for(WaitsFor::SameCall);
             over_of(over).await;
@@ -143,9 +159,16 @@ impl Operations {
 
     /// How many there are, and those that were begun first.
     pub fn shown(&self, most: usize) -> (usize, Vec<Shown>) {
-        let running = self.running();
-        let first = running.all.values().take(most).map(|entry| entry.shown()).collect();
-        (running.all.len(), first)
+        let (mut count, mut first) = (0, Vec::new());
+        for part in 0..PARTS {
+            let running = self.part(part);
+            count += running.all.len();
+            first.extend(
+                running.all.iter().take(most).map(|(number, entry)| (*number, entry.clone())),
+            );
+        }
+        first.sort_unstable_by_key(|(number, _)| *number);
+        (count, first.iter().take(most).map(|(_, entry)| entry.shown()).collect())
     }
 }
 
@@ -173,10 +196,9 @@ impl UnderWay<'_> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let mut running = self.operations.running();
-        running.all.remove(&self.number);
+        self.operations.of_number(self.number).all.remove(&self.number);
         if let Some(call) = &self.call {
-            running.calls.remove(call);
+            self.operations.of_call(call).calls.remove(call);
         }
     }
 }

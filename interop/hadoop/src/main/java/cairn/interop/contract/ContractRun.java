@@ -1,5 +1,6 @@
 package cairn.interop.contract;
 
+import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
@@ -26,7 +27,7 @@ public final class ContractRun implements TestExecutionListener {
   private ContractRun() {}
 
   /** Runs the contracts on the file system of {@code conf} and returns the outcome of each test by its name. */
-  public static Map<String, Outcome> all(Configuration conf) {
+  public static Map<String, Outcome> all(Configuration conf) throws IOException {
     ClusterContract.use(conf);
     ContractRun run = new ContractRun();
     LauncherDiscoveryRequestBuilder request = LauncherDiscoveryRequestBuilder.request();
