@@ -8,7 +8,7 @@ use crate::clock::{Now, millis};
 use crate::cluster::Cluster;
 use crate::command::BlockRecovery;
 use crate::handle::StorageHandle;
-use crate::node::AdminState;
+use crate::node::{AdminState, DataNode};
 use crate::places::construction::{
     Attempt, Construction, Expected, REPLICAS_MAX, Synchronized, unit_at,
 };
@@ -18,7 +18,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::BTreeSet;
 
 /// Times that a silent node takes to be dead, for which a NameNode that has started waits for nodes that it has not
-/// heard of: they may have what open blocks were given before.
+/// heard of, as they may have what open blocks were given before, and any NameNode for one at whose address another is.
 const PATIENCE: u32 = 10;
 
 impl Cluster {
@@ -161,10 +161,11 @@ impl Cluster {
 
     /// Live places that may hold something of the block: expected ones, then reported ones; and the units of the
     /// other places that may. Stale nodes are left out if enough others are there: one more than a replicated block
-    /// needs, all that a group may need. Of a replicated block those that its writer went on without do not count:
-    /// they know nothing of what was acknowledged later, and a recovery that finds nothing deletes the block. Dead
-    /// ones that an administrator has taken out of service do not come back. Where a writer was given places by a NameNode
-    /// that has ended, for a while any unit may be somewhere, and as many replicas as there should be.
+    /// needs, all that a group may need. Those that its writer went on without know nothing of what was acknowledged
+    /// later: a recovery that finds no replica deletes the block, so of these none is asked; what units are there is
+    /// asked of live nodes, and no dead one is waited for. Dead nodes that an administrator has taken out of service do
+    /// not come back, nor do those in whose place another one has been for long. Where a writer was given places by a
+    /// NameNode that has ended, for a while any unit may be somewhere, and as many replicas as there should be.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn recovery_places(
@@ -174,31 +175,36 @@ impl Cluster {
         now: Now,
     ) -> (Vec<(StorageHandle, UnitIndex)>, Vec<UnitIndex>) {
         let striped = facts.layout.is_striped();
-        let mut places = Vec::new();
+        let (mut places, mut left_out) = (Vec::new(), Vec::new());
         if let Some(construction) = self.blocks.construction(id) {
-            let counts = |e: &&Expected| striped || construction.may_have(e);
-            let expected = construction.expected.iter().filter(counts);
-            places.extend(expected.map(|e| (e.storage, e.unit)));
+            for e in &construction.expected {
+                let list = if construction.may_have(e) { &mut places } else { &mut left_out };
+                list.push((e.storage, e.unit));
+            }
         }
         let mut away = Vec::new();
         for place in self.places(id) {
+            let at = (place.storage, place.unit);
             let mark = self.blocks.mark(place.storage, own_id(id, place.unit));
-            match places.contains(&(place.storage, place.unit)) {
+            match places.contains(&at) || striped && left_out.contains(&at) {
                 true => {}
-                false if !striped && mark.is_some_and(|bad| bad.block.gs < facts.gs) => {}
+                false if mark.is_some_and(|bad| bad.block.gs < facts.gs) => left_out.push(at),
                 false if place.corrupt => away.push(place.unit),
-                false => places.push((place.storage, place.unit)),
+                false => places.push(at),
             }
         }
         let node_of = |place: &(StorageHandle, UnitIndex)| self.node(self.storage(place.0).node);
         let is_fresh = |p: &&_| node_of(p).alive && !self.is_stale(node_of(p), now);
         let takes_stale = striped || places.iter().filter(is_fresh).count() < 2;
-        let (asked, others): (Vec<_>, Vec<_>) = places
+        let (mut asked, others): (Vec<_>, Vec<_>) = places
             .into_iter()
             .partition(|p| node_of(p).alive && (takes_stale || !self.is_stale(node_of(p), now)));
-        let may_return =
-            |p: &&_| node_of(p).alive || node_of(p).admin != AdminState::Decommissioned;
-        away.extend(others.iter().filter(may_return).map(|(_, unit)| *unit));
+        away.extend(
+            others.iter().filter(|p| self.may_return(node_of(p), now)).map(|(_, unit)| *unit),
+        );
+        if striped {
+            asked.extend(left_out.into_iter().filter(|p| node_of(p).alive));
+        }
         if self.may_be_unheard_of(id, now) {
             match striped {
                 true => {
@@ -217,6 +223,14 @@ impl Cluster {
             }
         }
         (asked, away)
+    }
+
+    /// Whether a node is there, or may come back with what it had.
+    fn may_return(&self, node: &DataNode, now: Now) -> bool {
+        let patience = millis(PATIENCE * self.config.dead_interval());
+        let silent_ms = now.mono_ms.saturating_sub(node.last_update_mono_ms);
+        let is_replaced = node.forgotten && silent_ms >= patience;
+        node.alive || node.admin != AdminState::Decommissioned && !is_replaced
     }
 
     /// The live place whose node was heard of last, but not the one that led the last attempt unless

@@ -403,7 +403,8 @@ impl Cluster {
         }
     }
 
-    /// Forgets a block that no file has; what is known of it anywhere is deleted.
+    /// Forgets a block that no file has; what is known of it anywhere is deleted. A node that is lost, or has lost it,
+    /// tells of what it still has when it is back: its order would wait for ever if it does not come.
     pub(crate) fn forget_block(&mut self, id: BlockId, gs: GenerationStamp) {
         let forgotten = self.blocks.forget(id);
         self.work.forget_block(id);
@@ -415,7 +416,7 @@ impl Cluster {
             let is_here = |place: &Place| {
                 place.storage == expected.storage && place.unit == reported.block.id.unit()
             };
-            if !forgotten.places.iter().any(is_here) {
+            if !forgotten.places.iter().any(is_here) && !self.is_lost(expected.storage) {
                 self.blocks.order_deletion(expected.storage, reported.block);
             }
         }
@@ -425,7 +426,9 @@ impl Cluster {
             let mut marks = forgotten.bad.iter();
             let mark = marks.find(|(at, bad)| *at == place.storage && bad.block.id == own_id);
             let block = mark.map_or(BlockRef { id: own_id, gs, len: 0 }, |(_, bad)| bad.block);
-            self.blocks.order_deletion(place.storage, block);
+            if !self.is_lost(place.storage) {
+                self.blocks.order_deletion(place.storage, block);
+            }
         }
     }
 

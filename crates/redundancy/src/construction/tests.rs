@@ -75,6 +75,26 @@ fn what_was_left_open_stays_while_it_is_all_there_is() {
     assert_eq!(deletions(&world.run(9000, &[])), [(0, old)]);
 }
 
+/// Its node may never come: the order would wait for ever. If it comes, it tells of what it has.
+#[test]
+fn nobody_waits_for_a_dead_node_to_delete_what_was_open_of_a_removed_block() {
+    let mut world = World::new(3, 1);
+    let id = block(1);
+    open(&mut world, id, replicated(2, 0, OPEN), &[0, 2]);
+    world.run(700_000, &[2]);
+    let facts = world.blocks.0.remove(&id).unwrap();
+    world.cluster.block_removed(id, facts.gs);
+    let pending = |world: &World| world.cluster.stats(world.now).replicated.pending_deletion;
+    assert_eq!(pending(&world), 1);
+    let block = BlockRef { id, gs: facts.gs, len: 0 };
+    assert_eq!(deletions(&world.run(9000, &[2])), [(0, block)]);
+    assert_eq!(pending(&world), 0);
+    world.register(registration(2, 0));
+    let state = ReplicaState::BeingWritten;
+    world.full_report(2, &[ReportedReplica { block, state, crc32c: None }]);
+    assert_eq!(deletions(&world.run(9000, &[])), [(2, block)]);
+}
+
 #[test]
 fn what_is_open_of_a_removed_block_is_deleted() {
     let mut world = World::new(3, 1);
@@ -141,6 +161,40 @@ fn open_replicas_that_others_have_too_keep_nobody() {
     let facts = play.world.blocks.0.remove(&group(1)).unwrap();
     play.world.cluster.block_removed(group(1), facts.gs);
     play.until(1, AdminState::Decommissioned);
+}
+
+/// Were it let go, a recovery would not wait for it, and drop or cut off what it has acknowledged.
+#[test]
+fn a_leaving_node_that_dies_keeps_the_only_open_replica_that_is_sure() {
+    // All that the writer went on with, and all whose node was not down since.
+    for others in [&[None, None][..], &[Some(1), None]] {
+        let mut play = Play::new(7, 1);
+        let id = block(1);
+        open(&mut play.world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+        go_on(&mut play.world, id, &[&[Some(0)][..], others].concat());
+        let state = ReplicaState::WaitingToBeRecovered;
+        let torn = BlockRef { id, gs: LATER, len: 0 };
+        let torn = ReportedReplica { block: torn, state, crc32c: None };
+        let reported = others[0].map(|_| torn);
+        play.world.full_report(1, reported.as_slice());
+        play.decommission(0);
+        play.steps(30);
+        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
+        play.kill(0);
+        play.steps(30);
+        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
+        let told = play.told(0).unwrap();
+        assert_eq!((told.open, told.only_leaving), (1, 1));
+        let facts = play.world.blocks.0[&id];
+        let (now, world) = (play.world.now, &mut play.world);
+        world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), now);
+        let recoveries = recoveries(&world.run(3000, &[0]));
+        assert!(recoveries.iter().all(|(_, away)| *away == [0]), "{recoveries:?}");
+        // Its administrator knows better.
+        play.intend(0, AdminIntent::InService);
+        play.decommission(0);
+        assert_eq!(play.admin(0), AdminState::Decommissioned);
+    }
 }
 
 #[test]
@@ -279,6 +333,49 @@ fn a_recovery_of_a_group_is_told_of_the_units_on_dead_nodes() {
         let facts = world.blocks.0[&id];
         assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
         assert_eq!(recoveries(&world.run(3000, &[1, 3])), [want]);
+    }
+}
+
+/// What a writer could not write, and has gone on without, nobody ever had; its node may be dead for good.
+#[test]
+fn a_recovery_of_a_group_does_not_wait_for_units_that_the_writer_went_on_without() {
+    let mut world = World::new(7, 2);
+    let id = group(1);
+    open(&mut world, id, rs(3, 2, 0, OPEN), &[0, 1, 2, 3, 4]);
+    go_on(&mut world, id, &[Some(0), Some(1), Some(2), None, None]);
+    let facts = world.blocks.0[&id];
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[])), [(5, vec![])], "they may tell how far it was");
+    world.run(700_000, &[2, 3]);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1004), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[2, 3])), [(3, vec![2])]);
+    // One that has come with an old stamp, and has died.
+    let old = BlockRef { id: id.internal(cairn_stripe::UnitIndex(4)), ..world.good(id, 4) };
+    world.received(4, BlockRef { gs: GenerationStamp(1001), ..old });
+    world.run(700_000, &[2, 3, 4]);
+    assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(1005), world.now));
+    assert_eq!(recoveries(&world.run(3000, &[2, 3, 4])), [(2, vec![2])]);
+}
+
+/// Its disks are empty, or in another machine that will not take as long as that.
+#[test]
+fn a_recovery_waits_for_a_node_in_whose_place_another_is_for_a_while() {
+    for (id, facts) in [(block(1), replicated(3, 0, OPEN)), (group(1), rs(2, 1, 0, OPEN))] {
+        let mut world = World::new(3, 1);
+        open(&mut world, id, facts, &[0, 1, 2]);
+        let other = Registration { uuid: "uuid-3".to_string(), ..registration(2, 0) };
+        world.register(other);
+        let away = |world: &mut World, gs: u64| {
+            assert!(world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now));
+            recoveries(&world.run(3000, &[2, 3]))
+                .into_iter()
+                .map(|(_, away)| away.len())
+                .sum::<usize>()
+        };
+        world.run(6_000_000, &[2, 3]);
+        assert_eq!(away(&mut world, 1003), 1, "{id}");
+        world.run(1_000_000, &[2, 3]);
+        assert_eq!(away(&mut world, 1004), 0, "{id}");
     }
 }
 
