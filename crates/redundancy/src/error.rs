@@ -79,3 +79,16 @@ pub enum RedundancyError {
         id: i64,
     },
 }
+
+impl RedundancyError {
+    /// Whether another DataNode than the one that has registered shows by it that it lives, in another place. What a
+    /// process has sent before it was killed may come after its successor has registered: it has the same address.
+    pub fn shows_twin(&self) -> bool {
+        match self {
+            RedundancyError::OtherNode { claimed, registered, is_replaced, .. } => {
+                *is_replaced && claimed != registered
+            }
+            _ => false,
+        }
+    }
+}

@@ -145,7 +145,7 @@ fn both_are_named_while_both_live() {
     register(&mut world, &first).unwrap();
     register(&mut world, &copy).unwrap();
     assert_eq!(twin(&world), None, "a machine that was moved looks like this");
-    beat(&mut world, &first, 1).unwrap_err();
+    assert!(beat(&mut world, &first, 1).unwrap_err().shows_twin());
     assert_eq!(twin(&world).as_deref(), Some("10.0.9.1:9866"));
     pass(&mut world, 600_000);
     assert_eq!(twin(&world), None, "it has not been heard of since");
@@ -175,7 +175,8 @@ fn a_restart_makes_no_twin() {
         assert!(beat(&mut world, &process(1, Some(number)), 1).unwrap().commands.is_empty());
         if number > 1 {
             // A call of the last one was under way.
-            assert!(beat(&mut world, &process(1, Some(number - 1)), 2).is_err());
+            let refused = beat(&mut world, &process(1, Some(number - 1)), 2).unwrap_err();
+            assert!(!refused.shows_twin(), "nobody is to be told of two");
         }
         assert_eq!(twin(&world), None);
         pass(&mut world, 1000);

@@ -100,7 +100,9 @@ pub(crate) fn named(id: &pb::DatanodeIDProto) -> NodeClaim<'_> {
 ///
 /// Source: Hadoop 3.5.0 `UnregisteredNodeException`.
 pub(super) fn unregistered(error: &RedundancyError) -> Refusal {
-    if let RedundancyError::OtherNode { uuid, claimed, registered, is_replaced: true } = error {
+    if let RedundancyError::OtherNode { uuid, claimed, registered, .. } = error
+        && error.shows_twin()
+    {
         warn!(
             uuid,
             older = claimed,
