@@ -1,7 +1,7 @@
 //! What the scanners ask of the replicas, and what they change when a disk was changed behind our back.
 
 use super::{Block, Dataset, Entry, Finalized, not_found};
-use crate::error::Result;
+use crate::error::{Context, Result};
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
@@ -72,6 +72,27 @@ impl Dataset {
             volume.sub_used(replica.on_disk_len() + files.size());
         }
         Ok(Some(gs))
+    }
+
+    /// Deletes a meta file among the finalized ones that has no block file. Returns whether that is so, and nothing is
+    /// known of the block.
+    ///
+    /// Source: Hadoop 3.5.0 `FsDatasetImpl#checkAndUpdate`.
+    pub(crate) fn delete_lone_meta(
+        &self,
+        id: BlockId,
+        gs: GenerationStamp,
+        volume: &Volume,
+    ) -> Result<bool> {
+        let Some(_turn) = self.turns.try_take(id) else { return Ok(false) };
+        let files = volume.files(id, gs, ReplicaState::Finalized)?;
+        if self.lock().contains_key(&id) || !is_missing(&files.data) {
+            return Ok(false);
+        }
+        match fs::remove_file(&files.meta) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at(&files.meta),
+            removed => Ok(removed.is_ok()),
+        }
     }
 
     /// Takes a replica in whose files have appeared. `None` if it is known, being deleted or not there.

@@ -25,6 +25,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A block file, with its stamp and length.
 type Found = (BlockId, GenerationStamp, u64);
 
+/// A meta file without a block file, by its block and stamp.
+pub(crate) type LoneMeta = (BlockId, GenerationStamp);
+
+/// What is in a folder of replicas.
+struct Folder {
+    blocks: Vec<Found>,
+    lone_metas: Vec<LoneMeta>,
+    /// Of the files of these blocks.
+    bytes: u64,
+}
+
 /// A block file among the finalized ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnDisk {
@@ -34,14 +45,16 @@ pub(crate) struct OnDisk {
     pub(crate) len: u64,
 }
 
-/// The block files among the finalized ones, while they may come and go.
-pub(crate) fn finalized_files(volume: &Volume) -> Result<Vec<OnDisk>> {
-    let mut all = Vec::new();
+/// The block files among the finalized ones, while they may come and go, and the newest meta file of each block that
+/// has no block file beside it.
+pub(crate) fn finalized_files(volume: &Volume) -> Result<(Vec<OnDisk>, Vec<LoneMeta>)> {
+    let (mut all, mut lone) = (Vec::new(), Vec::new());
     for dir in leaf_dirs(&volume.pool()?.finalized)? {
-        let (found, _) = scan_dir(&dir)?;
-        all.extend(found.into_iter().map(|(id, gs, len)| OnDisk { id, gs, len }));
+        let found = scan_dir(&dir)?;
+        all.extend(found.blocks.into_iter().map(|(id, gs, len)| OnDisk { id, gs, len }));
+        lone.extend(found.lone_metas);
     }
-    Ok(all)
+    Ok((all, lone))
 }
 
 /// Threads that read folders of one volume.
@@ -57,14 +70,15 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
     let found = Mutex::new((Vec::new(), 0u64));
     let worker = || -> Result<()> {
         while let Some(dir) = dirs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (replicas, bytes) = scan_dir(dir)?;
+            let folder = scan_dir(dir)?;
             let mut found = held(&found);
             found.0.extend(
-                replicas
+                folder
+                    .blocks
                     .into_iter()
                     .map(|(id, gs, len)| Replica::new(id, gs, ReplicaState::Finalized, len)),
             );
-            found.1 += bytes;
+            found.1 += folder.bytes;
         }
         Ok(())
     };
@@ -75,11 +89,11 @@ pub(crate) fn scan(volume: &Volume) -> Result<Vec<Replica>> {
             .try_for_each(|h| h.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
     let (mut replicas, mut bytes) = std::mem::take(&mut *held(&found));
-    for (id, gs, _) in scan_dir(&pool.rbw)?.0 {
+    for (id, gs, _) in scan_dir(&pool.rbw)?.blocks {
         replicas.push(validated(&ReplicaFiles::in_dir(&pool.rbw, id, gs), id, gs));
     }
     // They may have been cut.
-    bytes += scan_dir(&pool.rbw)?.1;
+    bytes += scan_dir(&pool.rbw)?.bytes;
     volume.set_used(bytes);
     Ok(replicas)
 }
@@ -201,11 +215,10 @@ fn sub_dirs(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(dirs)
 }
 
-/// Blocks with stamp (0 without a meta file, as Hadoop) and length, and the bytes of all files.
-fn scan_dir(dir: &Path) -> Result<(Vec<Found>, u64)> {
-    let mut blocks = Vec::new();
-    let mut stamps: HashMap<BlockId, GenerationStamp> = HashMap::new();
-    let mut bytes = 0;
+/// Blocks with stamp (0 without a meta file, as Hadoop) and length, and what else is there.
+fn scan_dir(dir: &Path) -> Result<Folder> {
+    let mut found = Vec::new();
+    let mut metas: HashMap<BlockId, (GenerationStamp, u64)> = HashMap::new();
     for entry in fs::read_dir(dir).at(dir)? {
         let entry = entry.at(dir)?;
         let len = match entry.metadata() {
@@ -214,16 +227,22 @@ fn scan_dir(dir: &Path) -> Result<(Vec<Found>, u64)> {
             Err(error) => return Err(error).at(&entry.path()),
         };
         match parse_name(&entry.file_name().to_string_lossy()) {
-            FileName::Block(id) => blocks.push((id, len)),
-            FileName::Meta(id, gs) => note_stamp(&mut stamps, id, gs),
-            FileName::Other => continue,
+            FileName::Block(id) => found.push((id, len)),
+            FileName::Meta(id, gs) => {
+                let (newest, bytes) = metas.entry(id).or_insert((gs, 0));
+                (*newest, *bytes) = (gs.max(*newest), *bytes + len);
+            }
+            FileName::Other => {}
         }
-        bytes += len;
     }
-    let stamped = |(id, len): (BlockId, u64)| {
-        (id, stamps.get(&id).copied().unwrap_or(GenerationStamp(0)), len)
-    };
-    Ok((blocks.into_iter().map(stamped).collect(), bytes))
+    let (mut blocks, mut bytes) = (Vec::new(), 0);
+    for (id, len) in found {
+        let (gs, meta_len) = metas.remove(&id).unwrap_or((GenerationStamp(0), 0));
+        blocks.push((id, gs, len));
+        bytes += len + meta_len;
+    }
+    let lone_metas = metas.into_iter().map(|(id, (gs, _))| (id, gs)).collect();
+    Ok(Folder { blocks, lone_metas, bytes })
 }
 
 /// A replica that was being written, with the bytes that its CRCs vouch for. A disk that does not answer says nothing

@@ -43,14 +43,18 @@ fn flip(path: &PathBuf, bit: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-async fn wait_scans(cluster: &Cluster, what: &str, is_so: impl Fn(u64) -> bool) {
+async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
-        if is_so(cluster.node(0).volume_scans()[0].scans_finished) {
+        if is_so() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("waited in vain for {what}");
+}
+
+async fn wait_scans(cluster: &Cluster, what: &str, is_so: impl Fn(u64) -> bool) {
+    wait_until(what, || is_so(cluster.node(0).volume_scans()[0].scans_finished)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,11 +167,32 @@ async fn block_files_that_vanish_and_appear_are_noticed() {
     cluster.wait_event(0, ID, Deleted).await;
     assert!(read(&mut cluster.connect(0).await, block(ID, 1001, 0), 0, 1).await.is_err());
     cluster.name_node.record.lock().unwrap().events.clear();
+    wait_until("its meta file is deleted", || !paths[1].exists()).await;
+    // Without it, it would be none.
     fs::write(&paths[0], &kept[0]).unwrap();
+    fs::write(&paths[1], &kept[1]).unwrap();
     let event = cluster.wait_event(0, ID, Received).await;
     assert_eq!((event.block.num_bytes, event.crc32c), (Some(LEN as u64), None));
     let mut stream = cluster.connect(0).await;
     assert_eq!(read(&mut stream, block(ID, 1001, 0), 0, LEN as u64).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_file_that_is_put_back_before_the_next_walk_has_its_meta_file() {
+    fn slowly(config: &mut DataNodeConfig) {
+        config.directory_scan_interval = Duration::from_secs(3);
+        config.scan_bytes_per_second = 0;
+    }
+    let cluster = Cluster::start_tuned(1, slowly).await;
+    write_block(&cluster, &[0], ID, 1001, &bytes(LEN)).await;
+    let paths = files(&cluster, ID);
+    let kept = fs::read(&paths[0]).unwrap();
+    fs::remove_file(&paths[0]).unwrap();
+    cluster.wait_event(0, ID, Deleted).await;
+    assert!(paths[1].exists());
+    cluster.name_node.record.lock().unwrap().events.clear();
+    fs::write(&paths[0], &kept).unwrap();
+    cluster.wait_event(0, ID, Received).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
