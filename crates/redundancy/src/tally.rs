@@ -17,7 +17,8 @@ pub struct Tally {
     pub leaving: usize,
     /// Those of `live`, or distinct ones, that an order to delete may take, or may have taken.
     pub doubted: usize,
-    /// Those of `leaving` on nodes in maintenance, or about to be: these will be back.
+    /// Those of `leaving` on nodes in maintenance, or about to be, which no order to delete may have taken: these will
+    /// be back. Deviation: Hadoop counts what such a node was told to delete.
     pub maintenance: usize,
     /// Bad ones.
     pub corrupt: usize,
@@ -73,7 +74,7 @@ impl Tally {
             } else if node.is_leaving() {
                 leaving |= bit;
                 tally.leaving += 1;
-                if node.is_maintenance() {
+                if node.is_maintenance() && !is_doubted {
                     back_soon |= bit;
                     tally.maintenance += 1;
                 }

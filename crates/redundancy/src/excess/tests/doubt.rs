@@ -44,6 +44,30 @@ fn a_bad_unit_is_kept_while_only_an_empty_one_makes_up_the_number() {
     assert_eq!(told_to_delete(&mut world, 0), []);
 }
 
+/// It was moved away, and deleted there. Before its node could say so that was cut off, and is in maintenance now.
+#[test]
+fn what_a_node_in_maintenance_was_told_to_delete_is_not_taken_to_come_back() {
+    let mut world = World::new(6, 1);
+    let id = group(1);
+    world.store(id, rs(2, 1, 4096, LIVE), &[0, 1, 2]);
+    let moved = world.good(id, 1);
+    let kind = ReplicaEventKind::Received { delete_hint: Some("uuid-1".to_string()) };
+    world.event(3, ReplicaEvent { block: moved, kind, crc32c: None });
+    assert_eq!(told_to_delete(&mut world, 1), [moved]);
+    let until_ms = world.now.wall_ms + 100_000_000;
+    let (node, intent) = (world.handle(1), AdminIntent::Maintenance { until_ms });
+    world.cluster.set_admin_intent(&world.blocks, node, intent, world.now);
+    let holder = world.handle(3);
+    world.cluster.report_bad(&world.blocks, holder, "", moved).unwrap();
+    let orders = world.run(900_000, &[1]).into_values().flatten();
+    let rebuilt = orders.filter_map(|c| match c {
+        Command::Reconstruct(works) => Some(works),
+        _ => None,
+    });
+    let is_it = |work: &Reconstruction| work.targets.iter().any(|(_, unit)| unit.0 == 1);
+    assert!(rebuilt.flatten().any(|work| is_it(&work)), "nobody has it");
+}
+
 fn works(world: &mut World) -> Vec<Reconstruction> {
     let commands = world.run(6000, &[]).into_values().flatten();
     commands
