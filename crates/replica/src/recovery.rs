@@ -236,7 +236,7 @@ impl Cutting {
             places[cut.unit.as_usize()] = Some(cut.place);
         }
         let is_enough = !results.contains(&CutResult::Corrupt)
-            || places.iter().flatten().count() >= geometry.k();
+            || places.iter().flatten().count() >= geometry.data_units_with_bytes(self.len);
         if is_known && is_enough { Ok(places) } else { Err(RecoveryError::NotCut) }
     }
 }

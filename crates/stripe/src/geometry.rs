@@ -107,6 +107,13 @@ impl Geometry {
         unit.as_usize() >= self.k
     }
 
+    /// Data units that hold bytes when their group holds `group_len` data bytes. Decoding takes as many units with bytes,
+    /// for the others are known to be zeros.
+    pub fn data_units_with_bytes(&self, group_len: u64) -> usize {
+        let cells = group_len.div_ceil(self.cell_len);
+        usize::try_from(cells).map_or(self.k, |cells| cells.min(self.k))
+    }
+
     /// Bytes of internal block `unit` when its group holds `group_len` data bytes.
     ///
     /// A data unit has its own cells only; a parity unit is as long as unit 0, since a short last

@@ -106,9 +106,8 @@ impl Order {
         if self.acked_len == 0 || lens.clone().any(|(len, part)| len > part) {
             return None;
         }
-        let data_units = (0..geometry.k()).filter(|unit| part(UnitIndex(*unit as u8)) > 0).count();
         let whole = lens.filter(|(len, part)| *part > 0 && len == part).count();
-        Some(Whole { whole, needed: data_units })
+        Some(Whole { whole, needed: geometry.data_units_with_bytes(self.acked_len) })
     }
 }
 

@@ -329,6 +329,21 @@ fn a_group_keeps_the_length_that_was_acknowledged() {
     check_group("-|-|-|-|-|-|-|0.3f|?", 30, Ok(30));
 }
 
+/// Its writer went on with fewer than `k` units that have bytes, then died: those of short groups without bytes are known
+/// to be zeros. Waiting for `k`, it stayed open for ever.
+#[test]
+fn a_short_group_needs_as_many_units_as_it_has_data_units_with_bytes() {
+    check_group("1f|0.5o|-|-|-|-|1o|1f|1o", 150, Ok(150));
+    check_group("1o|-|-|-|-|-|1f|1f|-", 150, Ok(150));
+    // The CRCs of one do not fit when it is cut.
+    let (order, answers) = group("1f|0.5f|-|-|-|-|1f| | ", 150);
+    let Ok(Agreement::Cut(cutting)) = order.agree(&answers) else { panic!() };
+    let settled = cutting.settle(&[CutResult::Done, CutResult::Corrupt, CutResult::Done]);
+    assert_eq!(settled.map(|places| places.iter().flatten().count()), Ok(2));
+    let results = [CutResult::Done, CutResult::Corrupt, CutResult::Corrupt];
+    assert_eq!(cutting.settle(&results), Err(RecoveryError::NotCut));
+}
+
 #[test]
 fn units_that_are_corrupt_are_done_without_and_those_that_failed_are_not() {
     let (order, answers) = group("2|2|2|2|2|2|2|0.5t| ", 0);
