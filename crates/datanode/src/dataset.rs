@@ -30,7 +30,7 @@ mod write;
 mod writer;
 
 pub(crate) use block::{Block, Checksum};
-pub(crate) use delete::Deletion;
+pub(crate) use delete::{Deletion, Given};
 pub(crate) use from_disk::DiskReader;
 pub use memory::RamDiskStats;
 pub(crate) use read_view::ReadView;
@@ -58,7 +58,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use turns::{Turn, Turns};
 use volume_list::Volumes;
@@ -422,9 +422,9 @@ impl Dataset {
         self.registrations.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The registration that orders belong to which are given now.
-    pub(crate) fn registration(&self) -> u64 {
-        self.registrations.load(Ordering::SeqCst)
+    /// What orders are known by that are given now.
+    pub(crate) fn given(&self) -> Given {
+        Given { registration: self.registrations.load(Ordering::SeqCst), since: Instant::now() }
     }
 
     /// Asks every writer to stop.

@@ -5,6 +5,7 @@
 use crate::state::{Replica, ReplicaState};
 use cairn_stripe::{BlockId, GenerationStamp};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// One line of a full report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,13 +118,19 @@ impl Untold {
     }
 }
 
+/// How long an order to delete a replica holds on its DataNode, less than a NameNode waits until it counts on the replica
+/// again (`dfs.namenode.reconstruction.pending.timeout-sec`, 300 by default): a disk may hang for any time.
+///
+/// Deviation: Hadoop obeys it whenever it can.
+pub const DELETION_LASTS: Duration = Duration::from_secs(200);
+
 /// What becomes of an order to delete a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is to be deleted.
     Due,
-    /// The order is older than the last registration: the report that followed that one may have named the replica,
-    /// and another one may be deleted on its account.
+    /// The order is older than the last registration, or has waited for too long: a report since then may have named the
+    /// replica, and another one may be deleted on its account.
     Void,
     /// There is none: the NameNode is told of none on any storage, or it would go on ordering.
     Absent,
@@ -136,13 +143,9 @@ impl Deletion {
     ///
     /// Source: Hadoop 3.5.0 `FsDatasetImpl#invalidate`. Deviation: Hadoop tells of no replica that is not there
     /// before the next full report.
-    pub fn of(
-        here: Option<&Replica>,
-        gs: GenerationStamp,
-        is_of_this_registration: bool,
-    ) -> Deletion {
+    pub fn of(here: Option<&Replica>, gs: GenerationStamp, is_current: bool) -> Deletion {
         match here {
-            _ if !is_of_this_registration => Deletion::Void,
+            _ if !is_current => Deletion::Void,
             None => Deletion::Absent,
             Some(replica) if replica.gs() != gs => Deletion::Other,
             Some(_) => Deletion::Due,

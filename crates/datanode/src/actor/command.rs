@@ -3,7 +3,7 @@
 //! Source: Hadoop 3.5.0 `BPOfferService#processCommandFromActive`.
 
 use crate::cache;
-use crate::dataset::{Block, Deletion, blocking};
+use crate::dataset::{Block, Deletion, Given, blocking};
 use crate::messages;
 use crate::node::Node;
 use crate::ops::reconstruct;
@@ -78,7 +78,7 @@ fn run_blocks(node: &Arc<Node>, command: BlockCommandProto) {
 }
 
 fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
-    let registration = node.dataset.registration();
+    let given = node.dataset.given();
     // A disk that hangs holds up the deletions on others no more than anything else.
     let mut by_volume: HashMap<Option<String>, Vec<Block>> = HashMap::new();
     for proto in command.blocks {
@@ -86,17 +86,17 @@ fn invalidate(node: &Arc<Node>, command: BlockCommandProto) {
         let volume = node.dataset.volume_of(block.id).map(|volume| volume.storage_id().into());
         by_volume.entry(volume).or_default().push(block);
     }
-    by_volume.into_values().for_each(|blocks| invalidate_all(node, registration, blocks));
+    by_volume.into_values().for_each(|blocks| invalidate_all(node, given, blocks));
 }
 
-fn invalidate_all(node: &Arc<Node>, registration: u64, blocks: Vec<Block>) {
+fn invalidate_all(node: &Arc<Node>, given: Given, blocks: Vec<Block>) {
     let deleter = node.clone();
     node.tasks.spawn(async move {
         for block in blocks {
             let (obeying, ordered) = (deleter.clone(), block.clone());
             let obey = move || {
                 let tell = |deletion: &Deletion| tell_gone(&obeying, &ordered, deletion);
-                obeying.dataset.invalidate((ordered.id, ordered.gs), registration, tell)
+                obeying.dataset.invalidate((ordered.id, ordered.gs), given, tell)
             };
             match blocking(obey).await {
                 Ok(deletion) => tell_kept(&deleter, &block, deletion),

@@ -7,14 +7,24 @@ use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::{Replica, ReplicaState, report};
 use cairn_stripe::{BlockId, GenerationStamp};
+use std::time::Instant;
 use std::{fs, io};
+
+/// What an order of the NameNode is known by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    /// The registration to which it belongs.
+    pub(crate) registration: u64,
+    /// Since when it is here.
+    pub(crate) since: Instant,
+}
 
 /// What became of an order to delete a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deletion {
     /// It is gone.
     Done { storage_id: String },
-    /// The order is older than the last registration, or another one is being obeyed.
+    /// The order is older than the last registration, or too old, or another one is being obeyed.
     Void,
     /// There is no replica of the block here.
     Absent,
@@ -26,8 +36,8 @@ impl Dataset {
     /// Forgets a replica and deletes its files in the background of the caller (blocking).
     ///
     /// A replica with another stamp than asked for stays: the NameNode did not mean it. So it does when the
-    /// order is older than the last registration: the report that followed that one may have named it, and
-    /// another replica may be deleted on its account.
+    /// order is older than the last registration, or has waited for too long, for a disk say: a report since then may
+    /// have named it, and another replica may be deleted on its account.
     ///
     /// That it is gone, or that there is none, `tell` is told before another one can come.
     ///
@@ -35,7 +45,7 @@ impl Dataset {
     pub(crate) fn invalidate(
         &self,
         (id, gs): (BlockId, GenerationStamp),
-        registration: u64,
+        given: Given,
         tell: impl FnOnce(&Deletion),
     ) -> Result<Deletion> {
         // Whoever deletes it tells of it.
@@ -47,7 +57,8 @@ impl Dataset {
             let mut map = self.lock();
             // Under the map's lock: a report sees either the replica, and then it stays, or neither.
             let here = map.get(&id);
-            let is_current = self.registration() == registration;
+            let is_current = self.given().registration == given.registration
+                && given.since.elapsed() < report::DELETION_LASTS;
             match (report::Deletion::of(here.map(|entry| &entry.replica), gs, is_current), here) {
                 (report::Deletion::Void, _) => return Ok(Deletion::Void),
                 (report::Deletion::Other, Some(entry)) => {

@@ -117,7 +117,7 @@ async fn a_move_leaves_a_newer_copy_where_it_was_to_go() {
         };
         // Without its turn, as where somebody had not taken it.
         let placed = is_placed.then(|| place().unwrap().0);
-        dataset.invalidate((block.id, block.gs), dataset.registration(), |_| ()).unwrap();
+        dataset.invalidate((block.id, block.gs), dataset.given(), |_| ()).unwrap();
         assert_eq!(write(&dataset, &archive).await, block);
         match placed {
             Some(files) => {

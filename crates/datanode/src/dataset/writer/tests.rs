@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::config::DataNodeConfig;
-use crate::dataset::{Block, Deletion, StorageWish, WriteKind};
+use crate::dataset::{Block, Deletion, Given, StorageWish, WriteKind};
 use crate::sys;
 use crate::volume::layout::{FileName, PoolVersion, parse_name};
 use cairn_replica::ReplicaState;
+use cairn_replica::report::DELETION_LASTS;
 use std::fs;
 use std::path::PathBuf;
 
@@ -231,22 +232,27 @@ async fn an_order_to_delete_is_void_after_a_new_registration() {
     let dataset = open(&[dir.path().to_path_buf()], 0);
     let done = writer(&dataset, 1).await.finalize().await.unwrap();
     let (id, gs) = (done.id, done.gs);
-    let older = dataset.registration();
+    let older = dataset.given();
     dataset.begin_registration();
     // The report that follows names the replica: nothing may take it away behind that.
-    let delete = |registration| {
+    let delete = |given| {
         let mut told = None;
         let tell = |deletion: &Deletion| told = Some(deletion.clone());
-        let deletion = dataset.invalidate((id, gs), registration, tell).unwrap();
+        let deletion = dataset.invalidate((id, gs), given, tell).unwrap();
         assert_eq!(told, Some(deletion.clone()).filter(|deletion| *deletion != Deletion::Void));
         deletion
     };
     assert_eq!(delete(older), Deletion::Void);
     assert_eq!(replica_files(dir.path()).0, 2);
+    // Neither may an order that has waited for a disk while others were counted on.
+    let now = dataset.given();
+    let since = now.since.checked_sub(DELETION_LASTS).expect("this machine has run for minutes");
+    assert_eq!(delete(Given { since, ..now }), Deletion::Void);
+    assert_eq!(replica_files(dir.path()).0, 2);
     let storage_id = dataset.volumes()[0].storage_id().to_string();
-    assert_eq!(delete(dataset.registration()), Deletion::Done { storage_id });
+    assert_eq!(delete(dataset.given()), Deletion::Done { storage_id });
     assert_eq!(replica_files(dir.path()).0, 0);
-    assert_eq!(delete(dataset.registration()), Deletion::Absent);
+    assert_eq!(delete(dataset.given()), Deletion::Absent);
 }
 
 #[tokio::test]
@@ -306,7 +312,7 @@ async fn no_replica_comes_while_one_of_its_block_is_deleted() {
             let created = dataset.create(&block, GS, kind, &wish, CHECKSUM);
             meanwhile.set(Some(runtime.block_on(created).is_err()));
         };
-        dataset.invalidate((BlockId(1), GS), dataset.registration(), create).unwrap();
+        dataset.invalidate((BlockId(1), GS), dataset.given(), create).unwrap();
     });
     assert_eq!(meanwhile.get(), Some(true));
     assert!(dataset.create(&block(1), GS, kind, &wish, CHECKSUM).await.is_ok());
