@@ -1,9 +1,9 @@
 //! What operators change: safe mode, deletions during an upgrade, settings of the cluster, which DataNodes may serve.
 
 use cairn_master::reports;
-use cairn_redundancy::Config;
+use cairn_redundancy::{AdminIntent, Config, NodeAddress};
 
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, own};
 use crate::node::NameNode;
 use crate::refusal::Refusal;
 
@@ -52,6 +52,27 @@ impl NameNode {
         change(&mut config)?;
         cluster.set_config(config);
         Ok(())
+    }
+
+    /// Keeps what is wanted of the DataNodes that `names` mean (`host` or `host:port`), over restarts, and acts on it.
+    /// Returns the DataNodes that are meant.
+    pub async fn set_intent(
+        &self,
+        names: &[String],
+        intent: AdminIntent,
+    ) -> Result<Vec<NodeAddress>, Refusal> {
+        let _one_at_a_time = self.changing_hosts.lock().await;
+        let known: Vec<_> = self.cluster().nodes().map(|node| node.address.clone()).collect();
+        let (config, names) = (self.config.clone(), names.to_vec());
+        let set = move || {
+            let hosts = Hosts::read(&config).map_err(own::StateError::from)?;
+            own::set(&config.name_dir, &hosts, &known, &names, intent)
+        };
+        let meant = tokio::task::spawn_blocking(set).await;
+        let meant = meant.map_err(|_| Refusal::io("setDatanodeState was interrupted"))?;
+        let meant = meant.map_err(|error| Refusal::io(error.to_string()))?;
+        self.refresh_nodes().await?;
+        Ok(meant)
     }
 
     /// Reads racks and lists of DataNodes again and acts on them: each node is told what is wanted of it,

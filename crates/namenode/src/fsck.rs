@@ -166,6 +166,9 @@ impl Check {
              Erasure Coded Block Groups:\n{striped}\n",
             self.directories
         ));
+        if self.passed_over > 0 {
+            self.out.print(&format!("\nFiles that were not looked at:\t{}\n", self.passed_over));
+        }
         if self.options.storage_policies {
             self.out.print(&self.storage.to_string());
         }
@@ -175,6 +178,7 @@ impl Check {
             "live_datanodes": live,
             "racks": racks,
             "directories": self.directories,
+            "files_not_looked_at": self.passed_over,
             "replicated_blocks": self.replicated.as_json(),
             "block_groups": self.striped.as_json(),
         }));

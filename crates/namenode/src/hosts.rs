@@ -1,5 +1,8 @@
 //! Which DataNodes may serve, and what is to become of each: two lists, or one file with all of it.
 //!
+//! What operators say of DataNodes by name (`cairn admin decommission`) is in a file of the NameNode's own folder, in the
+//! form of that one file, and goes before.
+//!
 //! An entry names a host by its address or name, and may name the port of data transfer, so that
 //! DataNodes of one host can be told apart. A name fits a DataNode that tells that name, or whose address
 //! the name has.
@@ -18,6 +21,7 @@ use tracing::warn;
 use crate::config::{HostsFormat, NameNodeConfig};
 use crate::host_files::{TopologyError, read_text};
 
+pub(crate) mod own;
 #[cfg(test)]
 mod tests;
 
@@ -91,6 +95,8 @@ struct Entry {
 pub struct Hosts {
     /// Who may serve; everybody when `None`.
     included: Option<Vec<Host>>,
+    /// What operators have said by name.
+    own: Vec<Entry>,
     /// What is wanted of whom; the first that fits counts.
     entries: Vec<Entry>,
     /// Hosts that should be there, whether or not others may serve as well.
@@ -98,8 +104,15 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Reads what the settings name. May ask for the addresses of names, so it can take a while.
+    /// Reads what the settings name, and what operators have said. May ask for the addresses of names, so it can take a
+    /// while.
     pub fn read(config: &NameNodeConfig) -> Result<Hosts, TopologyError> {
+        let own = own::read(&config.name_dir)?;
+        Ok(Hosts { own, ..Hosts::named(config)? })
+    }
+
+    /// Reads what the settings name.
+    fn named(config: &NameNodeConfig) -> Result<Hosts, TopologyError> {
         match config.hosts_format {
             HostsFormat::Lists => {
                 let list = |path: &Option<PathBuf>| match path {
@@ -114,6 +127,7 @@ impl Hosts {
                     included: (!listed.is_empty()).then(|| listed.clone()),
                     entries: entries.collect(),
                     listed,
+                    own: Vec::new(),
                 })
             }
             HostsFormat::Combined => match &config.hosts_file {
@@ -130,6 +144,12 @@ impl Hosts {
 
     /// What is wanted of a DataNode.
     pub fn intent(&self, address: &NodeAddress) -> AdminIntent {
+        let own = self.own.iter().find(|entry| entry.host.fits(address));
+        own.map_or_else(|| self.listed_intent(address), |entry| entry.intent)
+    }
+
+    /// What the settings' lists want of it.
+    fn listed_intent(&self, address: &NodeAddress) -> AdminIntent {
         let mut fitting = self.entries.iter().filter(|entry| entry.host.fits(address));
         let special = fitting.find(|entry| entry.intent != AdminIntent::InService);
         special.map_or(AdminIntent::InService, |entry| entry.intent)
@@ -197,7 +217,7 @@ fn read_combined(path: &Path) -> Result<Hosts, TopologyError> {
     let serves = |entry: &Entry| entry.intent == AdminIntent::InService;
     let listed: Vec<Host> = entries.iter().map(|entry| entry.host.clone()).collect();
     let included = entries.iter().any(serves).then(|| listed.clone());
-    Ok(Hosts { included, entries, listed })
+    Ok(Hosts { included, entries, listed, own: Vec::new() })
 }
 
 fn parse_combined(text: &str) -> Result<Vec<Entry>, Reason> {

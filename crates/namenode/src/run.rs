@@ -246,6 +246,7 @@ impl NameNode {
                 garbage: Notify::new(),
                 is_stopping: AtomicBool::new(false),
                 missing_trash: MissingTrash::default(),
+                changing_hosts: tokio::sync::Mutex::default(),
                 upgrading: tokio::sync::Mutex::default(),
                 restores_storage: AtomicBool::new(false),
                 diff_listings: DiffListings::default(),

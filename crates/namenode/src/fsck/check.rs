@@ -23,6 +23,8 @@ pub(super) struct Check {
     pub(super) replicated: Totals,
     pub(super) striped: Totals,
     pub(super) storage: StorageSummary,
+    /// Files that could not be looked at.
+    pub(super) passed_over: u64,
     /// Whether something that was asked for could not be done.
     pub(super) internal_error: bool,
     /// Whether `/lost+found` can be used, once that is known.
@@ -48,6 +50,7 @@ impl Check {
             replicated: Totals::default(),
             striped: Totals::default(),
             storage: StorageSummary::default(),
+            passed_over: 0,
             internal_error: false,
             lost_found: None,
         }

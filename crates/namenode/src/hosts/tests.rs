@@ -108,3 +108,45 @@ fn a_file_that_makes_no_sense_says_where() {
         assert!(reason == "JSON" || error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn what_operators_say_by_name_goes_before_and_outlives_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let exclude = dir.path().join("exclude");
+    std::fs::write(&exclude, "dn3.invalid\n").unwrap();
+    let config = NameNodeConfig {
+        name_dir: dir.path().to_path_buf(),
+        hosts_exclude_file: Some(exclude.clone()),
+        ..NameNodeConfig::default()
+    };
+    let nodes = [
+        address("10.0.0.1", "dn1.invalid", 9866),
+        address("10.0.0.1", "dn1.invalid", 9966),
+        address("10.0.0.2", "dn2.invalid", 9866),
+        address("10.0.0.3", "dn3.invalid", 9866),
+    ];
+    let set = |names: &[&str], intent| {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        own::set(dir.path(), &Hosts::read(&config).unwrap(), &nodes, &names, intent)
+    };
+    let intents = || {
+        let hosts = Hosts::read(&config).unwrap();
+        nodes.each_ref().map(|node| hosts.intent(node))
+    };
+    let (serve, leave) = (AdminIntent::InService, AdminIntent::Decommission);
+    assert_eq!(intents(), [serve, serve, serve, leave]);
+    assert_eq!(set(&["dn1.invalid"], leave).unwrap().len(), 2);
+    assert_eq!(intents(), [leave, leave, serve, leave]);
+    let away = AdminIntent::Maintenance { until_ms: 77 };
+    assert_eq!(set(&["10.0.0.1:9966", "dn2.invalid:9866"], away).unwrap().len(), 2);
+    assert_eq!(intents(), [leave, away, away, leave]);
+    set(&["10.0.0.1", "10.0.0.2"], serve).unwrap();
+    assert_eq!(intents(), [serve, serve, serve, leave]);
+    for name in ["dn4.invalid", "dn1.invalid:1"] {
+        assert!(matches!(set(&[name], leave), Err(own::StateError::Unknown(_))), "{name}");
+    }
+    let listed = set(&["dn3.invalid"], serve);
+    assert!(matches!(listed, Err(own::StateError::Listed(_))), "{listed:?}");
+    std::fs::write(dir.path().join(own::FILE), "[{]").unwrap();
+    assert!(Hosts::read(&config).is_err());
+}

@@ -11,13 +11,16 @@ use super::{
 
 /// What Cairn's own DataNodes call besides, answered when there is work for them.
 const HELD: &str = "awaitOrders";
-/// What they ask for others that read from them.
+/// What Cairn's own commands call besides.
+const LEAVE: &str = "setDatanodeState";
+/// What DataNodes ask for others that read from them.
 const LOCATE: &str = "locateUnits";
 
 /// Counts of calls of all protocols, none yet.
 pub fn metrics() -> RpcMetrics {
-    let served: [(&str, &[&str]); 12] = [
+    let served: [(&str, &[&str]); 13] = [
         (CLIENT, hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS),
+        (CLIENT, &[LEAVE]),
         (DATANODE, datanode::DATANODE_PROTOCOL_SERVICE_METHODS),
         (DATANODE, &[HELD, LOCATE]),
         (LIFELINE, datanodelifeline::DATANODE_LIFELINE_PROTOCOL_SERVICE_METHODS),

@@ -283,3 +283,32 @@ async fn replicas_that_disagree_without_a_culprit_are_told_of() {
     let line = "\nMetasave: Blocks whose replicas or units disagree: 1\n/f: ";
     assert!(saved.contains(line), "{saved}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_superusers_may_not_read_is_named_and_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let addr = node.http_addr.unwrap();
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    write(&client, &datanodes, "/d/a", 10).await;
+    write(&client, &datanodes, "/d/b", 10).await;
+    let mark = pb::SetXAttrRequestProto {
+        src: "/d/a".to_string(),
+        x_attr: Some(pb::XAttrProto {
+            namespace: pb::XAttrProtoXAttrNamespaceProto::Security as i32,
+            name: "hdfs.unreadable.by.superuser".to_string(),
+            value: None,
+        }),
+        flag: Some(pb::XAttrSetFlagProto::XattrCreate as u32),
+    };
+    let _: pb::SetXAttrResponseProto = client.call("setXAttr", &mark).await;
+
+    let text = fsck(addr, "ugi=hdfs&path=/&files=1").await;
+    assert!(text.contains("\n/d/a: NOT LOOKED AT: "), "{text}");
+    assert!(text.contains("/d/b 10 bytes"), "{text}");
+    assert!(text.contains("Files that were not looked at:\t1\n"), "{text}");
+    assert!(text.ends_with("The filesystem under path '/' is HEALTHY"), "{text}");
+    let json = fsck(addr, "ugi=hdfs&path=/&format=json").await;
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!(last["files_not_looked_at"], 1);
+}

@@ -1505,6 +1505,9 @@ pub struct FsServerDefaultsProto {
     /// Field 11 `snapshotTrashRootEnabled`.
     #[prost(bool, optional, tag = "11", default = "false")]
     pub snapshot_trash_root_enabled: ::core::option::Option<bool>,
+    /// Field 1000 `httpPort`.
+    #[prost(uint32, optional, tag = "1000")]
+    pub http_port: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.FsyncRequestProto`.
@@ -3749,6 +3752,28 @@ pub struct SetBalancerBandwidthRequestProto {
 /// `hadoop.hdfs.SetBalancerBandwidthResponseProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SetBalancerBandwidthResponseProto {}
+
+/// `hadoop.hdfs.SetDatanodeStateRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetDatanodeStateRequestProto {
+    /// Field 1000 `datanodes`.
+    #[prost(string, repeated, tag = "1000")]
+    pub datanodes: ::std::vec::Vec<::std::string::String>,
+    /// Field 1001 `adminState`.
+    #[prost(enumeration = "DatanodeInfoProtoAdminState", required, tag = "1001")]
+    pub admin_state: i32,
+    /// Field 1002 `untilMs`.
+    #[prost(uint64, optional, tag = "1002")]
+    pub until_ms: ::core::option::Option<u64>,
+}
+
+/// `hadoop.hdfs.SetDatanodeStateResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetDatanodeStateResponseProto {
+    /// Field 1000 `addresses`.
+    #[prost(string, repeated, tag = "1000")]
+    pub addresses: ::std::vec::Vec<::std::string::String>,
+}
 
 /// `hadoop.hdfs.SetErasureCodingPolicyRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -1,7 +1,7 @@
 //! What `hdfs dfsadmin` and monitors ask: figures, reports on DataNodes, safe mode.
 
 use cairn_net::rpc_server::Call;
-use cairn_redundancy::{BlockCounts, DataNode, GroupCounts, ReportKind};
+use cairn_redundancy::{AdminIntent, BlockCounts, DataNode, GroupCounts, ReportKind};
 use cairn_wire::exception::class;
 use cairn_wire::proto::common::HAServiceStateProto;
 use cairn_wire::proto::hdfs as pb;
@@ -194,6 +194,28 @@ pub async fn refresh_nodes(node: &NameNode, call: &Call) -> Answer {
     node.check_superuser(call).await?;
     node.refresh_nodes().await?;
     answer(&pb::RefreshNodesResponseProto {})
+}
+
+/// Says what is to become of DataNodes, by name: Cairn's own, beside the lists of hosts.
+pub async fn set_datanode_state(node: &NameNode, call: &Call) -> Answer {
+    use pb::DatanodeInfoProtoAdminState as State;
+    let request: pb::SetDatanodeStateRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    let intent = match State::try_from(request.admin_state) {
+        Ok(State::Normal) => AdminIntent::InService,
+        Ok(State::Decommissioned) => AdminIntent::Decommission,
+        Ok(State::InMaintenance) => {
+            AdminIntent::Maintenance { until_ms: request.until_ms.unwrap_or(u64::MAX) }
+        }
+        _ => {
+            let message = format!("{} is no state to be in", request.admin_state);
+            return Err(Refusal::new(class::ILLEGAL_ARGUMENT, message));
+        }
+    };
+    tracing::info!(datanodes = ?request.datanodes, ?intent, user = %call.user.effective, "wanted");
+    let meant = node.set_intent(&request.datanodes, intent).await?;
+    let addresses = meant.iter().map(ToString::to_string).collect();
+    answer(&pb::SetDatanodeStateResponseProto { addresses })
 }
 
 /// Source: Hadoop 3.5.0 `FSNamesystem#setBalancerBandwidth`.

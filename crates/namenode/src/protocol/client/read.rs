@@ -385,6 +385,7 @@ pub async fn get_server_defaults(node: &NameNode, call: &Call) -> Answer {
             ),
             policy_id: Some(config.default_storage_policy.id.into()),
             snapshot_trash_root_enabled: Some(config.snapshot_trash_roots),
+            http_port: node.http_addr.map(|addr| addr.port().into()),
         },
     })
 }
