@@ -26,6 +26,14 @@ pub enum ClientError {
         /// What happened.
         source: cairn_net::rpc_client::RpcError,
     },
+    /// A server that was asked by its address could not be reached, or the connection broke.
+    #[error("{addr}: {source}")]
+    Server {
+        /// `host:port`.
+        addr: String,
+        /// What happened.
+        source: cairn_net::rpc_client::RpcError,
+    },
     /// Talking to a DataNode failed.
     #[error("DataNode {addr}: {source}")]
     DataNode {
@@ -202,6 +210,11 @@ impl ClientError {
         matches!(self, ClientError::Remote { class, .. } if class == java_class)
     }
 
+    /// Whether the server does not know the method, as Hadoop's servers do not know Cairn's own.
+    pub fn is_unknown_method(&self) -> bool {
+        self.is_remote(class::RPC_NO_SUCH_METHOD)
+    }
+
     /// What kind of failure it is, as the standard library names kinds; `Other` for most.
     pub fn kind(&self) -> io::ErrorKind {
         use io::ErrorKind as Kind;
@@ -239,7 +252,7 @@ impl ClientError {
                 ..
             } => Kind::PermissionDenied,
             ClientError::UnsupportedEncryption { .. } => Kind::Unsupported,
-            ClientError::NameNode { .. } => Kind::NotConnected,
+            ClientError::NameNode { .. } | ClientError::Server { .. } => Kind::NotConnected,
             _ => Kind::Other,
         }
     }

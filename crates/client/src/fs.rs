@@ -1,8 +1,11 @@
 //! A file system: what programs hold. Cheap to clone; all clones share connections and one lease.
 
 mod admin;
+mod attributes;
+mod caching;
 mod encryption;
 mod namespace;
+mod operate;
 mod snapshots;
 
 pub use namespace::Listing;
@@ -135,11 +138,24 @@ impl FileSystem {
 
     /// Opens a replicated file to write behind its end.
     pub fn append<'a>(&'a self, path: &'a str) -> Boxed<'a, Result<FileWriter>> {
+        self.append_with(path, false)
+    }
+
+    /// The same; with `new_block` what is written begins a block of its own.
+    pub fn append_with<'a>(
+        &'a self,
+        path: &'a str,
+        new_block: bool,
+    ) -> Boxed<'a, Result<FileWriter>> {
         Box::pin(async move {
+            let mut flags = CreateFlagProto::Append as u32;
+            if new_block {
+                flags |= CreateFlagProto::NewBlock as u32;
+            }
             let request = AppendRequestProto {
                 src: path.to_string(),
                 client_name: self.session.client_name.clone(),
-                flag: Some(CreateFlagProto::Append as u32),
+                flag: Some(flags),
             };
             let response: AppendResponseProto =
                 self.session.namenode.call("append", &request).await?;

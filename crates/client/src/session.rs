@@ -165,6 +165,7 @@ impl Session {
                 .unwrap_or(StoragePolicy::HOT.id.into()),
             key_provider: defaults.key_provider_uri,
             snapshot_trash_roots: defaults.snapshot_trash_root_enabled.unwrap_or(false),
+            http_port: defaults.http_port.and_then(|port| u16::try_from(port).ok()),
         })
     }
 }

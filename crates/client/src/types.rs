@@ -1,8 +1,18 @@
 //! What the client tells about files, DataNodes and policies: its own types, none of the wire's.
 
+mod acl;
+mod admin;
+mod caching;
 mod encryption;
+mod snapshot;
+mod xattr;
 
+pub use acl::*;
+pub use admin::*;
+pub use caching::*;
 pub use encryption::*;
+pub use snapshot::*;
+pub use xattr::*;
 
 use cairn_stripe::{BlockId, GenerationStamp, Policy, PolicyState, UnitIndex};
 use std::fmt;
@@ -50,6 +60,8 @@ pub struct FileStatus {
     pub policy: Option<Policy>,
     /// Number of the storage policy in force; 0 for the default.
     pub storage_policy: u32,
+    /// Whether it has an access control list.
+    pub has_acl: bool,
     /// Whether it is in an encryption zone, or the root of one.
     pub is_encrypted: bool,
     /// How an encrypted file is encrypted.
@@ -268,8 +280,40 @@ pub struct ContentSummary {
     pub space_consumed: u64,
     /// Bytes on disk allowed; `None` without a quota.
     pub space_quota: Option<u64>,
+    /// What is allowed and used by type of storage, of those types that have a quota.
+    pub type_quotas: Vec<TypeQuota>,
+    /// What of all this only snapshots hold.
+    pub snapshot: SnapshotSummary,
     /// Name of the erasure coding policy; empty when there is none, `None` when not told.
     pub policy_name: Option<String>,
+}
+
+/// What of a tree only snapshots hold; lengths in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotSummary {
+    /// Bytes of files.
+    pub len: u64,
+    /// Files.
+    pub file_count: u64,
+    /// Directories.
+    pub directory_count: u64,
+    /// Bytes on disk.
+    pub space_consumed: u64,
+}
+
+/// What a directory may hold and holds, as the NameNode counts it against quotas; lengths in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaUsage {
+    /// Files and directories.
+    pub name_count: u64,
+    /// Names allowed; `None` without a quota.
+    pub quota: Option<u64>,
+    /// Bytes on disk.
+    pub space_consumed: u64,
+    /// Bytes on disk allowed; `None` without a quota.
+    pub space_quota: Option<u64>,
+    /// The same by type of storage, of those types that have a quota.
+    pub type_quotas: Vec<TypeQuota>,
 }
 
 /// Totals over the file system; lengths in bytes.
@@ -312,6 +356,8 @@ pub struct ServerDefaults {
     pub key_provider: Option<String>,
     /// Whether what is thrown away in a snapshottable directory stays in trash of that directory.
     pub snapshot_trash_roots: bool,
+    /// The port of the NameNode's pages, where it has some and tells (Hadoop's does not).
+    pub http_port: Option<u16>,
 }
 
 /// A policy and whether directories can have it.

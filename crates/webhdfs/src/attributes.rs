@@ -2,8 +2,7 @@
 //!
 //! Source: Hadoop 3.5.0 `AclEntry#parseAclSpec`, `XAttrHelper`, `XAttrCodec`.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use cairn_client::{AclEntry, AclKind, XAttrEncoding};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
 use serde_json::{Value, json};
@@ -12,59 +11,29 @@ use crate::failure::Failure;
 
 /// The entries of `aclspec`; those to be removed have no permissions.
 pub(crate) fn acl(spec: &str, with_permissions: bool) -> Result<Vec<AclEntryProto>, Failure> {
-    let entries = spec.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    entries.map(|entry| acl_entry(entry, with_permissions)).collect()
+    let entries = AclEntry::parse_all(spec, with_permissions);
+    let entries = entries.map_err(|told| Failure::new(class::HADOOP_ILLEGAL_ARGUMENT, told))?;
+    Ok(entries.into_iter().map(acl_entry).collect())
 }
 
-fn acl_entry(text: &str, with_permissions: bool) -> Result<AclEntryProto, Failure> {
+fn acl_entry(entry: AclEntry) -> AclEntryProto {
     use AclEntryProtoAclEntryTypeProto as Type;
-    let wrong =
-        |what: &str| Err(Failure::new(class::HADOOP_ILLEGAL_ARGUMENT, format!("{what}{text}")));
-    // As Java splits: nothing empty at the end.
-    let mut parts = text.trim_end_matches(':').split(':').peekable();
-    let is_default = parts.next_if_eq(&"default").is_some();
-    let kind = match parts.next().map(str::to_ascii_lowercase).as_deref() {
-        Some("user") => Type::User,
-        Some("group") => Type::Group,
-        Some("mask") => Type::Mask,
-        Some("other") => Type::Other,
-        Some(_) => return wrong("Invalid type of acl in <aclSpec> :"),
-        None => return wrong("Invalid <aclSpec> : "),
+    let kind = match entry.kind {
+        AclKind::User => Type::User,
+        AclKind::Group => Type::Group,
+        AclKind::Mask => Type::Mask,
+        AclKind::Other => Type::Other,
     };
-    let name = parts.next().filter(|name| !name.is_empty());
-    let mut permissions = 0;
-    if with_permissions {
-        let Some(symbols) = parts.next() else { return wrong("Invalid <aclSpec> : ") };
-        match action(symbols) {
-            Some(bits) => permissions = bits,
-            None => return wrong("Invalid permission in <aclSpec> : "),
-        }
-    }
-    if parts.next().is_some() {
-        return wrong("Invalid <aclSpec> : ");
-    }
-    let scope = match is_default {
+    let scope = match entry.is_default {
         true => AclEntryProtoAclEntryScopeProto::Default,
         false => AclEntryProtoAclEntryScopeProto::Access,
     };
-    Ok(AclEntryProto {
+    AclEntryProto {
         r#type: kind as i32,
         scope: scope as i32,
-        permissions,
-        name: name.map(str::to_string),
-    })
-}
-
-/// The bits of `r-x` and its like.
-pub(crate) fn action(symbols: &str) -> Option<i32> {
-    let bytes: [u8; 3] = symbols.as_bytes().try_into().ok()?;
-    let bits = bytes.iter().zip([(b'r', 4), (b'w', 2), (b'x', 1)]);
-    bits.map(|(byte, (symbol, bit))| match *byte {
-        b'-' => Some(0),
-        byte if byte == symbol => Some(bit),
-        _ => None,
-    })
-    .sum()
+        permissions: entry.permissions.into(),
+        name: entry.name,
+    }
 }
 
 const NAMESPACES: [(&str, XAttrProtoXAttrNamespaceProto); 5] = [
@@ -100,24 +69,7 @@ pub(crate) fn xattr_name(attribute: &XAttrProto) -> String {
 
 /// The bytes of `0x...`, `0s...`, `"..."` or a plain text.
 pub(crate) fn xattr_value(text: &str) -> Result<Vec<u8>, Failure> {
-    match text.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => {
-            unhex(&text[2..]).ok_or_else(|| Failure::io("Odd or bad hexadecimal digits."))
-        }
-        Some("0s") => STANDARD.decode(&text[2..]).map_err(|error| Failure::io(error.to_string())),
-        _ => {
-            let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-            Ok(inner.unwrap_or(text).as_bytes().to_vec())
-        }
-    }
-}
-
-fn unhex(digits: &str) -> Option<Vec<u8>> {
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    digits.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+    XAttrEncoding::decode(text).map_err(Failure::io)
 }
 
 /// Bytes in hexadecimal.
@@ -130,12 +82,13 @@ pub(crate) const ENCODINGS: [&str; 3] = ["TEXT", "HEX", "BASE64"];
 
 /// Attributes with their values, encoded as `encoding` says.
 pub(crate) fn xattrs(attributes: &[XAttrProto], encoding: &str) -> Value {
+    let encoding = match encoding {
+        "HEX" => XAttrEncoding::Hex,
+        "BASE64" => XAttrEncoding::Base64,
+        _ => XAttrEncoding::Text,
+    };
     let each = attributes.iter().map(|attribute| {
-        let value = attribute.value.as_deref().map(|value| match encoding {
-            "HEX" => format!("0x{}", hex(value)),
-            "BASE64" => format!("0s{}", STANDARD.encode(value)),
-            _ => format!("\"{}\"", String::from_utf8_lossy(value)),
-        });
+        let value = attribute.value.as_deref().map(|value| encoding.encode(value));
         json!({"name": xattr_name(attribute), "value": value})
     });
     json!({"XAttrs": each.collect::<Vec<_>>()})
@@ -152,36 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_of_lists_are_read() {
-        let entries = acl("user::rwx,default:group:staff:r-x,mask::---", true).unwrap();
-        let read: Vec<_> =
-            entries.iter().map(|e| (e.r#type, e.scope, e.permissions, e.name.as_deref())).collect();
-        assert_eq!(read, [(0, 0, 7, None), (1, 1, 5, Some("staff")), (2, 0, 0, None)]);
-        let removed = acl("user:ann:,default:user:bob", false).unwrap();
-        assert_eq!(removed[0].name.as_deref(), Some("ann"));
-        assert_eq!((removed[1].scope, removed[1].name.as_deref()), (1, Some("bob")));
-        for (spec, told) in [
-            ("user:ann:", "Invalid <aclSpec> : user:ann:"),
-            ("user:ann:xwr", "Invalid permission in <aclSpec> : user:ann:xwr"),
-            ("users:ann:rwx", "Invalid type of acl in <aclSpec> :users:ann:rwx"),
-            ("user:ann:rwx:more", "Invalid <aclSpec> : user:ann:rwx:more"),
-        ] {
-            assert!(acl(spec, true).unwrap_err().to_string().ends_with(told), "{spec}");
-        }
-    }
-
-    #[test]
     fn attributes_are_named_and_coded() {
-        for (text, value) in [
-            ("0x0aFF", &[10, 255][..]),
-            ("0sAQI=", &[1, 2]),
-            ("\"0\"", b"0"),
-            ("a", b"a"),
-            ("", b""),
-        ] {
-            assert_eq!(xattr_value(text).unwrap(), value, "{text}");
-        }
-        assert!(xattr_value("0x1").is_err() && xattr_value("0s!").is_err());
         let attribute = xattr("User.a.b", Some(vec![1, 2])).unwrap();
         assert_eq!(xattr_name(&attribute), "user.a.b");
         for name in ["a", "us.a", "user.", "other.a", ".a"] {

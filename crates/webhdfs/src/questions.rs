@@ -209,11 +209,11 @@ impl Question<'_> {
         const ACTION: &str = "fsaction";
         let symbols = self.p.text(ACTION).filter(|text| *text != "null");
         let symbols = symbols.ok_or_else(|| missing(ACTION, self.op.name))?;
-        let mode = attributes::action(symbols).ok_or_else(|| {
+        let mode = cairn_client::permission_bits(symbols).ok_or_else(|| {
             let domain = "does not belong to the domain [r-][w-][x-]";
             Failure::param(ACTION, format!("Invalid value: \"{symbols}\" {domain}"))
         })?;
-        let ask = CheckAccessRequestProto { path: self.src(), mode };
+        let ask = CheckAccessRequestProto { path: self.src(), mode: mode.into() };
         let _: CheckAccessResponseProto = self.call("checkAccess", &ask).await?;
         Ok(done_untyped())
     }

@@ -75,7 +75,8 @@ async fn policies(fs: &FileSystem) -> Result<BTreeMap<u32, Vec<Kind>>> {
 /// Where the snapshots below `paths` are: what was deleted since has its blocks in them alone.
 async fn snapshots(fs: &FileSystem, paths: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for dir in fs.snapshottable_directories().await? {
+    for directory in fs.snapshottable_directories().await? {
+        let dir = directory.status.path;
         let is_below = |path: &String| {
             let rest = dir.strip_prefix(path.trim_end_matches('/'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

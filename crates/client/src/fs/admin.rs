@@ -124,6 +124,29 @@ impl FileSystem {
         Ok(())
     }
 
+    /// Says what is to become of the DataNodes that `names` mean: `host`, or `host:port` of data transfer. The NameNode
+    /// keeps it over restarts. Returns the `ip:port` of those that are meant. Hadoop's NameNode does not know the call.
+    pub async fn set_datanode_state(
+        &self,
+        names: &[String],
+        state: WantedState,
+    ) -> Result<Vec<String>> {
+        use DatanodeInfoProtoAdminState as State;
+        let (admin_state, until_ms) = match state {
+            WantedState::Normal => (State::Normal, None),
+            WantedState::Decommissioned => (State::Decommissioned, None),
+            WantedState::InMaintenance { until_ms } => (State::InMaintenance, until_ms),
+        };
+        let request = SetDatanodeStateRequestProto {
+            datanodes: names.to_vec(),
+            admin_state: admin_state as i32,
+            until_ms,
+        };
+        let response: SetDatanodeStateResponseProto =
+            self.session.namenode.call("setDatanodeState", &request).await?;
+        Ok(response.addresses)
+    }
+
     /// Enters, leaves or asks for safe mode. Returns whether it is on.
     pub async fn safe_mode(&self, action: SafeModeAction) -> Result<bool> {
         use SafeModeActionProto as Action;

@@ -7,9 +7,9 @@ use crate::types::*;
 use cairn_wire::proto::hdfs::*;
 
 /// The directory of a zone where what is thrown away goes (`FileSystem.TRASH_PREFIX`).
-const TRASH: &str = ".Trash";
+pub(super) const TRASH: &str = ".Trash";
 /// Who may write there: everybody, each below a directory of his own.
-const TRASH_PERMISSION: u16 = 0o1777;
+pub(super) const TRASH_PERMISSION: u16 = 0o1777;
 
 impl FileSystem {
     /// Has all files that will be made in an empty directory encrypted, with keys that the key

@@ -171,6 +171,42 @@ impl FileSystem {
         Ok(convert::summary(response.summary))
     }
 
+    /// What a directory may hold and holds, as the NameNode counts it against quotas.
+    pub async fn quota_usage(&self, path: &str) -> Result<QuotaUsage> {
+        let request = GetQuotaUsageRequestProto { path: path.to_string() };
+        let response: GetQuotaUsageResponseProto =
+            self.session.namenode.call("getQuotaUsage", &request).await?;
+        Ok(convert::quota_usage(response.usage))
+    }
+
+    /// Puts the blocks of files behind those of `target`; the files are gone then.
+    pub async fn concat(&self, target: &str, sources: &[String]) -> Result<()> {
+        let request = ConcatRequestProto { trg: target.to_string(), srcs: sources.to_vec() };
+        let _: ConcatResponseProto = self.session.namenode.call("concat", &request).await?;
+        Ok(())
+    }
+
+    /// Whether the user may do to a path what permission bits (4 read, 2 write, 1 execute) stand for. Fails when there
+    /// is no such path.
+    pub async fn may(&self, path: &str, bits: u8) -> Result<bool> {
+        let request = CheckAccessRequestProto { path: path.to_string(), mode: i32::from(bits) };
+        let answer: Result<CheckAccessResponseProto> =
+            self.session.namenode.call("checkAccess", &request).await;
+        match answer {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether nobody has a file open for writing.
+    pub async fn is_closed(&self, path: &str) -> Result<bool> {
+        let request = IsFileClosedRequestProto { src: path.to_string() };
+        let response: IsFileClosedResponseProto =
+            self.session.namenode.call("isFileClosed", &request).await?;
+        Ok(response.result)
+    }
+
     /// The blocks of a byte range of a file and where they are.
     pub async fn block_locations(&self, path: &str, offset: u64, len: u64) -> Result<FileBlocks> {
         Ok(convert::file_blocks(self.session.located(path, offset, len).await?))

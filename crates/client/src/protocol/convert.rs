@@ -310,6 +310,7 @@ pub(crate) fn status(proto: HdfsFileStatusProto, parent: &str) -> Result<FileSta
         children_count: proto.children_num.and_then(|count| u32::try_from(count).ok()),
         policy: policy_of_file(proto.ec_policy)?,
         storage_policy: proto.storage_policy.unwrap_or(0),
+        has_acl: flags & HdfsFileStatusProtoFlags::HasAcl as u32 != 0,
         is_encrypted: flags & HdfsFileStatusProtoFlags::HasCrypt as u32 != 0
             || proto.file_encryption_info.is_some(),
         encryption: proto.file_encryption_info.map(|proto| Box::new(encryption::file(proto))),
@@ -329,7 +330,72 @@ pub(crate) fn summary(proto: ContentSummaryProto) -> ContentSummary {
         quota: quota(proto.quota),
         space_consumed: proto.space_consumed,
         space_quota: quota(proto.space_quota),
+        type_quotas: type_quotas(proto.type_quota_infos),
+        snapshot: SnapshotSummary {
+            len: proto.snapshot_length.unwrap_or(0),
+            file_count: proto.snapshot_file_count.unwrap_or(0),
+            directory_count: proto.snapshot_directory_count.unwrap_or(0),
+            space_consumed: proto.snapshot_space_consumed.unwrap_or(0),
+        },
         policy_name: proto.erasure_coding_policy,
+    }
+}
+
+pub(crate) fn quota_usage(proto: QuotaUsageProto) -> QuotaUsage {
+    QuotaUsage {
+        name_count: proto.file_and_directory_count,
+        quota: quota(proto.quota),
+        space_consumed: proto.space_consumed,
+        space_quota: quota(proto.space_quota),
+        type_quotas: type_quotas(proto.type_quota_infos),
+    }
+}
+
+fn type_quotas(proto: Option<StorageTypeQuotaInfosProto>) -> Vec<TypeQuota> {
+    let told = |info: StorageTypeQuotaInfoProto| {
+        let quota = quota(info.quota);
+        Some(TypeQuota {
+            storage_type: storage_type(info.r#type?)?,
+            quota,
+            consumed: info.consumed,
+        })
+    };
+    proto
+        .map(|infos| infos.type_quota_info)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(told)
+        .collect()
+}
+
+/// `StorageTypeProto` of a type.
+pub(crate) fn storage_type_number(kind: StorageType) -> i32 {
+    use StorageTypeProto as Type;
+    (match kind {
+        StorageType::Disk => Type::Disk,
+        StorageType::Ssd => Type::Ssd,
+        StorageType::Archive => Type::Archive,
+        StorageType::RamDisk => Type::RamDisk,
+        StorageType::Provided => Type::Provided,
+        StorageType::Nvdimm => Type::Nvdimm,
+    }) as i32
+}
+
+/// The type of a `StorageTypeProto`, if it is known.
+pub(crate) fn storage_type(number: i32) -> Option<StorageType> {
+    StorageType::ALL.into_iter().find(|kind| storage_type_number(*kind) == number)
+}
+
+pub(crate) fn storage_policy(proto: BlockStoragePolicyProto) -> StoragePolicyInfo {
+    let types = |types: StorageTypesProto| -> Vec<StorageType> {
+        types.storage_types.into_iter().filter_map(storage_type).collect()
+    };
+    StoragePolicyInfo {
+        id: proto.policy_id,
+        name: proto.name,
+        storage_types: types(proto.creation_policy),
+        creation_fallbacks: proto.creation_fallback_policy.map(types).unwrap_or_default(),
+        replication_fallbacks: proto.replication_fallback_policy.map(types).unwrap_or_default(),
     }
 }
 

@@ -47,7 +47,8 @@ impl NameNode {
         NameNode { active, ..NameNode::with_protocol(config, protocol) }
     }
 
-    fn with_protocol(config: &ClientConfig, protocol: &'static str) -> NameNode {
+    /// One with the Java name of another protocol, on its own.
+    pub(crate) fn with_protocol(config: &ClientConfig, protocol: &'static str) -> NameNode {
         let mut options = RpcClientOptions {
             call_timeout: config.rpc_timeout,
             real_user: config.real_user.clone(),
