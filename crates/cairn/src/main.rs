@@ -12,8 +12,10 @@ mod settings;
 mod words;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
-use commands::{crypto, datanode, ec, fs, gateway, namenode, quickstart, report};
+use clap::{CommandFactory, Parser, Subcommand};
+use commands::{
+    admin, completion, crypto, datanode, ec, fs, gateway, namenode, quickstart, report,
+};
 use settings::Settings;
 use std::process::ExitCode;
 use tikv_jemallocator::Jemalloc;
@@ -45,10 +47,30 @@ enum Command {
     Datanode(datanode::Args),
     /// Serve WebHDFS at one address, for clients that reach no NameNode and no DataNode
     Gateway(gateway::Args),
-    /// Work with files: put, get, cat, ls, mkdir, rm, mv, du, stat, checksum
+    /// Work with files, with the commands of `hdfs dfs`
     Fs(fs::Args),
+    /// Do what operators do with a cluster, with the commands of `hdfs dfsadmin`
+    Admin(admin::Args),
+    /// Have DataNodes keep files in memory, with the commands of `hdfs cacheadmin`
+    #[command(alias = "cacheadmin")]
+    Cache(commands::cache::Args),
+    /// Look into files and leases
+    Debug(commands::debug::Args),
+    /// Look whether a configuration and this host are fit for the roles, and say what to do
+    Doctor(commands::doctor::Args),
+    /// Show which groups users are in, as the NameNode sees it
+    Groups(commands::groups::Args),
+    /// List snapshots and what differs between them
+    Snapshot(commands::snapshot::Args),
+    /// Choose on which types of storage files are, with the commands of `hdfs storagepolicies`
+    #[command(name = "storagepolicies")]
+    StoragePolicies(commands::storage_policies::Args),
     /// Administer erasure coding policies, with the options of `hdfs ec`
     Ec(ec::Args),
+    /// Print what a shell is to read so that it completes words
+    Completion(completion::CompletionArgs),
+    /// Write pages for man, one for each command
+    Man(completion::ManArgs),
     /// Administer encryption zones, with the options of `hdfs crypto`
     Crypto(crypto::Args),
     /// Check which blocks lack what, with the options of `hdfs fsck`
@@ -57,6 +79,8 @@ enum Command {
     Balance(commands::balance::BalanceArgs),
     /// Move replicas and units to the storage types of their files' storage policies
     Mover(commands::balance::MoverArgs),
+    /// Show what the cluster does, again and again: bytes, calls, repair, slow DataNodes
+    Top(commands::top::Args),
     /// Show the state and the space of the cluster
     Report(report::Args),
     /// Read every replica and unit of files, and name or repair those that are not what they should be
@@ -74,7 +98,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cairn = Cairn::parse_from(words::options_first(std::env::args_os().collect()));
+    let cairn = Cairn::parse_from(words::understood(std::env::args_os().collect()));
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_max_level(cairn.settings.log.unwrap_or(cairn.command.log_level()))
@@ -85,10 +109,15 @@ fn main() -> ExitCode {
     match run(cairn) {
         Ok(code) => code,
         Err(error) => {
-            crate::complain!("cairn: {error:#}");
+            crate::complain!("cairn: {}", output::sentence(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// All commands and their flags.
+fn command_line() -> clap::Command {
+    Cairn::command()
 }
 
 fn run(cairn: Cairn) -> Result<ExitCode> {
@@ -105,11 +134,23 @@ fn run(cairn: Cairn) -> Result<ExitCode> {
             Command::Datanode(args) => datanode::run(&settings, args).await,
             Command::Gateway(args) => gateway::run(&settings, args).await,
             Command::Fs(args) => fs::run(&settings, args).await,
+            Command::Admin(args) => admin::run(&settings, args).await,
+            Command::Cache(args) => commands::cache::run(&settings, args).await,
+            Command::Debug(args) => commands::debug::run(&settings, args).await,
+            Command::Doctor(args) => commands::doctor::run(&settings, args).await,
+            Command::Groups(args) => commands::groups::run(&settings, args).await,
+            Command::Snapshot(args) => commands::snapshot::run(&settings, args).await,
+            Command::StoragePolicies(args) => {
+                commands::storage_policies::run(&settings, args).await
+            }
             Command::Ec(args) => ec::run(&settings, args).await,
+            Command::Completion(args) => Ok(completion::completion(&args, command_line())),
+            Command::Man(args) => completion::man(&args, command_line()),
             Command::Crypto(args) => crypto::run(&settings, args).await,
             Command::Fsck(args) => commands::fsck::run(&settings, args).await,
             Command::Balance(args) => commands::balance::balance(&settings, args).await,
             Command::Mover(args) => commands::balance::mover(&settings, args).await,
+            Command::Top(args) => commands::top::run(&settings, args).await,
             Command::Report(args) => report::run(&settings, args).await,
             Command::Scrub(args) => commands::scrub::run(&settings, args).await,
         }

@@ -88,6 +88,40 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A number of bytes, or of anything, with the letter of a binary unit, as Hadoop's commands write it: `1.5 G`.
+///
+/// Source: Hadoop 3.5.0 `StringUtils.TraditionalBinaryPrefix#long2String`.
+pub fn short_size(number: u64) -> String {
+    const LETTERS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+    if number < 1024 {
+        return number.to_string();
+    }
+    let mut step = (number.ilog2() / 10) as usize;
+    if number % (1 << (10 * step)) == 0 {
+        return format!("{} {}", number >> (10 * step), LETTERS[step - 1]);
+    }
+    let mut text = format!("{:.1}", number as f64 / (1_u64 << (10 * step)) as f64);
+    if text == "1024.0" {
+        step += 1;
+        text = "1.0".to_string();
+    }
+    format!("{text} {}", LETTERS[step - 1])
+}
+
+/// What went wrong, and why, each cause once: errors often repeat what the one below them says.
+pub fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        match () {
+            _ if text.is_empty() => text = cause,
+            _ if text.contains(&cause) => {}
+            _ if cause.starts_with(&text) => text = cause,
+            _ => text = format!("{text}: {cause}"),
+        }
+    }
+    text
+}
+
 /// Megabytes (10^6) a second.
 pub fn megabytes_per_second(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / 1e6 / time.as_secs_f64().max(1e-9)
@@ -149,6 +183,32 @@ mod tests {
         {
             assert_eq!(size(bytes), want);
         }
+    }
+
+    #[test]
+    fn short_sizes_are_hadoops() {
+        for (number, want) in [
+            (0, "0"),
+            (1023, "1023"),
+            (1024, "1 K"),
+            (6000, "5.9 K"),
+            (3_703_701, "3.5 M"),
+            (1 << 40, "1 T"),
+            ((1 << 40) - 11_111_103, "1.0 T"),
+            ((1 << 20) - 1, "1.0 M"),
+        ] {
+            assert_eq!(short_size(number), want);
+        }
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = anyhow::anyhow!("no such folder");
+        let middle =
+            anyhow::anyhow!("cannot open /x: {inner}").context("cannot open /x: no such folder");
+        assert_eq!(sentence(&middle), "cannot open /x: no such folder");
+        let error = anyhow::anyhow!("refused").context("it did not start");
+        assert_eq!(sentence(&error), "it did not start: refused");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The files of a folder, in the order in which they are read.
@@ -40,6 +41,8 @@ pub struct Configuration {
     /// Keys that were set otherwise than by a file.
     given: BTreeSet<String>,
     folders: Vec<PathBuf>,
+    /// Keys that somebody has asked for, in this or a copy of it.
+    asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Configuration {
@@ -124,6 +127,13 @@ impl Configuration {
         self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
+    /// Keys that were set and that nobody has asked for yet, by the names that they have now.
+    pub fn unasked(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked: BTreeSet<&str> = asked.iter().map(|key| former_names::present(key)).collect();
+        self.values.keys().filter(|key| !asked.contains(key.as_str())).cloned().collect()
+    }
+
     /// All of them, for who outlives this.
     pub fn properties(&self) -> Vec<(String, String)> {
         self.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
@@ -139,6 +149,7 @@ impl Configuration {
     /// The same as it stands there, with its blanks.
     fn text(&self, key: &str) -> Option<String> {
         let value_of = |name: &str| self.values.get(former_names::present(name));
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_string());
         let mut text = value_of(key)?.clone();
         for _ in 0..MAX_SUBSTITUTIONS {
             let Some(start) = text.find("${") else { break };

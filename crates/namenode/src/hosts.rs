@@ -25,6 +25,8 @@ pub(crate) mod own;
 #[cfg(test)]
 mod tests;
 
+/// What operators have said by name, in the NameNode's folder.
+const OWN_FILE: &str = "datanodes.json";
 /// The port of a DataNode that was never seen and whose entry names none (`dfs.datanode.address`).
 const DEFAULT_XFER_PORT: u16 = 9866;
 /// `dfs.datanode.http.address`.
@@ -107,7 +109,7 @@ impl Hosts {
     /// Reads what the settings name, and what operators have said. May ask for the addresses of names, so it can take a
     /// while.
     pub fn read(config: &NameNodeConfig) -> Result<Hosts, TopologyError> {
-        let own = own::read(&config.name_dir)?;
+        let own = read_own(&config.name_dir)?;
         Ok(Hosts { own, ..Hosts::named(config)? })
     }
 
@@ -198,6 +200,16 @@ fn read_list(path: &Path) -> Result<Vec<Host>, TopologyError> {
         .lines()
         .flat_map(|line| line.split_whitespace().take_while(|word| !word.starts_with('#')));
     Ok(words.map(Host::parse).collect())
+}
+
+/// What operators have said by name; nothing where there is no file.
+fn read_own(name_dir: &Path) -> Result<Vec<Entry>, TopologyError> {
+    let path = name_dir.join(OWN_FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = read_text(&path)?;
+    parse_combined(&text).map_err(|reason| TopologyError::Hosts { path, reason })
 }
 
 /// One JSON array of objects or, as before Hadoop 3, objects one after the other. A file that is missing or

@@ -2,17 +2,13 @@
 //!
 //! The NameNode makes the text; see its module `fsck`. Source: Hadoop 3.5.0 `DFSck`.
 
-use crate::{Settings, config, output};
-use anyhow::{Context, Result, bail};
-use cairn_client::{ClientConfig, FileSystem};
+use super::pages;
+use crate::{Settings, config};
+use anyhow::{Result, bail};
+use cairn_client::FileSystem;
 use serde_json::Value;
-use socket2::TcpKeepalive;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 const USAGE: &str = "\
 usage: cairn fsck [PATH] [-list-corruptfileblocks | [-move | -delete | -openforwrite]
@@ -20,11 +16,6 @@ usage: cairn fsck [PATH] [-list-corruptfileblocks | [-move | -delete | -openforw
                   [-includeSnapshots] [-showprogress] [-storagepolicies] [-maintenance]
                   [-blockId BLOCK...] [-replicate]";
 
-/// Longest head of an answer, and longest line of its body, bytes.
-const LINE_MAX: u64 = 1 << 26;
-/// How long connecting may take, and how long the first line of the answer.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// What `DFSck` exits with when it cannot tell.
 const UNKNOWN: u8 = 255;
 
@@ -48,8 +39,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     };
     let conf = settings.configuration()?;
     let client = config::client::read(&conf)?;
-    let address = active(&config::client::namenodes(&conf)?.http, &client).await?;
-    let target = request.target(&client.user);
+    let fs = FileSystem::connect(client).await?;
+    let address = pages::of_namenode(&fs, &config::client::namenodes(&conf)?).await?;
+    let target = request.target(&fs.config().user);
     crate::complain!("Connecting to namenode via http://{address}{target}");
     let code = match request.list_corrupt {
         true => list_corrupt(&address, &target, &request).await?,
@@ -59,21 +51,11 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
                 crate::say!("{line}");
                 last = line.to_string();
             };
-            get(&address, &target, print).await?;
+            pages::get(&address, &target, print).await?;
             if request.json { json_status(&last) } else { exit_status(&last) }
         }
     };
     Ok(ExitCode::from(code))
-}
-
-/// Of the NameNodes' pages those of the one that is active.
-async fn active(pages: &[String], client: &ClientConfig) -> Result<String> {
-    if let [page] = pages {
-        return Ok(page.clone());
-    }
-    let fs = FileSystem::connect(client.clone()).await?;
-    let page = pages.get(fs.active_namenode());
-    page.cloned().context("no NameNode is known to be active")
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -201,7 +183,7 @@ async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<
         let more = if cookie > 0 { format!("&startblockafter={cookie}") } else { String::new() };
         let (mut rows, mut next, mut denied, mut failed) = (Vec::new(), None, false, false);
         let mut is_whole = false;
-        get(address, &format!("{target}{more}"), |line| {
+        pages::get(address, &format!("{target}{more}"), |line| {
             let object: Value = serde_json::from_str(line).unwrap_or_default();
             if let Some(number) = line.strip_prefix("Cookie:\t") {
                 next = number.parse().ok();
@@ -248,61 +230,10 @@ async fn list_corrupt(address: &str, target: &str, request: &Request) -> Result<
     Ok(if count == 0 { 0 } else { UNKNOWN })
 }
 
-/// Gets a page and hands over its lines as they come.
-async fn get(address: &str, target: &str, line: impl FnMut(&str)) -> Result<()> {
-    let stream = connect(address).await;
-    let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
-    // The end of an HTTP/1.0 answer is the end of its connection.
-    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    stream.write_all(head.as_bytes()).await?;
-    read_answer(stream, HEAD_TIMEOUT, line)
-        .await
-        .with_context(|| format!("answer of http://{address}"))
-}
-
-/// A NameNode may be silent for as long as it finds nothing to say, but its host has to be there.
-async fn connect(address: &str) -> std::io::Result<TcpStream> {
-    let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
-    let (first, often) = (Duration::from_secs(30), Duration::from_secs(10));
-    let keepalive = TcpKeepalive::new().with_time(first).with_interval(often).with_retries(3);
-    socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
-    Ok(stream)
-}
-
-async fn read_answer(
-    stream: impl AsyncRead + Unpin,
-    patience: Duration,
-    mut line: impl FnMut(&str),
-) -> Result<()> {
-    let mut reader = BufReader::new(stream);
-    // The head comes before anything is looked for.
-    let status = timeout(patience, next_line(&mut reader)).await??.unwrap_or_default();
-    while next_line(&mut reader).await?.is_some_and(|header| !header.is_empty()) {}
-    if status.split(' ').nth(1) != Some("200") {
-        let reason = next_line(&mut reader).await?.unwrap_or_default();
-        bail!("{status}: {reason}");
-    }
-    while let Some(text) = next_line(&mut reader).await? {
-        line(&text);
-    }
-    Ok(())
-}
-
-async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
-    let mut bytes = Vec::new();
-    let read = reader.take(LINE_MAX).read_until(b'\n', &mut bytes).await?;
-    if read as u64 >= LINE_MAX {
-        bail!("a line is longer than {}", output::size(LINE_MAX));
-    }
-    while bytes.last().is_some_and(|byte| b"\r\n".contains(byte)) {
-        bytes.pop();
-    }
-    Ok((read > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').filter(|word| !word.is_empty()).map(str::to_string).collect()
@@ -374,33 +305,5 @@ mod tests {
                 assert_eq!(told.is_ok(), is_good, "{body}");
             }
         }
-    }
-
-    #[tokio::test]
-    async fn answers_are_read_line_by_line() {
-        let mut lines = Vec::new();
-        let answer = &b"HTTP/1.1 200 OK\r\nA: b\r\n\r\none\n\ntwo"[..];
-        read_answer(answer, HEAD_TIMEOUT, |line| lines.push(line.to_string())).await.unwrap();
-        assert_eq!(lines, ["one", "", "two"]);
-        let refused = &b"HTTP/1.1 403 Status\r\n\r\nnot allowed\n"[..];
-        let error = read_answer(refused, HEAD_TIMEOUT, |_| ()).await.unwrap_err().to_string();
-        assert!(error.contains("403") && error.contains("not allowed"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn who_says_nothing_is_not_waited_for() {
-        let (near, _far) = tokio::io::duplex(64);
-        let told = read_answer(near, Duration::from_millis(10), |_| ()).await.unwrap_err();
-        assert!(told.is::<tokio::time::error::Elapsed>(), "{told:#}");
-    }
-
-    #[tokio::test]
-    async fn a_host_that_is_gone_is_noticed() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let stream = connect(&address).await.unwrap();
-        let socket = socket2::SockRef::from(&stream);
-        assert!(socket.keepalive().unwrap());
-        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(30));
     }
 }

@@ -12,17 +12,61 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Flags of `cairn report`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Only DataNodes that live
+    #[arg(long)]
+    live: bool,
+    /// Only DataNodes that do not
+    #[arg(long)]
+    dead: bool,
+    /// Only DataNodes that are being decommissioned
+    #[arg(long)]
+    decommissioning: bool,
+    /// Only DataNodes that are about to be in maintenance
+    #[arg(long, alias = "enteringmaintenance")]
+    entering_maintenance: bool,
+    /// Only DataNodes in maintenance
+    #[arg(long, alias = "inmaintenance")]
+    in_maintenance: bool,
+    /// Only DataNodes that others call slow
+    #[arg(long, alias = "slownodes")]
+    slow: bool,
+}
+
+impl Args {
+    /// Whether a DataNode is one of those asked for: of any kind of those named, or of all.
+    fn wants(&self, node: &DataNodeInfo, is_live: bool, slow: &[DataNodeInfo]) -> bool {
+        let is = |state| node.admin_state == state;
+        let is_slow = || slow.iter().any(|slow| slow.addr.uuid == node.addr.uuid);
+        let kinds = [
+            (self.live, is_live),
+            (self.dead, !is_live),
+            (self.decommissioning, is(AdminState::Decommissioning)),
+            (self.entering_maintenance, is(AdminState::EnteringMaintenance)),
+            (self.in_maintenance, is(AdminState::InMaintenance)),
+            (self.slow, self.slow && is_slow()),
+        ];
+        kinds.iter().all(|(wanted, _)| !wanted) || kinds.iter().any(|(wanted, is)| *wanted && *is)
+    }
+}
 
 /// Prints totals and one row a DataNode.
-pub async fn run(settings: &Settings, _: Args) -> Result<ExitCode> {
+pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
+    show(&fs, settings.json, args).await
+}
+
+/// The same, of a file system.
+pub async fn show(fs: &FileSystem, json: bool, args: Args) -> Result<ExitCode> {
     let stats = fs.stats().await?;
     let safe_mode = fs.safe_mode(SafeModeAction::Get).await?;
-    let live = fs.datanodes(DataNodeFilter::Live).await?;
-    let dead = fs.datanodes(DataNodeFilter::Dead).await?;
+    let slow = if args.slow { fs.slow_datanodes().await? } else { Vec::new() };
+    let mut live = fs.datanodes(DataNodeFilter::Live).await?;
+    live.retain(|node| args.wants(node, true, &slow));
+    let mut dead = fs.datanodes(DataNodeFilter::Dead).await?;
+    dead.retain(|node| args.wants(node, false, &slow));
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_millis() as u64);
-    if settings.json {
+    if json {
         crate::say!("{}", as_json(&stats, safe_mode, (&live, &dead), now_ms));
     } else {
         output::print(format_args!("{}", as_text(&stats, safe_mode, (&live, &dead), now_ms)));

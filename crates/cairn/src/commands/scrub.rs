@@ -155,13 +155,18 @@ async fn scrub_file(
 
 fn tell(path: &str, file: &Scrubbed) {
     for fault in file.passes.first().into_iter().flat_map(|scrub| &scrub.faults) {
-        let unit = fault.unit.map_or(String::new(), |unit| format!(" unit {unit}"));
-        let place = fault.location.as_ref().map_or(String::new(), |at| format!(" on {}", at.addr));
-        crate::say!("{path}: {}{unit}{place}: {}", fault.block, words(&fault.kind));
+        crate::say!("{path}: {}", fault_text(fault));
     }
     if file.is_repaired {
         crate::say!("{path}: repaired");
     }
+}
+
+/// A sentence about a replica or unit that is not what it should be.
+pub fn fault_text(fault: &ScrubFault) -> String {
+    let unit = fault.unit.map_or(String::new(), |unit| format!(" unit {unit}"));
+    let place = fault.location.as_ref().map_or(String::new(), |at| format!(" on {}", at.addr));
+    format!("{}{unit}{place}: {}", fault.block, words(&fault.kind))
 }
 
 fn words(kind: &FaultKind) -> String {

@@ -1,8 +1,5 @@
 //! A cluster in a process of its own.
 
-use cairn_net::groups::process_user;
-use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
-use cairn_wire::proto::hdfs::{AllowSnapshotRequestProto, AllowSnapshotResponseProto};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -97,18 +94,11 @@ impl Cluster {
         text(&done.stderr)
     }
 
-    /// Allows snapshots of a directory, for which `cairn` has no command.
-    pub fn allow_snapshot(&self, path: &str) {
-        const PROTOCOL: &str = "org.apache.hadoop.hdfs.protocol.ClientProtocol";
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let allow = async {
-            let addr = self.uri.trim_start_matches("hdfs://").trim_end_matches('/').to_string();
-            let user = process_user().unwrap();
-            let rpc = RpcClient::new(addr, PROTOCOL, &user, RpcClientOptions::default());
-            let request = AllowSnapshotRequestProto { snapshot_root: path.to_string() };
-            let _: AllowSnapshotResponseProto = rpc.call("allowSnapshot", &request).await.unwrap();
-        };
-        runtime.block_on(allow);
+    /// What another command prints with these words.
+    pub fn tool(&self, words: &[&str]) -> String {
+        let done = self.run(words);
+        assert!(done.status.success(), "{words:?}: {}", text(&done.stderr));
+        text(&done.stdout)
     }
 
     /// The names in a directory of the file system.

@@ -189,7 +189,7 @@ fn what_is_removed_stays_in_its_snapshottable_directory() {
     for path in ["/d/sub/x", "/dd/x", "/d/y"] {
         cluster.fs(&["put", &data, path]);
     }
-    cluster.allow_snapshot("/d");
+    cluster.tool(&["admin", "allow-snapshot", "/d"]);
     for path in ["/d/sub/x", "/dd/x", "/d/y"] {
         cluster.fs(&["rm", path]);
     }

@@ -1,7 +1,9 @@
 //! The `cairn` command, as processes: a cluster, and what is asked of it.
 
+mod admin;
 mod cluster;
 mod descriptors;
 mod fs;
 mod quickstart;
+mod shell;
 mod unwritable;

@@ -7,21 +7,8 @@ use std::path::Path;
 use cairn_redundancy::{AdminIntent, NodeAddress};
 use serde_json::{Value, json};
 
-use super::{Entry, Host, Hosts, parse_combined};
-use crate::host_files::{TopologyError, read_text};
-
-/// The file, in the form of Hadoop's one file of hosts.
-pub(crate) const FILE: &str = "datanodes.json";
-
-/// What operators have said; nothing where there is no file.
-pub(super) fn read(name_dir: &Path) -> Result<Vec<Entry>, TopologyError> {
-    let path = name_dir.join(FILE);
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let wrong = |reason| TopologyError::Hosts { path: path.clone(), reason };
-    parse_combined(&read_text(&path)?).map_err(wrong)
-}
+use super::{Entry, Host, Hosts, OWN_FILE, read_own};
+use crate::host_files::TopologyError;
 
 /// Why what an operator says cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +49,7 @@ pub(crate) fn set(
     }
     meant.sort_by_key(ToString::to_string);
     meant.dedup_by_key(|node| node.to_string());
-    let mut entries = read(name_dir)?;
+    let mut entries = read_own(name_dir)?;
     entries.retain(|entry| !meant.iter().any(|node| entry.host.fits(node)));
     for node in &meant {
         if intent == AdminIntent::InService {
@@ -81,11 +68,11 @@ pub(crate) fn set(
 /// Writes another file and puts it in the place of the one there is.
 fn write(name_dir: &Path, entries: &[Entry]) -> io::Result<()> {
     let text = Value::from(entries.iter().map(entry_json).collect::<Vec<_>>()).to_string();
-    let new = name_dir.join(format!("{FILE}.new"));
+    let new = name_dir.join(format!("{OWN_FILE}.new"));
     let mut file = fs::File::create(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    fs::rename(new, name_dir.join(FILE))?;
+    fs::rename(new, name_dir.join(OWN_FILE))?;
     fs::File::open(name_dir)?.sync_all()
 }
 

@@ -147,6 +147,6 @@ fn what_operators_say_by_name_goes_before_and_outlives_a_start() {
     }
     let listed = set(&["dn3.invalid"], serve);
     assert!(matches!(listed, Err(own::StateError::Listed(_))), "{listed:?}");
-    std::fs::write(dir.path().join(own::FILE), "[{]").unwrap();
+    std::fs::write(dir.path().join(OWN_FILE), "[{]").unwrap();
     assert!(Hosts::read(&config).is_err());
 }

@@ -1,9 +1,9 @@
 //! Bytes between local files and the file system.
 
 use anyhow::{Context, Result, bail};
-use cairn_client::{CreateOptions, FileSystem, FileWriter};
+use cairn_client::{CreateOptions, FileReader, FileSystem, FileWriter};
 use indicatif::ProgressBar;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -26,29 +26,53 @@ pub async fn upload(
     write_from(file, fs.create(path, options).await?, bar).await
 }
 
+/// Fails where a file cannot be made, or replaced, at a path.
+pub async fn check_target(fs: &FileSystem, path: &str, options: &CreateOptions) -> Result<()> {
+    match fs.file_info(path).await? {
+        Some(status) if status.is_dir() => bail!("{path}: Is a directory"),
+        Some(_) if !options.overwrite => bail!("{path}: File exists"),
+        _ => Ok(()),
+    }
+}
+
 /// Stores a local file under another name, and gives it its own when it is whole; what was there stays until then.
 /// What `unfinished` holds afterwards, also if the future is dropped, is to be deleted.
 ///
 /// Source: Hadoop 3.5.0 `CommandWithDestination#copyStreamToTarget`.
 pub async fn store(
     fs: &FileSystem,
-    local: &Path,
+    file: File,
     path: &str,
     options: &CreateOptions,
     bar: &ProgressBar,
     unfinished: &mut Option<String>,
 ) -> Result<()> {
-    match fs.file_info(path).await? {
-        Some(status) if status.is_dir() => bail!("{path}: Is a directory"),
-        Some(_) if !options.overwrite => bail!("{path}: File exists"),
-        _ => {}
-    }
-    let file = tokio::fs::File::open(local).await?.into_std().await;
-    let path = path.trim_end_matches('/');
+    write_from(file, begin(fs, path, options, unfinished).await?, bar).await?;
+    finish(fs, path, options, unfinished).await
+}
+
+/// Makes a file under another name than its own.
+pub async fn begin(
+    fs: &FileSystem,
+    path: &str,
+    options: &CreateOptions,
+    unfinished: &mut Option<String>,
+) -> Result<FileWriter> {
     let copy = unfinished.insert(copying(path)?);
     let copying = CreateOptions { overwrite: false, ..options.clone() };
-    write_from(file, fs.create(copy, &copying).await?, bar).await?;
-    fs.rename_to(copy, path, options.overwrite).await?;
+    Ok(fs.create(copy, &copying).await?)
+}
+
+/// Gives it its own, when it is whole.
+pub async fn finish(
+    fs: &FileSystem,
+    path: &str,
+    options: &CreateOptions,
+    unfinished: &mut Option<String>,
+) -> Result<()> {
+    if let Some(copy) = unfinished.as_deref() {
+        fs.rename_to(copy, path, options.overwrite).await?;
+    }
     *unfinished = None;
     Ok(())
 }
@@ -61,11 +85,13 @@ fn copying(path: &str) -> Result<String> {
 }
 
 /// Writes all of a local file, and ends the file.
-async fn write_from(
-    mut file: std::fs::File,
-    mut writer: FileWriter,
-    bar: &ProgressBar,
-) -> Result<()> {
+pub async fn write_from(file: File, mut writer: FileWriter, bar: &ProgressBar) -> Result<()> {
+    copy_from(file, &mut writer, bar).await?;
+    Ok(writer.close().await?)
+}
+
+/// Writes all of a local file.
+pub async fn copy_from(mut file: File, writer: &mut FileWriter, bar: &ProgressBar) -> Result<()> {
     let mut buffer = vec![0; STEP_LEN];
     loop {
         let read;
@@ -77,12 +103,28 @@ async fn write_from(
         .await?;
         let len = read?;
         if len == 0 {
-            break;
+            return Ok(());
         }
         writer.write(&buffer[..len]).await?;
         bar.inc(len as u64);
     }
-    Ok(writer.close().await?)
+}
+
+/// Writes all that a reader gives.
+pub async fn copy_within(
+    reader: &mut FileReader,
+    writer: &mut FileWriter,
+    bar: &ProgressBar,
+) -> Result<()> {
+    let mut buffer = vec![0; STEP_LEN];
+    loop {
+        let len = reader.read(&mut buffer).await?;
+        if len == 0 {
+            return Ok(());
+        }
+        writer.write(&buffer[..len]).await?;
+        bar.inc(len as u64);
+    }
 }
 
 /// Where a fetched file goes.

@@ -5,11 +5,14 @@
 use super::paths::below;
 use anyhow::{Context, Result, bail};
 use cairn_client::{ClientError, FileSystem};
+use cairn_net::date::Moment;
 use std::io::ErrorKind;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nobody else reads what a user has thrown away.
 const PERMISSION: u16 = 0o700;
+/// What was thrown away last.
+const CURRENT: &str = "Current";
 
 /// The trash of a file system's users.
 pub struct Trash {
@@ -27,10 +30,11 @@ impl Trash {
         if defaults.trash_interval_minutes == 0 {
             return Ok(None);
         }
-        let snapshottable = match defaults.snapshot_trash_roots {
-            true => fs.snapshottable_directories().await?,
-            false => Vec::new(),
-        };
+        let mut snapshottable = Vec::new();
+        if defaults.snapshot_trash_roots {
+            let directories = fs.snapshottable_directories().await?.into_iter();
+            snapshottable = directories.map(|directory| directory.status.path).collect();
+        }
         Ok(Some(Trash { may_have_zones, snapshottable }))
     }
 
@@ -48,7 +52,7 @@ impl Trash {
         if is_in(&root, &path) {
             bail!("{path}: contains the trash; --skip-trash removes it for good");
         }
-        let current = format!("{root}/Current");
+        let current = below(&root, CURRENT);
         let mut moved = move_into(fs, &path, &current, folder, name).await;
         if moved.is_err() {
             // A checkpoint of the trash may have taken the folder away between the two calls.
@@ -75,6 +79,53 @@ impl Trash {
             None => below(&fs.config().home(), ".Trash"),
         })
     }
+}
+
+/// Empties the user's trash as far as it is old enough, or wholly if `immediate`, and begins a new part of it. Returns
+/// sentences for people.
+///
+/// Source: Hadoop 3.5.0 `TrashPolicyDefault#deleteCheckpoint`, `#createCheckpoint`.
+pub async fn expunge(fs: &FileSystem, immediate: bool) -> Result<Vec<String>> {
+    let keep_ms = u128::from(fs.server_defaults().await?.trash_interval_minutes) * 60_000;
+    let (mut told, now) = (Vec::new(), now_ms());
+    let home = below(&fs.config().home(), ".Trash");
+    let limit = stamp(now.saturating_sub(keep_ms));
+    if fs.file_info(&home).await?.is_none() {
+        return Ok(told);
+    }
+    for entry in fs.list(&home).collect().await? {
+        let name = entry.name();
+        let is_current = name == CURRENT;
+        let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        let is_old = match digits {
+            12 => name[..12] < limit[..],
+            // Names of Hadoop 1 have no seconds.
+            10 | 11 => name[..10] < limit[..10],
+            _ if is_current => false,
+            _ => continue,
+        };
+        if immediate || is_old {
+            fs.delete(&entry.path, true).await?;
+            told.push(format!("{}: deleted", entry.path));
+        }
+    }
+    let current = below(&home, CURRENT);
+    if !immediate && fs.file_info(&current).await?.is_some() {
+        let mut place = below(&home, &stamp(now));
+        if fs.file_info(&place).await?.is_some() {
+            place.push_str(&format!("-{}", now % 1000));
+        }
+        fs.rename_to(&current, &place, false).await?;
+        told.push(format!("{place}: holds what was thrown away until now"));
+    }
+    Ok(told)
+}
+
+/// A time as checkpoints are named: two digits each of year, month, day, hour, minute and second.
+fn stamp(wall_ms: u128) -> String {
+    let text = Moment::of_ms(u64::try_from(wall_ms).unwrap_or(u64::MAX)).to_string();
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    digits[2..14].to_string()
 }
 
 /// Moves a path to where it was, below `current`; returns its place.

@@ -264,7 +264,7 @@ final class EncryptionTests implements Transcript.Tools {
   }
 
   @Override
-  public Shell.Result run(String tool, String user, String[] args) throws Exception {
+  public Shell.Result run(String tool, String user, String[] args, byte[] stdin) throws Exception {
     switch (tool) {
       case "key" -> kms.make(args[0]);
       case "roll" -> kms.roll(args[0]);

@@ -140,7 +140,7 @@ final class FsckTests implements Transcript.Tools {
   }
 
   @Override
-  public Shell.Result run(String tool, String user, String[] args) throws Exception {
+  public Shell.Result run(String tool, String user, String[] args, byte[] stdin) throws Exception {
     switch (tool) {
       case "fsck" -> {
         expand(args);

@@ -47,6 +47,7 @@ public final class Main {
               FsckTests::run,
               NameserviceTests::run,
               PythonTests::run,
+              ShellTests::run,
               WebHdfsTests::run),
           List.of(
               EncryptionTests::run,

@@ -146,7 +146,7 @@ final class OperateTests implements Transcript.Tools {
   }
 
   @Override
-  public Shell.Result run(String tool, String user, String[] args) throws Exception {
+  public Shell.Result run(String tool, String user, String[] args, byte[] stdin) throws Exception {
     isQuiet &= tool.equals("mark") || tool.equals("report");
     switch (tool) {
       case "mark" -> {

@@ -101,12 +101,47 @@ final class Transcript {
       boolean record,
       Map<String, String> words)
       throws Exception {
-    run(c, target, conf, local, record, words, (tool, user, args) -> null);
+    run(c, target, conf, local, record, words, (tool, user, args, stdin) -> null);
   }
 
   /** Commands that some transcripts have besides; null for a command that is none of them. */
   interface Tools {
-    Shell.Result run(String tool, String user, String[] args) throws Exception;
+    Shell.Result run(String tool, String user, String[] args, byte[] stdin) throws Exception;
+  }
+
+  /**
+   * Runs {@code c} with other tools than Hadoop's, and fails where these print something else on standard output, or do
+   * not fail where Hadoop's do. What differs on purpose is named by {@code but}: commands that begin so are carried out
+   * and not compared.
+   */
+  static void compare(
+      Case c, Configuration conf, File local, Map<String, String> words, Tools tools, List<String> but)
+      throws Exception {
+    local.mkdirs();
+    List<String> differences = new ArrayList<>();
+    for (Step step : c.steps) {
+      String command = step.command;
+      for (Map.Entry<String, String> word : words.entrySet()) {
+        command = command.replace("${" + word.getKey() + "}", word.getValue());
+      }
+      List<String> seen = effect(perform(command, conf, local, tools));
+      List<String> wanted =
+          effect(step.cairn.isEmpty() ? step.hadoop : step.cairn.subList(1, step.cairn.size()));
+      if (!seen.equals(wanted) && but.stream().noneMatch(step.command::contains)) {
+        differences.add(difference(step.command, wanted, seen));
+      }
+    }
+    if (!differences.isEmpty()) {
+      throw new AssertionError(String.join("\n    ", differences));
+    }
+  }
+
+  /** What was printed on standard output, and whether it failed. */
+  private static List<String> effect(List<String> lines) {
+    List<String> effect = new ArrayList<>(lines);
+    effect.removeIf(line -> line.isBlank() || line.startsWith("! "));
+    effect.replaceAll(line -> line.matches("\\[-?\\d+\\]") ? "[1]" : line);
+    return effect;
   }
 
   static void run(
@@ -204,7 +239,7 @@ final class Transcript {
     }
     String tool = words.remove(0);
     String[] args = words.toArray(new String[0]);
-    Shell.Result result = tools.run(tool, user, args);
+    Shell.Result result = tools.run(tool, user, args, stdin);
     if (result != null) {
       return lines(result, local, shape);
     }

@@ -1,0 +1,117 @@
+//! Upgrades.
+
+use super::operator::Operator;
+use anyhow::Result;
+use cairn_client::{RollingUpgrade, RollingUpgradeAction};
+use cairn_net::date::Moment;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// `cairn admin rolling-upgrade`.
+#[derive(Debug, clap::Args)]
+pub struct Rolling {
+    /// What to do
+    #[arg(value_enum, default_value = "query")]
+    what: RollingWord,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RollingWord {
+    /// Tell of it
+    Query,
+    /// Keep a copy of the namespace to go back to; the NameNode must be in safe mode
+    Prepare,
+    /// Give that up
+    Finalize,
+}
+
+impl Rolling {
+    pub async fn run(&self, operator: &Operator<'_>) -> Result<ExitCode> {
+        let action = match self.what {
+            RollingWord::Query => RollingUpgradeAction::Query,
+            RollingWord::Prepare => RollingUpgradeAction::Prepare,
+            RollingWord::Finalize => RollingUpgradeAction::Finalize,
+        };
+        let told = operator.fs.rolling_upgrade(action).await?;
+        if operator.json {
+            let value = told.as_ref().map(|upgrade| {
+                json!({"pool": upgrade.pool, "start_ms": upgrade.start_ms,
+                       "finalize_ms": upgrade.finalize_ms, "has_rollback": upgrade.has_rollback})
+            });
+            crate::say!("{}", json!({"rolling_upgrade": value}));
+            return Ok(ExitCode::SUCCESS);
+        }
+        crate::say!("{}", text(told.as_ref()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn text(upgrade: Option<&RollingUpgrade>) -> String {
+    match upgrade {
+        None => {
+            "There is no rolling upgrade in progress or rolling upgrade has already been finalized."
+                .to_string()
+        }
+        Some(RollingUpgrade { finalize_ms: Some(ms), .. }) => {
+            format!("The rolling upgrade was finalized at {}", Moment::of_ms(*ms))
+        }
+        Some(RollingUpgrade { start_ms, has_rollback, .. }) => {
+            let copy = if *has_rollback { "is there" } else { "is being made" };
+            let since = Moment::of_ms(*start_ms);
+            format!("A rolling upgrade lasts since {since}; what is needed to go back {copy}")
+        }
+    }
+}
+
+/// `cairn admin upgrade`.
+#[derive(Debug, clap::Args)]
+pub struct Upgrade {
+    /// What to do
+    #[arg(value_parser = ["query", "finalize"])]
+    what: String,
+}
+
+impl Upgrade {
+    pub async fn run(&self, operator: &Operator<'_>) -> Result<ExitCode> {
+        if self.what == "finalize" {
+            return finalize(operator).await;
+        }
+        let is_finalized = operator.fs.is_upgrade_finalized().await?;
+        if operator.json {
+            crate::say!("{}", json!({"finalized": is_finalized}));
+        } else {
+            let told = if is_finalized {
+                "Upgrade finalized"
+            } else {
+                "Upgrade in progress. Upgrade needs to be finalized."
+            };
+            crate::say!("{told}");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+pub async fn finalize(operator: &Operator<'_>) -> Result<ExitCode> {
+    operator.fs.finalize_upgrade().await?;
+    crate::say!("Finalize upgrade successful");
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rolling_upgrade_is_told_in_a_sentence() {
+        let mut upgrade = RollingUpgrade {
+            pool: "p".into(),
+            start_ms: 1000,
+            finalize_ms: None,
+            has_rollback: true,
+        };
+        assert!(text(None).starts_with("There is no rolling upgrade"));
+        assert!(text(Some(&upgrade)).contains("since 1970-01-01 00:00:01,000"));
+        upgrade.finalize_ms = Some(2000);
+        assert!(text(Some(&upgrade)).ends_with("finalized at 1970-01-01 00:00:02,000"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Pages of servers, read line by line.
+
+use crate::config::NameNodes;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use cairn_client::FileSystem;
+use socket2::TcpKeepalive;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Longest head of an answer, and longest line of its body, bytes.
+const LINE_MAX: u64 = 1 << 26;
+/// How long connecting may take, and how long the first line of the answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// Where the pages of the active NameNode are. It is asked by RPC: whoever knows where that is need not know more. Where
+/// it does not tell, as Hadoop's, the configuration says it.
+pub async fn of_namenode(fs: &FileSystem, namenodes: &NameNodes) -> Result<String> {
+    let active = fs.active_namenode();
+    let rpc = namenodes.rpc.get(active).context("no NameNode is known to be active")?;
+    match (fs.server_defaults().await?.http_port, rpc.rsplit_once(':')) {
+        (Some(port), Some((host, _))) => Ok(format!("{host}:{port}")),
+        _ => namenodes.http.get(active).cloned().context("no NameNode is known to have pages"),
+    }
+}
+
+/// Gets a page and hands over its lines as they come.
+pub async fn get(address: &str, target: &str, line: impl FnMut(&str)) -> Result<()> {
+    let stream = connect(address).await;
+    let mut stream = stream.with_context(|| format!("cannot connect to http://{address}"))?;
+    // The end of an HTTP/1.0 answer is the end of its connection.
+    let head = format!("GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    read_answer(stream, HEAD_TIMEOUT, line)
+        .await
+        .with_context(|| format!("answer of http://{address}"))
+}
+
+/// A NameNode may be silent for as long as it finds nothing to say, but its host has to be there.
+async fn connect(address: &str) -> std::io::Result<TcpStream> {
+    let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
+    let (first, often) = (Duration::from_secs(30), Duration::from_secs(10));
+    let keepalive = TcpKeepalive::new().with_time(first).with_interval(often).with_retries(3);
+    socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+    Ok(stream)
+}
+
+async fn read_answer(
+    stream: impl AsyncRead + Unpin,
+    patience: Duration,
+    mut line: impl FnMut(&str),
+) -> Result<()> {
+    let mut reader = BufReader::new(stream);
+    // The head comes before anything is looked for.
+    let status = timeout(patience, next_line(&mut reader)).await??.unwrap_or_default();
+    while next_line(&mut reader).await?.is_some_and(|header| !header.is_empty()) {}
+    if status.split(' ').nth(1) != Some("200") {
+        let reason = next_line(&mut reader).await?.unwrap_or_default();
+        bail!("{status}: {reason}");
+    }
+    while let Some(text) = next_line(&mut reader).await? {
+        line(&text);
+    }
+    Ok(())
+}
+
+async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let read = reader.take(LINE_MAX).read_until(b'\n', &mut bytes).await?;
+    if read as u64 >= LINE_MAX {
+        bail!("a line is longer than {}", output::size(LINE_MAX));
+    }
+    while bytes.last().is_some_and(|byte| b"\r\n".contains(byte)) {
+        bytes.pop();
+    }
+    Ok((read > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_read_line_by_line() {
+        let mut lines = Vec::new();
+        let answer = &b"HTTP/1.1 200 OK\r\nA: b\r\n\r\none\n\ntwo"[..];
+        read_answer(answer, HEAD_TIMEOUT, |line| lines.push(line.to_string())).await.unwrap();
+        assert_eq!(lines, ["one", "", "two"]);
+        let refused = &b"HTTP/1.1 403 Status\r\n\r\nnot allowed\n"[..];
+        let error = read_answer(refused, HEAD_TIMEOUT, |_| ()).await.unwrap_err().to_string();
+        assert!(error.contains("403") && error.contains("not allowed"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn who_says_nothing_is_not_waited_for() {
+        let (near, _far) = tokio::io::duplex(64);
+        let told = read_answer(near, Duration::from_millis(10), |_| ()).await.unwrap_err();
+        assert!(told.is::<tokio::time::error::Elapsed>(), "{told:#}");
+    }
+
+    #[tokio::test]
+    async fn a_host_that_is_gone_is_noticed() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let stream = connect(&address).await.unwrap();
+        let socket = socket2::SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(30));
+    }
+}
