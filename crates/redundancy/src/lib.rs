@@ -91,7 +91,7 @@ pub use safe_mode::{SafeMode, SafeModeStatus};
 pub use sample::Sample;
 pub use scrub::{Agreement, ScrubOrder, Scrubbed, ScrubbedPlace};
 pub use slow::reports::{Outlier, SlowDisk, SlowNode};
-pub use stats::{BlockCounts, ClusterStats, GroupCounts};
+pub use stats::{BlockCounts, ClusterStats, GroupCounts, MARGINS, Margin};
 pub use storage::{Storage, StorageState, StorageUsage};
 pub use tally::Tally;
 pub use verify::{TopologyVerdict, verify_policies};

@@ -70,7 +70,7 @@ impl Cluster {
 
     /// Adds the figures of blocks to those of nodes.
     pub(crate) fn count_blocks(&self, stats: &mut ClusterStats) {
-        self.low.queues().count(&mut stats.replicated, &mut stats.groups);
+        self.low.queues().count(stats);
         // Those that are being deleted are not needed any more.
         let is_kept = |id: &BlockId| self.blocks.of(*id).any(|p| p.corrupt && !p.excess);
         for id in self.blocks.with_bad().filter(is_kept) {
@@ -87,6 +87,7 @@ impl Cluster {
         stats.replicated.bytes_in_future = blocks;
         stats.groups.bytes_in_future = groups;
         stats.pending_reconstruction = self.work.under_way_count();
+        stats.mended = self.work.mended();
         stats.scheduled_reconstruction = self.low.queues().len() as u64;
         stats.excess = self.blocks.excess_count();
         stats.disagreeing = self.blocks.disagreeing_count() as u64;

@@ -8,7 +8,7 @@
 
 use crate::number_set::NumberSet;
 use crate::places::map::{number_of, numbered};
-use crate::stats::{BlockCounts, GroupCounts};
+use crate::stats::{ClusterStats, MARGINS, Margin};
 use cairn_stripe::BlockId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +62,15 @@ impl Risk {
         match self.striped_data_units {
             Some(k) => self.striped_priority(k),
             None => self.replicated_priority(),
+        }
+    }
+
+    /// The class of [`ClusterStats::margins`] that such a block is in. What is on nodes that leave is there still.
+    fn margin(&self) -> usize {
+        let needed = self.striped_data_units.unwrap_or(1);
+        match (self.live + self.leaving).checked_sub(needed) {
+            None => 0,
+            Some(losses) => (losses + 1).min(MARGINS - 1),
         }
     }
 
@@ -157,6 +166,8 @@ pub struct Queues {
     hindered: BTreeMap<BlockId, Hindered>,
     /// How many of each level are blocks, and how many groups.
     counts: [[u64; 2]; 5],
+    /// The same by how many more losses they survive.
+    margins: [[u64; 2]; MARGINS],
     /// Blocks without a good replica that are meant to have one only.
     lone: u64,
 }
@@ -271,7 +282,9 @@ impl Queues {
     /// Changes the counts that a block or group is part of.
     fn note(&mut self, id: BlockId, packed: Packed, change: impl Fn(&mut u64)) {
         let level = packed.level();
-        change(&mut self.counts[level][usize::from(id.has_units())]);
+        let kind = usize::from(id.has_units());
+        change(&mut self.counts[level][kind]);
+        change(&mut self.margins[packed.risk().margin()][kind]);
         let is_lone = packed.striped_data_units == REPLICATED && packed.expected == 1;
         if is_lone && level == Priority::Corrupt as usize {
             change(&mut self.lone);
@@ -279,7 +292,9 @@ impl Queues {
     }
 
     /// Adds what is queued to the figures of the cluster. Looks at none of them: there can be millions.
-    pub(crate) fn count(&self, blocks: &mut BlockCounts, groups: &mut GroupCounts) {
+    pub(crate) fn count(&self, stats: &mut ClusterStats) {
+        stats.margins = self.margins.map(|[blocks, groups]| Margin { blocks, groups });
+        let (blocks, groups) = (&mut stats.replicated, &mut stats.groups);
         let of = |level: Priority| self.counts[level as usize];
         let queued = |kind: usize| self.counts.iter().map(|counts| counts[kind]).sum::<u64>();
         let [lost_blocks, lost_groups] = of(Priority::Corrupt);

@@ -85,6 +85,23 @@ pub struct ClusterStats {
     pub excess: u64,
     /// Blocks and groups whose replicas or units disagree, nobody knows which one is wrong.
     pub disagreeing: u64,
+    /// Of what waits for mending, how many blocks and how many groups survive so many more losses.
+    pub margins: [Margin; MARGINS],
+    /// Replicas and units that have come since the start because they were ordered.
+    pub mended: u64,
+}
+
+/// Classes of [`ClusterStats::margins`]: the first is what is lost, each other one what survives one loss less than its
+/// place, and the last what survives that or more.
+pub const MARGINS: usize = 6;
+
+/// Blocks and groups of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Margin {
+    /// Replicated blocks.
+    pub blocks: u64,
+    /// Groups, striped and contiguous.
+    pub groups: u64,
 }
 
 impl ClusterStats {

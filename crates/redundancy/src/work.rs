@@ -36,6 +36,8 @@ pub(crate) struct Work {
     setbacks: Setbacks,
     /// Reads for reconstructions that a node was chosen for since its last heartbeat.
     reads: BTreeMap<NodeHandle, u32>,
+    /// Replicas and units that have come because they were ordered.
+    mended: u64,
 }
 
 impl Work {
@@ -129,6 +131,11 @@ impl Work {
         self.pending.len() as u64
     }
 
+    /// Replicas and units that have come because they were ordered.
+    pub(crate) fn mended(&self) -> u64 {
+        self.mended
+    }
+
     /// These, with what is on its way.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = (BlockId, &[Task])> {
         self.pending.iter()
@@ -159,7 +166,9 @@ impl Work {
 
     /// Some of what is on its way has come. Returns whether there was any.
     pub(crate) fn arrived(&mut self, id: BlockId, is_it: impl Fn(&Task) -> bool) -> bool {
-        let has_come = !self.pending.take(id, is_it).is_empty();
+        let come = self.pending.take(id, is_it);
+        self.mended += come.iter().filter(|task| task.worker.is_some()).count() as u64;
+        let has_come = !come.is_empty();
         if has_come && self.pending.of(id).is_empty() {
             self.setbacks.forget(id);
         }

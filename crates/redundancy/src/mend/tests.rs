@@ -69,8 +69,10 @@ fn a_lost_replica_is_copied_to_a_node_that_has_none() {
     let target = world.number(transfer.targets[0]);
     assert!([2, 3, 5].contains(&target), "{target}");
     assert_eq!(world.cluster.queues().len(), 0, "it is on its way");
+    assert_eq!(world.cluster.stats(world.now).mended, 0, "what is written is not mended");
     world.received(target, world.good(id, 0));
     assert_eq!(world.places(id).len(), 3);
+    assert_eq!(world.cluster.stats(world.now).mended, 1);
     assert_eq!(transfers(&world.run(700_000, &[4])), []);
 }
 

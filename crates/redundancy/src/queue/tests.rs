@@ -1,6 +1,7 @@
 //! Priorities as Hadoop has them, and the counts.
 
 use super::*;
+use crate::stats::{BlockCounts, GroupCounts};
 
 fn replicated(live: usize, leaving: usize, expected: usize) -> Priority {
     let risk = Risk { live, leaving, expected, striped_data_units: None, parity_units: 0 };
@@ -50,6 +51,33 @@ fn a_block_is_in_one_queue_at_a_time() {
     assert!(queues.remove(id) && !queues.remove(id) && queues.is_empty());
 }
 
+fn margins(stats: &ClusterStats) -> [(u64, u64); MARGINS] {
+    stats.margins.map(|margin| (margin.blocks, margin.groups))
+}
+
+#[test]
+fn what_is_queued_is_counted_by_how_many_more_losses_it_survives() {
+    let risk = |live, leaving, striped_data_units| Risk {
+        live,
+        leaving,
+        expected: 20,
+        striped_data_units,
+        parity_units: 4,
+    };
+    for (live, leaving, data_units, margin) in [
+        (0, 0, None, 0),
+        (0, 2, None, 2),
+        (1, 0, None, 1),
+        (19, 0, None, MARGINS - 1),
+        (5, 0, Some(6), 0),
+        (5, 1, Some(6), 1),
+        (8, 1, Some(6), 4),
+        (16, 0, Some(6), MARGINS - 1),
+    ] {
+        assert_eq!(risk(live, leaving, data_units).margin(), margin, "{live} and {leaving}");
+    }
+}
+
 #[test]
 fn the_figures_tell_missing_from_low() {
     let mut queues = Queues::default();
@@ -67,8 +95,10 @@ fn the_figures_tell_missing_from_low() {
         |live| Risk { live, leaving: 0, expected: 9, striped_data_units: Some(6), parity_units: 3 };
     queues.put(BlockId(-16), &group(5));
     queues.put(BlockId(-32), &group(8));
-    let (mut blocks, mut groups) = Default::default();
-    queues.count(&mut blocks, &mut groups);
+    let mut stats = ClusterStats::default();
+    queues.count(&mut stats);
+    assert_eq!(margins(&stats), [(2, 1), (1, 0), (0, 0), (0, 1), (0, 0), (0, 0)]);
+    let ClusterStats { replicated: blocks, groups, .. } = stats;
     let want = BlockCounts {
         low_redundancy: 1,
         missing: 2,
@@ -85,8 +115,10 @@ fn the_figures_tell_missing_from_low() {
     queues.put(BlockId(-16), &group(6));
     queues.remove(BlockId(3));
     queues.remove(BlockId(3));
-    let (mut blocks, mut groups) = Default::default();
-    queues.count(&mut blocks, &mut groups);
+    let mut stats = ClusterStats::default();
+    queues.count(&mut stats);
+    assert_eq!(margins(&stats), [(2, 0), (0, 1), (0, 0), (0, 1), (0, 0), (0, 0)]);
+    let ClusterStats { replicated: blocks, groups, .. } = stats;
     assert_eq!(blocks, BlockCounts { missing: 2, ..BlockCounts::default() });
     let want = GroupCounts { low_redundancy: 2, highest_priority: 1, ..GroupCounts::default() };
     assert_eq!(groups, want);
