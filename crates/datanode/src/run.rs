@@ -17,7 +17,8 @@ use cairn_net::Boxed;
 use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::held;
-use cairn_net::http::{self, Limits, Request, Site, WEBHDFS};
+use cairn_net::http::{self, Limits, Request, SharedHandler, Site, WEBHDFS};
+use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
@@ -83,7 +84,12 @@ impl DataNode {
             if let Some(listener) = http {
                 let served = node.clone();
                 let page = move |request: &Request| pages::page(&served, request);
-                let site = Site::new(page).with(WEBHDFS, node.config.web.clone());
+                let looked_at = node.clone();
+                let live = Live::new(move |request| pages::live(&looked_at, request));
+                let live = SharedHandler(Arc::new(live));
+                let site = Site::new(page)
+                    .with(WEBHDFS, node.config.web.clone())
+                    .with(live::PATH, Some(live));
                 let limits = Limits { idle: node.config.http_idle_timeout, ..Limits::default() };
                 let site = Arc::new(site);
                 node.tasks.spawn(http::serve(listener, site, limits, std::future::pending()));

@@ -62,7 +62,7 @@ pub(crate) fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
 /// The user that a request names.
 ///
 /// Source: Hadoop 3.5.0 `JspHelper#getUGI`.
-fn user(request: &Request) -> Result<String, Response> {
+pub(crate) fn user(request: &Request) -> Result<String, Response> {
     let ugi = || request.param("ugi").map(|ugi| ugi.split(',').next().unwrap_or_default());
     let user = request.param("user.name").or_else(ugi).unwrap_or(DEFAULT_USER);
     if user.is_empty() {

@@ -1,81 +1,71 @@
-//! What the HTTP server says: a page for people, `/jmx`, `/conf`, `/health`, `/leaving`, `/operations` and `/prom` for
-//! monitors, `/fsck` (see [`crate::fsck`]).
+//! What the HTTP server says: pages for people (`site`), `/jmx`, `/conf`, `/health`, `/leaving`, `/operations`, `/stacks`,
+//! `/startupProgress`, `/isActive` and `/prom` for monitors, `/logLevel`, `/fsck` (see [`crate::fsck`]).
 //!
 //! The beans are those of Hadoop that dashboards poll, with its names.
 //!
-//! Source: Hadoop 3.5.0 `JMXJsonServlet`, `NameNodeMXBean`, `FSNamesystemMBean`.
-
-use std::fmt::Write as _;
-use std::sync::Arc;
+//! Source: Hadoop 3.5.0 `JMXJsonServlet`, `NameNodeMXBean`, `FSNamesystemMBean`, `IsActiveServlet`.
 
 use cairn_namespace::InodeId;
 use cairn_namespace::encryption;
-use cairn_namespace::query::{self, Totals};
 use cairn_namespace::snapshot::listing;
-use cairn_redundancy::{AdminState, ClusterStats, DataNode, NodeAddress, Now, ReportKind};
+use cairn_redundancy::{AdminState, DataNode};
 use serde_json::{Map, Value, json};
 
 use crate::fsck;
 use crate::node::NameNode;
 use cairn_net::http::{Answer, Request, Response};
-use cairn_net::monitoring::{self, JSON, Metrics, calls, escape};
+use cairn_net::monitoring::{self, JSON, Metrics, calls, process};
+use cairn_net::page::{self, Page};
+use seen::{View, view};
+use site::startup;
 
 mod activity;
+mod census;
+mod history;
+mod kept;
 mod leaving;
 mod operations;
+mod seen;
+mod site;
 mod slow;
+mod watch;
+
+pub(crate) use seen::Pages;
+pub(crate) use site::{FILES, Files};
+pub(crate) use watch::{count, sample};
 
 /// Answers one request.
-pub fn page(node: &Arc<NameNode>, request: &Request) -> Answer {
+pub(crate) fn page(pages: &Pages, request: &Request) -> Answer {
     match request.path.as_str() {
-        "/fsck" => fsck::page(node, request),
-        _ => fixed_page(node, request).into(),
+        "/fsck" => fsck::page(&pages.node, request),
+        path => {
+            let made = page::file(path);
+            let made = made.or_else(|| Some(site::page(pages, request)?.answer(request)));
+            made.unwrap_or_else(|| fixed_page(&pages.node, request)).into()
+        }
     }
 }
 
-/// The pages that are made at once.
+/// The page for people that a request is about, to be looked at again and again.
+pub(crate) fn live(pages: &Pages, request: &Request) -> Option<Page> {
+    site::page(pages, request)
+}
+
+/// The pages for programs that are made at once.
 fn fixed_page(node: &NameNode, request: &Request) -> Response {
     match request.path.as_str() {
-        "/" | "/index.html" | "/dfshealth.html" => {
-            monitoring::html("Cairn NameNode", &status_page(node))
-        }
         "/jmx" => jmx(node, request),
         "/conf" => monitoring::conf(&node.config.properties),
         "/health" => health(node),
         "/leaving" => Response::ok(JSON, leaving::page(node, request)),
         "/operations" => Response::ok(JSON, operations::page(node)),
         "/prom" => metrics(node),
+        "/stacks" => process::stacks(&operations::text(node)),
+        "/logLevel" => process::log_level(request),
+        "/startupProgress" => startup::progress(node),
+        // The one NameNode is the active one.
+        "/isActive" => Response::ok("text/html; charset=utf-8", "I am Active!\n".to_string()),
         _ => Response::error(404, "not found"),
-    }
-}
-
-/// What all pages draw on, taken at one time.
-struct View {
-    stats: ClusterStats,
-    totals: Totals,
-    nodes: Vec<(DataNode, usize)>,
-    safe_mode: Option<String>,
-    now: Now,
-    /// From when on DataNodes are told to delete, ms since the epoch.
-    deletions_begin_ms: u64,
-}
-
-fn view(node: &NameNode) -> View {
-    let now = node.now();
-    let delay_ms = node.config.deletion_delay.as_millis() as u64;
-    let totals = node.ns.read(|store| query::totals(store)).unwrap_or_default();
-    let cluster = node.cluster();
-    View {
-        stats: cluster.stats(now),
-        totals,
-        nodes: cluster
-            .datanode_report(ReportKind::All)
-            .into_iter()
-            .map(|n| (n.clone(), cluster.block_count(n)))
-            .collect(),
-        safe_mode: cluster.safe_mode().is_on().then(|| cluster.safe_mode_tip(now)),
-        now,
-        deletions_begin_ms: node.started_ms.saturating_add(delay_ms),
     }
 }
 
@@ -317,59 +307,4 @@ fn metrics(node: &NameNode) -> Response {
     }
     calls::figures(&node.rpc_metrics, &mut metrics);
     metrics.page()
-}
-
-fn state(node: &DataNode, twin: Option<&NodeAddress>) -> String {
-    let mut state = (if node.alive { "live" } else { "dead" }).to_string();
-    if node.is_leaving() {
-        let _ = write!(state, ", {}", node.admin);
-    }
-    if let Some(other) = twin {
-        let _ = write!(state, ", two with one UUID, the other at {}", escape(&other.to_string()));
-    }
-    state
-}
-
-fn status_page(node: &NameNode) -> String {
-    let view = view(node);
-    let (stats, usage) = (&view.stats, &view.stats.usage);
-    let identity = node.ns.identity();
-    let mut out = format!("<h1>Cairn NameNode {}</h1>", node.rpc_addr);
-    let mode = view.safe_mode.as_deref().map(escape).unwrap_or_else(|| "off".to_string());
-    let under = stats.replicated.low_redundancy + stats.groups.low_redundancy;
-    let missing = stats.replicated.missing + stats.groups.missing;
-    let rows = [
-        ("Cluster", escape(&identity.cluster_id)),
-        ("Block pool", escape(&identity.block_pool_id)),
-        ("Safe mode", mode),
-        ("Files and directories", view.totals.inodes.to_string()),
-        ("Blocks and groups", view.totals.blocks.to_string()),
-        ("Capacity, bytes", usage.capacity.to_string()),
-        ("Used, bytes", usage.dfs_used.to_string()),
-        ("Remaining, bytes", usage.remaining.to_string()),
-        ("Low redundancy", under.to_string()),
-        ("Missing", missing.to_string()),
-        ("DataNodes live / dead", format!("{} / {}", stats.live_nodes, stats.dead_nodes)),
-    ];
-    out.push_str("<table>");
-    for (name, value) in rows {
-        let _ = write!(out, "<tr><th>{name}</th><td>{value}</td></tr>");
-    }
-    out.push_str(
-        "</table><h2>DataNodes</h2><table><tr><th>Address</th><th>Rack</th><th>State</th>",
-    );
-    out.push_str("<th>Used</th><th>Remaining</th><th>Blocks</th></tr>");
-    for (datanode, blocks) in &view.nodes {
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{blocks}</td></tr>",
-            escape(&datanode.name()),
-            escape(&datanode.rack),
-            state(datanode, datanode.twin(view.now)),
-            datanode.usage.dfs_used,
-            datanode.usage.remaining,
-        );
-    }
-    out.push_str("</table>");
-    out
 }

@@ -20,8 +20,9 @@ use cairn_net::access::Access;
 use cairn_net::descriptors;
 use cairn_net::groups::{Groups, process_user};
 use cairn_net::held;
-use cairn_net::http::{self, Limits, Site, WEBHDFS};
+use cairn_net::http::{self, Handler, Limits, SharedHandler, Site, WEBHDFS};
 use cairn_net::lasting;
+use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::RpcServer;
 use cairn_redundancy::Cluster;
@@ -48,7 +49,7 @@ use crate::node::missing_trash::MissingTrash;
 use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
 use crate::operations::Operations;
-use crate::pages;
+use crate::pages::{self, FILES, Files, Pages};
 use crate::protocol::{self, Protocols};
 use crate::reencryption;
 use crate::resources;
@@ -297,15 +298,26 @@ impl RunningNameNode {
             until_stop.await;
             held.hold_no_calls();
         });
+        let mut watched = None;
         if let Some(listener) = http {
             let node = Arc::clone(&node);
             let idle = node.config.http_idle_timeout;
             let web = node.config.web.as_ref();
             let web = web.map(|web| web.of(web_parts(&node, Arc::clone(&service))));
-            let page = move |request: &http::Request| pages::page(&node, request);
-            let site = Arc::new(Site::new(page).with(WEBHDFS, web));
+            let made = Arc::new(Pages::new(node));
+            let (for_page, for_live) = (Arc::clone(&made), Arc::clone(&made));
+            let page = move |request: &http::Request| pages::page(&for_page, request);
+            let live = Live::new(move |request| pages::live(&for_live, request));
+            let files = Files::new(Arc::clone(&made), Arc::clone(&service));
+            let shared = |handler: Arc<dyn Handler>| Some(SharedHandler(handler));
+            let site = Site::new(page)
+                .with(WEBHDFS, web)
+                .with(live::PATH, shared(Arc::new(live)))
+                .with(FILES, shared(Arc::new(files)));
             let limits = Limits { idle, ..Limits::default() };
+            let site = Arc::new(site);
             tasks.spawn(http::serve(listener, site, limits, until_stopped(stopped.clone())));
+            watched = Some(made);
         }
         let broken = watch::Sender::new(None);
         let rpc_addr = node.rpc_addr;
@@ -332,6 +344,14 @@ impl RunningNameNode {
             "the making of trash for snapshottable directories",
             snapshots::provision,
         );
+        if let Some(watched) = watched {
+            let again = Arc::clone(&watched);
+            running.spawn_service("the samples for charts", move |_| {
+                pages::sample(Arc::clone(&again))
+            });
+            running
+                .spawn_service("the count of layouts", move |_| pages::count(Arc::clone(&watched)));
+        }
         running
     }
 

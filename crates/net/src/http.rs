@@ -10,6 +10,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -84,6 +85,22 @@ fn percent_decode(text: &str, plus_is_space: bool) -> Option<String> {
         });
     }
     String::from_utf8(out).ok()
+}
+
+/// Percent-encodes all but what is safe everywhere, and `/` in a path.
+pub fn percent_encode(text: &str, is_path: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'/' if is_path => out.push('/'),
+            b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
 }
 
 /// Answers requests.

@@ -1,5 +1,5 @@
 //! Hadoop RPC and data-transfer sockets, a small HTTP server, and what else all servers do alike: users' groups, who may do what, keys that
-//! change at run time, the lock of a folder, pages for monitors, the limit of open files, what lasts as long as they.
+//! change at run time, the lock of a folder, pages for people and monitors, the limit of open files, what lasts as long as they.
 //!
 //! Knows connections, frames, limits and timeouts; knows nothing of roles, files or blocks. What
 //! the bytes mean is in `cairn-wire`. Every peer is taken for hostile: memory grows with the bytes
@@ -11,6 +11,7 @@ pub mod access;
 pub mod date;
 pub mod descriptors;
 pub mod disk_work;
+pub mod events;
 pub mod file_read;
 mod frame;
 pub mod groups;
@@ -19,6 +20,7 @@ pub mod http;
 pub mod lasting;
 mod machine_list;
 pub mod monitoring;
+pub mod page;
 pub mod proxy_users;
 pub mod reconfiguration;
 pub mod rpc_client;

@@ -1,33 +1,16 @@
-//! What the pages of all servers say alike to those who watch them: a page for people, Hadoop's beans as JSON, the
-//! configuration, and figures for Prometheus.
+//! What the pages of all servers say alike to programs that watch them: Hadoop's beans as JSON, the configuration, the
+//! process (`process`), and figures for Prometheus.
 
 use crate::http::{Request, Response};
 use serde_json::{Value, json};
 use std::fmt::{Display, Write as _};
 
 pub mod calls;
+pub mod process;
 
 /// The media type of JSON.
 pub const JSON: &str = "application/json; charset=utf-8";
-const HTML: &str = "text/html; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// A page for people: `body` is markup, `title` is text.
-pub fn html(title: &str, body: &str) -> Response {
-    let title = escape(title);
-    let page = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         <style>body{{font:14px sans-serif;margin:2em}}td,th{{padding:.2em .8em;text-align:left;\
-         border-bottom:1px solid #ddd}}table{{border-collapse:collapse}}</style></head>\
-         <body>{body}</body></html>"
-    );
-    Response::ok(HTML, page)
-}
-
-/// Text that cannot end an element or attribute.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
 
 /// `/jmx`: all beans, or those that `qry` names (`*` in a part matches any text).
 ///
@@ -214,11 +197,6 @@ mod tests {
         ] {
             assert_eq!(matches_query(name, query), fits, "{query}");
         }
-    }
-
-    #[test]
-    fn text_cannot_become_markup() {
-        assert_eq!(escape("<b a=\"1\">&"), "&lt;b a=&quot;1&quot;&gt;&amp;");
     }
 
     #[test]

@@ -14,7 +14,8 @@ const BLOCKS: usize = 20;
 /// The most that it tells of.
 const BLOCKS_MAX: usize = 1000;
 
-fn leaving_nodes(node: &NameNode, blocks: usize) -> Vec<(String, Value, LeavingNode)> {
+/// DataNodes that leave, each with up to so many of its blocks.
+pub(super) fn leaving_nodes(node: &NameNode, blocks: usize) -> Vec<(String, Value, LeavingNode)> {
     let now = node.now();
     node.with_cluster(|cluster, lookup| {
         let handles: Vec<_> = cluster.leaving_nodes().collect();

@@ -22,6 +22,7 @@ mod mending;
 mod metrics;
 mod operations;
 mod ordered_snapshots;
+mod pages;
 mod reads;
 mod refusals;
 mod registration;
