@@ -19,6 +19,7 @@ mod questions;
 mod redirect;
 mod replies;
 mod settings;
+mod through;
 mod trash;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use cairn_client::ClientConfig;
 use cairn_net::Boxed;
-use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS};
+use cairn_net::http::{Answer, Body, Handler, Method, Request, Response, WEBHDFS, percent_encode};
 use cairn_net::rpc_server::{LocalService, UserInfo};
 
 use crate::failure::Failure;
@@ -34,7 +35,8 @@ use crate::files::FileSystems;
 use crate::names::{Asker, Names};
 use crate::operation::Operation;
 use crate::params::Params;
-use crate::redirect::{Wanted, encode, to_itself};
+use crate::redirect::{Wanted, to_itself};
+use crate::through::Through;
 
 pub use redirect::{Choose, Redirects, Target};
 pub use settings::{Csrf, Pattern, Settings};
@@ -47,7 +49,7 @@ pub struct WebHdfs {
 
 /// What of it a server does.
 enum Role {
-    NameNode { names: Names, redirects: Redirects },
+    NameNode { names: Names, redirects: Redirects, through: Option<Through> },
     DataNode { files: Arc<FileSystems> },
     Gateway { names: Names, files: Arc<FileSystems> },
 }
@@ -59,8 +61,16 @@ impl WebHdfs {
         service: Arc<dyn LocalService>,
         redirects: Redirects,
     ) -> WebHdfs {
-        let role = Role::NameNode { names: Names::Here(service), redirects };
+        let role = Role::NameNode { names: Names::Here(service), redirects, through: None };
         WebHdfs { settings, role }
+    }
+
+    /// The same, and its page may have bytes passed on by clients that are set up as `client`, with `through=namenode`.
+    pub fn passing_on(mut self, client: ClientConfig) -> WebHdfs {
+        if let Role::NameNode { through, .. } = &mut self.role {
+            *through = Some(Through::new(client));
+        }
+        self
     }
 
     /// A DataNode's, whose clients are set up as `client`. The NameNode is that of `client`, whatever a request says.
@@ -84,7 +94,13 @@ impl WebHdfs {
             path => path,
         };
         match &self.role {
-            Role::NameNode { names, redirects } if op.is_redirected() => {
+            Role::NameNode { through: Some(through), .. }
+                if op.is_redirected() && Through::is_wanted(&p) =>
+            {
+                let _turn = through.turn(op.name, request, &p)?;
+                self.bytes(&through.files, op, path, &p, &asker, body).await
+            }
+            Role::NameNode { names, redirects, .. } if op.is_redirected() => {
                 let wanted = Wanted { op: op.name, path, request, asker: &asker };
                 redirects.answer(names, wanted).await
             }
@@ -121,7 +137,8 @@ impl WebHdfs {
             "GETFILECHECKSUM" => data::checksum(&fs, path).await,
             "CREATE" => {
                 data::create(&fs, path, p, body).await?;
-                let place = format!("hdfs://{}{}", self.settings.authority, encode(path, true));
+                let place =
+                    format!("hdfs://{}{}", self.settings.authority, percent_encode(path, true));
                 let headers = vec![("location", place)];
                 Ok(Response { headers, ..Response::new(201, "", Vec::new()) }.into())
             }

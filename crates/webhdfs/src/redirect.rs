@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use cairn_net::http::{Answer, Request, Response, WEBHDFS};
+use cairn_net::http::{Answer, Request, Response, WEBHDFS, percent_encode};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
 use prost::Message;
@@ -102,8 +102,11 @@ impl Redirects {
             false => host.clone(),
         };
         let query = query(&p, &[("namenoderpcaddress", &self.namenode)]);
-        let place =
-            format!("http://{host}:{}{WEBHDFS}{}?{query}", target.port, encode(&path, true));
+        let place = format!(
+            "http://{host}:{}{WEBHDFS}{}?{query}",
+            target.port,
+            percent_encode(&path, true)
+        );
         answer(place, p.boolean("noredirect", false)?, headers)
     }
 
@@ -188,7 +191,7 @@ pub(crate) fn to_itself(request: &Request, path: &str) -> Result<Answer, Failure
     let host = request.headers.get("host").and_then(|host| host.to_str().ok());
     let host = host.ok_or_else(|| Failure::argument("The request names no host"))?;
     let query = query(&p, &[("data", "true")]);
-    let place = format!("http://{host}{WEBHDFS}{}?{query}", encode(path, true));
+    let place = format!("http://{host}{WEBHDFS}{}?{query}", percent_encode(path, true));
     answer(place, p.boolean("noredirect", false)?, Vec::new())
 }
 
@@ -216,29 +219,18 @@ fn query(p: &Params<'_>, more: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut put = |name: &str, value: &str| {
         let separator = if out.is_empty() { "" } else { "&" };
-        let _ = write!(out, "{separator}{}={}", encode(name, false), encode(value, false));
+        let _ = write!(
+            out,
+            "{separator}{}={}",
+            percent_encode(name, false),
+            percent_encode(value, false)
+        );
     };
     for (name, value) in p.pairs().filter(|(name, _)| is_kept(name)) {
         put(&name, value);
     }
     for (name, value) in more {
         put(name, value);
-    }
-    out
-}
-
-/// Percent-encodes all but what is safe everywhere.
-pub(crate) fn encode(text: &str, is_path: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'/' if is_path => out.push('/'),
-            b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
     }
     out
 }
@@ -252,12 +244,16 @@ mod tests {
     fn names_come_through_a_redirection_unchanged() {
         for name in ["a%b", "a+b", "a;b", "a b", "a\"'b", "ä/漢", "a=b&c#d?e", "%41", "a\\b:c"] {
             let path = format!("/{name}");
-            let target =
-                format!("{}?op=OPEN&user.name={}", encode(&path, true), encode(name, false));
+            let target = format!(
+                "{}?op=OPEN&user.name={}",
+                percent_encode(&path, true),
+                percent_encode(name, false)
+            );
             let first = Request::new(Method::GET, &target).unwrap();
             assert_eq!(first.path, path);
             let p = Params::of(&first);
-            let again = format!("{}?{}", encode(&first.path, true), query(&p, &[("x", name)]));
+            let again =
+                format!("{}?{}", percent_encode(&first.path, true), query(&p, &[("x", name)]));
             let second = Request::new(Method::GET, &again).unwrap();
             assert_eq!(second.path, path);
             assert_eq!((second.param("user.name"), second.param("x")), (Some(name), Some(name)));

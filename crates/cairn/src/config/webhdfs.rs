@@ -7,6 +7,7 @@ use cairn_namenode::Web;
 use cairn_net::http::SharedHandler;
 use cairn_webhdfs::{Csrf, Pattern, Redirects, Settings, Target, WebHdfs};
 use regex_lite::Regex;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
     let mut by_address = false;
     conf.boolean(BY_ADDRESS, &mut by_address)?;
     let settings = settings(conf, "")?;
+    // Its page's transfers, by a client of this very NameNode.
+    let mut own = conf.clone();
+    own.set("fs.defaultFS", "hdfs://127.0.0.1:8020");
+    let client = client_of(&own)?;
     Ok(Some(Web::new(move |parts| {
         let told = parts.rpc_addr.to_string();
         // Listening on all addresses, it has no other name than the one clients know.
@@ -43,8 +48,24 @@ pub fn of_namenode(conf: &Configuration) -> Result<Option<Web>> {
             Some(Target { host_name: chosen.host_name, ip: chosen.ip, port: chosen.port })
         };
         let redirects = Redirects { choose: Arc::new(choose), namenode, by_address };
-        SharedHandler(Arc::new(WebHdfs::of_namenode(settings, parts.service, redirects)))
+        let client = ClientConfig {
+            namenode: reachable(parts.rpc_addr).to_string(),
+            namenode_addresses: Vec::new(),
+            ..client.clone()
+        };
+        let web = WebHdfs::of_namenode(settings, parts.service, redirects).passing_on(client);
+        SharedHandler(Arc::new(web))
     })))
+}
+
+/// Where this machine reaches what listens there.
+fn reachable(addr: SocketAddr) -> SocketAddr {
+    let here: IpAddr = match addr {
+        _ if !addr.ip().is_unspecified() => addr.ip(),
+        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(here, addr.port())
 }
 
 /// What serves it on a DataNode of the NameNode at `name_node`, if it is not switched off.
@@ -104,6 +125,15 @@ fn settings(conf: &Configuration, authority: &str) -> Result<Settings> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_listens_everywhere_is_reached_here() {
+        for (listens, reached) in
+            [("10.0.0.1:1", "10.0.0.1:1"), ("0.0.0.0:2", "127.0.0.1:2"), ("[::]:3", "[::1]:3")]
+        {
+            assert_eq!(reachable(listens.parse().unwrap()), reached.parse().unwrap());
+        }
+    }
 
     #[test]
     fn keys_are_hadoops() {
