@@ -6,6 +6,7 @@
 mod cluster;
 mod commands;
 mod config;
+mod logging;
 mod output;
 mod salvage;
 mod settings;
@@ -99,13 +100,7 @@ impl Command {
 
 fn main() -> ExitCode {
     let cairn = Cairn::parse_from(words::understood(std::env::args_os().collect()));
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_max_level(cairn.settings.log.unwrap_or(cairn.command.log_level()))
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        // It would be told of by a line that panics if it cannot be written either.
-        .log_internal_errors(false)
-        .init();
+    logging::begin(cairn.settings.log.unwrap_or(cairn.command.log_level()));
     match run(cairn) {
         Ok(code) => code,
         Err(error) => {
