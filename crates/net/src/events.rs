@@ -34,7 +34,8 @@ fn kept() -> MutexGuard<'static, VecDeque<Event>> {
 /// Keeps an event, and forgets the oldest where there are many.
 pub fn note(mut event: Event) {
     if event.text.len() > TEXT_LEN_MAX {
-        let end = event.text.floor_char_boundary(TEXT_LEN_MAX);
+        let is_end = |end: &usize| event.text.is_char_boundary(*end);
+        let end = (0..=TEXT_LEN_MAX).rev().find(is_end).unwrap_or_default();
         event.text.truncate(end);
         event.text.push('…');
     }
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_last_events_are_kept_and_no_long_text() {
-        note(event("one::a", "x".repeat(10 * TEXT_LEN_MAX)));
+        note(event("one::a", "x漢".repeat(3 * TEXT_LEN_MAX)));
         assert!(recent(&[], 1)[0].text.len() < 2 * TEXT_LEN_MAX);
         for number in 0..2 * KEPT_MAX {
             note(event(if number % 2 == 0 { "one::a" } else { "two::b" }, number.to_string()));

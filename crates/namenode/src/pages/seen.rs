@@ -26,6 +26,16 @@ pub(super) struct View {
     pub(super) deletions_begin_ms: u64,
 }
 
+impl View {
+    /// Whether every block and group is known to lack nothing.
+    pub(super) fn is_whole(&self) -> bool {
+        let stats = &self.stats;
+        let lost = stats.replicated.missing + stats.groups.missing;
+        let low = stats.replicated.low_redundancy + stats.groups.low_redundancy;
+        self.safe_mode.is_none() && lost + low + stats.pending_reconstruction == 0
+    }
+}
+
 /// Looks.
 pub(super) fn view(node: &NameNode) -> View {
     let now = node.now();

@@ -168,8 +168,8 @@ async fn groups_are_drawn_and_what_is_lost_is_named_with_why() {
     assert!(file.contains("group of 6 data and 3 parity units of 6.00 MiB"), "{file}");
     assert_eq!(file.matches("<li class=\"good\">").count(), 6, "{file}");
     assert_eq!(file.matches("<li class=\"good parity\">").count(), 3, "{file}");
-    let coding = page(&node, "/coding").await;
-    assert!(coding.contains("all are whole") && coding.contains("RS-6-3-1024k"), "{coding}");
+    let coding = wait_for(&node, "/coding", "all are whole").await;
+    assert!(coding.contains("RS-6-3-1024k"), "{coding}");
     let counted = wait_for(&node, "/", "<td>RS-6-3-1024k</td>").await;
     assert!(counted.contains("6.00 MiB") && counted.contains("9.00 MiB"), "{counted}");
     assert!(counted.contains("would take 9.00 MiB more"), "{counted}");

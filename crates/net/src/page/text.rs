@@ -24,7 +24,7 @@ pub fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 2);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);
@@ -38,7 +38,7 @@ pub fn span(seconds: u64) -> String {
     let first = UNITS.iter().position(|(len, _)| seconds >= *len).unwrap_or(UNITS.len() - 1);
     let (len, unit) = UNITS[first];
     let mut out = format!("{} {unit}", seconds / len);
-    if let Some((next_len, next)) = UNITS.get(first + 1).filter(|_| seconds % len != 0)
+    if let Some((next_len, next)) = UNITS.get(first + 1)
         && seconds % len / next_len > 0
     {
         out.push_str(&format!(" {} {next}", seconds % len / next_len));

@@ -52,9 +52,9 @@ fn margins(view: &View) -> String {
     }
     let whole = view.totals.blocks.saturating_sub(blocks + groups);
     let mut out = table.end("");
-    let (state, told) = match blocks + groups {
-        0 => (Tone::Good, "all are whole"),
-        _ => (Tone::Calm, "whole, or being written, or all that lacks is on its way"),
+    let (state, told) = match view.is_whole() {
+        true => (Tone::Good, "all are whole"),
+        false => (Tone::Calm, "whole, or not known yet, or what they lack is on its way"),
     };
     out.push_str(&format!("<p>{} {}</p>", badge(state, &number(whole)), told));
     let spread = stats.replicated.badly_distributed + stats.groups.badly_distributed;

@@ -65,9 +65,10 @@ fn cards(pages: &Pages, view: &View) -> String {
         )
         .html("Disagree", &count(stats.disagreeing, Tone::Bad))
         .text("Being mended", &number(stats.pending_reconstruction));
-    let state = match (lost, low) {
-        (0, 0) => badge(Tone::Good, "all whole"),
-        (0, _) => badge(Tone::Warn, "being mended"),
+    let state = match lost {
+        _ if view.is_whole() => badge(Tone::Good, "all whole"),
+        0 if view.safe_mode.is_some() => badge(Tone::Calm, "not known yet"),
+        0 => badge(Tone::Warn, "being mended"),
         _ => badge(Tone::Bad, "something is lost"),
     };
     let health = card("<a href=\"/coding\">Blocks and groups</a>", &state, &health.end());
