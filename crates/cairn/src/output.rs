@@ -97,7 +97,7 @@ pub fn short_size(number: u64) -> String {
         return number.to_string();
     }
     let mut step = (number.ilog2() / 10) as usize;
-    if number % (1 << (10 * step)) == 0 {
+    if number.is_multiple_of(1 << (10 * step)) {
         return format!("{} {}", number >> (10 * step), LETTERS[step - 1]);
     }
     let mut text = format!("{:.1}", number as f64 / (1_u64 << (10 * step)) as f64);

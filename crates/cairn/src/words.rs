@@ -38,11 +38,11 @@ fn length(word: &str) -> usize {
 /// own.
 pub fn understood(words: Vec<OsString>) -> Vec<OsString> {
     let command = skip_options(&words, 1);
-    let is = |name: &&str| words.get(command).is_some_and(|word| word == name);
-    if WORDY.iter().any(|name| is(&name)) {
+    let is = |name: &str| words.get(command).is_some_and(|word| word == name);
+    if WORDY.iter().any(|name| is(name)) {
         return options_first(words, command);
     }
-    if let Some((_, present)) = COMMANDS.iter().find(|(name, _)| is(&name)) {
+    if let Some((_, present)) = COMMANDS.iter().find(|(name, _)| is(name)) {
         let present = present.iter().map(OsString::from);
         let (first, rest) =
             (words[..command].iter().cloned(), words[command + 1..].iter().cloned());
@@ -50,8 +50,8 @@ pub fn understood(words: Vec<OsString>) -> Vec<OsString> {
     }
     let hadoop = skip_options(&words, command + 1);
     match () {
-        _ if is(&"fs") => of_shell(words, hadoop),
-        _ if TOOLS.iter().any(|name| is(&name)) => of_tool(words, hadoop),
+        _ if is("fs") => of_shell(words, hadoop),
+        _ if TOOLS.iter().any(|name| is(name)) => of_tool(words, hadoop),
         _ => words,
     }
 }

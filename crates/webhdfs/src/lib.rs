@@ -49,7 +49,7 @@ pub struct WebHdfs {
 
 /// What of it a server does.
 enum Role {
-    NameNode { names: Names, redirects: Redirects, through: Option<Through> },
+    NameNode { names: Names, redirects: Redirects, through: Option<Box<Through>> },
     DataNode { files: Arc<FileSystems> },
     Gateway { names: Names, files: Arc<FileSystems> },
 }
@@ -68,7 +68,7 @@ impl WebHdfs {
     /// The same, and its page may have bytes passed on by clients that are set up as `client`, with `through=namenode`.
     pub fn passing_on(mut self, client: ClientConfig) -> WebHdfs {
         if let Role::NameNode { through, .. } = &mut self.role {
-            *through = Some(Through::new(client));
+            *through = Some(Box::new(Through::new(client)));
         }
         self
     }

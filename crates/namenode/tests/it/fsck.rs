@@ -301,7 +301,7 @@ async fn a_file_that_superusers_may_not_read_is_named_and_passed_over() {
         }),
         flag: Some(pb::XAttrSetFlagProto::XattrCreate as u32),
     };
-    let _: pb::SetXAttrResponseProto = client.call("setXAttr", &mark).await;
+    let _: pb::SetXAttrResponseProto = client.call("setXAttr", &mark).await.unwrap();
 
     let text = fsck(addr, "ugi=hdfs&path=/&files=1").await;
     assert!(text.contains("\n/d/a: NOT LOOKED AT: "), "{text}");

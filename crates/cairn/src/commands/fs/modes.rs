@@ -224,7 +224,7 @@ fn clause_of(text: &str) -> Option<Clause> {
 impl Clause {
     fn apply(&self, permission: u16, is_dir: bool) -> u16 {
         let execute = self.execute_some && (is_dir || permission & 0o111 != 0);
-        let bits = (self.bits | u16::from(execute)) * 0o111 & self.classes;
+        let bits = ((self.bits | u16::from(execute)) * 0o111) & self.classes;
         // The sticky bit is with the bits of others.
         let reaches_sticky = self.classes & 0o007 != 0;
         let sticky = if self.sticky && reaches_sticky { STICKY } else { 0 };
