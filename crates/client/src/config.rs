@@ -1,5 +1,6 @@
 //! What the client can be told. Defaults are Hadoop's, unless a field says why not.
 
+use crate::types::ChecksumMode;
 use cairn_codec::crc::ChecksumKind;
 use cairn_kms::KmsOptions;
 use cairn_wire::proto::hdfs::CachingStrategyProto;
@@ -29,6 +30,8 @@ pub struct ClientConfig {
     pub bytes_per_checksum: u32,
     /// The checksum of new blocks. `dfs.checksum.type`.
     pub checksum: ChecksumKind,
+    /// How the checksum of a file is made where nothing else is asked for. `dfs.checksum.combine.mode`.
+    pub checksum_mode: ChecksumMode,
     /// Data bytes of a packet, rounded down to whole chunks. `dfs.client-write-packet-size`, which in
     /// Hadoop counts headers and checksums too, and is 64 KiB there: larger ones cost both ends less.
     pub packet_len: u32,
@@ -156,6 +159,7 @@ impl Default for ClientConfig {
             block_size: 128 * 1024 * 1024,
             bytes_per_checksum: 512,
             checksum: ChecksumKind::Crc32c,
+            checksum_mode: ChecksumMode::default(),
             packet_len: 256 * 1024,
             packets_in_flight: 80,
             socket_timeout: Duration::from_secs(60),

@@ -47,15 +47,26 @@ pub(crate) async fn run(
         replace: config.replace_datanode,
         replace_best_effort: config.replace_datanode_best_effort,
     };
-    let mut pipeline = match last {
+    let pipeline = match last {
         None => Pipeline::new(PipelinePeers::new(file, String::new()), rules),
         Some(last) => {
             let (pool, block, places) = peers::places(&last);
             let peers = PipelinePeers::new(file, pool.clone());
+            if places.is_empty() {
+                // Behind a last block that is left as it is.
+                return go_on(Pipeline::behind(peers, rules, Some(block)), queue).await;
+            }
             let appending = Pipeline::append(peers, rules, block, places).await;
             appending.map_err(|error| broken(&pool, error))?
         }
     };
+    go_on(pipeline, queue).await
+}
+
+async fn go_on(
+    mut pipeline: Pipeline<PipelinePeers>,
+    queue: mpsc::Receiver<Command>,
+) -> Result<()> {
     let done = serve(&mut pipeline, queue).await;
     done.map_err(|error| broken(&pipeline.peers.pool, error))
 }

@@ -43,9 +43,11 @@ pub(crate) struct ReplicatedWriter {
 impl ReplicatedWriter {
     /// A writer behind the end of `last`, the file's last block if it has room, or of a new file.
     pub(crate) fn new(file: OpenFile, last: Option<Located>) -> Result<ReplicatedWriter> {
-        let block_len = last.as_ref().map_or(0, |last| last.block.block.len);
-        let position =
-            last.as_ref().map_or(file.status.len, |l| l.block.offset_in_file + block_len);
+        let last_len = last.as_ref().map_or(0, |last| last.block.block.len);
+        let position = last.as_ref().map_or(file.status.len, |l| l.block.offset_in_file + last_len);
+        // Without locations the last block is left as it is, and a new one begun behind it.
+        let goes_on = last.as_ref().is_some_and(|last| !last.infos.is_empty());
+        let block_len = if goes_on { last_len } else { 0 };
         // What waits for acknowledgement, what waits to be sent, and what is being filled.
         let in_flight = file.session.config.packets_in_flight.min(MAX_IN_FLIGHT / file.packet_len);
         let count = in_flight.max(MIN_IN_FLIGHT) + 2;

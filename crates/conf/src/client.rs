@@ -3,7 +3,7 @@
 use crate::nameservice::NameNodes;
 use crate::{Configuration, kms, value};
 use anyhow::{Context, Result, bail};
-use cairn_client::{ChecksumKind, ClientConfig, ReplaceDataNode};
+use cairn_client::{ChecksumKind, ChecksumMode, ClientConfig, ReplaceDataNode};
 use std::time::Duration;
 
 /// How long another NameNode may take to become the active one: the old one may have to be fenced off first.
@@ -30,6 +30,12 @@ pub fn read(conf: &Configuration) -> Result<ClientConfig> {
         _ => bail!("it takes NULL, CRC32 or CRC32C"),
     };
     conf.read("dfs.checksum.type", checksum, &mut c.checksum)?;
+    let mode = |text: &str| match text.to_ascii_uppercase().as_str() {
+        "MD5MD5CRC" => Ok(ChecksumMode::Md5Md5Crc),
+        "COMPOSITE_CRC" => Ok(ChecksumMode::CompositeCrc),
+        _ => bail!("it takes MD5MD5CRC or COMPOSITE_CRC"),
+    };
+    conf.read("dfs.checksum.combine.mode", mode, &mut c.checksum_mode)?;
     timing(conf, &mut c)?;
     failures(conf, &mut c)?;
     conf.number("dfs.client.socketcache.capacity", &mut c.idle_connections)?;

@@ -253,8 +253,10 @@ pub struct Checksum {
 
 impl Checksum {
     pub async fn run(self, shell: &Shell) -> Result<()> {
-        let mode =
-            if self.composite { ChecksumMode::CompositeCrc } else { ChecksumMode::Md5Md5Crc };
+        let mode = match self.composite {
+            true => ChecksumMode::CompositeCrc,
+            false => shell.fs.config().checksum_mode,
+        };
         let show = async |status: &FileStatus| {
             let path = &status.path;
             let Some(sum) = shell.fs.checksum(path, mode).await? else {

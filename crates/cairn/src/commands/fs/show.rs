@@ -156,7 +156,7 @@ impl Ls {
         }
         let Widths { redundancy, owner, group, policy, length } = *widths;
         let mut line = format!(
-            "{}{}{} {:>redundancy$} {:<owner$} {:<group$} ",
+            "{}{}{}{:>redundancy$} {:<owner$} {:<group$} ",
             if row.is_dir() { 'd' } else { '-' },
             permission_text(row.permission),
             if row.has_acl { '+' } else { ' ' },
@@ -174,7 +174,11 @@ impl Ls {
     fn widths(&self, shell: &Shell, rows: &[FileStatus]) -> Widths {
         let widest = |cell: &dyn Fn(&FileStatus) -> usize| rows.iter().map(cell).max().unwrap_or(0);
         Widths {
-            redundancy: widest(&|row| redundancy_text(shell, row).len()).max(3),
+            // A blank before a policy's name; Hadoop has none before three digits.
+            redundancy: widest(&|row| {
+                redundancy_text(shell, row).len() + usize::from(!shell.is_hadoop)
+            })
+            .max(3),
             owner: widest(&|row| row.owner.chars().count()),
             group: widest(&|row| row.group.chars().count()),
             policy: widest(&|row| self.policy(row).len()),

@@ -56,7 +56,13 @@ impl Count {
             _ => Vec::new(),
         };
         if with_quotas && self.exclude_snapshots {
-            crate::complain!("cairn: --exclude-snapshots says nothing about quotas and is ignored");
+            if shell.is_hadoop {
+                crate::say!("q or u option is given, the -x option is ignored.");
+            } else {
+                crate::complain!(
+                    "cairn: --exclude-snapshots says nothing about quotas and is ignored"
+                );
+            }
         }
         if self.header && !shell.json {
             crate::say!("{}PATHNAME", self.head(&types));
