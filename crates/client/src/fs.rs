@@ -4,6 +4,7 @@ mod admin;
 mod attributes;
 mod caching;
 mod encryption;
+mod groups;
 mod namespace;
 mod operate;
 mod snapshots;

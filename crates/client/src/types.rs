@@ -4,6 +4,7 @@ mod acl;
 mod admin;
 mod caching;
 mod encryption;
+mod groups;
 mod snapshot;
 mod xattr;
 
@@ -11,6 +12,7 @@ pub use acl::*;
 pub use admin::*;
 pub use caching::*;
 pub use encryption::*;
+pub use groups::*;
 pub use snapshot::*;
 pub use xattr::*;
 

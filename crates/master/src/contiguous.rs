@@ -7,7 +7,7 @@
 
 use crate::complete::unexpected;
 use crate::op::{Look, Op, OpError, Submission, Targets};
-use cairn_namespace::group::{ChecksumShape, Group, GroupState, ParityRecord};
+use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
 use cairn_namespace::ops::group::{Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum};
 use cairn_namespace::{Outcome, query};
 use cairn_redundancy::groups::{Encoded, NotFormed};
@@ -15,6 +15,8 @@ use cairn_redundancy::{BlockLookup, NodeHandle, StorageHandle};
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 pub mod choose;
+pub mod convert;
+pub mod counts;
 
 /// Groups that one look of [`end_unneeded`] goes over.
 const PAGE: usize = 500;
@@ -225,10 +227,7 @@ pub async fn end_unneeded(
 ) -> Result<Option<BlockId>, OpError> {
     let groups = op.look(|look| query::groups_after(look.store, after, PAGE))?;
     let last = groups.last().filter(|_| groups.len() == PAGE).map(|group| group.handle);
-    let may_end = |group: &&Group| {
-        let is_dissolving = matches!(group.state, GroupState::Dissolving { .. });
-        is_dissolving || group.live_members().next().is_none()
-    };
+    let may_end = |group: &&Group| group.is_dissolving() || group.live_members().next().is_none();
     let handles: Vec<BlockId> =
         groups.iter().filter(|group| group.is_formed()).filter(may_end).map(|g| g.handle).collect();
     end(op, &handles).await?;

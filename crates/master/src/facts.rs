@@ -1,6 +1,6 @@
 //! What blocks should be, read from a state of the namespace for the cluster.
 
-use cairn_namespace::group::{Group, GroupState, Member};
+use cairn_namespace::group::{Group, Member};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Block, BlockState as Written, block, query, settings};
 use cairn_redundancy::{
@@ -66,7 +66,7 @@ fn group_facts(group: &Group) -> GroupFacts {
         k: group.k,
         m: group.m,
         formed: group.is_formed(),
-        dissolving: matches!(group.state, GroupState::Dissolving { .. }),
+        dissolving: group.is_dissolving(),
         slots: group.members.iter().map(|member| member.as_ref().map(slot)).collect(),
         parity_len: group.parities.first().map_or(0, |parity| parity.len),
     }

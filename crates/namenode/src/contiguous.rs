@@ -7,17 +7,21 @@ use std::sync::Arc;
 
 use cairn_master::OpError;
 use cairn_master::contiguous::choose::{self, Rules};
+use cairn_master::contiguous::counts;
 use cairn_master::contiguous::{self as groups, Formation};
-use cairn_namespace::query::Waiting as Due;
+use cairn_namespace::query::{self, Waiting as Due};
 use cairn_redundancy::groups::ENCODES_PER_NODE;
 use cairn_stripe::BlockId;
 use tracing::{info, warn};
 
 use crate::clock::TICK_MIN;
 use crate::node::NameNode;
+use crate::node::group_work::one_more;
 
 /// Attempts that one round begins, at most.
 const BEGUN_MAX: usize = 16;
+/// Steps in which one round counts, at most.
+const COUNTED_MAX: usize = 10;
 
 /// How far the walks of the loop have come.
 #[derive(Default)]
@@ -26,6 +30,8 @@ struct Walks {
     due: Option<Due>,
     /// Over the groups.
     group: Option<BlockId>,
+    /// Over both, to count them.
+    counts: counts::Walk,
 }
 
 /// Looks after contiguous groups as long as the NameNode lives.
@@ -50,9 +56,11 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
 impl NameNode {
     async fn look_after_groups(&self, walks: &mut Walks, is_round: bool) -> Result<(), OpError> {
         if is_round {
+            self.count_groups(&mut walks.counts).await?;
             for (handle, why) in groups::abandon_failed(&self.own_operation("abandonGroup")).await?
             {
                 info!(group = %handle, why, "an attempt to make a contiguous group is abandoned");
+                one_more(&self.group_work.abandoned);
             }
             walks.group =
                 groups::end_unneeded(&self.own_operation("endGroup"), walks.group).await?;
@@ -61,8 +69,30 @@ impl NameNode {
             return Ok(());
         }
         self.form_groups().await?;
-        if is_round {
+        if is_round && !self.ns.read(|store| query::group_pauses(store))?.form {
             self.begin_groups(&mut walks.due).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the cluster do no more than operators let it.
+    pub(crate) fn heed_group_pauses(&self) -> cairn_namespace::Result<()> {
+        self.look(|look| {
+            let pauses = query::group_pauses(look.store)?;
+            look.cluster.hold_surplus(pauses.drop);
+            Ok(())
+        })
+    }
+
+    /// Counts some of what groups come to.
+    async fn count_groups(&self, walk: &mut counts::Walk) -> Result<(), OpError> {
+        for _ in 0..COUNTED_MAX {
+            let now = self.now();
+            if let Some(counts) = self.ns.read(|store| walk.step(store, now.wall_ms))? {
+                self.group_work.counted(counts, now);
+                break;
+            }
+            tokio::task::yield_now().await;
         }
         Ok(())
     }
@@ -75,16 +105,21 @@ impl NameNode {
             match groups::form(&self.own_operation("formGroup"), waiting.from, &waiting.group)
                 .await?
             {
-                Formation::Formed => info!(group = %handle, "a contiguous group is formed"),
+                Formation::Formed => {
+                    info!(group = %handle, "a contiguous group is formed");
+                    one_more(&self.group_work.formed);
+                }
                 Formation::Awaited if self.now().mono_ms < waiting.until_ms => {
                     awaited.push(waiting);
                 }
                 Formation::Awaited => {
                     info!(group = %handle, "parities are not reported: the attempt is abandoned");
                     groups::abandon(&self.own_operation("abandonGroup"), handle).await?;
+                    one_more(&self.group_work.abandoned);
                 }
                 Formation::Abandoned(why) => {
                     info!(group = %handle, why, "a contiguous group is not formed");
+                    one_more(&self.group_work.abandoned);
                 }
                 Formation::Over => {}
             }

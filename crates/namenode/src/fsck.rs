@@ -9,8 +9,10 @@
 //! Source: Hadoop 3.5.0 `NamenodeFsck`, `FsckServlet`.
 
 mod block;
+mod block_id;
 mod check;
 mod file;
+mod group;
 mod lost;
 mod options;
 mod out;

@@ -8,6 +8,7 @@
 
 pub(crate) mod caching;
 pub(crate) mod encoded;
+pub(crate) mod group_work;
 pub(crate) mod missing_trash;
 pub(crate) mod reencryptor;
 pub(crate) mod satisfier;
@@ -43,6 +44,7 @@ use crate::refusal::Refusal;
 use crate::topology::Topology;
 use caching::Caching;
 use encoded::EncodedGroups;
+use group_work::GroupWork;
 use missing_trash::MissingTrash;
 use reencryptor::Reencryptor;
 use satisfier::Satisfier;
@@ -91,6 +93,8 @@ pub struct NameNode {
     pub(crate) is_stopping: AtomicBool,
     /// Contiguous groups that DataNodes have encoded, to be judged.
     pub(crate) encoded: EncodedGroups,
+    /// What was done about contiguous groups.
+    pub(crate) group_work: GroupWork,
     /// Wakes the loop that removes what is left of deleted trees.
     pub(crate) garbage: Notify,
     /// Trash that directories may lack since safe mode has ended.

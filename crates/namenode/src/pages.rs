@@ -20,6 +20,7 @@ use seen::{View, view};
 use site::startup;
 
 mod activity;
+mod contiguous;
 mod census;
 mod history;
 mod kept;
@@ -89,6 +90,7 @@ fn jmx(node: &NameNode, request: &Request) -> Response {
         file_system(node, &view, zones),
         name_node_status(node),
         activity::bean(&node.rpc_metrics),
+        contiguous::bean(node),
     ];
     beans.extend(calls::beans(&node.rpc_metrics, "NameNode", node.rpc_addr.port()));
     monitoring::jmx(beans, request)
@@ -305,6 +307,7 @@ fn metrics(node: &NameNode) -> Response {
     for (name, help, value) in gauges {
         metrics.gauge(name, help, value);
     }
+    contiguous::figures(node, &mut metrics);
     calls::figures(&node.rpc_metrics, &mut metrics);
     metrics.page()
 }

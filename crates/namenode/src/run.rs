@@ -45,6 +45,7 @@ use crate::lazy_files;
 use crate::node::NameNode;
 use crate::node::caching::Caching;
 use crate::node::encoded::EncodedGroups;
+use crate::node::group_work::GroupWork;
 use crate::node::missing_trash::MissingTrash;
 use crate::node::reencryptor::Reencryptor;
 use crate::node::satisfier::Satisfier;
@@ -244,6 +245,7 @@ impl NameNode {
                 http_addr,
                 started_ms: wall_ms(),
                 encoded: EncodedGroups::default(),
+                group_work: GroupWork::default(),
                 garbage: Notify::new(),
                 is_stopping: AtomicBool::new(false),
                 missing_trash: MissingTrash::default(),
@@ -256,6 +258,7 @@ impl NameNode {
                 config,
             });
             node.cluster().hold_deletions(node.ns.rollback_point().is_some());
+            node.heed_group_pauses()?;
             let complete = node.ns.read(|store| complete_blocks(store))?;
             node.cluster().start_safe_mode(complete, node.now());
             if let Err(refusal) = node.submit_own(RenewAllLeases {}).await {

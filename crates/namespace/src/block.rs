@@ -61,6 +61,13 @@ pub fn penultimate(store: &dyn StoreRead, inode: &Inode) -> Result<Option<Block>
     before_end(store, inode, 2)
 }
 
+/// Whether a block is among the last two of a file that is open.
+pub(crate) fn is_at_open_end(inode: &Inode, block: &Block) -> bool {
+    inode
+        .file()
+        .is_some_and(|file| file.writer.is_some() && u64::from(block.index) + 2 >= file.block_count)
+}
+
 fn before_end(store: &dyn StoreRead, inode: &Inode, back: u64) -> Result<Option<Block>> {
     match inode.file() {
         Some(File { block_count, .. }) if *block_count >= back => {

@@ -188,4 +188,6 @@ commands! {
     92 Abandon: ops::group::Abandon,
     93 BeginDissolve: ops::group::BeginDissolve,
     94 Dissolve: ops::group::Dissolve,
+    95 Convert: ops::convert::Convert,
+    96 PauseGroups: ops::group::PauseGroups,
 }

@@ -15,7 +15,7 @@ use record::VERSION;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-pub use record::{ChecksumShape, Group, GroupState, Member, ParityRecord, decode};
+pub use record::{ChecksumShape, Group, GroupPauses, GroupState, Member, ParityRecord, decode};
 
 /// The group of a handle, or of the id of one of its parities.
 pub fn get(store: &dyn StoreRead, handle: BlockId) -> Result<Option<Group>> {
@@ -78,6 +78,32 @@ pub(crate) fn put(store: &mut dyn StoreTxn, group: &Group) -> Result<()> {
 /// Removes a group's record, which is there.
 pub(crate) fn delete(store: &mut dyn StoreTxn, handle: BlockId) -> Result<()> {
     Ok(store.remove(Table::Group, &block::key(handle))?)
+}
+
+/// Has the members of a formed group get their copies again; nothing if that is under way, or they are in another one.
+pub(crate) fn begin_dissolving(store: &mut dyn StoreTxn, group: Group, now_ms: u64) -> Result<()> {
+    match group.state {
+        GroupState::Formed => {
+            let state = GroupState::Dissolving { started_ms: now_ms };
+            put(store, &Group { state, ..group })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where it is in table `meta` what is held back.
+const PAUSES: &[u8] = b"group-pauses";
+
+/// What of the work on groups is held back.
+pub fn pauses(store: &dyn StoreRead) -> Result<GroupPauses> {
+    let mut found = None;
+    store.peek(Table::Meta, PAUSES, &mut |record| found = Some(from_record(VERSION, record)))?;
+    Ok(found.transpose()?.unwrap_or_default())
+}
+
+/// Holds work on groups back, or lets it go on.
+pub(crate) fn put_pauses(store: &mut dyn StoreTxn, pauses: &GroupPauses) -> Result<()> {
+    Ok(store.put(Table::Meta, PAUSES, &to_record(VERSION, pauses))?)
 }
 
 /// Notes an attempt at its members.

@@ -56,6 +56,6 @@ pub use error::{NamespaceError, Result};
 pub use group::{Group, GroupState};
 pub use guard::Guard;
 pub use inode::{FileRedundancy, Inode, InodeId};
-pub use outcome::Outcome;
+pub use outcome::{Conversion, Outcome};
 pub use retry::Retries;
 pub use settings::Settings;

@@ -14,6 +14,7 @@ pub mod complete;
 pub mod complete_blocks;
 pub mod concat;
 pub mod configure;
+pub mod convert;
 pub mod create;
 pub mod delete;
 pub mod ec;

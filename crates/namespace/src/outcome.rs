@@ -78,6 +78,8 @@ pub enum Outcome {
     },
     /// Commands about contiguous groups: nothing was done, because something is not as it was, and what that is.
     GroupRefused(String),
+    /// `Convert`, for each file that was named.
+    Converted(Vec<Conversion>),
 }
 
 /// What became of one policy that was to be added.
@@ -87,6 +89,21 @@ pub struct PolicyAdded {
     pub policy: Option<Policy>,
     /// Why it was refused.
     pub error: Option<String>,
+}
+
+/// What became of a file that was to be converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// It is kept in that way from now on.
+    Done,
+    /// It was kept so already.
+    Same,
+    /// It is striped, and stays so.
+    Striped,
+    /// There is no such file.
+    Gone,
+    /// A quota would be exceeded.
+    Refused(String),
 }
 
 encode_enum!(Outcome {
@@ -105,8 +122,16 @@ encode_enum!(Outcome {
     38 => Recovery { closed },
     40 => EncodeBegun { handle, gs },
     41 => GroupRefused(value),
+    42 => Converted(value),
 } or former);
 encode_struct!(PolicyAdded { policy, error });
+encode_enum!(Conversion {
+    1 => Done,
+    2 => Same,
+    3 => Striped,
+    4 => Gone,
+    5 => Refused(value),
+});
 
 /// Reads what older builds have kept of calls that may come again: outcomes that named blocks as well, of which none
 /// were left when they were kept. Tags 32, 33 and 35 were never kept.

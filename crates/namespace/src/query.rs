@@ -4,6 +4,7 @@
 
 mod blocks;
 mod direct;
+mod layout;
 mod listing;
 mod page;
 mod summary;
@@ -22,10 +23,13 @@ use std::sync::Arc;
 pub use crate::encryption::{
     key_of_zone, reencrypted_zones, zone_of_new_file, zone_of_path, zones,
 };
-pub use crate::group::{attempt_of, get as group, groups_after, open_attempts};
+pub use crate::group::{
+    attempt_of, get as group, groups_after, open_attempts, pauses as group_pauses,
+};
 pub use crate::lease::ExpiredLease;
 pub use crate::ops::acl::{AclStatus, get_acl_status};
 pub use crate::ops::add_block::AddBlockPlan;
+pub use crate::ops::convert::target as conversion_target;
 pub use crate::ops::satisfy_storage_policy::to_satisfy;
 pub use crate::ops::set_quota::check_quota;
 pub use crate::ops::xattr::{check_xattr, get_xattrs, list_xattrs};
@@ -39,6 +43,7 @@ pub use blocks::{
     incomplete_held_blocks, last_block, plan_add_block, storage_policy_of_block,
 };
 pub use direct::{SmallFile, visit_file_info, visit_small_file};
+pub use layout::{FileLayout, file_layout};
 pub use listing::get_listing;
 pub use page::{Entry, OpenDirectory, Opened, Page, open_directory, visit_listing};
 pub use summary::{ContentSummary, content_summary, quota_usage};

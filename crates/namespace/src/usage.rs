@@ -165,6 +165,14 @@ pub(crate) fn of_blocks(store: &dyn StoreRead, file: &Inode, policy: u8) -> Resu
     Ok(here)
 }
 
+/// As [`of_blocks`], of a file in a directory at the end of `above`; nothing where no quota counts it.
+pub(crate) fn counted(store: &dyn StoreRead, above: &[Arc<Inode>], file: &Inode) -> Result<Usage> {
+    match has_quota(above) {
+        true => of_blocks(store, file, storage_policy::in_force(above, file)),
+        false => Ok(Usage::default()),
+    }
+}
+
 /// What the blocks take that snapshots hold of a file and that are not at their places any more.
 pub(crate) fn of_cut_off(store: &dyn StoreRead, file: &Inode, policy: u8) -> Result<Usage> {
     let mut sum = Usage::default();

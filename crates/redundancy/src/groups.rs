@@ -376,6 +376,16 @@ impl Cluster {
 
     // Surplus.
 
+    /// From now on nothing is deleted of what groups do not need, not even what was chosen already; or it is again.
+    pub fn hold_surplus(&mut self, is_held: bool) {
+        self.groups.is_held = is_held;
+    }
+
+    /// Formed groups with more replicas than they need.
+    pub fn groups_with_surplus(&self) -> usize {
+        self.groups.with_surplus.len()
+    }
+
     /// Whether a group has all that it needs where it is safe, so that one of its replicas too many may go.
     fn is_whole(&self, slots: &Slots, tally: &Tally, now: Now) -> bool {
         let is_heard_of = |place: Place| {
@@ -398,6 +408,16 @@ impl Cluster {
         holds.then_some(storage)
     }
 
+    /// Whether a replica of a member was proven, so that it may stay as the only one.
+    pub fn is_proven(&self, lookup: &dyn BlockLookup, id: BlockId) -> bool {
+        let Some(facts) = lookup.block(id).filter(|facts| facts.group.is_some()) else {
+            return false;
+        };
+        let slots = Slots::of(lookup, id, &facts);
+        let unit = slots.members().find(|(_, member)| member.id == id).map(|(unit, _)| unit);
+        unit.is_some_and(|unit| self.proven_place(&slots, unit).is_some())
+    }
+
     /// Has the replicas of one member deleted that its group does not need, if that may be, and none of another member
     /// is on its way out.
     pub(crate) fn drop_surplus(&mut self, slots: &Slots, tally: &Tally) {
@@ -410,7 +430,8 @@ impl Cluster {
             return;
         }
         self.groups.with_surplus.insert(slots.id);
-        if tally.excess > 0 || !self.is_whole(slots, tally, self.last_event) {
+        let is_held = self.groups.is_held || tally.excess > 0;
+        if is_held || !self.is_whole(slots, tally, self.last_event) {
             return;
         }
         let mut per_unit: BTreeMap<UnitIndex, Vec<StorageHandle>> = BTreeMap::new();
@@ -454,9 +475,9 @@ impl Cluster {
     /// Whether what was chosen of a member may be deleted still.
     fn may_go(&self, lookup: &dyn BlockLookup, group: &GroupFacts, id: BlockId, now: Now) -> bool {
         let slots = Slots::of(lookup, group.handle, &group.facts());
-        let unit = slots.members().find(|(_, member)| member.id == id).map(|(unit, _)| unit);
-        let is_proven = unit.is_some_and(|unit| self.proven_place(&slots, unit).is_some());
-        is_proven && self.is_whole(&slots, &self.tally_of(&slots), now)
+        self.is_proven(lookup, id)
+            && !self.groups.is_held
+            && self.is_whole(&slots, &self.tally_of(&slots), now)
     }
 
     /// One tick: looks at some of the groups that have surplus, for what was in its way may be so no more.

@@ -1,11 +1,16 @@
-//! `cairn ec`: erasure coding policies, with the options and the answers of `hdfs ec`.
+//! `cairn ec`: erasure coding policies, with the options and the answers of `hdfs ec`; and contiguous groups, with words
+//! of Cairn's own.
 //!
 //! Source: Hadoop 3.5.0 `ECAdmin`.
+
+mod convert;
+mod groups;
 
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_client::{ClientError, FileSystem, PolicyInfo};
 use cairn_stripe::{CodecName, Policy, PolicyId, PolicyLayout, PolicyState, Schema};
+use clap::Parser;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Value, json};
@@ -23,7 +28,10 @@ usage: cairn ec -listPolicies
        cairn ec -enablePolicy -policy POLICY
        cairn ec -disablePolicy -policy POLICY
        cairn ec -listCodecs
-       cairn ec -verifyClusterSetup [-policy POLICY...]";
+       cairn ec -verifyClusterSetup [-policy POLICY...]
+       cairn ec convert (--policy POLICY | --replicate) [--dry-run] [--wait] PATH
+       cairn ec status
+       cairn ec pause|resume form|drop|renew|convert...";
 
 /// Flags of `cairn ec`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +44,12 @@ pub struct Args {
 
 /// Carries out one option; exits like `hdfs ec`: 1 for wrong words, 2 when the NameNode refuses.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
+    if let Some(word) = args.words.first().filter(|word| !word.starts_with('-')) {
+        return match run_own(settings, word, &args.words).await {
+            Ok(done) => done,
+            Err(error) => refuse(&error),
+        };
+    }
     let (command, options) = match parse(&args.words) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -53,6 +67,32 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
             Ok(ExitCode::from(2))
         }
     }
+}
+
+/// Carries out a command with words of Cairn's own, unless the words are wrong.
+async fn run_own(
+    settings: &Settings,
+    word: &str,
+    words: &[String],
+) -> Result<Result<ExitCode>, clap::Error> {
+    Ok(match word {
+        "convert" => convert::run(settings, convert::Args::try_parse_from(words)?).await,
+        "status" => groups::status(settings, groups::StatusArgs::try_parse_from(words)?).await,
+        "pause" | "resume" => {
+            let args = groups::PauseArgs::try_parse_from(words)?;
+            groups::pause(settings, args, word == "pause").await
+        }
+        _ => {
+            crate::complain!("cairn ec: unknown option {word}\n{USAGE}");
+            Ok(ExitCode::from(1))
+        }
+    })
+}
+
+/// Wrong words of a command with words of Cairn's own; or help, which was asked for.
+fn refuse(error: &clap::Error) -> Result<ExitCode> {
+    error.print()?;
+    Ok(ExitCode::from(u8::from(error.use_stderr())))
 }
 
 /// Options by name, each with its values.

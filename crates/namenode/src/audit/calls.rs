@@ -272,6 +272,16 @@ fn special(call: &Call) -> Option<Event> {
             let (denied, stat) = (denied_at(&call.method, None), Stat::Source);
             Event { denied, stat, ..plain(&call.method, string_field(&call.body, 1)) }
         }
+        "convertFiles" => {
+            let request: pb::ConvertFilesRequestProto = call.decode().ok()?;
+            if request.dry_run() {
+                return None;
+            }
+            let path = |id: &u64| format!("/.reserved/.inodes/{id}");
+            let paths: Vec<String> = request.file_ids.iter().map(path).collect();
+            let denied = denied_at("convertFiles", None);
+            Event { denied, ..plain("convertFiles", Some(list(&paths))) }
+        }
         "listOpenFiles" => {
             let denied = denied_at("listOpenFiles", string_field(&call.body, 3));
             Event { denied, ..plain("listOpenFiles", None) }

@@ -1,14 +1,10 @@
-//! What is told of one block: its verdict, its places, and `-blockId`.
+//! What is told of one block: its verdict and its places.
 
-use super::check::Check;
 use super::options::Options;
-use super::stop::Stop;
 use cairn_master::Lookup;
-use cairn_namespace::query;
-use cairn_namespace::snapshot::paths::path_or_kept;
 use cairn_redundancy::{
-    AdminState, BlockFacts, BlockLookup, BlockState, Cluster, DataNode, Now, Replica,
-    ReplicaCounts, Spread, Standing, StorageHandle, StorageType, Verdict,
+    AdminState, BlockFacts, BlockState, Cluster, DataNode, Now, Replica, ReplicaCounts, Spread,
+    Standing, StorageHandle, StorageType, Verdict,
 };
 use cairn_stripe::{BlockId, UnitIndex};
 use std::fmt::Write as _;
@@ -142,7 +138,7 @@ impl View<'_> {
     }
 
     /// Source: Hadoop 3.5.0 `NamenodeFsck#printDatanodeReplicaStatus`.
-    fn status(&self, replica: &Replica, node: &DataNode) -> String {
+    pub(super) fn status(&self, replica: &Replica, node: &DataNode) -> String {
         let maintenance = self.options.maintenance;
         let status = match (replica.standing, node.admin) {
             (Standing::Corrupt(reason), _) => {
@@ -160,7 +156,13 @@ impl View<'_> {
     }
 
     /// Source: Hadoop 3.5.0 `NamenodeFsck#blockIdCK`.
-    fn block_text(&self, name: &str, path: &str, id: BlockId, facts: &BlockFacts) -> String {
+    pub(super) fn block_text(
+        &self,
+        name: &str,
+        path: &str,
+        id: BlockId,
+        facts: &BlockFacts,
+    ) -> String {
         let striped = facts.layout.is_striped();
         let mut replicas = self.cluster.replicas(id, facts);
         let counts = ReplicaCounts::of(striped, &replicas);
@@ -190,68 +192,6 @@ impl View<'_> {
             let _ = writeln!(text, "Block replica on datanode/rack: {host}{rack} {status}");
         }
         text
-    }
-}
-
-/// The number in `blk_NUMBER`, with or without a stamp and `.meta`; 0 for other names.
-///
-/// Source: Hadoop 3.5.0 `Block#getBlockId`.
-fn parse_name(name: &str) -> i64 {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let Some(rest) = name.strip_prefix("blk_") else { return 0 };
-    let (number, stamp) = match rest.split_once('_') {
-        Some((number, stamp)) => (number, Some(stamp)),
-        None => (rest, None),
-    };
-    let good = digits(number.strip_prefix('-').unwrap_or(number))
-        && stamp.is_none_or(|stamp| stamp.strip_suffix(".meta").is_some_and(digits));
-    if good { number.parse().unwrap_or(0) } else { 0 }
-}
-
-impl Check {
-    /// `-blockId`.
-    pub(super) async fn check_blocks(&mut self, names: &[String]) -> Result<(), Stop> {
-        self.node.require_superuser(&self.caller, "fsck")?;
-        self.tell_start("");
-        for name in names {
-            if name.contains("blk_") {
-                self.out.print("\n");
-                self.check_block(name)?;
-            } else {
-                self.out.print(&format!("Incorrect blockId format: {name}\n"));
-            }
-            self.out.pass_on().await?;
-        }
-        Ok(())
-    }
-
-    fn check_block(&mut self, name: &str) -> Result<(), Stop> {
-        let id = BlockId(parse_name(name)).group();
-        let now = self.node.now();
-        let replication_min = self.node.config.min_replication;
-        let options = &self.options;
-        let text = self.node.with_cluster(|cluster, lookup: &Lookup<'_>| {
-            let Some(facts) = lookup.block(id) else { return Ok(None) };
-            let Some(info) = query::get_block(lookup.store, id)? else { return Ok(None) };
-            let path = path_or_kept(lookup.store, info.block.file)?;
-            let view = View { options, cluster, replication_min, now };
-            Ok::<_, Stop>(path.map(|path| {
-                let finding = finding(&view, lookup, (id, &facts), &path);
-                (view.block_text(name, &path, id, &facts), finding)
-            }))
-        })?;
-        match text {
-            Some((text, finding)) => {
-                self.out.print(&text);
-                self.out.finding(&finding);
-            }
-            None => {
-                tracing::warn!(block = name, "fsck was asked for a block that does not exist");
-                self.out.print(&format!("Block {name} does not exist\n"));
-                self.out.finding(&serde_json::json!({"block": name, "status": "NONEXISTENT"}));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -289,26 +229,4 @@ pub(super) fn finding(
         "live": verdict.counts.live,
         "places": places,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_name;
-
-    #[test]
-    fn names_of_blocks_are_read() {
-        for (name, number) in [
-            ("blk_17", 17),
-            ("blk_-9223372036854775792", -9_223_372_036_854_775_792),
-            ("blk_17_1001.meta", 17),
-            ("blk_17_1001", 0),
-            ("blk_", 0),
-            ("blk_-", 0),
-            ("blk_1x", 0),
-            ("xblk_1", 0),
-            ("blk_99999999999999999999", 0),
-        ] {
-            assert_eq!(parse_name(name), number, "{name}");
-        }
-    }
 }

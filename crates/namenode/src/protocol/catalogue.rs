@@ -4,6 +4,7 @@ use cairn_net::reconfiguration;
 use cairn_net::rpc_server::RpcMetrics;
 use cairn_wire::proto::{common, datanode, datanodelifeline, hdfs, namenode};
 
+use super::client::groups;
 use super::{
     CLIENT, DATANODE, HA, LIFELINE, NAMENODE, REFRESH_ANY, REFRESH_POLICY, REFRESH_QUEUE,
     REFRESH_USERS, USER_MAPPINGS,
@@ -18,8 +19,9 @@ const LOCATE: &str = "locateUnits";
 
 /// Counts of calls of all protocols, none yet.
 pub fn metrics() -> RpcMetrics {
-    let served: [(&str, &[&str]); 13] = [
+    let served: [(&str, &[&str]); 14] = [
         (CLIENT, hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS),
+        (CLIENT, &groups::METHODS),
         (CLIENT, &[LEAVE]),
         (DATANODE, datanode::DATANODE_PROTOCOL_SERVICE_METHODS),
         (DATANODE, &[HELD, LOCATE]),

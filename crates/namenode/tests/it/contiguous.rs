@@ -82,13 +82,22 @@ impl Cluster {
         self.datanodes.iter().find(|datanode| datanode.uuid() == uuid).unwrap()
     }
 
-    /// All DataNodes call, and do as they are told: parities are written, replicas deleted. What is to be rebuilt is
-    /// kept.
+    /// All DataNodes call, and do as they are told: parities are written, replicas copied and deleted. What is to be
+    /// rebuilt is kept.
     async fn round(&mut self) {
         let uuids: Vec<String> = self.datanodes.iter().map(|d| d.uuid().to_string()).collect();
         for uuid in uuids {
             let answer = self.datanode(&uuid).heartbeat_with_groups(Vec::new()).await;
             for command in answer.cmds.iter().filter_map(|command| command.blk_cmd.as_ref()) {
+                if command.action == dn::BlockCommandProtoAction::Transfer as i32 {
+                    for (block, targets) in command.blocks.iter().zip(&command.targets) {
+                        for target in &targets.datanodes {
+                            let target = &target.id.datanode_uuid;
+                            self.hold(target, block.clone());
+                            self.datanode(target).received(block.clone(), Some(7)).await;
+                        }
+                    }
+                }
                 if command.action != dn::BlockCommandProtoAction::Invalidate as i32 {
                     continue;
                 }
@@ -305,5 +314,153 @@ async fn a_start_keeps_groups_and_abandons_attempts() {
         assert!(!is_gone(&cluster, &block.block_id));
     }
     is_healthy(&cluster.node).await;
+    cluster.node.shutdown().await;
+}
+
+async fn convert(
+    cluster: &Cluster,
+    path: &str,
+    policy: &str,
+    is_trial: bool,
+) -> pb::ConvertFilesResponseProto {
+    let request = pb::ConvertFilesRequestProto {
+        file_ids: vec![cluster.client.file_info(path).await.unwrap().file_id()],
+        ec_policy_name: policy.to_string(),
+        dry_run: Some(is_trial),
+    };
+    cluster.client.call("convertFiles", &request).await.unwrap()
+}
+
+async fn group_status(cluster: &Cluster) -> pb::GetGroupStatusResponseProto {
+    let request = pb::GetGroupStatusRequestProto {};
+    cluster.client.call("getGroupStatus", &request).await.unwrap()
+}
+
+async fn pause(cluster: &Cluster, what: u32, pause: bool) -> u32 {
+    let request = pb::PauseGroupsRequestProto { what, pause };
+    let answer: pb::PauseGroupsResponseProto =
+        cluster.client.call("pauseGroups", &request).await.unwrap();
+    answer.paused
+}
+
+/// A file that was written as copies goes into a group and comes out of it again, and is the same file all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replicated_file_is_converted_and_converted_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(dir.path()).await;
+    cluster.client.mkdirs("/r").await;
+    cluster.write("/r/f", 3).await;
+    let before = cluster.places("/r/f").await;
+    let ids = |places: &[(pb::ExtendedBlockProto, BTreeSet<String>)]| -> Vec<(u64, u64)> {
+        places.iter().map(|(block, _)| (block.block_id, block.generation_stamp)).collect()
+    };
+    let policy = "RS-3-2-contiguous";
+    let grouped_space = 3 * (LEN + LEN * 2 / 3);
+    let tried = convert(&cluster, "/r/f", policy, true).await;
+    assert_eq!(tried.outcomes(), [0_u8; 0]);
+    let survey = (tried.survey.to_group, tried.survey.space, tried.survey.space_then);
+    assert_eq!(survey, (3 * LEN, 9 * LEN, grouped_space));
+    assert_eq!(convert(&cluster, "/r/f", policy, false).await.outcomes(), [0]);
+    assert_eq!(convert(&cluster, "/r/f", policy, false).await.outcomes(), [1], "it is so already");
+    let began = Instant::now();
+    while cluster.deleted.len() < 6 {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.deleted);
+    }
+    let grouped = cluster.places("/r/f").await;
+    assert_eq!(ids(&grouped), ids(&before));
+    let survey = convert(&cluster, "/r/f", policy, true).await.survey;
+    assert_eq!((survey.grouped, survey.to_group, survey.space), (3 * LEN, 0, grouped_space));
+    let began = Instant::now();
+    loop {
+        cluster.round().await;
+        let status = group_status(&cluster).await;
+        if (status.groups, status.grouped_bytes, status.waiting_blocks) == (1, 3 * LEN, 0) {
+            assert_eq!((status.formed, status.parity_bytes), (1, 2 * PARITY_LEN));
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{status:?}");
+    }
+    let jmx = page(&cluster.node, "/jmx?qry=Cairn:*").await;
+    assert!(jmx.contains("\"GroupsFormed\":1"), "{jmx}");
+    let figures = page(&cluster.node, "/prom").await;
+    assert!(figures.contains("cairn_namenode_contiguous_groups_formed 1"), "{figures}");
+
+    // Operators see the group by any of its blocks.
+    let member = grouped[1].0.block_id;
+    let text = page(&cluster.node, &format!("/fsck?ugi=hdfs&path=/&blockId=blk_{member}")).await;
+    assert!(text.contains("Block belongs to: /r/f"), "{text}");
+    assert!(
+        text.contains(&format!("of {policy}, formed, 5 of 5 units readable, 3 needed")),
+        "{text}"
+    );
+    let found = cluster.locate(cluster.datanodes[0].uuid(), &grouped[1].0).await;
+    let parity = found.sources.iter().find(|unit| unit.slot == 4).unwrap().block.block_id;
+    let text = page(&cluster.node, &format!("/fsck?ugi=hdfs&path=/&blockId=blk_{parity}")).await;
+    assert!(text.contains("Block belongs to: no file"), "{text}");
+    assert!(
+        text.contains(&format!("Slot 4: blk_{parity}, {PARITY_LEN} bytes, parity, 1 live")),
+        "{text}"
+    );
+
+    // And back.
+    cluster.deleted.clear();
+    assert_eq!(convert(&cluster, "/r/f", "REPLICATION", false).await.outcomes(), [0]);
+    let began = Instant::now();
+    loop {
+        cluster.round().await;
+        let places = cluster.places("/r/f").await;
+        let is_whole = places.iter().all(|(_, uuids)| uuids.len() == 3);
+        if is_whole && cluster.deleted.len() == 2 {
+            assert_eq!(ids(&places), ids(&before));
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{places:?} {:?}", cluster.deleted);
+    }
+    let is_parity = |(_, id): &(String, u64)| id & 1 << 61 != 0;
+    assert!(cluster.deleted.iter().all(is_parity), "{:?}", cluster.deleted);
+    is_healthy(&cluster.node).await;
+    cluster.node.shutdown().await;
+}
+
+/// What is held back is so over a restart, and is made up for.
+#[tokio::test(flavor = "multi_thread")]
+async fn work_on_groups_is_held_back_until_it_may_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(dir.path()).await;
+    assert_eq!(pause(&cluster, 1 | 8, true).await, 9);
+    cluster.write("/d/f", 3).await;
+    let file_ids = vec![cluster.client.file_info("/d/f").await.unwrap().file_id()];
+    let request = pb::ConvertFilesRequestProto {
+        file_ids,
+        ec_policy_name: "REPLICATION".to_string(),
+        dry_run: None,
+    };
+    let (_, refused) = cluster.client.refused("convertFiles", &request).await;
+    assert!(refused.contains("paused"), "{refused}");
+    cluster = cluster.restart(dir.path()).await;
+    for _ in 0..20 {
+        cluster.round().await;
+    }
+    let status = group_status(&cluster).await;
+    assert_eq!((status.paused(), status.attempts, status.formed), (9, 0, 0));
+    // Groups are made, and keep what they do not need.
+    assert_eq!(pause(&cluster, 2, true).await, 11);
+    assert_eq!(pause(&cluster, 1, false).await, 10);
+    let began = Instant::now();
+    while group_status(&cluster).await.with_surplus == 0 {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "no group is made");
+    }
+    for _ in 0..20 {
+        cluster.round().await;
+    }
+    assert_eq!(cluster.deleted, []);
+    assert_eq!(pause(&cluster, 2 | 8, false).await, 0);
+    let began = Instant::now();
+    while cluster.deleted.len() < 6 {
+        cluster.round().await;
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.deleted);
+    }
     cluster.node.shutdown().await;
 }

@@ -6,7 +6,7 @@
 use cairn_namenode::journal::{Durability, Namesystem, NamesystemOptions};
 use cairn_namespace::acl::{AclEntry, AclKind, AclScope};
 use cairn_namespace::encryption::FileKey;
-use cairn_namespace::group::{ChecksumShape, ParityRecord};
+use cairn_namespace::group::{ChecksumShape, GroupPauses, ParityRecord};
 use cairn_namespace::ops::abandon_block::{AbandonBlock, WithdrawBlock};
 use cairn_namespace::ops::acl::{AclChange, ChangeAcl};
 use cairn_namespace::ops::add_block::AddBlock;
@@ -21,6 +21,7 @@ use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronizat
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::complete_blocks::CompleteBlocks;
 use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::convert::Convert;
 use cairn_namespace::ops::create::{Create, CreateEncrypted};
 use cairn_namespace::ops::delete::{Delete, Purge};
 use cairn_namespace::ops::ec::{
@@ -32,7 +33,7 @@ use cairn_namespace::ops::encryption::{
 };
 use cairn_namespace::ops::fsync::Fsync;
 use cairn_namespace::ops::group::{
-    Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember,
+    Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember, PauseGroups,
 };
 use cairn_namespace::ops::lease::{
     LastBlocks, RecoverLease, ReleaseLease, RenewAllLeases, RenewLease,
@@ -509,7 +510,11 @@ fn groups(w: &mut World) {
     });
     assert_eq!(formed, Outcome::Done);
     w.submit(Delete { path: "/c/g".into(), recursive: false });
+    let work = GroupPauses { form: true, ..GroupPauses::default() };
+    w.submit(PauseGroups { work, pause: true });
     w.submit(BeginDissolve { handle });
+    let file = block::get(&w.mirror, members[0].id).unwrap().unwrap().file;
+    w.submit(Convert { files: vec![file], policy: "replication".into() });
     w.submit(Dissolve { handle });
 }
 

@@ -91,6 +91,20 @@ pub struct ChecksumShape {
     pub bytes_per_checksum: u32,
 }
 
+/// What of the work on contiguous groups operators hold back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupPauses {
+    /// Attempts to make groups.
+    pub form: bool,
+    /// Deletion of replicas that groups do not need.
+    pub drop: bool,
+    /// Making groups anew that have dead members.
+    pub renew: bool,
+    /// Conversion of files.
+    pub convert: bool,
+}
+
+encode_struct!(GroupPauses { form, drop, renew, convert });
 encode_struct!(Member { id, gs, len, crc32c, sums_crc32c, live });
 encode_struct!(ParityRecord { len, crc32c });
 encode_struct!(ChecksumShape { kind, bytes_per_checksum });
@@ -115,6 +129,11 @@ encode_struct!(Group {
 });
 
 impl Group {
+    /// Whether its members are to get their copies again, after which it ends.
+    pub fn is_dissolving(&self) -> bool {
+        matches!(self.state, GroupState::Dissolving { .. })
+    }
+
     /// The members with their slots.
     pub fn members(&self) -> impl Iterator<Item = (u8, &Member)> {
         (0u8..).zip(&self.members).filter_map(|(slot, member)| Some((slot, member.as_ref()?)))

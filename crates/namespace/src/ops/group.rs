@@ -8,8 +8,8 @@ use crate::block::{self, Block, BlockState, Membership};
 use crate::counter;
 use crate::encoding::encode_struct;
 use crate::error::Result;
-use crate::group::{self, ChecksumShape, Group, GroupState, Member, ParityRecord};
-use crate::inode::{FileRedundancy, Inode};
+use crate::group::{self, ChecksumShape, Group, GroupPauses, GroupState, Member, ParityRecord};
+use crate::inode::FileRedundancy;
 use crate::ops::Context;
 use crate::outcome::Outcome;
 use crate::snapshot::{held, kept};
@@ -116,6 +116,37 @@ pub struct Dissolve {
 }
 
 encode_struct!(Dissolve { handle });
+
+/// Holds some of the work on groups back, or lets it go on; over restarts.
+///
+/// Answer: `Outcome::Done`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseGroups {
+    /// Which work.
+    pub work: GroupPauses,
+    /// Whether it is held back from now on.
+    pub pause: bool,
+}
+
+encode_struct!(PauseGroups { work, pause });
+
+impl PauseGroups {
+    pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
+        perm::check_superuser(cx.settings, cx.caller)?;
+        let was = group::pauses(cx.store)?;
+        let with = |was: bool, named: bool| if named { self.pause } else { was };
+        let now = GroupPauses {
+            form: with(was.form, self.work.form),
+            drop: with(was.drop, self.work.drop),
+            renew: with(was.renew, self.work.renew),
+            convert: with(was.convert, self.work.convert),
+        };
+        if now != was {
+            group::put_pauses(cx.store, &now)?;
+        }
+        Ok(Outcome::Done)
+    }
+}
 
 /// Why something about a group is not done; `Ok` if nothing speaks against it.
 type Checked = std::result::Result<(), String>;
@@ -264,12 +295,10 @@ impl BeginDissolve {
     pub(crate) fn apply(&self, cx: &mut Context<'_, '_>) -> Result<Outcome> {
         perm::check_superuser(cx.settings, cx.caller)?;
         match group::get(cx.store, self.handle)? {
-            Some(mut group) if group.state == GroupState::Formed => {
-                group.state = GroupState::Dissolving { started_ms: cx.now_ms };
-                group::put(cx.store, &group)?;
+            Some(group) if group.is_formed() => {
+                group::begin_dissolving(cx.store, group, cx.now_ms)?;
                 Ok(Outcome::Done)
             }
-            Some(group) if group.is_formed() => Ok(Outcome::Done),
             _ => refused(format!("{} is no group", self.handle)),
         }
     }
@@ -301,20 +330,13 @@ impl Dissolve {
             if let Some(inode) = inode::get(cx.store, block.file)?
                 && let Some(file) = inode.file()
                 && block::is_in_place(cx.store, &block)?
-                && !is_at_open_end(&inode, &block)
+                && !block::is_at_open_end(&inode, &block)
             {
                 waiting::closed_block(cx.store, cx.settings, file, &block, cx.now_ms)?;
             }
         }
         Ok(Outcome::Done)
     }
-}
-
-/// Whether a block is among the last two of a file that is open.
-fn is_at_open_end(inode: &Inode, block: &Block) -> bool {
-    inode
-        .file()
-        .is_some_and(|file| file.writer.is_some() && u64::from(block.index) + 2 >= file.block_count)
 }
 
 /// Whether a block may be a member of a group of that policy, and is as it was found.
@@ -351,7 +373,7 @@ fn check_member(
         return Ok(Err(format!("the file of {id} is not to be kept so")));
     }
     if let Some(inode) = inode::get(store, block.file)? {
-        if block::is_in_place(store, &block)? && is_at_open_end(&inode, &block) {
+        if block::is_in_place(store, &block)? && block::is_at_open_end(&inode, &block) {
             return Ok(Err(format!("the file of {id} is open")));
         }
         if block::last(store, &inode)?.is_some_and(|last| last.copy_source() == Some(id)) {

@@ -87,8 +87,8 @@ pub fn path_or_kept(store: &dyn StoreRead, id: InodeId) -> Result<Option<String>
     Ok((is_whole && !names.is_empty()).then(|| join(&names)))
 }
 
-/// How a file's blocks are to be kept: as `now`, or with more copies if a snapshot saw it with more. `None` if
-/// neither the current tree nor a snapshot has the file.
+/// How a file's blocks are to be kept: as `now`, or else as the newest snapshot saw it, with more copies if another
+/// snapshot saw it with more. `None` if neither the current tree nor a snapshot has the file.
 ///
 /// Source: Hadoop 3.5.0 `INodeFile#getPreferredBlockReplication`.
 pub(crate) fn redundancy(
@@ -96,20 +96,23 @@ pub(crate) fn redundancy(
     file: InodeId,
     now: Option<FileRedundancy>,
 ) -> Result<Option<FileRedundancy>> {
-    let mut found = now;
-    for (_, record) in version::all_of(store, Kind::Inode, &file.key())? {
+    let mut versions = version::all_of(store, Kind::Inode, &file.key())?;
+    versions.sort_by_key(|(version, _)| version.upto);
+    let mut found = None;
+    for (_, record) in versions {
         let Some(record) = record else { continue };
         let was = inode::from_bytes(&record)?;
-        let Some(was) = was.file() else { continue };
-        found = match (found, was.redundancy) {
-            (None, was) => Some(was),
-            (Some(found), was) => Some(match (found.copies(), was.copies()) {
-                (Some(one), Some(other)) => found.with_copies(one.max(other)),
-                _ => found,
-            }),
-        };
+        found = was.file().map(|was| with_most_copies(was.redundancy, found)).or(found);
     }
-    Ok(found)
+    Ok(now.map(|now| with_most_copies(now, found)).or(found))
+}
+
+/// The same with as many copies as `other` has, if these are more.
+fn with_most_copies(of: FileRedundancy, other: Option<FileRedundancy>) -> FileRedundancy {
+    match (of.copies(), other.and_then(FileRedundancy::copies)) {
+        (Some(copies), Some(more)) if more > copies => of.with_copies(more),
+        _ => of,
+    }
 }
 
 /// Whether fewer copies of a file's blocks are wanted than before.

@@ -1,7 +1,7 @@
 //! Contiguous files and groups: what clients are told, what waits, what a group keeps and what it lets go.
 
-use crate::support::{Fs, MIB, add_block, complete, create, root, said};
-use cairn_namespace::group::{ChecksumShape, GroupState, ParityRecord};
+use crate::support::{Fs, MIB, add_block, complete, create, root, said, user};
+use cairn_namespace::group::{ChecksumShape, GroupPauses, GroupState, ParityRecord};
 use cairn_namespace::ops::abandon_block::AbandonBlock;
 use cairn_namespace::ops::add_block::AddBlock;
 use cairn_namespace::ops::append::Append;
@@ -9,17 +9,21 @@ use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronizat
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::concat::Concat;
 use cairn_namespace::ops::configure::Configure;
+use cairn_namespace::ops::convert::Convert;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Purge;
 use cairn_namespace::ops::ec::SetEcPolicy;
 use cairn_namespace::ops::group::{
-    Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember,
+    Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum, NewMember, PauseGroups,
 };
 use cairn_namespace::ops::lease::LastBlocks;
+use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
 use cairn_namespace::ops::truncate::Truncate;
-use cairn_namespace::{Block, BlockRef, Effect, FileRedundancy, Outcome, Settings, query};
+use cairn_namespace::{
+    Block, BlockRef, Conversion, Effect, FileRedundancy, InodeId, Outcome, Settings, query,
+};
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId, Redundancy};
 
 const POLICY: PolicyId = PolicyId(34);
@@ -547,4 +551,146 @@ fn space_is_counted_as_blocks_are_kept() {
     assert_eq!(space(&fs, "/c"), 5 * MIB + 18 * MIB);
     fs.ok(SetReplication { path: "/c/f".into(), replication: 2 });
     assert_eq!(space(&fs, "/c"), 5 * MIB + 12 * MIB);
+}
+
+fn id(fs: &Fs, path: &str) -> InodeId {
+    fs.status(path).unwrap().inode.id
+}
+
+fn converted(fs: &mut Fs, paths: &[&str], policy: &str) -> Vec<Conversion> {
+    let files = paths.iter().map(|path| id(fs, path)).collect();
+    match fs.ok(Convert { files, policy: policy.into() }) {
+        Outcome::Converted(converted) => converted,
+        other => panic!("{other:?}"),
+    }
+}
+
+const CONTIGUOUS: &str = "RS-3-2-contiguous";
+
+#[test]
+fn a_replicated_file_becomes_contiguous_as_it_is() {
+    let mut fs = fs();
+    fs.mkdirs("/r");
+    let before = write(&mut fs, "/r/f", &[3 * MIB, MIB]);
+    assert!(waiting(&fs).is_empty());
+    let status = fs.status("/r/f").unwrap();
+    assert_eq!(converted(&mut fs, &["/r/f"], CONTIGUOUS), [Conversion::Done]);
+    let now = fs.status("/r/f").unwrap();
+    let redundancy = now.inode.file().unwrap().redundancy;
+    assert_eq!(redundancy, FileRedundancy::Contiguous { copies: 3, policy: POLICY });
+    let times = |status: &query::FileStatus| (status.inode.mtime, status.inode.atime);
+    assert_eq!((now.inode.id, times(&now)), (status.inode.id, times(&status)));
+    assert_eq!(blocks(&fs, "/r/f"), before);
+    assert!(fs.effects.is_empty(), "as many copies are wanted as before");
+    let ids: Vec<BlockId> = waiting(&fs).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [before[0].id, before[1].id]);
+    assert_eq!(converted(&mut fs, &["/r/f"], CONTIGUOUS), [Conversion::Same]);
+    group(&mut fs, &before);
+    assert_eq!(blocks(&fs, "/r/f")[0].reference(), before[0].reference());
+}
+
+#[test]
+fn a_file_that_leaves_a_group_has_it_dissolved_and_the_others_wait_again() {
+    let mut fs = fs();
+    let members = [write(&mut fs, "/c/f", &[MIB]), write(&mut fs, "/c/g", &[MIB])].concat();
+    let handle = group(&mut fs, &members);
+    assert_eq!(converted(&mut fs, &["/c/f"], "replication"), [Conversion::Done]);
+    assert!(query::group(&fs.store, handle).unwrap().unwrap().is_dissolving());
+    assert!(fs.effects.contains(&Effect::GroupChanged { handle }));
+    for member in &members {
+        assert!(fs.effects.contains(&Effect::CopiesChanged { id: member.id }));
+        assert_eq!(wanted(&fs, member.id), Redundancy::Replicated(3));
+    }
+    assert_eq!(fs.ok(Dissolve { handle }), Outcome::Done);
+    let ids: Vec<BlockId> = waiting(&fs).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [members[1].id]);
+    assert_eq!(
+        refusal(fs.ok(begin(&members))),
+        format!("the file of {} is not to be kept so", members[0].id)
+    );
+}
+
+#[test]
+fn a_file_goes_from_one_contiguous_policy_to_another() {
+    let mut fs = fs();
+    fs.mkdirs("/other");
+    fs.set_policy("/other", "RS-6-3-contiguous");
+    let members = write(&mut fs, "/c/f", &[MIB]);
+    let handle = group(&mut fs, &members);
+    assert_eq!(converted(&mut fs, &["/c/f"], "RS-6-3-contiguous"), [Conversion::Done]);
+    assert_eq!(fs.ok(Dissolve { handle }), Outcome::Done);
+    assert_eq!(waiting(&fs).len(), 1);
+    let other = BeginEncode { policy: PolicyId(33), ..begin(&members) };
+    begun(&mut fs, other);
+}
+
+#[test]
+fn whoever_is_converted_while_a_group_is_made_is_in_none() {
+    let mut fs = fs();
+    let members = write(&mut fs, "/c/f", &[MIB]);
+    let attempt = begun(&mut fs, begin(&members));
+    converted(&mut fs, &["/c/f"], "replication");
+    assert!(waiting(&fs).is_empty());
+    refusal(fs.ok(form(attempt, 1)));
+}
+
+#[test]
+fn a_file_that_left_its_group_and_goes_leaves_its_bytes_to_the_others() {
+    let mut fs = fs();
+    fs.mkdirs("/c/d");
+    let members = [write(&mut fs, "/c/d/f", &[MIB]), write(&mut fs, "/c/g", &[MIB])].concat();
+    let handle = group(&mut fs, &members);
+    converted(&mut fs, &["/c/d/f"], "replication");
+    fs.delete("/c/d");
+    fs.ok(Purge { limit: 100 });
+    assert!(block(&fs, members[0].id).is_tombstone());
+    assert_eq!(fs.ok(Dissolve { handle }), Outcome::Done);
+    assert_eq!(fs.removed_ids(), [members[0].id]);
+}
+
+#[test]
+fn only_what_can_be_is_converted() {
+    let mut fs = fs();
+    fs.mkdirs("/s");
+    fs.set_policy("/s", "RS-3-2-1024k");
+    write(&mut fs, "/s/f", &[MIB]);
+    let members = write(&mut fs, "/c/f", &[3 * MIB, 3 * MIB, 3 * MIB]);
+    group(&mut fs, &members);
+    assert_eq!(space(&fs, "/c"), 15 * MIB);
+    fs.ok(SetQuota {
+        path: "/c".into(),
+        names_max: QuotaChange::Keep,
+        space_max: QuotaChange::Set { max: 20 * MIB },
+    });
+    let gone = id(&fs, "/c/f");
+    let [refused] = &converted(&mut fs, &["/c/f"], "replication")[..] else { panic!("one file") };
+    assert!(matches!(refused, Conversion::Refused(why) if why.contains("quota")), "{refused:?}");
+    assert_eq!(space(&fs, "/c"), 15 * MIB);
+    assert_eq!(
+        converted(&mut fs, &["/s/f", "/c"], CONTIGUOUS),
+        [Conversion::Striped, Conversion::Gone]
+    );
+    fs.delete("/c/f");
+    let convert = Convert { files: vec![gone], policy: CONTIGUOUS.into() };
+    assert_eq!(fs.ok(convert.clone()), Outcome::Converted(vec![Conversion::Gone]));
+    let striped = Convert { policy: "RS-3-2-1024k".into(), ..convert.clone() };
+    assert!(said(&fs.run(root(), striped).unwrap_err()).1.contains("striped"));
+    let unknown = Convert { policy: "RS-6-3-contiguous".into(), ..convert };
+    let refused = said(&fs.run(root(), unknown).unwrap_err()).1;
+    assert!(refused.contains("does not match any enabled"), "{refused}");
+}
+
+#[test]
+fn work_on_groups_is_held_back_by_its_kind() {
+    let mut fs = fs();
+    let none = GroupPauses::default();
+    let pauses = |fs: &Fs| query::group_pauses(&fs.store).unwrap();
+    let (form, drop) = (GroupPauses { form: true, ..none }, GroupPauses { drop: true, ..none });
+    assert_eq!(pauses(&fs), none);
+    fs.ok(PauseGroups { work: form, pause: true });
+    fs.ok(PauseGroups { work: drop, pause: true });
+    assert_eq!(pauses(&fs), GroupPauses { drop: true, ..form });
+    fs.ok(PauseGroups { work: form, pause: false });
+    assert_eq!(pauses(&fs), drop);
+    assert!(fs.run(user("anyone"), PauseGroups { work: drop, pause: false }).is_err());
 }

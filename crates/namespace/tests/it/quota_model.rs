@@ -13,6 +13,7 @@ use cairn_namespace::ops::append::Append;
 use cairn_namespace::ops::commit_block_synchronization::{CommitBlockSynchronization, DropBlock};
 use cairn_namespace::ops::complete::Complete;
 use cairn_namespace::ops::concat::Concat;
+use cairn_namespace::ops::convert::Convert;
 use cairn_namespace::ops::create::Create;
 use cairn_namespace::ops::delete::Delete;
 use cairn_namespace::ops::ec::{EnableEcPolicy, SetEcPolicy, UnsetEcPolicy};
@@ -28,7 +29,7 @@ use cairn_namespace::ops::snapshot::{
 };
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::query;
-use cairn_namespace::{BlockRef, Command, Outcome};
+use cairn_namespace::{BlockRef, Command, Conversion, Outcome};
 use groups::{Groups, crcs};
 use model::{Count, Id, Kind, Layout, Model, Node, Shot, TOP};
 use proptest::prelude::*;
@@ -95,6 +96,11 @@ enum Step {
     Form(usize),
     GiveUp(usize),
     Dissolve(usize),
+    /// Files, by what they are to be.
+    Convert {
+        files: Vec<usize>,
+        is_contiguous: bool,
+    },
     Take(&'static str),
     Drop(usize),
     Name(usize),
@@ -169,6 +175,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0usize..4).prop_map(Step::Form),
         1 => (0usize..4).prop_map(Step::GiveUp),
         2 => (0usize..9).prop_map(Step::Dissolve),
+        4 => (prop::collection::vec(any_of_them(), 1..3), any::<bool>())
+            .prop_map(|(files, is_contiguous)| Step::Convert { files, is_contiguous }),
         7 => tree.prop_map(Step::Take),
         4 => (0usize..8).prop_map(Step::Drop),
         1 => (0usize..8).prop_map(Step::Name),
@@ -477,6 +485,7 @@ impl World {
             Step::Form(which) => self.groups.form(&mut self.fs, *which),
             Step::GiveUp(which) => self.groups.give_up(&mut self.fs, *which),
             Step::Dissolve(which) => self.groups.dissolve(&mut self.fs, *which),
+            Step::Convert { files, is_contiguous } => self.convert(files, *is_contiguous),
             Step::Take(top) => {
                 let name = format!("s{}", self.next);
                 self.next += 1;
@@ -501,6 +510,30 @@ impl World {
                     let path = shot.top.into();
                     self.run(RenameSnapshot { path, from, to }).unwrap();
                 }
+            }
+        }
+    }
+
+    fn convert(&mut self, files: &[usize], is_contiguous: bool) {
+        let policy = if is_contiguous { "RS-3-2-contiguous" } else { "replication" };
+        let paths: Vec<String> = files.iter().filter_map(|file| self.file(*file)).collect();
+        let ids = paths.iter().map(|path| self.fs.status(path).unwrap().inode.id).collect();
+        let outcome = self.fs.ok(Convert { files: ids, policy: policy.into() });
+        let Outcome::Converted(converted) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(converted.len(), paths.len());
+        for (path, converted) in paths.iter().zip(converted) {
+            let id = self.model.find(path).unwrap();
+            let layout = *self.model.file(id).0;
+            let wanted = Layout::named(policy).with_copies(layout.copies());
+            let expected = match layout {
+                Layout::Stripes { .. } => Conversion::Striped,
+                layout if layout == wanted => Conversion::Same,
+                _ => Conversion::Done,
+            };
+            assert_eq!(converted, expected, "{path}");
+            if converted == Conversion::Done {
+                self.model.freeze(id);
+                *self.model.file(id).0 = wanted;
             }
         }
     }

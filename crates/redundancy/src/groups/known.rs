@@ -50,6 +50,8 @@ pub(crate) struct Groups {
     dropped: BTreeMap<BlockId, BlockId>,
     /// Until when blocks are to be in no other attempt, on the monotonic clock.
     pub resting: BTreeMap<BlockId, u64>,
+    /// Nothing is deleted of what groups do not need.
+    pub is_held: bool,
     /// The last of the groups with surplus that were looked at.
     pub looked_at: Option<BlockId>,
 }

@@ -275,6 +275,22 @@ fn nothing_is_told_while_a_node_of_the_group_is_silent() {
 }
 
 #[test]
+fn nothing_is_deleted_while_operators_hold_it_back() {
+    let mut world = formed();
+    world.cluster.hold_surplus(true);
+    assert_eq!(drop_all(&mut world, &[]), []);
+    assert_eq!(world.cluster.groups_with_surplus(), 1);
+    world.cluster.hold_surplus(false);
+    assert_eq!(drop_all(&mut world, &[]).len(), 6);
+    assert_eq!(world.cluster.groups_with_surplus(), 0);
+    // What is chosen already is kept as well.
+    let mut world = formed();
+    world.run(3000, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    world.cluster.hold_surplus(true);
+    assert_eq!(drop_all(&mut world, &[]), []);
+}
+
+#[test]
 fn parities_of_an_open_attempt_are_wanted_and_those_of_one_that_has_ended_are_not() {
     let mut world = world();
     begin(&mut world);

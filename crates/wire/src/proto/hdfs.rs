@@ -776,6 +776,34 @@ pub struct ContentSummaryProto {
     pub erasure_coding_policy: ::core::option::Option<::std::string::String>,
 }
 
+/// `hadoop.hdfs.ConvertFilesRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConvertFilesRequestProto {
+    /// Field 1000 `fileIds`.
+    #[prost(uint64, repeated, tag = "1000", packed = "true")]
+    pub file_ids: ::std::vec::Vec<u64>,
+    /// Field 1001 `ecPolicyName`.
+    #[prost(string, required, tag = "1001")]
+    pub ec_policy_name: ::std::string::String,
+    /// Field 1002 `dryRun`.
+    #[prost(bool, optional, tag = "1002")]
+    pub dry_run: ::core::option::Option<bool>,
+}
+
+/// `hadoop.hdfs.ConvertFilesResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConvertFilesResponseProto {
+    /// Field 1000 `outcomes`.
+    #[prost(bytes = "vec", optional, tag = "1000")]
+    pub outcomes: ::core::option::Option<::std::vec::Vec<u8>>,
+    /// Field 1001 `refusals`.
+    #[prost(string, repeated, tag = "1001")]
+    pub refusals: ::std::vec::Vec<::std::string::String>,
+    /// Field 1002 `survey`.
+    #[prost(message, required, tag = "1002")]
+    pub survey: LayoutSurveyProto,
+}
+
 /// `hadoop.hdfs.CorruptFileBlocksProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CorruptFileBlocksProto {
@@ -1999,6 +2027,66 @@ pub struct GetFsStatsResponseProto {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetFsStatusRequestProto {}
 
+/// `hadoop.hdfs.GetGroupStatusRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetGroupStatusRequestProto {}
+
+/// `hadoop.hdfs.GetGroupStatusResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetGroupStatusResponseProto {
+    /// Field 1000 `paused`.
+    #[prost(uint32, optional, tag = "1000")]
+    pub paused: ::core::option::Option<u32>,
+    /// Field 1001 `countedMsAgo`.
+    #[prost(uint64, optional, tag = "1001")]
+    pub counted_ms_ago: ::core::option::Option<u64>,
+    /// Field 1002 `groups`.
+    #[prost(uint64, required, tag = "1002")]
+    pub groups: u64,
+    /// Field 1003 `groupedBytes`.
+    #[prost(uint64, required, tag = "1003")]
+    pub grouped_bytes: u64,
+    /// Field 1004 `deadBytes`.
+    #[prost(uint64, required, tag = "1004")]
+    pub dead_bytes: u64,
+    /// Field 1005 `parityBytes`.
+    #[prost(uint64, required, tag = "1005")]
+    pub parity_bytes: u64,
+    /// Field 1006 `dissolving`.
+    #[prost(uint64, required, tag = "1006")]
+    pub dissolving: u64,
+    /// Field 1007 `waitingBlocks`.
+    #[prost(uint64, required, tag = "1007")]
+    pub waiting_blocks: u64,
+    /// Field 1008 `waitingBytes`.
+    #[prost(uint64, required, tag = "1008")]
+    pub waiting_bytes: u64,
+    /// Field 1009 `dueBlocks`.
+    #[prost(uint64, required, tag = "1009")]
+    pub due_blocks: u64,
+    /// Field 1010 `dueBytes`.
+    #[prost(uint64, required, tag = "1010")]
+    pub due_bytes: u64,
+    /// Field 1011 `oldestDueMs`.
+    #[prost(uint64, required, tag = "1011")]
+    pub oldest_due_ms: u64,
+    /// Field 1012 `attempts`.
+    #[prost(uint64, required, tag = "1012")]
+    pub attempts: u64,
+    /// Field 1013 `withSurplus`.
+    #[prost(uint64, required, tag = "1013")]
+    pub with_surplus: u64,
+    /// Field 1014 `formed`.
+    #[prost(uint64, required, tag = "1014")]
+    pub formed: u64,
+    /// Field 1015 `abandoned`.
+    #[prost(uint64, required, tag = "1015")]
+    pub abandoned: u64,
+    /// Field 1016 `renewed`.
+    #[prost(uint64, required, tag = "1016")]
+    pub renewed: u64,
+}
+
 /// `hadoop.hdfs.GetLinkTargetRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetLinkTargetRequestProto {
@@ -2443,6 +2531,38 @@ pub struct IsFileClosedResponseProto {
     /// Field 1 `result`.
     #[prost(bool, required, tag = "1")]
     pub result: bool,
+}
+
+/// `hadoop.hdfs.LayoutSurveyProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LayoutSurveyProto {
+    /// Field 1000 `files`.
+    #[prost(uint64, required, tag = "1000")]
+    pub files: u64,
+    /// Field 1001 `asWanted`.
+    #[prost(uint64, required, tag = "1001")]
+    pub as_wanted: u64,
+    /// Field 1002 `striped`.
+    #[prost(uint64, required, tag = "1002")]
+    pub striped: u64,
+    /// Field 1003 `bytes`.
+    #[prost(uint64, required, tag = "1003")]
+    pub bytes: u64,
+    /// Field 1004 `space`.
+    #[prost(uint64, required, tag = "1004")]
+    pub space: u64,
+    /// Field 1005 `grouped`.
+    #[prost(uint64, required, tag = "1005")]
+    pub grouped: u64,
+    /// Field 1006 `leaving`.
+    #[prost(uint64, required, tag = "1006")]
+    pub leaving: u64,
+    /// Field 1007 `toGroup`.
+    #[prost(uint64, required, tag = "1007")]
+    pub to_group: u64,
+    /// Field 1008 `spaceThen`.
+    #[prost(uint64, required, tag = "1008")]
+    pub space_then: u64,
 }
 
 /// `hadoop.hdfs.LeavingDatanodeProto`.
@@ -3156,6 +3276,25 @@ pub struct PacketHeaderProto {
     /// Field 5 `syncBlock`.
     #[prost(bool, optional, tag = "5", default = "false")]
     pub sync_block: ::core::option::Option<bool>,
+}
+
+/// `hadoop.hdfs.PauseGroupsRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PauseGroupsRequestProto {
+    /// Field 1000 `what`.
+    #[prost(uint32, required, tag = "1000")]
+    pub what: u32,
+    /// Field 1001 `pause`.
+    #[prost(bool, required, tag = "1001")]
+    pub pause: bool,
+}
+
+/// `hadoop.hdfs.PauseGroupsResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PauseGroupsResponseProto {
+    /// Field 1000 `paused`.
+    #[prost(uint32, required, tag = "1000")]
+    pub paused: u32,
 }
 
 /// `hadoop.hdfs.PerFileEncryptionInfoProto`.

@@ -11,6 +11,7 @@ mod cache;
 mod ec;
 mod encode;
 mod encryption;
+pub(super) mod groups;
 mod inotify;
 mod listing;
 mod locate;
@@ -126,6 +127,10 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "enableErasureCodingPolicy" => ec::enable_policy(node, call).await,
         "disableErasureCodingPolicy" => ec::disable_policy(node, call).await,
         "getECTopologyResultForPolicies" => ec::verify_topology(node, call).await,
+
+        "convertFiles" => groups::convert_files(node, call).await,
+        "getGroupStatus" => groups::get_group_status(node, call).await,
+        "pauseGroups" => groups::pause_groups(node, call).await,
 
         "getFsStats" => admin::get_fs_stats(node, call).await,
         "getFsReplicatedBlockStats" => admin::get_fs_replicated_block_stats(node, call).await,

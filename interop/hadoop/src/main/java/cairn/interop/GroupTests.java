@@ -6,8 +6,11 @@ import static cairn.interop.Runner.equal;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +20,7 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileChecksum;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
@@ -35,6 +39,7 @@ final class GroupTests {
   /** Two groups, one of which ends short. */
   private static final long LENGTH = 5 * BLOCK + 777_777;
 
+  private final Main.Context x;
   private final ClusterProcess cluster;
   private final DistributedFileSystem fs;
   private final Path folder = new Path("/contiguous");
@@ -42,7 +47,8 @@ final class GroupTests {
   private final Set<Integer> gone = new TreeSet<>();
   private String digest;
 
-  private GroupTests(ClusterProcess cluster) throws IOException {
+  private GroupTests(Main.Context x, ClusterProcess cluster) throws IOException {
+    this.x = x;
     this.cluster = cluster;
     fs = cluster.fs();
   }
@@ -55,18 +61,108 @@ final class GroupTests {
         .test(
             "groups/a stock client's file is grouped, read through losses, mended and deleted",
             () -> {
-              Map<String, String> keys = new HashMap<>(x.keys());
-              // A DataNode is dead after 13 s of silence.
-              keys.put("dfs.namenode.heartbeat.recheck-interval", "1500");
-              keys.put("cairn.ec.contiguous.quiet-time", "0");
-              keys.put("cairn.ec.contiguous.short-quiet-time", "0");
-              keys.put("cairn.ec.contiguous.min-length", "1");
-              File data = new File(x.work(), "groups");
               int nodes = UNITS + LOSSES + 2;
-              try (ClusterProcess cluster = new ClusterProcess(x.target(), data, nodes, 1, keys)) {
-                new GroupTests(cluster).tell();
+              try (ClusterProcess cluster = start(x, "groups", nodes)) {
+                new GroupTests(x, cluster).tell();
               }
             });
+    x.runner()
+        .test(
+            "groups/a replicated file is converted under a reader, goes on, and is converted back",
+            () -> {
+              try (ClusterProcess cluster = start(x, "converted", UNITS + 1)) {
+                new GroupTests(x, cluster).convert();
+              }
+            });
+  }
+
+  private static ClusterProcess start(Main.Context x, String name, int nodes) throws Exception {
+    Map<String, String> keys = new HashMap<>(x.keys());
+    // A DataNode is dead after 13 s of silence.
+    keys.put("dfs.namenode.heartbeat.recheck-interval", "1500");
+    keys.put("cairn.ec.contiguous.quiet-time", "0");
+    keys.put("cairn.ec.contiguous.short-quiet-time", "0");
+    keys.put("cairn.ec.contiguous.min-length", "1");
+    return new ClusterProcess(x.target(), new File(x.work(), name), nodes, 1, keys);
+  }
+
+  /**
+   * A reader that found its blocks when they were copies reads on while they are grouped; append and truncate go on in
+   * what is grouped; all is copies again in the end.
+   */
+  private void convert() throws Exception {
+    fs.mkdirs(folder);
+    fs.enableErasureCodingPolicy(POLICY);
+    digest = FileTests.store(fs, file, 1, LENGTH, BLOCK);
+    FileChecksum before = fs.getFileChecksum(file);
+    FileStatus status = fs.getFileStatus(file);
+    List<Long> ids = ids();
+    check(cairn("ec", "convert", "--policy", POLICY, "--dry-run", folder.toString()).contains("can be"), "dry run");
+    equal(ids.size() * 3L, replicas(), "replicas after a dry run");
+
+    byte[] all = new byte[(int) LENGTH];
+    check(new Data.Source(1, LENGTH).readNBytes(all, 0, all.length) == all.length, "bytes");
+    try (FSDataInputStream in = fs.open(file)) {
+      int half = (int) BLOCK / 2;
+      byte[] read = new byte[all.length];
+      in.readFully(read, 0, half);
+      check(cairn("ec", "convert", "--policy", POLICY, folder.toString()).contains("1 files converted"), "convert");
+      awaitGrouped("converted");
+      in.readFully(read, half, all.length - half);
+      check(Arrays.equals(all, read), "a reader that was open reads the same bytes");
+    }
+    equal(POLICY, fs.getErasureCodingPolicy(file).getName(), "policy of the file");
+    equal(POLICY, fs.getErasureCodingPolicy(folder).getName(), "policy of its folder");
+    equal(ids, ids(), "blocks");
+    FileStatus now = fs.getFileStatus(file);
+    equal(status.getModificationTime(), now.getModificationTime(), "time");
+    equal(status.getReplication(), now.getReplication(), "replication");
+    equal(before, fs.getFileChecksum(file), "checksum of the file when it is grouped");
+    read("when it is grouped");
+    check(cairn("ec", "status").contains("In groups"), "status");
+
+    // What is grouped goes on in a block of its own, and is cut off by a copy.
+    try (OutputStream out = fs.append(file)) {
+      out.write(all, 0, 12_345);
+    }
+    equal(LENGTH + 12_345, fs.getFileStatus(file).getLen(), "length after an append");
+    equal(ids, ids().subList(0, ids.size()), "blocks after an append");
+    long cut = 4 * BLOCK + 1000;
+    if (!fs.truncate(file, cut)) {
+      Runner.await("the file is cut off", () -> fs.isFileClosed(file));
+    }
+    equal(cut, fs.getFileStatus(file).getLen(), "length after a truncate");
+    byte[] left = new byte[(int) cut];
+    try (FSDataInputStream in = fs.open(file)) {
+      in.readFully(left);
+    }
+    check(Arrays.equals(Arrays.copyOf(all, left.length), left), "bytes after a truncate");
+
+    cairn("ec", "convert", "--replicate", "--wait", folder.toString());
+    equal(null, fs.getErasureCodingPolicy(file), "policy of a file that is converted back");
+    Runner.await(
+        120,
+        () -> "copies again: " + blocks() + ", " + parities() + " parities",
+        () -> blocks().stream().allMatch(b -> b.getLocations().length == 3) && parities() == 0);
+    try (FSDataInputStream in = fs.open(file)) {
+      in.readFully(left);
+    }
+    check(Arrays.equals(Arrays.copyOf(all, left.length), left), "bytes at the end");
+  }
+
+  private List<Long> ids() throws IOException {
+    return blocks().stream().map(b -> b.getBlock().getBlockId()).toList();
+  }
+
+  /** What the command says, which must succeed. */
+  private String cairn(String... words) throws Exception {
+    List<String> command = new ArrayList<>(List.of(x.cairn().getPath(), "--fs", cluster.uri()));
+    command.addAll(List.of(words));
+    Process p = new ProcessBuilder(command).redirectErrorStream(true).start();
+    p.getOutputStream().close();
+    String out = new String(p.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    equal(0, p.waitFor(), "exit code of " + String.join(" ", words) + ", after " + out);
+    return out;
   }
 
   private void tell() throws Exception {
@@ -192,6 +288,11 @@ final class GroupTests {
 
   private int replicas(long id) throws IOException {
     return (int) files().stream().filter(f -> f.getName().equals("blk_" + id)).count();
+  }
+
+  /** Replicas of all blocks. */
+  private long replicas() throws IOException {
+    return files().size() - parities();
   }
 
   private long parities() throws IOException {

@@ -1,0 +1,113 @@
+//! What contiguous groups come to, for monitors.
+
+use std::sync::atomic::Ordering;
+
+use cairn_net::monitoring::Metrics;
+use serde_json::{Map, Value};
+
+use crate::node::NameNode;
+
+/// Names of figures for `/jmx` and for `/prom`, what each is, and the figure.
+type Figure = (&'static str, &'static str, &'static str, u64);
+
+fn all(node: &NameNode) -> [Figure; 13] {
+    let now = node.now();
+    let (counts, _) = node.group_work.counts(now).unwrap_or_default();
+    let oldest_ms = counts.oldest_due_ms.map_or(0, |due_ms| now.wall_ms.saturating_sub(due_ms));
+    let attempts = node.see_cluster(|cluster| cluster.attempt_count()) as u64;
+    let surplus = node.see_cluster(|cluster| cluster.groups_with_surplus()) as u64;
+    let work = &node.group_work;
+    let formed = work.formed.load(Ordering::Relaxed);
+    let abandoned = work.abandoned.load(Ordering::Relaxed);
+    [
+        ("Groups", "contiguous_groups", "Contiguous groups", counts.groups),
+        (
+            "GroupedBytes",
+            "contiguous_grouped_bytes",
+            "Bytes of files in contiguous groups",
+            counts.grouped,
+        ),
+        (
+            "DeadBytes",
+            "contiguous_dead_bytes",
+            "Bytes in contiguous groups that no file has any more",
+            counts.dead,
+        ),
+        (
+            "ParityBytes",
+            "contiguous_parity_bytes",
+            "Bytes of parities of contiguous groups",
+            counts.parity,
+        ),
+        (
+            "DissolvingGroups",
+            "contiguous_dissolving_groups",
+            "Contiguous groups that are being dissolved",
+            counts.dissolving,
+        ),
+        (
+            "WaitingBlocks",
+            "contiguous_waiting_blocks",
+            "Blocks that wait for a contiguous group and have all their copies",
+            counts.waiting,
+        ),
+        (
+            "WaitingBytes",
+            "contiguous_waiting_bytes",
+            "Bytes of blocks that wait for a contiguous group",
+            counts.waiting_bytes,
+        ),
+        (
+            "DueBytes",
+            "contiguous_due_bytes",
+            "Bytes of those of them that were quiet for long enough",
+            counts.due_bytes,
+        ),
+        (
+            "OldestDueSeconds",
+            "contiguous_oldest_due_seconds",
+            "For how long the first of those could have been grouped",
+            oldest_ms / 1000,
+        ),
+        (
+            "OpenAttempts",
+            "contiguous_open_attempts",
+            "Contiguous groups that are being made",
+            attempts,
+        ),
+        (
+            "GroupsWithSurplus",
+            "contiguous_groups_with_surplus",
+            "Contiguous groups with more replicas than they need",
+            surplus,
+        ),
+        (
+            "GroupsFormed",
+            "contiguous_groups_formed",
+            "Contiguous groups formed since the start",
+            formed,
+        ),
+        (
+            "AttemptsAbandoned",
+            "contiguous_attempts_abandoned",
+            "Attempts to make contiguous groups that came to nothing since the start",
+            abandoned,
+        ),
+    ]
+}
+
+/// The bean; a name of Cairn's own.
+pub(super) fn bean(node: &NameNode) -> Value {
+    let figures = all(node).into_iter().map(|(name, _, _, value)| (name.to_string(), value.into()));
+    let mut bean: Map<String, Value> = figures.collect();
+    bean.insert("name".to_string(), "Cairn:service=NameNode,name=ContiguousGroups".into());
+    bean.insert("modelerType".to_string(), "cairn.ContiguousGroups".into());
+    Value::Object(bean)
+}
+
+/// The same for Prometheus.
+pub(super) fn figures(node: &NameNode, metrics: &mut Metrics) {
+    for (_, name, help, value) in all(node) {
+        metrics.gauge(name, help, value);
+    }
+}
