@@ -138,7 +138,9 @@ impl World<'_> {
                 recoveries.into_iter().map(task).collect()
             }
             // No DataNode here says that it takes contiguous groups.
-            Command::Rebuild(_) | Command::Encode(_) => Vec::new(),
+            Command::Rebuild(_) | Command::Encode(_) | Command::Prove(_) | Command::Retire(_) => {
+                Vec::new()
+            }
             Command::Register
             | Command::BalancerBandwidth(_)
             | Command::Finalize

@@ -16,8 +16,9 @@ pub(crate) use orders::watch as watch_orders;
 
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use crate::ops::reconstruct::{start_encodes, start_rebuilds, start_scrubs};
+use crate::ops::reconstruct::{start_encodes, start_proves, start_rebuilds, start_scrubs};
 use crate::volume::Usage;
+use cairn_stripe::BlockId;
 use cairn_wire::exception::class;
 use cairn_wire::proto::datanode::{HeartbeatRequestProto, HeartbeatResponseProto};
 use cairn_wire::proto::hdfs::StorageReportProto;
@@ -148,6 +149,11 @@ async fn take_turn(
         start_scrubs(node, answer.scrubs);
         start_encodes(node, answer.encodes);
         start_rebuilds(node, answer.group_rebuilds);
+        start_proves(node, answer.proves);
+        if !answer.retired.is_empty() {
+            let retired = answer.retired.iter().map(|block| BlockId(block.block_id as i64));
+            node.retired.add(retired, &node.dataset);
+        }
     }
     if is_told_to_register {
         return Err(End::Register);
@@ -171,6 +177,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
     let failed_work = node.failed_work.take();
     let scrubbed = node.scrubs.results.take();
     let encoded = node.encoded.take();
+    let proved = node.proved.take();
     let slow_peers = node.peers.due_report();
     let tells_slow = slow_peers.is_some();
     let slow_disks = tells_slow.then(|| node.compare_disks());
@@ -188,6 +195,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
         scrubbed,
         takes_groups: Some(true),
         encoded,
+        proved,
         slow_peers: slow_peers.unwrap_or_default(),
         slow_disks: slow_disks.unwrap_or_default(),
         ..Default::default()
@@ -204,6 +212,7 @@ async fn heartbeat(node: &Node, wants_lease: bool) -> Result<HeartbeatResponsePr
             node.failed_work.put_back(request.failed_work);
             node.scrubs.results.put_back(request.scrubbed);
             node.encoded.put_back(request.encoded);
+            node.proved.put_back(request.proved);
         }
     }
     answer

@@ -10,6 +10,7 @@ mod orders;
 mod paces;
 pub(crate) mod reconstructions;
 pub(crate) mod reports;
+mod retired;
 pub(crate) mod scans;
 mod scrubs;
 pub(crate) mod tasks;
@@ -40,7 +41,8 @@ use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::{
-    DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, SlowDiskReportProto,
+    DatanodeRegistrationProto, EncodedGroupProto, FailedWorkProto, ProvedReplicaProto,
+    SlowDiskReportProto,
 };
 use cairn_wire::proto::hdfs::{
     CachingStrategyProto, DatanodeIDProto, DatanodeInfoProto, LocatedBlockProto,
@@ -49,6 +51,7 @@ use copies::Copies;
 use orders::Orders;
 use reconstructions::Reconstructions;
 use reports::IncrementalReports;
+use retired::Retired;
 use scans::Scanner;
 use scrubs::Scrubs;
 use std::fmt::Display;
@@ -70,6 +73,8 @@ pub(crate) const SOURCE_BUFFER: usize = 256 << 10;
 const MAX_FAILURES: usize = 4096;
 /// Encoded groups that may wait to be told.
 const MAX_ENCODED: usize = 1024;
+/// Proven replicas that the NameNode is to hear of.
+const MAX_PROVED: usize = 1024;
 /// Characters of the reason why work has failed.
 const MAX_REASON_LEN: usize = 300;
 
@@ -106,6 +111,10 @@ pub(crate) struct Node {
     pub(crate) scrubs: Scrubs,
     /// Groups that were encoded, to tell the NameNode of.
     pub(crate) encoded: Untold<EncodedGroupProto>,
+    /// Blocks that clients are not served any more.
+    pub(crate) retired: Retired,
+    /// Replicas that were proven, likewise.
+    pub(crate) proved: Untold<ProvedReplicaProto>,
     /// Blocks that are not here and were asked for.
     pub(crate) virtuals: Virtuals,
     /// Settings that can change.
@@ -213,6 +222,8 @@ impl Node {
             copies: Copies::default(),
             scrubs: Scrubs::default(),
             encoded: Untold::new(MAX_ENCODED),
+            proved: Untold::new(MAX_PROVED),
+            retired: Retired::default(),
             virtuals: Virtuals::default(),
             reconfiguration,
             packet_memory: Arc::new(PacketMemory::new(config.packet_memory)),

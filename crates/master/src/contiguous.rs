@@ -7,7 +7,7 @@
 
 use crate::complete::unexpected;
 use crate::op::{Look, Op, OpError, Submission, Targets};
-use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
+use cairn_namespace::group::{ChecksumShape, Group, GroupState, ParityRecord};
 use cairn_namespace::ops::group::{Abandon, BeginDissolve, BeginEncode, Dissolve, Form, MemberSum};
 use cairn_namespace::{Outcome, query};
 use cairn_redundancy::groups::{Encoded, NotFormed};
@@ -17,6 +17,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 pub mod choose;
 pub mod convert;
 pub mod counts;
+pub mod renew;
 
 /// Groups that one look of [`end_unneeded`] goes over.
 const PAGE: usize = 500;
@@ -204,12 +205,7 @@ pub async fn dissolve(op: &impl Op, handle: BlockId) -> Result<Result<(), String
 /// Ends the groups among some that nobody needs: no file has a member, or all members have their copies without it.
 pub async fn end(op: &impl Op, handles: &[BlockId]) -> Result<(), OpError> {
     for handle in handles {
-        let is_unneeded = op.look(|look| {
-            let lookup = look.lookup();
-            let group = lookup.group(*handle).filter(|group| group.formed);
-            group.is_some_and(|group| look.cluster.can_dissolve(&lookup, &group))
-        });
-        if is_unneeded {
+        if op.look(|look| is_unneeded(look, *handle))? {
             match op.submit(Submission::own(Dissolve { handle: *handle })).await? {
                 Outcome::Done | Outcome::GroupRefused(_) => {}
                 other => return Err(unexpected(&other)),
@@ -217,6 +213,19 @@ pub async fn end(op: &impl Op, handles: &[BlockId]) -> Result<(), OpError> {
         }
     }
     Ok(())
+}
+
+/// Whether nobody needs a group: no file has a member, all members have their copies without it, or the group that has
+/// them is whole.
+fn is_unneeded(look: &mut Look<'_>, handle: BlockId) -> cairn_namespace::Result<bool> {
+    let Some(group) = query::group(look.store, handle)? else { return Ok(false) };
+    let lookup = look.lookup();
+    if let GroupState::Superseded { by } = group.state {
+        let other = query::group(look.store, by)?;
+        return Ok(other.is_none_or(|_| look.cluster.is_group_whole(&lookup, by, look.now)));
+    }
+    let group = lookup.group(handle).filter(|group| group.formed);
+    Ok(group.is_some_and(|group| look.cluster.can_dissolve(&lookup, &group)))
 }
 
 /// Goes over some groups, those after `after`, and ends those that nobody needs. Returns the last of them, or none at the
@@ -227,9 +236,12 @@ pub async fn end_unneeded(
 ) -> Result<Option<BlockId>, OpError> {
     let groups = op.look(|look| query::groups_after(look.store, after, PAGE))?;
     let last = groups.last().filter(|_| groups.len() == PAGE).map(|group| group.handle);
-    let may_end = |group: &&Group| group.is_dissolving() || group.live_members().next().is_none();
-    let handles: Vec<BlockId> =
-        groups.iter().filter(|group| group.is_formed()).filter(may_end).map(|g| g.handle).collect();
+    // One that is superseded has no live members.
+    let may_end = |group: &&Group| {
+        let is_dead = group.live_members().next().is_none();
+        !group.is_attempt() && (group.is_dissolving() || is_dead)
+    };
+    let handles: Vec<BlockId> = groups.iter().filter(may_end).map(|group| group.handle).collect();
     end(op, &handles).await?;
     Ok(last)
 }

@@ -116,6 +116,9 @@ fn apply_one(
         Effect::Removed { id, gs } => cluster.block_removed(id, gs),
         Effect::MemberRetired { id } => {
             cluster.block_changed(lookup, id);
+            if let Some(BlockFacts { gs, len, .. }) = lookup.block(id) {
+                cluster.tell_retired(BlockRef { id, gs, len });
+            }
             let handle = lookup.block(id).and_then(|facts| facts.group).map(|(handle, _)| handle);
             let group = handle.and_then(|handle| lookup.group(handle));
             let is_dead = |group: &GroupFacts| !group.slots.iter().flatten().any(|of| of.live);

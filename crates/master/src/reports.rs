@@ -5,6 +5,7 @@
 //! DataNode may have taken its place.
 
 use crate::contiguous::EncodedGroup;
+use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
     AdminIntent, BlockLookup, BlockRef, Changes, Cluster, FailedWork, FullReport, Heartbeat,
     HeartbeatAnswer, NodeClaim, NodeHandle, Now, Outlier, RedundancyError, Registration,
@@ -38,6 +39,8 @@ pub struct Told {
     pub scrubbed: Vec<Scrubbed>,
     /// Contiguous groups that it was to encode.
     pub encoded: Vec<EncodedGroup>,
+    /// Replicas that it was to read as its disks have them.
+    pub proved: Vec<Proved>,
     /// DataNodes that are slow to this one, by their names.
     pub slow_peers: Vec<(String, Outlier)>,
     /// Its own slow disks.
@@ -133,7 +136,7 @@ pub fn heartbeat(
     if known.is_some_and(|known| known.disallowed && known.is_of(claim)) {
         return Err(Unheard::Disallowed);
     }
-    let Told { heartbeat, failed_work, scrubbed, encoded, slow_peers, slow_disks } = told;
+    let Told { heartbeat, failed_work, scrubbed, encoded, proved, slow_peers, slow_disks } = told;
     let mut heard = Heard { from: cluster.registered(claim).ok(), ..Heard::default() };
     if let Some(reporter) = heard.from {
         for failure in failed_work {
@@ -144,6 +147,9 @@ pub fn heartbeat(
         heard.encoded = encoded;
         for result in &scrubbed {
             heard.changes.append(cluster.scrubbed(lookup, reporter, result));
+        }
+        for result in &proved {
+            heard.changes.append(cluster.proved(lookup, reporter, result));
         }
         let peers = slow_peers.iter().map(|(name, outlier)| (name.as_str(), *outlier));
         heard.newly_slow = cluster.slow_peers_reported(reporter, peers, now);

@@ -320,6 +320,9 @@ pub struct NameNodeConfig {
     pub group_len_min: u64,
     /// The part of the bytes of three copies that a contiguous group may take at most. Key `cairn.ec.contiguous.pays`.
     pub group_pays: f64,
+    /// The part of the bytes of a contiguous group's members that may be of no file any more. Key
+    /// `cairn.ec.contiguous.dead-share`.
+    pub group_dead_share: f64,
 
     /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
@@ -532,6 +535,7 @@ impl Default for NameNodeConfig {
             group_short_quiet: Duration::from_secs(3600),
             group_len_min: MIB,
             group_pays: 0.6,
+            group_dead_share: 0.25,
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use cairn_master::OpError;
 use cairn_master::contiguous::choose::{self, Rules};
 use cairn_master::contiguous::counts;
+use cairn_master::contiguous::renew::{self, DeadRules, Renewal};
 use cairn_master::contiguous::{self as groups, Formation};
 use cairn_namespace::query::{self, Waiting as Due};
+use cairn_redundancy::Cluster;
 use cairn_redundancy::groups::ENCODES_PER_NODE;
 use cairn_stripe::BlockId;
 use tracing::{info, warn};
@@ -30,6 +32,10 @@ struct Walks {
     due: Option<Due>,
     /// Over the groups.
     group: Option<BlockId>,
+    /// Over them, for what is dead in them.
+    renewal: Option<BlockId>,
+    /// Over them, for what DataNodes are to know of that.
+    retired: Option<BlockId>,
     /// Over both, to count them.
     counts: counts::Walk,
 }
@@ -53,6 +59,13 @@ pub(crate) async fn watch(node: Arc<NameNode>) {
     }
 }
 
+/// Attempts that can begin now.
+fn room(cluster: &Cluster) -> usize {
+    let able = cluster.nodes().filter(|node| node.alive && node.takes_groups);
+    let room = able.count() * ENCODES_PER_NODE;
+    room.saturating_sub(cluster.attempt_count()).min(BEGUN_MAX)
+}
+
 impl NameNode {
     async fn look_after_groups(&self, walks: &mut Walks, is_round: bool) -> Result<(), OpError> {
         if is_round {
@@ -65,11 +78,20 @@ impl NameNode {
             walks.group =
                 groups::end_unneeded(&self.own_operation("endGroup"), walks.group).await?;
         }
+        if is_round {
+            let operation = self.own_operation("tellRetired");
+            walks.retired = renew::tell_retired(&operation, walks.retired).await?;
+        }
         if self.ns.rollback_point().is_some() {
             return Ok(());
         }
         self.form_groups().await?;
-        if is_round && !self.ns.read(|store| query::group_pauses(store))?.form {
+        let pauses = self.ns.read(|store| query::group_pauses(store))?;
+        // What is dead goes before more is put into groups: it may be what disks are full of.
+        if is_round && !pauses.renew {
+            self.renew_groups(&mut walks.renewal).await?;
+        }
+        if is_round && !pauses.form {
             self.begin_groups(&mut walks.due).await?;
         }
         Ok(())
@@ -128,13 +150,48 @@ impl NameNode {
         Ok(())
     }
 
+    /// Begins to make groups anew of which too much is dead, or to dissolve them.
+    async fn renew_groups(&self, after: &mut Option<BlockId>) -> Result<(), OpError> {
+        let share_max = self.config.group_dead_share;
+        let chosen = self.look(|look| {
+            let most = room(look.cluster);
+            if most == 0 {
+                return Ok(Vec::new());
+            }
+            renew::choose(look, &DeadRules { share_max, most }, after)
+        })?;
+        for renewal in chosen {
+            match renewal {
+                Renewal::Renew(proposal) => {
+                    let old = proposal.command.supersedes.clone();
+                    match groups::begin(&self.own_operation("renewGroup"), proposal).await? {
+                        Ok(handle) => {
+                            info!(group = %handle, ?old, "a contiguous group is to take the place of one with dead members");
+                            one_more(&self.group_work.renewed);
+                        }
+                        Err(why) => info!(why, ?old, "a contiguous group is not made anew"),
+                    }
+                }
+                Renewal::Dissolve(handle) => {
+                    let operation = self.own_operation("dissolveGroup");
+                    match groups::dissolve(&operation, handle).await? {
+                        Ok(()) => {
+                            info!(group = %handle, "a contiguous group with dead members is dissolved");
+                            one_more(&self.group_work.renewed);
+                        }
+                        Err(why) => info!(why, group = %handle, "a contiguous group stays"),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Begins attempts for blocks that wait.
     async fn begin_groups(&self, due: &mut Option<Due>) -> Result<(), OpError> {
         let pays = self.config.group_pays;
         let proposals = self.look(|look| {
-            let able = look.cluster.nodes().filter(|node| node.alive && node.takes_groups);
-            let room = able.count() * ENCODES_PER_NODE;
-            let proposals_max = room.saturating_sub(look.cluster.attempt_count()).min(BEGUN_MAX);
+            let proposals_max = room(look.cluster);
             if proposals_max == 0 {
                 return Ok(Vec::new());
             }

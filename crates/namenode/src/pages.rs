@@ -20,8 +20,8 @@ use seen::{View, view};
 use site::startup;
 
 mod activity;
-mod contiguous;
 mod census;
+mod contiguous;
 mod history;
 mod kept;
 mod leaving;

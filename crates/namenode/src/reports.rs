@@ -278,9 +278,9 @@ impl NameNode {
 fn bytes_of(told: &Told) -> usize {
     /// An element of any of its lists, with its texts.
     const ELEMENT: usize = 200;
-    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks, encoded } = told;
+    let Told { heartbeat, failed_work, scrubbed, slow_peers, slow_disks, encoded, proved } = told;
     let of_peers = failed_work.len() + scrubbed.len() + slow_peers.len() + slow_disks.len();
-    let of_peers = of_peers + encoded.len();
+    let of_peers = of_peers + encoded.len() + proved.len();
     size_of::<Told>() + ELEMENT * (heartbeat.storages.len() + of_peers)
 }
 

@@ -389,6 +389,7 @@ impl Cluster {
 
     /// Tells that no file has the block any more: its replicas and units will be deleted.
     pub fn block_removed(&mut self, id: BlockId, gs: GenerationStamp) {
+        self.groups.retired.remove(&id);
         self.forget_block(id, gs);
     }
 

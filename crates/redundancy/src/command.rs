@@ -21,6 +21,11 @@ pub enum Command {
     Rebuild(Vec<GroupRebuild>),
     /// Encode the parities of contiguous groups. Only for DataNodes that take groups.
     Encode(Vec<EncodeOrder>),
+    /// Read replicas of members of contiguous groups as their disks have them. Only for DataNodes that take groups.
+    Prove(Vec<ProveOrder>),
+    /// Blocks that no file has any more, kept for the others of their groups: clients are not served. Only for DataNodes
+    /// that take groups.
+    Retire(Vec<BlockRef>),
     /// Use so many bytes a second for balancing (`DNA_BALANCERBANDWIDTHUPDATE`).
     BalancerBandwidth(u64),
     /// Give up the state before the last upgrade (`DNA_FINALIZE`).
@@ -112,6 +117,15 @@ pub struct EncodeMember {
     pub storage: StorageHandle,
     /// CRC32C of its bytes as first written.
     pub crc32c: u32,
+}
+
+/// A replica that is to be read as its disk has it, so that others may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProveOrder {
+    /// The block.
+    pub block: BlockRef,
+    /// Where it is, on the DataNode that is told.
+    pub storage: StorageHandle,
 }
 
 /// A copy or reconstruction, as far as handing out is concerned.

@@ -21,6 +21,7 @@ use std::fmt;
 
 pub(crate) mod known;
 pub mod plan;
+pub mod prove;
 #[cfg(test)]
 mod tests;
 
@@ -164,6 +165,7 @@ impl Cluster {
         for attempt in self.groups.attempts.values_mut().filter(of_node) {
             attempt.ended.get_or_insert("its encoder has started anew or is dead");
         }
+        self.groups.proving.retain(|_, proving| proving.node != node);
     }
 
     /// Whether a group can be formed of what a node has encoded, as far as the cluster knows: that node was to encode it,
@@ -328,6 +330,22 @@ impl Cluster {
         })
     }
 
+    /// Has the DataNodes know that have a member which no file has any more, once in each of their storages' lives.
+    pub fn tell_retired(&mut self, member: BlockRef) {
+        let places: Vec<StorageHandle> = self.readable_places(member.id);
+        for storage in places {
+            let Life { number, .. } = self.life_of(storage);
+            let node = self.storage(storage).node;
+            if !self.node(node).takes_groups {
+                continue;
+            }
+            let told = self.groups.retired.entry(member.id).or_default();
+            if told.insert(storage, number) != Some(number) {
+                self.work.give(node).retired.push(member);
+            }
+        }
+    }
+
     // What readers and operators ask.
 
     /// Whether the bytes of a member can be had from its group: as many units can be read as there are members.
@@ -399,27 +417,40 @@ impl Cluster {
             && self.places_of(slots).all(is_heard_of)
     }
 
-    /// The place of a member that is to stay: the one that was proven, if it holds still.
+    /// The place of a member or parity that is to stay: the one that was proven, if it holds still.
     fn proven_place(&self, slots: &Slots, unit: UnitIndex) -> Option<StorageHandle> {
-        let member = slots.member(unit)?;
-        let proof = self.groups.proofs.get(&member.id).filter(|proof| proof.gs == member.gs)?;
+        let block = slots.block(unit);
+        let proof = self.groups.proofs.get(&block.id).filter(|proof| proof.gs == block.gs)?;
         let Life { storage, number } = proof.place;
-        let holds = self.storage(storage).life == number && self.is_good_on(storage, member.id);
+        let holds = self.storage(storage).life == number && self.is_good_on(storage, block.id);
         holds.then_some(storage)
     }
 
-    /// Whether a replica of a member was proven, so that it may stay as the only one.
-    pub fn is_proven(&self, lookup: &dyn BlockLookup, id: BlockId) -> bool {
-        let Some(facts) = lookup.block(id).filter(|facts| facts.group.is_some()) else {
-            return false;
-        };
-        let slots = Slots::of(lookup, id, &facts);
-        let unit = slots.members().find(|(_, member)| member.id == id).map(|(unit, _)| unit);
-        unit.is_some_and(|unit| self.proven_place(&slots, unit).is_some())
+    /// Whether a group keeps its members safe and has all that it needs where it is safe.
+    pub fn is_group_whole(&self, lookup: &dyn BlockLookup, handle: BlockId, now: Now) -> bool {
+        let group = lookup.group(handle).filter(|group| group.formed && !group.dissolving);
+        group.is_some_and(|group| {
+            let slots = Slots::of(lookup, handle, &group.facts());
+            self.is_whole(&slots, &self.tally_of(&slots), now)
+        })
     }
 
-    /// Has the replicas of one member deleted that its group does not need, if that may be, and none of another member
-    /// is on its way out.
+    /// Whether a group has more replicas than it needs.
+    pub fn has_surplus(&self, handle: BlockId) -> bool {
+        self.groups.with_surplus.contains(&handle)
+    }
+
+    /// Whether a replica of a member or parity was proven, so that it may stay as the only one.
+    pub fn is_proven(&self, lookup: &dyn BlockLookup, id: BlockId) -> bool {
+        let facts = lookup.block(id.group());
+        let facts = facts.filter(|facts| facts.group.is_some() || id.is_parity());
+        let Some(facts) = facts else { return false };
+        let slots = Slots::of(lookup, id.group(), &facts);
+        slots.unit_of(id).is_some_and(|unit| self.proven_place(&slots, unit).is_some())
+    }
+
+    /// Has the replicas of one member or parity deleted that its group does not need, if that may be, and none of another
+    /// one is on its way out.
     pub(crate) fn drop_surplus(&mut self, slots: &Slots, tally: &Tally) {
         if tally.duplicates == 0 && tally.excess == 0 {
             let members: Vec<BlockId> = slots.owners().skip(1).collect();
@@ -438,12 +469,16 @@ impl Cluster {
         for place in self.places_of(slots).filter(|place| self.is_live(place)) {
             per_unit.entry(place.unit).or_default().push(place.storage);
         }
-        let spare = per_unit.into_iter().find_map(|(unit, mut storages)| {
-            let kept = self.proven_place(slots, unit).filter(|_| storages.len() > 1)?;
-            storages.retain(|storage| *storage != kept);
-            Some((unit, storages))
+        per_unit.retain(|_, storages| storages.len() > 1);
+        let spare = per_unit.iter().find_map(|(unit, storages)| {
+            let kept = self.proven_place(slots, *unit)?;
+            let others = storages.iter().copied().filter(|storage| *storage != kept);
+            Some((*unit, others.collect::<Vec<_>>()))
         });
-        let Some((unit, storages)) = spare else { return };
+        let Some((unit, storages)) = spare else {
+            self.have_one_proven(slots, per_unit);
+            return;
+        };
         let block = slots.block(unit);
         self.groups.note_dropping(slots.id, block.id);
         for storage in storages {

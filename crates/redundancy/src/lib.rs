@@ -66,7 +66,8 @@ pub use caching::CacheWant;
 pub use clock::{Dice, Now};
 pub use cluster::{Cluster, Tick};
 pub use command::{
-    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, Reconstruction, Transfer,
+    BlockRecovery, Command, EncodeMember, EncodeOrder, GroupRebuild, ProveOrder, Reconstruction,
+    Transfer,
 };
 pub use config::{Config, SlowConfig};
 pub use error::RedundancyError;

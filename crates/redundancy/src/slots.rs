@@ -79,6 +79,12 @@ impl Slots {
         }
     }
 
+    /// The slot of a member or a parity of a contiguous group by its own id.
+    pub(crate) fn unit_of(&self, id: BlockId) -> Option<UnitIndex> {
+        let member = self.members().find(|(_, member)| member.id == id).map(|(unit, _)| unit);
+        member.or((id.is_parity() && id.group() == self.id).then(|| id.unit()))
+    }
+
     /// Bytes of the longest of what is in its slots.
     pub(crate) fn longest(&self) -> u64 {
         let members = self.members().map(|(_, member)| member.len);

@@ -106,12 +106,32 @@ pub(super) async fn checksum_on_disk(
     if !is_composite || options.stripe_length.unwrap_or(0) != 0 {
         return Err(DataNodeError::peer("what is on a disk is summed as one CRC"));
     }
+    let (crc, view) = sum_on_disk(node, block, None).await?;
+    let Checksum { kind, chunk_len } = view.checksum;
+    Ok(OpBlockChecksumResponseProto {
+        bytes_per_crc: chunk_len as u32,
+        crc_per_block: view.crc_count()?,
+        block_checksum: crc.to_be_bytes().to_vec(),
+        crc_type: Some(messages::checksum_type(kind)),
+        block_checksum_options: Some(options),
+        from_disk: Some(true),
+    })
+}
+
+/// The CRC of all bytes of the replica here, by `sum` or else as its chunks are summed: synced, then read as the disk has
+/// them, each chunk checked.
+pub(crate) async fn sum_on_disk(
+    node: &Arc<Node>,
+    block: &Block,
+    sum: Option<ChecksumKind>,
+) -> Result<(u32, Arc<ReadView>)> {
     let view = Arc::new(node.dataset.open_read(block, block.len).await?);
     let mut disk = node.dataset.read_from_disk(block, &view).await?;
     let Checksum { kind, chunk_len } = view.checksum;
     if kind == ChecksumKind::Null {
         return Err(DataNodeError::peer("a block without CRCs has no composite CRC"));
     }
+    let sum = sum.unwrap_or(kind);
     let step = (DISK_STEP / chunk_len).max(1) * chunk_len;
     let (mut crc, mut at) = (0, 0);
     while at < view.end {
@@ -124,19 +144,12 @@ pub(super) async fn checksum_on_disk(
             let (bytes, crcs) = disk.read_chunks(&reading, at, end)?;
             crc::verify_chunks(kind, chunk_len, &bytes, &crcs)
                 .map_err(|bad| DataNodeError::Checksum(format!("at {at}: {bad}")))?;
-            Ok((kind.update(crc, &bytes), disk))
+            Ok((sum.update(crc, &bytes), disk))
         });
         (crc, disk) = read.await.inspect_err(|error| node.note_read_error(block, error))?;
         at = end;
     }
-    Ok(OpBlockChecksumResponseProto {
-        bytes_per_crc: chunk_len as u32,
-        crc_per_block: view.crc_count()?,
-        block_checksum: crc.to_be_bytes().to_vec(),
-        crc_type: Some(messages::checksum_type(kind)),
-        block_checksum_options: Some(options),
-        from_disk: Some(true),
-    })
+    Ok((crc, view))
 }
 
 /// All CRCs of the file if the whole replica is asked for, else those of the range with a new one for its last chunk.

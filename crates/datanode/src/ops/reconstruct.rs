@@ -26,7 +26,7 @@ mod sum;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;
-pub(crate) use groups::{Decoder, Group, Place, start_encodes, start_rebuilds};
+pub(crate) use groups::{Decoder, Group, Place, start_encodes, start_proves, start_rebuilds};
 pub(crate) use scrub::start as start_scrubs;
 
 use crate::error::{DataNodeError, Result};

@@ -81,10 +81,11 @@ fn is_of_no_file(id: BlockId) -> bool {
     id.is_parity() || id.is_container() || id.is_virtual_plain()
 }
 
-/// Fails for what clients never read: ids that Cairn's NameNode gives to parities, and to nothing of a file's. Another
-/// NameNode may give such ids to blocks.
+/// Fails for what clients never read: ids that Cairn's NameNode gives to parities, and to nothing of a file's, and blocks
+/// of which it has said that no file has them any more. Another NameNode may give such ids to blocks.
 pub(crate) fn check_unfenced(node: &Node, block: &Block) -> Result<()> {
-    match is_of_no_file(block.id) && node.orders.are_ours() {
+    let is_fenced = is_of_no_file(block.id) && node.orders.are_ours();
+    match is_fenced || node.retired.has(block.id) {
         true => Err(DataNodeError::Peer(format!("{} is of no file", block.id))),
         false => Ok(()),
     }

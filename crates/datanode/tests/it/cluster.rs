@@ -66,6 +66,10 @@ pub struct Record {
     pub rebuilds: HashMap<String, Vec<GroupRebuildOrderProto>>,
     /// What was encoded.
     pub encoded: Vec<EncodedGroupProto>,
+    /// Replicas to prove and blocks that no file has, by DataNode, and what was proven.
+    pub proves: HashMap<String, Vec<ProveOrderProto>>,
+    pub retired: HashMap<String, Vec<BlockProto>>,
+    pub proved: Vec<ProvedReplicaProto>,
     /// How blocks can be had that are not where they are asked for, and how often that was asked.
     pub located: HashMap<i64, LocateUnitsResponseProto>,
     pub locates: usize,
@@ -108,6 +112,9 @@ impl Service for FakeNameNode {
                 record.heartbeats += 1;
                 assert_eq!(request.takes_groups, Some(true));
                 record.encoded.extend(request.encoded);
+                record.proved.extend(request.proved);
+                let proves = record.proves.remove(&uuid).unwrap_or_default();
+                let retired = record.retired.remove(&uuid).unwrap_or_default();
                 let encodes = record.encodes.remove(&uuid).unwrap_or_default();
                 let group_rebuilds = record.rebuilds.remove(&uuid).unwrap_or_default();
                 for slow in request.slow_peers {
@@ -134,6 +141,8 @@ impl Service for FakeNameNode {
                     orders: record.orders,
                     encodes,
                     group_rebuilds,
+                    proves,
+                    retired,
                     is_slownode: Some(record.slow.as_ref() == Some(&uuid)),
                     ..Default::default()
                 })

@@ -13,6 +13,7 @@ mod orders;
 mod page_cache;
 mod pages;
 mod pipeline;
+mod prove;
 mod ram_disk;
 mod reconfigure;
 mod reconstruct;

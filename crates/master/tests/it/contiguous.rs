@@ -4,6 +4,7 @@
 use crate::host::{HOLDER, Host, run};
 use cairn_master::complete::{self, Complete};
 use cairn_master::contiguous::choose::{self, Rules};
+use cairn_master::contiguous::renew::{self, DeadRules, Renewal};
 use cairn_master::contiguous::{self, EncodedGroup, Formation, Made, MadeMember, Proposal};
 use cairn_master::{Lookup, Op, follow_up};
 use cairn_namespace::group::{ChecksumShape, ParityRecord};
@@ -14,7 +15,7 @@ use cairn_namespace::ops::group::MemberSum;
 use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::mkdirs::Mkdirs;
 use cairn_namespace::{Block, BlockRef, Caller, query};
-use cairn_redundancy::{BlockLookup, Command, EncodeMember, EncodeOrder};
+use cairn_redundancy::{BlockLookup, BlockRef as Replica, Command, EncodeMember, EncodeOrder};
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
 
@@ -374,4 +375,104 @@ fn a_group_is_made_only_where_it_costs_less_than_copies() {
     let host = host();
     file(&host, "/d/f", (0, 2));
     assert!(choose(&host).is_empty());
+}
+
+fn renewals(host: &Host) -> Vec<Renewal> {
+    let rules = DeadRules { share_max: 0.25, most: 4 };
+    host.look(|look| renew::choose(look, &rules, &mut None)).unwrap()
+}
+
+#[test]
+fn what_is_left_of_a_group_with_dead_members_goes_into_another() {
+    let host = host();
+    let of_first = file(&host, "/d/f", (0, 2));
+    let of_second = file(&host, "/d/g", (2, 1));
+    let (encoder, order) = begin(&host);
+    assert_eq!(form(&host, encoder, &encode(&host, &order)), Formation::Formed);
+    assert!(renewals(&host).is_empty());
+    delete(&host, "/d/g");
+    follow(&host);
+    assert!(renewals(&host).is_empty(), "its surplus goes first");
+    delete_all(&host);
+    let [Renewal::Renew(proposal)] = &renewals(&host)[..] else { panic!("one is to be made anew") };
+    assert_eq!(proposal.command.supersedes, [order.group.id]);
+    run(contiguous::begin(&host, proposal.clone())).unwrap().unwrap();
+    assert!(renewals(&host).is_empty(), "it is being made");
+    let (encoder, anew) = told(&host).expect("somebody is to encode");
+    let read: Vec<BlockId> = anew.members.iter().map(|member| member.block.id).collect();
+    assert_eq!(read, of_first.iter().map(|block| block.id).collect::<Vec<_>>());
+    assert_eq!(form(&host, encoder, &encode(&host, &anew)), Formation::Formed);
+    assert!(is_known(&host, order.group.id), "it is needed until the other is seen to be whole");
+    assert_eq!(run(contiguous::end_unneeded(&host, None)), Ok(None));
+    assert!(!is_known(&host, order.group.id));
+    delete_all(&host);
+    assert!(of_second.iter().all(|block| places(&host, block.id) == 0));
+    assert!(of_first.iter().all(|block| places(&host, block.id) == 1));
+    for slot in 3..5 {
+        assert_eq!(places(&host, order.group.id.internal(UnitIndex(slot))), 0);
+        assert_eq!(places(&host, anew.group.id.internal(UnitIndex(slot))), 1);
+    }
+    assert!(renewals(&host).is_empty());
+}
+
+#[test]
+fn a_group_keeps_what_is_dead_until_the_one_that_takes_its_place_is_whole() {
+    let host = host();
+    file(&host, "/d/f", (0, 2));
+    file(&host, "/d/g", (2, 1));
+    let (encoder, order) = begin(&host);
+    assert_eq!(form(&host, encoder, &encode(&host, &order)), Formation::Formed);
+    delete(&host, "/d/g");
+    follow(&host);
+    delete_all(&host);
+    let [Renewal::Renew(proposal)] = &renewals(&host)[..] else { panic!("one is to be made anew") };
+    run(contiguous::begin(&host, proposal.clone())).unwrap().unwrap();
+    let (encoder, anew) = told(&host).expect("somebody is to encode");
+    assert_eq!(form(&host, encoder, &encode(&host, &anew)), Formation::Formed);
+    let (storage, slot) = anew.targets[0];
+    let (handle, gs) = (anew.group.id, anew.group.gs);
+    let parity = Replica { id: handle.internal(slot), gs, len: PARITY.len };
+    host.delete(host.node_of(storage), parity);
+    assert_eq!(run(contiguous::end_unneeded(&host, None)), Ok(None));
+    assert!(is_known(&host, order.group.id));
+}
+
+#[test]
+fn the_last_of_a_group_gets_its_copies_again() {
+    let host = host();
+    let of_first = file(&host, "/d/f", (0, 1));
+    file(&host, "/d/g", (1, 2));
+    let (encoder, order) = begin(&host);
+    assert_eq!(form(&host, encoder, &encode(&host, &order)), Formation::Formed);
+    delete_all(&host);
+    delete(&host, "/d/g");
+    follow(&host);
+    let [Renewal::Dissolve(handle)] = renewals(&host)[..] else { panic!("it is to be dissolved") };
+    assert_eq!(handle, order.group.id);
+    assert_eq!(places(&host, of_first[0].id), 1);
+}
+
+#[test]
+fn datanodes_hear_of_what_no_file_has_once_in_a_life() {
+    let host = host();
+    file(&host, "/d/f", (0, 2));
+    let dead = file(&host, "/d/g", (2, 1)).remove(0);
+    let (encoder, order) = begin(&host);
+    assert_eq!(form(&host, encoder, &encode(&host, &order)), Formation::Formed);
+    delete_all(&host);
+    let retired = |host: &Host| -> Vec<(usize, BlockId)> {
+        let told = host.pass(1000).into_iter();
+        told.flat_map(|(node, command)| match command {
+            Command::Retire(blocks) => blocks.iter().map(|block| (node, block.id)).collect(),
+            _ => Vec::new(),
+        })
+        .collect()
+    };
+    assert_eq!(retired(&host), []);
+    delete(&host, "/d/g");
+    follow(&host);
+    let at = order.members.iter().find(|member| member.block.id == dead.id).unwrap().storage;
+    assert_eq!(retired(&host), [(host.node_of(at), dead.id)]);
+    assert_eq!(run(renew::tell_retired(&host, None)), Ok(None));
+    assert_eq!(retired(&host), [], "it knows");
 }

@@ -2,6 +2,7 @@
 //! whose surplus is there or on its way out. All of it is soft: a restart forgets it, and with it every open attempt.
 
 use crate::handle::{NodeHandle, StorageHandle};
+use cairn_stripe::id::MAX_UNITS_PER_GROUP;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,13 +36,28 @@ pub(crate) struct Proof {
     pub place: Life,
 }
 
+/// A replica that a DataNode is to read as its disk has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proving {
+    /// Who reads it.
+    pub node: NodeHandle,
+    /// Where it is, and in which life that storage was told.
+    pub place: Life,
+    /// When that was ordered, on the monotonic clock.
+    pub since_ms: u64,
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     /// By handle.
     pub attempts: BTreeMap<BlockId, Attempt>,
-    /// By member, as long as its group has more replicas than it needs.
+    /// By member or parity, as long as its group has more replicas than it needs.
     pub proofs: BTreeMap<BlockId, Proof>,
+    /// By member or parity, what is being read so that others may go.
+    pub proving: BTreeMap<BlockId, Proving>,
+    /// By member that no file has, the storages whose DataNodes know it, with the lives in which they were told.
+    pub retired: BTreeMap<BlockId, BTreeMap<StorageHandle, u64>>,
     /// Formed groups with more replicas than they need.
     pub with_surplus: BTreeSet<BlockId>,
     /// Of each group the member of which replicas are chosen for deletion.
@@ -88,8 +104,10 @@ impl Groups {
         if let Some(member) = self.dropping.remove(&handle) {
             self.dropped.remove(&member);
         }
-        for member in members {
-            self.proofs.remove(member);
+        let parities = (0..MAX_UNITS_PER_GROUP as u8).map(|slot| handle.internal(UnitIndex(slot)));
+        for id in members.iter().copied().chain(parities) {
+            self.proofs.remove(&id);
+            self.proving.remove(&id);
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::*;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
+mod prove;
+
 const LIVE: BlockState = BlockState::Complete;
 const LEN: u64 = 1000;
 const PARITY_LEN: u64 = 1012;

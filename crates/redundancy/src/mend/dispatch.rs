@@ -107,6 +107,14 @@ impl Cluster {
             if !encodes.is_empty() {
                 commands.push(Command::Encode(encodes));
             }
+            let proves = self.still_to_prove(std::mem::take(&mut outbox.proves));
+            if !proves.is_empty() {
+                commands.push(Command::Prove(proves));
+            }
+            let retired = std::mem::take(&mut outbox.retired);
+            if !retired.is_empty() {
+                commands.push(Command::Retire(retired));
+            }
             commands.extend(outbox.bandwidth.take().map(Command::BalancerBandwidth));
             self.work.put_back(handle, outbox);
             for (id, targets) in dropped {

@@ -1,6 +1,9 @@
 //! Work that waits for one node's next heartbeat.
 
-use crate::command::{BlockRecovery, EncodeOrder, GroupRebuild, Reconstruction, Transfer};
+use crate::block::BlockRef;
+use crate::command::{
+    BlockRecovery, EncodeOrder, GroupRebuild, ProveOrder, Reconstruction, Transfer,
+};
 use cairn_stripe::BlockId;
 use std::collections::BTreeSet;
 
@@ -18,6 +21,9 @@ pub(crate) struct Outbox {
     pub reconstructions: Vec<Waiting<Reconstruction>>,
     pub rebuilds: Vec<Waiting<GroupRebuild>>,
     pub encodes: Vec<EncodeOrder>,
+    pub proves: Vec<ProveOrder>,
+    /// Members of contiguous groups that no file has any more.
+    pub retired: Vec<BlockRef>,
     pub recoveries: Vec<BlockRecovery>,
     pub bandwidth: Option<u64>,
     /// Urgent work that it was told of and that is not reported done.
@@ -33,6 +39,8 @@ impl Outbox {
     pub(crate) fn is_empty(&self) -> bool {
         self.work_len() == 0
             && self.encodes.is_empty()
+            && self.proves.is_empty()
+            && self.retired.is_empty()
             && self.recoveries.is_empty()
             && self.bandwidth.is_none()
             && self.urgent.is_empty()

@@ -481,6 +481,9 @@ pub struct HeartbeatRequestProto {
     /// Field 1004 `encoded`.
     #[prost(message, repeated, tag = "1004")]
     pub encoded: ::std::vec::Vec<EncodedGroupProto>,
+    /// Field 1005 `proved`.
+    #[prost(message, repeated, tag = "1005")]
+    pub proved: ::std::vec::Vec<ProvedReplicaProto>,
 }
 
 /// `hadoop.hdfs.datanode.HeartbeatResponseProto`.
@@ -516,6 +519,12 @@ pub struct HeartbeatResponseProto {
     /// Field 1003 `groupRebuilds`.
     #[prost(message, repeated, tag = "1003")]
     pub group_rebuilds: ::std::vec::Vec<GroupRebuildOrderProto>,
+    /// Field 1004 `proves`.
+    #[prost(message, repeated, tag = "1004")]
+    pub proves: ::std::vec::Vec<ProveOrderProto>,
+    /// Field 1005 `retired`.
+    #[prost(message, repeated, tag = "1005")]
+    pub retired: ::std::vec::Vec<super::hdfs::BlockProto>,
 }
 
 /// `hadoop.hdfs.datanode.KeyUpdateCommandProto`.
@@ -549,6 +558,31 @@ pub struct LocateUnitsResponseProto {
     /// Field 1002 `sources`.
     #[prost(message, repeated, tag = "1002")]
     pub sources: ::std::vec::Vec<GroupUnitProto>,
+}
+
+/// `hadoop.hdfs.datanode.ProveOrderProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProveOrderProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::ExtendedBlockProto,
+    /// Field 1001 `storageUuid`.
+    #[prost(string, required, tag = "1001")]
+    pub storage_uuid: ::std::string::String,
+}
+
+/// `hadoop.hdfs.datanode.ProvedReplicaProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProvedReplicaProto {
+    /// Field 1000 `block`.
+    #[prost(message, required, tag = "1000")]
+    pub block: super::hdfs::BlockProto,
+    /// Field 1001 `storageUuid`.
+    #[prost(string, required, tag = "1001")]
+    pub storage_uuid: ::std::string::String,
+    /// Field 1002 `crc32c`.
+    #[prost(fixed32, optional, tag = "1002")]
+    pub crc32c: ::core::option::Option<u32>,
 }
 
 /// `hadoop.hdfs.datanode.ReceivedDeletedBlockInfoProto`.

@@ -4,6 +4,7 @@
 //! encode    members, from the disks where they stay --> parities, proven against the members, on their targets
 //! rebuild   any k units --> lost members and parities, proven against what is recorded
 //! decode    any k units --> a range of a member that nobody has, each chunk proven
+//! prove     a replica, from its disk --> its sum, on which it may stay as the only one
 //! ```
 //! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `encoder.rs`
 //! computes and proves, `sinks.rs` writes. Sources and targets are those of all reconstructions. What came of an encode
@@ -13,12 +14,14 @@ mod decode;
 mod encode;
 mod encoder;
 mod order;
+mod prove;
 mod rebuild;
 mod sinks;
 mod units;
 
 pub(crate) use decode::Decoder;
 pub(crate) use order::{Group, Place};
+pub(crate) use prove::start_proves;
 
 use super::claim::{Claim, Refusal};
 use crate::error::DataNodeError;

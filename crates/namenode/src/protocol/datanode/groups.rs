@@ -7,11 +7,13 @@ use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
 use cairn_namespace::ops::group::MemberSum;
 use cairn_namespace::{Result, query};
 use cairn_net::rpc_server::Call;
+use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
-    BlockLookup, BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, StorageHandle,
+    BlockLookup, BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, ProveOrder, StorageHandle,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::datanode as dn;
+use cairn_wire::proto::hdfs as pb;
 use tracing::warn;
 
 use super::encoder::{Encoder, block};
@@ -25,6 +27,8 @@ use crate::refusal::{Answer, answer};
 pub(super) struct Orders {
     pub encodes: Vec<dn::EncodeOrderProto>,
     pub rebuilds: Vec<dn::GroupRebuildOrderProto>,
+    pub proves: Vec<dn::ProveOrderProto>,
+    pub retired: Vec<pb::BlockProto>,
 }
 
 /// Those among the commands for a DataNode's heartbeat. `pool` is the block pool's id.
@@ -48,6 +52,14 @@ pub(super) fn orders(
                     orders.rebuilds.extend(encoder.rebuild(work)?);
                 }
             }
+            Command::Prove(works) => {
+                let prove = |work: &ProveOrder| dn::ProveOrderProto {
+                    block: encoder.extended(&work.block),
+                    storage_uuid: cluster.storage(work.storage).uuid.clone(),
+                };
+                orders.proves.extend(works.iter().map(prove));
+            }
+            Command::Retire(blocks) => orders.retired.extend(blocks.iter().map(block)),
             _ => {}
         }
     }
@@ -167,6 +179,16 @@ pub(super) fn encoded(proto: dn::EncodedGroupProto) -> EncodedGroup {
         None => made(proto).ok_or_else(|| "what it says makes no sense".to_string()),
     };
     EncodedGroup { handle, gs, outcome }
+}
+
+/// What a DataNode has read of a replica.
+pub(super) fn proved(proto: dn::ProvedReplicaProto) -> Proved {
+    let block = BlockRef {
+        id: BlockId(proto.block.block_id as i64),
+        gs: GenerationStamp(proto.block.gen_stamp),
+        len: proto.block.num_bytes(),
+    };
+    Proved { block, storage: proto.storage_uuid, crc32c: proto.crc32c }
 }
 
 fn made(proto: dn::EncodedGroupProto) -> Option<Made> {

@@ -60,6 +60,8 @@ pub(super) fn send_heartbeat(node: &NameNode, call: &Call) -> Answer {
         orders,
         encodes: of_groups.encodes,
         group_rebuilds: of_groups.rebuilds,
+        proves: of_groups.proves,
+        retired: of_groups.retired,
     })
 }
 
@@ -68,12 +70,14 @@ fn told(mut request: dn::HeartbeatRequestProto) -> Told {
     let failed_work = std::mem::take(&mut request.failed_work).into_iter().map(failure).collect();
     let scrubbed = std::mem::take(&mut request.scrubbed).into_iter().map(scrub_result).collect();
     let encoded = std::mem::take(&mut request.encoded).into_iter().map(groups::encoded).collect();
+    let proved = std::mem::take(&mut request.proved).into_iter().map(groups::proved).collect();
     let slow_peers = std::mem::take(&mut request.slow_peers).into_iter().filter_map(slow_peer);
     let slow_disks = std::mem::take(&mut request.slow_disks).into_iter().filter_map(slow_disk);
     Told {
         failed_work,
         scrubbed,
         encoded,
+        proved,
         slow_peers: slow_peers.collect(),
         slow_disks: slow_disks.collect(),
         heartbeat: heartbeat(request),

@@ -1,0 +1,125 @@
+//! Proofs of replicas that no encode has read since their DataNode began: after a restart, or where a replica was rebuilt
+//! and the lost one came back. One of them is read as its disk has it, and then the others may go.
+
+use crate::block::{BlockLookup, BlockRef};
+use crate::clock::millis;
+use crate::cluster::Cluster;
+use crate::command::ProveOrder;
+use crate::groups::known::{Proof, Proving};
+use crate::handle::{NodeHandle, StorageHandle};
+use crate::replica::Changes;
+use crate::slots::Slots;
+use cairn_stripe::{BlockId, UnitIndex};
+
+/// Replicas that one DataNode has to read at a time.
+const PROVES_PER_NODE: usize = 2;
+
+/// What a DataNode has read of a replica as its disk has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proved {
+    /// The block, with the stamp and length that were found.
+    pub block: BlockRef,
+    /// The UUID of the storage that it was read from.
+    pub storage: String,
+    /// CRC32C of all bytes; none if they could not be read, or not as their checksums have them.
+    pub crc32c: Option<u32>,
+}
+
+impl Cluster {
+    /// Orders a proof for a member or parity with more replicas than its group needs, unless one is under way: `replicas`
+    /// are the replicas of those, by their slots.
+    pub(crate) fn have_one_proven(
+        &mut self,
+        slots: &Slots,
+        replicas: impl IntoIterator<Item = (UnitIndex, Vec<StorageHandle>)>,
+    ) {
+        let now_ms = self.last_event.mono_ms;
+        let patience = millis(self.config.pending_timeout);
+        let is_under_way = |proving: &Proving| now_ms.saturating_sub(proving.since_ms) < patience;
+        self.groups.proving.retain(|_, proving| is_under_way(proving));
+        for (unit, storages) in replicas {
+            let block = slots.block(unit);
+            if self.groups.proving.contains_key(&block.id) {
+                return;
+            }
+            let Some(storage) = self.best_to_stay(slots, unit, storages) else { continue };
+            let node = self.storage(storage).node;
+            let place = self.life_of(storage);
+            self.groups.proving.insert(block.id, Proving { node, place, since_ms: now_ms });
+            self.work.give(node).proves.push(ProveOrder { block, storage });
+            return;
+        }
+    }
+
+    /// Of some replicas of a member the one that is best kept: on a node with no other unit of the group, if there is
+    /// one, that reads what it is told, and not too much already.
+    fn best_to_stay(
+        &self,
+        slots: &Slots,
+        unit: UnitIndex,
+        storages: Vec<StorageHandle>,
+    ) -> Option<StorageHandle> {
+        let is_free = |storage: &StorageHandle| {
+            let node = self.node(self.storage(*storage).node);
+            let proving = self.groups.proving.values();
+            let busy = proving.filter(|proving| proving.node == node.handle).count();
+            node.takes_groups && !node.is_leaving() && busy < PROVES_PER_NODE
+        };
+        let others_on = |node: NodeHandle| {
+            let places = self.places_of(slots).filter(|place| place.unit != unit);
+            places.filter(|place| self.storage(place.storage).node == node).count()
+        };
+        let free = storages.into_iter().filter(is_free);
+        free.min_by_key(|storage| others_on(self.storage(*storage).node))
+    }
+
+    /// The orders to prove that hold still.
+    pub(crate) fn still_to_prove(&self, mut orders: Vec<ProveOrder>) -> Vec<ProveOrder> {
+        orders.retain(|order| {
+            let proving = self.groups.proving.get(&order.block.id);
+            let place = proving.map(|proving| proving.place);
+            place.is_some_and(|place| place == self.life_of(order.storage))
+        });
+        orders
+    }
+
+    /// Takes what a DataNode has read of a replica. It counts if it is what was first written, and if its storage is as
+    /// it was told; then others of the member may go. One with other bytes is marked bad.
+    pub fn proved(
+        &mut self,
+        lookup: &dyn BlockLookup,
+        reporter: NodeHandle,
+        proved: &Proved,
+    ) -> Changes {
+        let Proved { block, storage, crc32c } = proved;
+        let proving = self.groups.proving.get(&block.id).copied();
+        let Some(proving) = proving.filter(|proving| proving.node == reporter) else {
+            return Changes::default();
+        };
+        // One that could not be read is tried again when its time is over: its DataNode tells what is wrong with it.
+        let Some(crc32c) = *crc32c else { return Changes::default() };
+        self.groups.proving.remove(&block.id);
+        let place = proving.place;
+        let is_as_told =
+            self.life_of(place.storage) == place && self.storage(place.storage).uuid == *storage;
+        let owner = block.id.group();
+        let Some(slots) = lookup.block(owner).map(|facts| Slots::of(lookup, owner, &facts)) else {
+            return Changes::default();
+        };
+        let is_the_block = slots.unit_of(block.id).is_some_and(|unit| slots.block(unit) == *block);
+        if !is_as_told || !is_the_block {
+            return Changes::default();
+        }
+        if lookup.unit_crc(owner, block.id.unit()) != Some(crc32c) {
+            return self.scan_report(lookup, reporter, storage, &[(*block, crc32c)]);
+        }
+        self.groups.proofs.insert(block.id, Proof { gs: block.gs, place });
+        self.check_redundancy(lookup, owner);
+        Changes::default()
+    }
+
+    /// The replicas that DataNodes are to read so that others may go.
+    pub fn proving(&self) -> impl Iterator<Item = BlockId> {
+        self.groups.proving.keys().copied()
+    }
+}
