@@ -433,7 +433,8 @@ impl Cluster {
     }
 
     /// How many blocks safe mode counts as found, of those whose bytes can be had from this one: itself, or the members
-    /// of its contiguous group. One that is not complete does not count.
+    /// of its contiguous group, those too that no file has: they are among the blocks that it waits for. One that is not
+    /// complete does not count.
     pub(crate) fn safe_blocks(
         &self,
         lookup: &dyn BlockLookup,
@@ -452,8 +453,7 @@ impl Cluster {
         units.extend(self.all_places_of(&slots).filter(|p| !p.corrupt).map(|place| place.unit));
         units.retain(|unit| slots.facts.has_bytes(*unit));
         let is_decodable = units.len() >= slots.facts.data_units();
-        let live = slots.members().filter(|(_, member)| member.live);
-        live.filter(|(unit, _)| is_decodable || units.contains(unit)).count() as u64
+        slots.members().filter(|(unit, _)| is_decodable || units.contains(unit)).count() as u64
     }
 }
 
