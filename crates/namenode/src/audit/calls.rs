@@ -426,6 +426,7 @@ mod tests {
             refresh::REFRESH_AUTHORIZATION_POLICY_PROTOCOL_SERVICE_METHODS,
             refresh::REFRESH_USER_MAPPINGS_PROTOCOL_SERVICE_METHODS,
             refresh::REFRESH_CALL_QUEUE_PROTOCOL_SERVICE_METHODS,
+            &crate::protocol::catalogue::ADMIN,
         ]
         .concat();
         for row in ROWS {

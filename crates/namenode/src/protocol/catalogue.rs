@@ -13,7 +13,7 @@ use super::{
 /// What Cairn's own DataNodes call besides, answered when there is work for them.
 const HELD: &str = "awaitOrders";
 /// What Cairn's own commands call besides.
-const LEAVE: &str = "setDatanodeState";
+pub(crate) const ADMIN: [&str; 1] = ["setDatanodeState"];
 /// What DataNodes ask for others that read from them.
 const LOCATE: &str = "locateUnits";
 
@@ -22,7 +22,7 @@ pub fn metrics() -> RpcMetrics {
     let served: [(&str, &[&str]); 14] = [
         (CLIENT, hdfs::CLIENT_NAMENODE_PROTOCOL_METHODS),
         (CLIENT, &groups::METHODS),
-        (CLIENT, &[LEAVE]),
+        (CLIENT, &ADMIN),
         (DATANODE, datanode::DATANODE_PROTOCOL_SERVICE_METHODS),
         (DATANODE, &[HELD, LOCATE]),
         (LIFELINE, datanodelifeline::DATANODE_LIFELINE_PROTOCOL_SERVICE_METHODS),

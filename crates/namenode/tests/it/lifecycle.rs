@@ -210,7 +210,7 @@ async fn pages_are_served() {
     assert_eq!(beans["beans"].as_array().unwrap().len(), 1);
     assert_eq!(beans["beans"][0]["NumLiveDataNodes"], 2);
     assert_eq!(get("/health").await.0, "200");
-    assert!(get("/").await.1.contains("host1:10001"));
+    assert!(get("/datanodes").await.1.contains("host1:10001"));
     assert!(get("/prom").await.1.contains("cairn_namenode_live_datanodes 2"));
     assert_eq!(get("/nothing").await.0, "404");
     node.shutdown().await;

@@ -269,7 +269,9 @@ async fn an_older_process_with_the_same_uuid_is_refused_whatever_it_says() {
     }
     assert_eq!(twins.heard(), twins.newer.datanode_id.xfer_port);
     assert!(
-        page(&twins.node, "/").await.contains("two with one UUID, the other at 127.0.0.1:10004")
+        page(&twins.node, "/datanodes")
+            .await
+            .contains("two with one UUID, the other at 127.0.0.1:10004")
     );
     twins.node.shutdown().await;
 }
