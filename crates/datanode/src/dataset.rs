@@ -13,6 +13,7 @@ mod block;
 mod delete;
 mod files;
 mod from_disk;
+mod given;
 mod inspect;
 mod kept;
 mod kept_files;
@@ -30,8 +31,9 @@ mod write;
 mod writer;
 
 pub(crate) use block::{Block, Checksum};
-pub(crate) use delete::{Deletion, Given};
+pub(crate) use delete::Deletion;
 pub(crate) use from_disk::DiskReader;
+pub(crate) use given::Given;
 pub use memory::RamDiskStats;
 pub(crate) use read_view::ReadView;
 pub(crate) use relocate::Relocation;

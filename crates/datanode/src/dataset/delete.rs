@@ -1,23 +1,14 @@
 //! Deletes replicas: because the NameNode says so, because there is another one here, or because its bytes are not to be
 //! believed any more.
 
+use super::given::Given;
 use super::{Dataset, Entry, Placed, files};
 use crate::error::{Context, Result};
 use crate::volume::latency::DiskWork;
 use crate::volume::{ReplicaFiles, Volume};
 use cairn_replica::{Replica, ReplicaState, report};
 use cairn_stripe::{BlockId, GenerationStamp};
-use std::time::Instant;
 use std::{fs, io};
-
-/// What an order of the NameNode is known by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Given {
-    /// The registration to which it belongs.
-    pub(crate) registration: u64,
-    /// Since when it is here.
-    pub(crate) since: Instant,
-}
 
 /// What became of an order to delete a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -163,40 +163,6 @@ fn open_replicas_that_others_have_too_keep_nobody() {
     play.until(1, AdminState::Decommissioned);
 }
 
-/// Were it let go, a recovery would not wait for it, and drop or cut off what it has acknowledged.
-#[test]
-fn a_leaving_node_that_dies_keeps_the_only_open_replica_that_is_sure() {
-    // All that the writer went on with, and all whose node was not down since.
-    for others in [&[None, None][..], &[Some(1), None]] {
-        let mut play = Play::new(7, 1);
-        let id = block(1);
-        open(&mut play.world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
-        go_on(&mut play.world, id, &[&[Some(0)][..], others].concat());
-        let state = ReplicaState::WaitingToBeRecovered;
-        let torn = BlockRef { id, gs: LATER, len: 0 };
-        let torn = ReportedReplica { block: torn, state, crc32c: None };
-        let reported = others[0].map(|_| torn);
-        play.world.full_report(1, reported.as_slice());
-        play.decommission(0);
-        play.steps(30);
-        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
-        play.kill(0);
-        play.steps(30);
-        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
-        let told = play.told(0).unwrap();
-        assert_eq!((told.open, told.only_leaving), (1, 1));
-        let facts = play.world.blocks.0[&id];
-        let (now, world) = (play.world.now, &mut play.world);
-        world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), now);
-        let recoveries = recoveries(&world.run(3000, &[0]));
-        assert!(recoveries.iter().all(|(_, away)| *away == [0]), "{recoveries:?}");
-        // Its administrator knows better.
-        play.intend(0, AdminIntent::InService);
-        play.decommission(0);
-        assert_eq!(play.admin(0), AdminState::Decommissioned);
-    }
-}
-
 #[test]
 fn a_recovery_waits_for_the_node_that_the_writer_went_on_with() {
     let mut world = World::new(3, 1);

@@ -171,8 +171,12 @@ impl Construction {
         entry.reported.as_ref()
     }
 
-    /// Whether a place has what the writer, or a recovery, goes on with.
-    fn is_current(&self, place: &Expected) -> bool {
+    /// The places that have what the writer, or a recovery, goes on with.
+    pub(crate) fn current(&self) -> impl Iterator<Item = &Expected> {
+        self.expected.iter().filter(|e| self.is_current(e))
+    }
+
+    pub(crate) fn is_current(&self, place: &Expected) -> bool {
         place.in_pipeline || place.reported.is_some_and(|r| r.block.gs >= self.gs)
     }
 
