@@ -32,7 +32,9 @@ final class ShellTests {
           // Clauses of modes are all applied, as in POSIX, and may be empty.
           "-chmod -R u+rwX,g+rX,o= ",
           "-chmod -R -t,g-w,o+w ",
-          "ls -R /own");
+          "ls -R /own",
+          // A root that is named by way of a snapshot is told of by the name that was given.
+          "snapshotDiff /twice/");
 
   private ShellTests() {}
 
