@@ -5,6 +5,7 @@
 use cairn_client::{AclEntry, AclKind, XAttrEncoding};
 use cairn_wire::exception::class;
 use cairn_wire::proto::hdfs::*;
+use cairn_wire::xattr::{self, xattr_name};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -36,35 +37,9 @@ fn acl_entry(entry: AclEntry) -> AclEntryProto {
     }
 }
 
-const NAMESPACES: [(&str, XAttrProtoXAttrNamespaceProto); 5] = [
-    ("user", XAttrProtoXAttrNamespaceProto::User),
-    ("trusted", XAttrProtoXAttrNamespaceProto::Trusted),
-    ("security", XAttrProtoXAttrNamespaceProto::Security),
-    ("system", XAttrProtoXAttrNamespaceProto::System),
-    ("raw", XAttrProtoXAttrNamespaceProto::Raw),
-];
-
 /// The attribute of a prefixed name.
 pub(crate) fn xattr(name: &str, value: Option<Vec<u8>>) -> Result<XAttrProto, Failure> {
-    let wrong = |message: &str| Failure::new(class::HADOOP_ILLEGAL_ARGUMENT, message);
-    let unprefixed = || {
-        wrong(
-            "An XAttr name must be prefixed with user/trusted/security/system/raw, followed by a '.'",
-        )
-    };
-    let (prefix, rest) = name.split_once('.').ok_or_else(unprefixed)?;
-    if rest.is_empty() && prefix.len() >= 3 {
-        return Err(wrong("XAttr name cannot be empty."));
-    }
-    let found = NAMESPACES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix));
-    let (_, namespace) = found.ok_or_else(unprefixed)?;
-    Ok(XAttrProto { namespace: *namespace as i32, name: rest.to_string(), value })
-}
-
-/// A prefixed name.
-pub(crate) fn xattr_name(attribute: &XAttrProto) -> String {
-    let found = NAMESPACES.iter().find(|(_, namespace)| *namespace as i32 == attribute.namespace);
-    format!("{}.{}", found.map_or("", |(name, _)| name), attribute.name)
+    xattr::xattr(name, value).map_err(|told| Failure::new(class::HADOOP_ILLEGAL_ARGUMENT, told))
 }
 
 /// The bytes of `0x...`, `0s...`, `"..."` or a plain text.

@@ -10,6 +10,7 @@ pub mod meta_file;
 pub mod proto;
 pub mod rpc;
 pub mod transfer;
+pub mod xattr;
 
 pub use error::WireError;
 pub use exception::RemoteException;

@@ -4,17 +4,10 @@ use super::FileSystem;
 use crate::error::{ClientError, Result};
 use crate::types::*;
 use cairn_wire::proto::hdfs::*;
+use cairn_wire::xattr;
 
 /// `XATTR_CREATE` and `XATTR_REPLACE`: set it, whether or not it is there.
 const CREATE_OR_REPLACE: u32 = 3;
-
-const NAMESPACES: [(&str, XAttrProtoXAttrNamespaceProto); 5] = [
-    ("user", XAttrProtoXAttrNamespaceProto::User),
-    ("trusted", XAttrProtoXAttrNamespaceProto::Trusted),
-    ("security", XAttrProtoXAttrNamespaceProto::Security),
-    ("system", XAttrProtoXAttrNamespaceProto::System),
-    ("raw", XAttrProtoXAttrNamespaceProto::Raw),
-];
 
 impl FileSystem {
     /// The access control list of a path.
@@ -75,7 +68,7 @@ impl FileSystem {
         let response: GetXAttrsResponseProto =
             self.session.namenode.call("getXAttrs", &request).await?;
         let told = |proto: XAttrProto| XAttr {
-            name: xattr_name(&proto),
+            name: xattr::xattr_name(&proto),
             value: proto.value.unwrap_or_default(),
         };
         Ok(response.x_attrs.into_iter().map(told).collect())
@@ -142,26 +135,8 @@ fn acl_entry(proto: AclEntryProto) -> Result<AclEntry> {
 }
 
 /// The attribute of a prefixed name.
-///
-/// Source: Hadoop 3.5.0 `XAttrHelper#buildXAttr`.
 fn xattr(name: &str, value: Option<Vec<u8>>) -> Result<XAttrProto> {
-    let unprefixed = || {
-        let told = "An XAttr name must be prefixed with user/trusted/security/system/raw, followed by a '.'";
-        ClientError::Argument(told.to_string())
-    };
-    let (prefix, rest) = name.split_once('.').ok_or_else(unprefixed)?;
-    if rest.is_empty() && prefix.len() >= 3 {
-        return Err(ClientError::Argument("XAttr name cannot be empty.".to_string()));
-    }
-    let found = NAMESPACES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix));
-    let (_, namespace) = found.ok_or_else(unprefixed)?;
-    Ok(XAttrProto { namespace: *namespace as i32, name: rest.to_string(), value })
-}
-
-/// A prefixed name.
-fn xattr_name(attribute: &XAttrProto) -> String {
-    let found = NAMESPACES.iter().find(|(_, namespace)| *namespace as i32 == attribute.namespace);
-    format!("{}.{}", found.map_or("", |(name, _)| name), attribute.name)
+    xattr::xattr(name, value).map_err(|told| ClientError::Argument(told.to_string()))
 }
 
 #[cfg(test)]
@@ -169,9 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_named_with_their_namespace() {
-        let attribute = xattr("User.a.b", None).unwrap();
-        assert_eq!(xattr_name(&attribute), "user.a.b");
+    fn attributes_without_a_namespace_are_refused() {
         for name in ["a", "us.a", "user.", "other.a", ".a"] {
             assert!(matches!(xattr(name, None), Err(ClientError::Argument(_))), "{name}");
         }
