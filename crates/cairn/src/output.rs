@@ -88,10 +88,15 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A number as it is or, for people, as [`short_size`] writes it.
+pub fn size_or_short(number: u64, human: bool) -> String {
+    if human { short_size(number) } else { number.to_string() }
+}
+
 /// A number of bytes, or of anything, with the letter of a binary unit, as Hadoop's commands write it: `1.5 G`.
 ///
 /// Source: Hadoop 3.5.0 `StringUtils.TraditionalBinaryPrefix#long2String`.
-pub fn short_size(number: u64) -> String {
+fn short_size(number: u64) -> String {
     const LETTERS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
     if number < 1024 {
         return number.to_string();

@@ -175,9 +175,8 @@ fn folder(findings: &mut Findings, what: &'static str, path: &Path) {
 
 /// Bytes that can be written below a path.
 fn free_len(path: &Path) -> Option<u64> {
-    let mut df = Command::new("df");
-    let output = df.args(["--output=avail", "-B1"]).arg(path).output().ok()?;
-    String::from_utf8_lossy(&output.stdout).lines().nth(1)?.trim().parse().ok()
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 fn port(findings: &mut Findings, what: &'static str, addr: SocketAddr) {

@@ -187,7 +187,7 @@ impl Ls {
     }
 
     fn length(&self, row: &FileStatus) -> String {
-        if self.human { output::short_size(row.len) } else { row.len.to_string() }
+        output::size_or_short(row.len, self.human)
     }
 
     fn policy<'a>(&self, row: &'a FileStatus) -> &'a str {

@@ -1,10 +1,24 @@
 //! What trees hold: `count`, `du`, `df`.
 
 use super::shell::{Shell, help};
-use crate::output::short_size;
+use crate::output::size_or_short;
 use anyhow::{Result, bail};
 use cairn_client::{ContentSummary, QuotaUsage, StorageType, TypeQuota};
 use serde_json::{Value, json};
+
+/// How `count` and `du` sum up and show.
+#[derive(Debug, clap::Args)]
+struct Sums {
+    /// Sizes with units
+    #[arg(short = 'h', long)]
+    human: bool,
+    /// Names above the columns
+    #[arg(short = 'v', long)]
+    header: bool,
+    /// Without what only snapshots hold
+    #[arg(short = 'x', long)]
+    exclude_snapshots: bool,
+}
 
 /// `cairn fs count`.
 #[derive(Debug, clap::Args)]
@@ -16,15 +30,8 @@ pub struct Count {
     /// Quotas and what is left of them only
     #[arg(short = 'u', long)]
     usage: bool,
-    /// Sizes with units
-    #[arg(short = 'h', long)]
-    human: bool,
-    /// Names above the columns
-    #[arg(short = 'v', long)]
-    header: bool,
-    /// Without what only snapshots hold
-    #[arg(short = 'x', long)]
-    exclude_snapshots: bool,
+    #[command(flatten)]
+    sums: Sums,
     /// What only snapshots hold in columns of its own
     #[arg(short = 's', long)]
     snapshots: bool,
@@ -55,7 +62,7 @@ impl Count {
             Some(types) if with_quotas => parse_types(types)?,
             _ => Vec::new(),
         };
-        if with_quotas && self.exclude_snapshots {
+        if with_quotas && self.sums.exclude_snapshots {
             if shell.is_hadoop {
                 crate::say!("q or u option is given, the -x option is ignored.");
             } else {
@@ -64,7 +71,7 @@ impl Count {
                 );
             }
         }
-        if self.header && !shell.json {
+        if self.sums.header && !shell.json {
             crate::say!("{}PATHNAME", self.head(&types));
         }
         for status in shell.find_all(&self.paths).await {
@@ -80,7 +87,7 @@ impl Count {
                         false => None,
                     };
                 if let Some(summary) =
-                    summary.as_mut().filter(|_| self.exclude_snapshots && !with_quotas)
+                    summary.as_mut().filter(|_| self.sums.exclude_snapshots && !with_quotas)
                 {
                     exclude_snapshots(summary);
                 }
@@ -138,7 +145,7 @@ impl Count {
         usage: Option<&QuotaUsage>,
         summary: Option<&ContentSummary>,
     ) -> String {
-        let number = |value: u64| if self.human { short_size(value) } else { value.to_string() };
+        let number = |value: u64| size_or_short(value, self.sums.human);
         let left = |limit: u64, used: u64| match limit.checked_sub(used) {
             Some(left) => number(left),
             None => format!("-{}", number(used - limit)),
@@ -243,15 +250,8 @@ pub struct Du {
     /// One row for each path, not for each entry of it
     #[arg(short, long)]
     summary: bool,
-    /// Sizes with units
-    #[arg(short = 'h', long)]
-    human: bool,
-    /// Names above the columns
-    #[arg(short = 'v', long)]
-    header: bool,
-    /// Without what only snapshots hold
-    #[arg(short = 'x', long)]
-    exclude_snapshots: bool,
+    #[command(flatten)]
+    sums: Sums,
     /// What to measure (default: your folder)
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
@@ -274,19 +274,18 @@ impl Du {
             for entry in entries {
                 let summary = shell.fs.content_summary(&entry.path).await;
                 let Some(mut summary) = shell.keep(summary.map_err(Into::into)) else { continue };
-                if self.exclude_snapshots {
+                if self.sums.exclude_snapshots {
                     exclude_snapshots(&mut summary);
                 }
                 if shell.json {
                     crate::say!("{}", summary_json(&entry.path, &summary));
                     continue;
                 }
-                let size =
-                    |bytes: u64| if self.human { short_size(bytes) } else { bytes.to_string() };
+                let size = |bytes: u64| size_or_short(bytes, self.sums.human);
                 rows.push([size(summary.len), size(summary.space_consumed), entry.path]);
             }
         }
-        if self.header && !shell.json {
+        if self.sums.header && !shell.json {
             let head = ["SIZE", "DISK_SPACE_CONSUMED_WITH_ALL_REPLICAS", "FULL_PATH_NAME"];
             rows.insert(0, head.map(str::to_string));
         }
@@ -329,7 +328,7 @@ impl Df {
             );
             return Ok(());
         }
-        let size = |bytes: u64| if self.human { short_size(bytes) } else { bytes.to_string() };
+        let size = |bytes: u64| size_or_short(bytes, self.human);
         let percent = (stats.used * 100).checked_div(stats.capacity).unwrap_or(0);
         let head = ["Filesystem", "Size", "Used", "Available", "Use%"].map(str::to_string);
         let row = [
