@@ -1,7 +1,8 @@
 //! What rots unless something looks: names in the documents, generated files, the log of changes.
 //!
-//! In README.md and docs/*.md, between backticks: a path below a folder of the project must exist,
-//! and a symbol after a path to a Rust file, in the same sentence, must be defined in that file.
+//! In README.md, CHANGELOG.md and below docs/, between backticks: a path below a folder of the project must exist,
+//! and a symbol after a path to a Rust file, in the same sentence, must be defined in that file. There and below bench/:
+//! a link must lead to a file of the project, and to a heading of it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,12 +18,55 @@ fn root() -> PathBuf {
 
 fn documents() -> Vec<PathBuf> {
     let mut found = vec![root().join("README.md"), root().join("CHANGELOG.md")];
-    let docs = fs::read_dir(root().join("docs")).expect("docs/ exists");
-    found.extend(
-        docs.map(|entry| entry.expect("docs/ can be listed").path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "md")),
-    );
+    found.extend(markdown_below("docs"));
     found
+}
+
+fn markdown_below(folder: &str) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![root().join(folder)]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder can be listed") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Where the links of a Markdown text lead, those to the web left out, with the line of each.
+fn links(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut is_code = false;
+    for (number, line) in text.lines().enumerate() {
+        is_code ^= line.starts_with("```");
+        // What stands between backticks is no link.
+        let plain = line.split('`').step_by(2).filter(|_| !is_code);
+        for piece in plain {
+            let targets = piece.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            found.extend(targets.filter(|to| !to.contains("://")).map(|to| (number + 1, to)));
+        }
+    }
+    found
+}
+
+/// The anchors of a Markdown text's headings, made as GitHub and mdBook make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let headings = text.lines().filter(|line| {
+        is_code ^= line.starts_with("```");
+        !is_code && line.starts_with('#')
+    });
+    headings
+        .map(|line| line.trim_start_matches('#').trim().to_lowercase())
+        .map(|name| {
+            let kept = name.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
 }
 
 /// The texts between backticks of one line, each with the words before it.
@@ -90,6 +134,36 @@ fn documents_name_what_exists() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 20, "the documents name only {seen} things: is the reader of this test broken?");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for document in documents().into_iter().chain(markdown_below("bench")) {
+        let text = fs::read_to_string(&document).expect("a document can be read");
+        for (number, to) in links(&text) {
+            seen += 1;
+            let (path, anchor) = to.split_once('#').unwrap_or((to, ""));
+            let folder = document.parent().expect("a document is in a folder");
+            let target = if path.is_empty() { document.clone() } else { folder.join(path) };
+            let leads = target.exists()
+                && (anchor.is_empty()
+                    || fs::read_to_string(&target)
+                        .is_ok_and(|text| anchors(&text).contains(anchor)));
+            if !leads {
+                wrong.push(format!("{}:{number}: {to}", document.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these lead nowhere:\n{}", wrong.join("\n"));
+    assert!(seen > 50, "the documents have only {seen} links: is the reader of this test broken?");
+}
+
+#[test]
+fn a_wrong_link_would_be_noticed() {
+    let text = "# Why `x` is, and how\n[a](b.md#c) and [d](https://e)\n```\n# [f](g)\n```\n`[h](i)` ![j](k.png)";
+    assert_eq!(links(text), [(2, "b.md#c"), (6, "k.png")]);
+    assert_eq!(anchors(text), BTreeSet::from(["why-x-is-and-how".to_owned()]));
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub enum SendFile {
 /// Bytes of the longest read within a machine that is copied through this process.
 ///
 /// A copy that was just made is in the receiver's processor's cache, pages of a file may not be: a short read takes
-/// longer out of pages, while a long one costs the sender a third of the time. Figures: `docs/performance.md`.
+/// longer out of pages, while a long one costs the sender a third of the time. Figures: `bench/results/2026-11-findings.md`.
 pub const SEND_FILE_ABOVE: u64 = 256 << 10;
 
 /// Timeouts and limits of a transfer connection.
