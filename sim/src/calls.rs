@@ -167,6 +167,19 @@ impl World<'_> {
         Ok(Some(self.name_node.locate(offset, block, info.redundancy.clone())))
     }
 
+    /// Has a file closed. Returns whether it is.
+    pub(crate) fn call_recover_lease(
+        &mut self,
+        path: &str,
+        holder: &str,
+    ) -> Result<bool, CallError> {
+        self.name_node.check_safe_mode()?;
+        let (path, holder) = (path.to_string(), holder.to_string());
+        self.carry_out(|op| async move {
+            lease::recover(&op, &Caller::system(), None, &path, &holder).await
+        })
+    }
+
     /// The end of a block's recovery.
     pub(crate) fn call_synchronize(
         &mut self,

@@ -9,7 +9,7 @@ mod read;
 mod replicated;
 mod striped;
 
-use crate::model::DIRECTORY;
+use crate::model::{DIRECTORY, FileModel};
 use crate::name_node::{CallError, LocatedBlock, POLICIES, policy_name};
 use crate::world::{Event, Job, World};
 use block::BLOCK_LEN;
@@ -110,7 +110,8 @@ impl World<'_> {
         let dice = self.rng.range(0, 100);
         match (dice, chosen) {
             (0..=44, _) | (_, None) => self.begin_create(at),
-            (45..=69, Some((id, _))) => _ = self.read_file(id),
+            (45..=66, Some((id, _))) => _ = self.read_file(id),
+            (67..=69, _) => self.recover_lease(at),
             (70..=79, Some((id, path))) => self.begin_append(at, id, path),
             (80..=86, Some((_, path))) => {
                 self.begin_call(at, Delete { path, recursive: false }.into(), Goal::Nothing);
@@ -127,14 +128,29 @@ impl World<'_> {
                     self.begin_call(at, Concat { target, sources }.into(), Goal::Nothing);
                 }
             }
-            (_, Some((_, path))) => {
-                let new_len = self.rng.range(0, 3) * BLOCK_LEN;
+            (_, Some((id, path))) => {
+                let len = self.model.files.get(&id).map_or(0, |file| file.written.len() as u64);
+                let new_len = match self.rng.one_in(2) {
+                    true => self.rng.range(0, len + 1),
+                    false => self.rng.range(0, 3) * BLOCK_LEN,
+                };
                 let holder = self.clients[at].holder();
                 let client_machine = String::new();
                 let truncate = Truncate { path, new_len, holder, client_machine };
                 self.begin_call(at, truncate.into(), Goal::Nothing);
             }
         }
+    }
+
+    /// Has a file closed that somebody writes, as those do who wait for it; several may do so at a time.
+    fn recover_lease(&mut self, at: usize) {
+        let open = self.model.files.values().filter(|file| file.is_open);
+        let open: Vec<String> = open.map(|file| file.path.clone()).collect();
+        let Some(path) = self.rng.pick(&open).cloned() else { return };
+        let holder = self.clients[at].holder();
+        let closed = self.call_recover_lease(&path, &holder);
+        self.count("leases recovered");
+        self.note(|| format!("{holder} wants {path} closed: {closed:?}"));
     }
 
     fn new_path(&mut self, at: usize) -> String {
@@ -234,7 +250,7 @@ impl World<'_> {
         at: usize,
         program: impl FnOnce(Hand) -> F,
     ) {
-        let hand = Hand::default();
+        let hand = Hand::of(&self.clients[at].holder());
         self.clients[at].renewed_ms = self.now_ms;
         self.clients[at].job = Some(Box::new(Program::new(hand.clone(), program(hand))));
     }
@@ -288,10 +304,16 @@ impl World<'_> {
         located
     }
 
+    /// A file that a client writes; `None` where another one has it by now, or nobody.
+    fn written_by(&mut self, file: InodeId, holder: &str) -> Option<&mut FileModel> {
+        let file = self.model.files.get_mut(&file)?;
+        (file.is_open && file.writer == holder).then_some(file)
+    }
+
     /// The next bytes of a file: as many as it has already sent beyond `from`, or new ones.
-    fn next_bytes(&mut self, file: InodeId, from: u64, len: u64) -> Vec<u8> {
+    fn next_bytes(&mut self, file: InodeId, holder: &str, from: u64, len: u64) -> Vec<u8> {
         let fresh = self.rng.bytes(len as usize);
-        let Some(file) = self.model.files.get_mut(&file) else { return fresh };
+        let Some(file) = self.written_by(file, holder) else { return fresh };
         // What was sent before and not taken may be sent anew with other bytes, if nobody has it.
         file.written.truncate(from as usize);
         file.written.extend(&fresh);
@@ -299,17 +321,17 @@ impl World<'_> {
     }
 
     /// Bytes of the file up to `end`, which are in `block`, must not be lost from now on.
-    fn acknowledged(&mut self, file: InodeId, end: u64, block: BlockId) {
+    fn acknowledged(&mut self, file: InodeId, holder: &str, end: u64, block: BlockId) {
         // The answer may come after a power cut.
         let is_torn = self.model.blocks.get(&block).is_some_and(|block| block.is_torn);
-        if let Some(file) = self.model.files.get_mut(&file).filter(|_| !is_torn) {
+        if let Some(file) = self.written_by(file, holder).filter(|_| !is_torn) {
             file.acked = file.acked.max(end);
         }
     }
 
     /// Bytes of the file up to `end` were synced.
-    fn synced(&mut self, file: InodeId, end: u64) {
-        if let Some(file) = self.model.files.get_mut(&file) {
+    fn synced(&mut self, file: InodeId, holder: &str, end: u64) {
+        if let Some(file) = self.written_by(file, holder) {
             file.durable = file.durable.max(end);
             file.acked = file.acked.max(end);
         }

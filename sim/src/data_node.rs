@@ -492,13 +492,14 @@ impl DataNode {
         Ok(stored.data[range.start as usize..range.end as usize].to_vec())
     }
 
-    /// Obeys an order to delete a replica, given by that registration, and notes what is to be told of it.
+    /// Obeys an order to delete a replica, given by that registration, if it is not too late, and notes what is to be
+    /// told of it.
     pub(crate) fn invalidate(
         &mut self,
         (id, gs): (BlockId, GenerationStamp),
-        registration: u64,
+        (registration, is_late): (u64, bool),
     ) -> Deletion {
-        let is_current = self.registrations == registration;
+        let is_current = self.registrations == registration && !is_late;
         let here = self.replicas.get(&id);
         let deletion = Deletion::of(here.map(|stored| &stored.replica), gs, is_current);
         match deletion {

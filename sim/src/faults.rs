@@ -22,7 +22,7 @@ impl World<'_> {
         if self.rng.one_in(8) {
             self.nodes[node].take_image();
         }
-        let happened = match self.rng.range(0, 15) {
+        let happened = match self.rng.range(0, 17) {
             0 | 1 if self.faults.nodes => self.crash_node(node),
             2 if self.faults.nodes => self.isolate(node),
             3 if self.faults.nodes => self.stall(node),
@@ -34,6 +34,8 @@ impl World<'_> {
             10..=12 if self.faults.operator => self.operate(node),
             13 if self.faults.nodes => self.isolate_rack(node),
             14 if self.faults.nodes => self.cut_power(),
+            15 if self.faults.name_node => self.set_clock(),
+            16 if self.faults.name_node => self.fill_log(),
             _ => false,
         };
         self.faults.left -= u32::from(happened);
@@ -213,11 +215,35 @@ impl World<'_> {
         true
     }
 
+    /// The NameNode's wall clock is set, forwards or back.
+    fn set_clock(&mut self) -> bool {
+        let ms = self.rng.range(1000, 300_000) as i64;
+        self.name_node.skew_ms = [0, ms, -ms][self.rng.index(3)];
+        self.note(|| format!("the clock of the NameNode is set by {ms} ms"));
+        self.count("clocks set");
+        true
+    }
+
+    /// The NameNode's disk has no more room: it changes nothing until there is some.
+    fn fill_log(&mut self) -> bool {
+        if !self.name_node.up {
+            return false;
+        }
+        self.name_node.cluster.set_low_resources(true);
+        self.note(|| "the disk of the NameNode is full".to_string());
+        self.count("logs full");
+        let delay = self.rng.range(1000, 60_000);
+        self.after(delay, Event::LogMended);
+        true
+    }
+
     /// Nothing fails from now on, what failed is mended, and all writers are gone.
     pub(crate) fn begin_quiet(&mut self) {
         self.note(|| "quiet time begins".to_string());
         self.is_quiet = true;
         self.name_node.fall = None;
+        self.name_node.skew_ms = 0;
+        self.name_node.cluster.set_low_resources(false);
         for node in 0..self.nodes.len() {
             for volume in 0..self.nodes[node].volumes.len() {
                 self.mend_disk(node, volume);

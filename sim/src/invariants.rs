@@ -39,13 +39,13 @@ impl World<'_> {
 
     /// The bytes of each unit of the first `len` bytes of a block.
     fn units_of(&mut self, info: &BlockInfo, len: u64) -> Option<Rc<Vec<Vec<u8>>>> {
-        let data = self.data_of(info, len)?;
         let Redundancy::Striped(policy) = &info.redundancy else {
-            return Some(Rc::new(vec![data]));
+            return Some(Rc::new(vec![self.data_of(info, len)?]));
         };
         if let Some(known) = self.units.get(&(info.block.id, len)) {
             return Some(known.clone());
         }
+        let data = self.data_of(info, len)?;
         let units = Rc::new(self.encode(&data, policy));
         self.units.insert((info.block.id, len), units.clone());
         Some(units)
@@ -78,11 +78,11 @@ impl World<'_> {
             return;
         }
         let is_complete = info.block.state == BlockState::Complete;
-        let acked = file.acked.saturating_sub(self.offset_of(&info));
+        let acked = || file.acked.saturating_sub(self.offset_of(&info));
         let len = match info.block.state {
             BlockState::Complete => info.block.len,
-            BlockState::Committed => acked.min(info.block.len),
-            _ => acked,
+            BlockState::Committed => acked().min(info.block.len),
+            _ => acked(),
         };
         if len == 0 {
             return;

@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tikv_jemallocator::Jemalloc;
+
+/// Much of a seed's time is small pieces of memory.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Simulates clusters, one for each seed, and stops at the first that breaks a promise.
 #[derive(Parser)]

@@ -19,6 +19,8 @@ pub(crate) type Units = BTreeMap<(BlockId, u64), Rc<Vec<Vec<u8>>>>;
 pub(crate) struct FileModel {
     pub(crate) path: String,
     pub(crate) is_striped: bool,
+    /// The client that has opened it last.
+    pub(crate) writer: String,
     /// All that was sent; the file is a part of it from its start on.
     pub(crate) written: Vec<u8>,
     /// Bytes that must not be lost, unless the power fails everywhere.
@@ -59,6 +61,7 @@ impl Model {
                 let file = FileModel {
                     path: create.path.clone(),
                     is_striped: create.ec_policy.is_some(),
+                    writer: create.holder.clone(),
                     written: Vec::new(),
                     acked: 0,
                     durable: 0,
@@ -67,8 +70,18 @@ impl Model {
                 // A repeated call gives the same file again.
                 self.files.entry(status.inode.id).or_insert(file);
             }
-            (Command::Append(_), Outcome::Appended { status, .. }) => {
+            (Command::Append(append), Outcome::Appended { status, .. }) => {
                 if let Some(file) = self.files.get_mut(&status.inode.id) {
+                    // It may have been taken from another writer a moment ago.
+                    if status.len() < file.acked {
+                        let (path, acked) = (&file.path, file.acked);
+                        return Err(format!(
+                            "{path} is appended to at {} of {acked}",
+                            status.len()
+                        ));
+                    }
+                    file.written.truncate(status.len() as usize);
+                    file.writer = append.holder.clone();
                     file.is_open = true;
                 }
             }

@@ -198,7 +198,7 @@ impl NameNode {
         let mut node = NameNode {
             up: true,
             life: 0,
-            core: Some(Box::new(Core { now_ms: 0, store, cluster, rng })),
+            core: Some(Box::new(Core { now_ms: 0, skew_ms: 0, store, cluster, rng })),
             log: Log::default(),
             ahead: MemoryStore::new(),
             retries: Retries::default(),

@@ -8,7 +8,7 @@ mod tell;
 
 use crate::data_node::NodeError;
 use crate::name_node::Target;
-use crate::tasks::{Lost, Task};
+use crate::tasks::{LateReport, Lost, Task};
 use crate::world::{Event, World};
 use cairn_codec::Codec;
 use cairn_codec::crc::crc32c;
@@ -17,6 +17,9 @@ use cairn_stripe::read::{Progress, UnitHealth};
 use cairn_stripe::rebuild::{Rebuild, Test};
 use cairn_stripe::{BlockId, Geometry, UnitIndex};
 use std::ops::Bound::{Excluded, Unbounded};
+
+/// How long an order to delete holds: less than the NameNode waits for it.
+const DELETION_LASTS_MS: u64 = 30_000;
 
 impl World<'_> {
     pub(crate) fn heartbeat(&mut self, node: usize) {
@@ -87,7 +90,12 @@ impl World<'_> {
     pub(crate) fn take_tasks(&mut self, node: usize, tasks: Vec<Task>) {
         let life = self.nodes[node].life;
         for task in tasks {
-            let longest = if self.unlucky(20) { 30_000 } else { 300 };
+            // A disk may hang.
+            let longest = match (self.unlucky(20), &task) {
+                (true, Task::Invalidate { .. }) => 150_000,
+                (true, _) => 30_000,
+                _ => 300,
+            };
             let delay = self.rng.range(1, longest);
             if matches!(task, Task::Copy { .. } | Task::Rebuild(_)) {
                 self.nodes[node].transfers += 1;
@@ -110,7 +118,8 @@ impl World<'_> {
         };
         match command {
             Command::Invalidate(blocks) => {
-                let task = |block| Task::Invalidate { block, registration };
+                let since_ms = self.now_ms;
+                let task = |block| Task::Invalidate { block, registration, since_ms };
                 blocks.into_iter().map(task).collect()
             }
             Command::Transfer(transfers) => {
@@ -162,8 +171,10 @@ impl World<'_> {
             return;
         }
         match task {
-            Task::Invalidate { block, registration } => {
-                let deletion = self.nodes[node].invalidate((block.id, block.gs), registration);
+            Task::Invalidate { block, registration, since_ms } => {
+                let is_late = self.now_ms - since_ms > DELETION_LASTS_MS;
+                let given = (registration, is_late);
+                let deletion = self.nodes[node].invalidate((block.id, block.gs), given);
                 self.note(|| format!("dn-{node} is to delete {block:?}: {deletion:?}"));
                 self.touch(block.id);
             }
@@ -239,8 +250,11 @@ impl World<'_> {
     /// `from` tells the NameNode that `holder` has a bad replica.
     pub(crate) fn report_bad(&mut self, from: usize, holder: usize, block: BlockRef) {
         let storage = self.nodes[holder].volume_of(block.id).unwrap_or_default().to_string();
-        if self.reaches_name_node(from) {
-            self.tell_bad(&Target { node: holder, storage }, block);
+        let holder = Target { node: holder, storage };
+        if self.unlucky(10) {
+            self.arrives_late(LateReport::Bad { holder, block });
+        } else if self.reaches_name_node(from) {
+            self.tell_bad(&holder, block);
         }
     }
 

@@ -178,8 +178,20 @@ impl World<'_> {
                 if !self.nodes[node].up && !self.nodes[node].is_gone && self.rng.one_in(2) {
                     self.nodes[node].is_gone = self.can_lose(node);
                 }
+                if self.nodes[node].is_gone {
+                    // Nobody is to wait for what it may have.
+                    self.nodes[node].intent = Intent::Leave;
+                }
                 self.nodes[node].up = !self.nodes[node].is_gone;
                 self.count("DataNodes stay away");
+                // Its time may have been over by a clock that was wrong.
+                if self.name_node.up {
+                    if self.nodes[node].is_gone {
+                        // It is said anew of who was on its way out.
+                        self.name_node.set_intent(node, Intent::Serve);
+                    }
+                    self.name_node.set_intent(node, self.nodes[node].intent);
+                }
                 continue;
             }
             self.recommission(node);

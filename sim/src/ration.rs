@@ -60,7 +60,18 @@ impl World<'_> {
         let Some(facts) = self.name_node.facts_of(id).filter(is_it) else { return };
         let has_bytes = |(_, unit): &Part| !facts.is_final() || facts.has_bytes(*unit);
         let parts: Vec<Part> = parts.into_iter().filter(has_bytes).collect();
+        let was_torn = self.model.blocks.get(&id).is_some_and(|block| block.is_torn);
         self.begin_with((id, gs), &parts, (facts.data_units(), facts.expected_units()));
+        // The writer may not have heard yet that their nodes have been down.
+        let is_written = |(node, unit): &&Part| {
+            let own_id = if id.is_striped() { id.internal(*unit) } else { id };
+            let stored = self.nodes[*node].replicas.get(&own_id);
+            stored.is_some_and(|stored| stored.replica.place() != ReplicaState::Rwr)
+        };
+        let is_mended = parts.iter().filter(is_written).count() >= facts.data_units();
+        if let Some(block) = self.model.blocks.get_mut(&id) {
+            block.is_torn = was_torn && !is_mended;
+        }
     }
 
     /// The power fails on those parts, and they lose the end of what they had.

@@ -9,8 +9,8 @@ use cairn_stripe::UnitIndex;
 /// A step of a DataNode's work.
 #[derive(Clone, Debug)]
 pub(crate) enum Task {
-    /// Delete a replica, by the order of a registration.
-    Invalidate { block: BlockRef, registration: u64 },
+    /// Delete a replica, by the order of a registration, which is here since then.
+    Invalidate { block: BlockRef, registration: u64, since_ms: u64 },
     /// Copy a replica to others.
     Copy { block: BlockRef, targets: Vec<Target> },
     /// Bytes of a replica arrive.
@@ -70,4 +70,5 @@ pub(crate) struct Move {
 pub(crate) enum LateReport {
     Full { node: usize, lease: u64, report: FullReport },
     Events { node: usize, storage: (String, StorageType), events: Vec<ReplicaEvent> },
+    Bad { holder: Target, block: BlockRef },
 }

@@ -47,6 +47,8 @@ pub(crate) enum Event {
     NodeOff { node: usize, state: AdminState },
     /// A failed disk has been replaced, or a full one emptied.
     DiskMended { node: usize, volume: usize },
+    /// The NameNode's disk has room again.
+    LogMended,
     /// A client takes its next step.
     Client { client: usize },
     /// A balancer or mover looks for something to do.
@@ -239,7 +241,7 @@ impl<'a> World<'a> {
             return false;
         }
         let is_last_look = self.waiting == 0 && self.is_quiet && matches!(event, Event::Check);
-        if is_last_look && self.unfinished().is_none() {
+        if is_last_look && !self.is_at_work() && self.unfinished().is_none() {
             self.check_all();
             self.check_replay();
             self.is_over = true;
@@ -305,6 +307,7 @@ impl<'a> World<'a> {
             }
             Event::NodeOff { node, state } => self.switch_off(node, state),
             Event::DiskMended { node, volume } => self.mend_disk(node, volume),
+            Event::LogMended => _ = self.name_node.cluster.set_low_resources(false),
             Event::Client { client } => self.client_step(client),
             Event::Rebalance => self.rebalance(),
             Event::Fault => self.fault(),
@@ -347,6 +350,7 @@ impl<'a> World<'a> {
                 is_recovered = true;
                 self.recovered(done.block.id, done.new_gs);
             }
+            is_recovered |= matches!(outcome, Outcome::Recovery { closed: true });
             let rests_on = match &command {
                 Command::UpdatePipeline(update) => Some(update.new),
                 Command::AddBlock(add) => add.previous,

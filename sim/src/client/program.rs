@@ -28,8 +28,10 @@ struct Question {
 }
 
 /// How a program reaches the world.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Hand {
+    /// The client's name.
+    pub(super) holder: Rc<str>,
     question: Rc<RefCell<Option<Question>>>,
     news: Rc<RefCell<Vec<News>>>,
 }
@@ -44,6 +46,11 @@ pub(super) enum Why {
 }
 
 impl Hand {
+    /// The hand of the client with that name.
+    pub(super) fn of(holder: &str) -> Hand {
+        Hand { holder: holder.into(), question: Rc::default(), news: Rc::default() }
+    }
+
     /// Has the client with the number that `work` gets do something, at its next step and, while there is no
     /// answer, at those after it.
     pub(super) async fn ask<T: 'static>(

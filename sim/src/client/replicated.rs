@@ -94,7 +94,9 @@ async fn fill(
     let (id, wanted, mut at) = (file.id, file.wanted, file.len);
     while at < wanted {
         let (room, in_flight) = ((BLOCK_LEN - block_len).min(wanted - at), pipeline.in_flight());
-        let next = move |world: &mut World<'_>, _| Some(world.next_of(id, at, room, in_flight));
+        let holder = hand.holder.clone();
+        let next =
+            move |world: &mut World<'_>, _| Some(world.next_of(id, &holder, at, room, in_flight));
         match hand.ask("more", next).await {
             Next::Send { bytes, is_sync } => {
                 let len = bytes.len() as u64;
@@ -108,7 +110,8 @@ async fn fill(
             Next::Flush { durable } => {
                 pipeline.flush(durable).await?;
                 let block = pipeline.peers.block;
-                hand.tell(move |world| world.flushed(id, at, durable, block));
+                let holder = hand.holder.clone();
+                hand.tell(move |world| world.flushed((id, &holder), at, durable, block));
             }
             Next::Listen => {
                 let event = pipeline.peers.event().await;
@@ -147,7 +150,7 @@ impl Peers for Cluster {
             let places: Vec<Target> = places.take(copies.into()).collect();
             let known: Vec<_> = places.iter().cloned().map(Some).collect();
             world.block_allocated(located.block.id, &located.redundancy, &known);
-            world.synced(file, located.offset);
+            world.synced(file, holder, located.offset);
             Ok((writer_block(located.block.reference()), places))
         };
         let (block, places) = self.hand.call("addBlock", call).await?;
@@ -277,7 +280,14 @@ impl Peers for Cluster {
 
 impl World<'_> {
     /// Any of the things that a program may do which has `room` more bytes to write at `at`.
-    fn next_of(&mut self, file: InodeId, at: u64, room: u64, in_flight: usize) -> Next {
+    fn next_of(
+        &mut self,
+        file: InodeId,
+        holder: &str,
+        at: u64,
+        room: u64,
+        in_flight: usize,
+    ) -> Next {
         if in_flight >= IN_FLIGHT || in_flight > 0 && self.rng.one_in(2) {
             return Next::Listen;
         }
@@ -285,17 +295,23 @@ impl World<'_> {
             return Next::Flush { durable: self.rng.one_in(2) };
         }
         let len = self.rng.range(1, room + 1);
-        Next::Send { bytes: self.next_bytes(file, at, len), is_sync: self.rng.one_in(4) }
+        Next::Send { bytes: self.next_bytes(file, holder, at, len), is_sync: self.rng.one_in(4) }
     }
 
     /// The file has all its bytes up to `end`, whatever happens.
-    fn flushed(&mut self, file: InodeId, end: u64, durable: bool, block: Option<BlockRef>) {
+    fn flushed(
+        &mut self,
+        (file, holder): (InodeId, &str),
+        end: u64,
+        durable: bool,
+        block: Option<BlockRef>,
+    ) {
         self.note(|| format!("{file} is flushed up to {end}, durably: {durable}"));
         if durable {
-            self.synced(file, end);
+            self.synced(file, holder, end);
         }
         if let Some(block) = block {
-            self.acknowledged(file, end, block.id);
+            self.acknowledged(file, holder, end, block.id);
             self.check_block(block.id);
         }
     }

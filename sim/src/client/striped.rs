@@ -87,8 +87,9 @@ async fn fill(
         groups.begin(is_short && !groups.is_open()).await?;
         let (live, _) = groups.live();
         let (policy, group, is_whole) = (policy.clone(), group.clone(), groups.is_whole());
+        let holder = hand.holder.clone();
         let send = move |world: &mut World<'_>, _| {
-            let cells = world.stripe(file, at, len, &policy);
+            let cells = world.stripe((file, &holder), at, len, &policy);
             let group = &mut *group.borrow_mut();
             group.len += len;
             for unit in &live {
@@ -97,7 +98,7 @@ async fn fill(
                     group.units[unit.as_usize()].queue.push_back(cell);
                 }
             }
-            world.deliver_cells(file, group, &geometry);
+            world.deliver_cells((file, &holder), group, &geometry);
             Some(())
         };
         hand.ask("stripe", send).await;
@@ -125,7 +126,7 @@ impl Peers for Streams {
                 targets[unit.as_usize()] = Some(target.clone());
             }
             world.block_allocated(block.id, &located.redundancy, &targets);
-            world.synced(file, located.offset);
+            world.synced(file, holder, located.offset);
             let placed = targets.iter().map(Option::is_some).collect();
             let unit = |target| Unit {
                 target,
@@ -180,10 +181,10 @@ impl Peers for Streams {
 
     async fn flush(&mut self, _: &[UnitIndex], _: usize) {
         let (file, group) = (self.file, self.group.clone());
-        let geometry = self.geometry;
+        let (geometry, holder) = (self.geometry, self.hand.holder.clone());
         let flush = move |world: &mut World<'_>, _| {
             let group = &mut *group.borrow_mut();
-            world.deliver_cells(file, group, &geometry);
+            world.deliver_cells((file, &holder), group, &geometry);
             group.units.iter().all(|unit| unit.queue.is_empty()).then_some(())
         };
         self.hand.ask("flush", flush).await;
@@ -245,13 +246,13 @@ impl World<'_> {
     /// Makes the next bytes of a file, and the cells of their stripe: `None` where a unit has none.
     fn stripe(
         &mut self,
-        file: InodeId,
+        (file, holder): (InodeId, &str),
         at: u64,
         len: u64,
         policy: &Policy,
     ) -> Vec<Option<Vec<u8>>> {
         let geometry = Geometry::from(policy);
-        let bytes = self.next_bytes(file, at, len);
+        let bytes = self.next_bytes(file, holder, at, len);
         let (k, m, cell_len) = (geometry.k(), geometry.m(), geometry.cell_len() as usize);
         let mut cells: Vec<Option<Vec<u8>>> =
             bytes.chunks(cell_len).map(|cell| Some(cell.to_vec())).collect();
@@ -274,7 +275,12 @@ impl World<'_> {
     }
 
     /// Some units take what they have still to be sent, and all do that lag far behind.
-    fn deliver_cells(&mut self, file: InodeId, group: &mut Group, geometry: &Geometry) {
+    fn deliver_cells(
+        &mut self,
+        (file, holder): (InodeId, &str),
+        group: &mut Group,
+        geometry: &Geometry,
+    ) {
         let Some(id) = group.id else { return };
         for (at, unit) in group.units.iter_mut().enumerate() {
             if unit.queue.len() < LAG && self.rng.one_in(4) {
@@ -293,7 +299,7 @@ impl World<'_> {
         let least = placed.clone().map(|unit| unit.acked / geometry.cell_len()).min();
         if !placed.clone().any(|unit| unit.has_failed) && !self.is_excused(id) {
             let stripes = least.map_or(0, |least| least.min(most));
-            self.acknowledged(file, group.offset + stripes * geometry.stripe_len(), id);
+            self.acknowledged(file, holder, group.offset + stripes * geometry.stripe_len(), id);
             self.check_block(id);
         }
     }

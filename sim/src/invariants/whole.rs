@@ -9,6 +9,7 @@ use cairn_redundancy::AdminState;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, UnitIndex};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 impl World<'_> {
     /// What a complete block lacks to be whole, in truth and in the NameNode's eyes. With `in_service`, nodes in
@@ -161,6 +162,20 @@ impl World<'_> {
             })
         };
         (0..info.redundancy.width() as u8).filter(is_sure).count()
+    }
+
+    /// Whether something is still to be done, as far as can be seen at a glance.
+    pub(crate) fn is_at_work(&self) -> bool {
+        if !self.name_node.up || self.name_node.is_safe_mode() {
+            return true;
+        }
+        let all = self.name_node.all_blocks();
+        let is_open = |info: &Rc<BlockInfo>| info.block.state != BlockState::Complete;
+        let is_excused = |info: &Rc<BlockInfo>| is_open(info) || self.is_excused(info.block.id);
+        let stats = self.name_node.cluster.stats(self.name_node.now());
+        let deletions = stats.replicated.pending_deletion + stats.groups.pending_deletion;
+        let has_work = stats.pending_reconstruction > 0 || deletions > 0;
+        (has_work || self.held_back().is_some()) && !all.iter().any(is_excused)
     }
 
     /// What is still to be done until everything is as it should be.

@@ -178,7 +178,9 @@ impl NameNode {
     /// Has the oldest durable group come into force: for readers and for the cluster in one moment, and then answers.
     fn show(&mut self) {
         let Some(group) = self.unshown.pop_front() else { return };
-        self.namespace_changed();
+        if group.entries.iter().any(|done| done.logged.is_some()) {
+            self.namespace_changed();
+        }
         let mut answers = Vec::new();
         let mut all = Vec::new();
         for Done { operation, answer, logged, effects } in group.entries {

@@ -16,6 +16,8 @@ pub(crate) fn now(ms: u64) -> Now {
 /// See the module.
 pub(crate) struct Core {
     pub(crate) now_ms: u64,
+    /// How far its wall clock is ahead.
+    pub(crate) skew_ms: i64,
     /// What is in force.
     pub(crate) store: MemoryStore,
     pub(crate) cluster: Cluster,
@@ -24,7 +26,8 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn now(&self) -> Now {
-        now(self.now_ms)
+        let now = now(self.now_ms);
+        Now { wall_ms: now.wall_ms.saturating_add_signed(self.skew_ms), ..now }
     }
 
     /// Looks at both.

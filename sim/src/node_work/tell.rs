@@ -3,6 +3,7 @@
 //! What is told is decided in the replica core. A call that a DataNode has given up may still wait at the NameNode and
 //! be taken in after those that came later.
 
+use crate::data_node::DataNode;
 use crate::tasks::LateReport;
 use crate::world::{Event, World};
 use cairn_redundancy::{BlockRef, ReplicaEvent, ReplicaEventKind};
@@ -60,7 +61,7 @@ impl World<'_> {
         }
     }
 
-    fn arrives_late(&mut self, report: LateReport) {
+    pub(super) fn arrives_late(&mut self, report: LateReport) {
         let delay = self.rng.range(10, 15_000);
         self.after(delay, Event::LateReport { report });
     }
@@ -70,6 +71,9 @@ impl World<'_> {
         if !self.name_node.up || self.is_quiet {
             return;
         }
+        let is_at = |node: &DataNode, block: &BlockRef| {
+            node.replicas.get(&block.id).is_some_and(|stored| stored.replica.gs() == block.gs)
+        };
         let (node, mut gone) = match &report {
             LateReport::Full { node, report, .. } => {
                 let replicas = report.iter().flat_map(|(.., replicas)| replicas);
@@ -79,11 +83,11 @@ impl World<'_> {
                 let is_there = |event: &&ReplicaEvent| event.kind != ReplicaEventKind::Deleted;
                 (*node, events.iter().filter(is_there).map(|event| event.block).collect())
             }
+            LateReport::Bad { holder, block } => (holder.node, vec![*block]),
         };
-        gone.retain(|block| {
-            let held = self.nodes[node].replicas.get(&block.id);
-            held.is_none_or(|stored| stored.replica.gs() != block.gs)
-        });
+        // What was bad may be good by now, and is taken for bad.
+        let is_bad = matches!(report, LateReport::Bad { .. });
+        gone.retain(|block| is_at(&self.nodes[node], block) == is_bad);
         let gone: Vec<BlockId> = gone.iter().map(|block| block.id).collect();
         if !self.fail_for(node, &gone) {
             return;
@@ -97,6 +101,7 @@ impl World<'_> {
             LateReport::Events { node, storage, events } => {
                 self.name_node.incremental_report(node, (&storage.0, storage.1), &events);
             }
+            LateReport::Bad { holder, block } => self.tell_bad(&holder, block),
         }
     }
 }
