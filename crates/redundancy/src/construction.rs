@@ -164,8 +164,9 @@ impl Cluster {
     /// needs, all that a group may need. Those that its writer went on without know nothing of what was acknowledged
     /// later: a recovery that finds no replica deletes the block, so of these none is asked; what units are there is
     /// asked of live nodes, and no dead one is waited for. Dead nodes that an administrator has taken out of service do
-    /// not come back, nor do those in whose place another one has been for long. Where a writer was given places by a
-    /// NameNode that has ended, for a while any unit may be somewhere, and as many replicas as there should be.
+    /// not come back, nor do those in whose place another one has been for long; those that have come without what they had
+    /// are asked, and not waited for. Where a writer was given places by a NameNode that has ended, for a while any unit
+    /// may be somewhere, and as many replicas as there should be.
     ///
     /// Source: Hadoop 3.5.0 `DatanodeManager#getBlockRecoveryCommand`.
     fn recovery_places(
@@ -176,10 +177,19 @@ impl Cluster {
     ) -> (Vec<(StorageHandle, UnitIndex)>, Vec<UnitIndex>) {
         let striped = facts.layout.is_striped();
         let (mut places, mut left_out) = (Vec::new(), Vec::new());
+        let mut missing = BTreeSet::new();
         if let Some(construction) = self.blocks.construction(id) {
             for e in &construction.expected {
-                let list = if construction.may_have(e) { &mut places } else { &mut left_out };
-                list.push((e.storage, e.unit));
+                let at = (e.storage, e.unit);
+                let is_asked = construction.may_have(e) || e.is_missing;
+                if is_asked {
+                    places.push(at)
+                } else {
+                    left_out.push(at)
+                }
+                if e.is_missing {
+                    missing.insert(at);
+                }
             }
         }
         let mut away = Vec::new();
@@ -199,9 +209,8 @@ impl Cluster {
         let (mut asked, others): (Vec<_>, Vec<_>) = places
             .into_iter()
             .partition(|p| node_of(p).alive && (takes_stale || !self.is_stale(node_of(p), now)));
-        away.extend(
-            others.iter().filter(|p| self.may_return(node_of(p), now)).map(|(_, unit)| *unit),
-        );
+        let may_return = |p: &&_| !missing.contains(*p) && self.may_return(node_of(p), now);
+        away.extend(others.iter().filter(may_return).map(|(_, unit)| *unit));
         if striped {
             asked.extend(left_out.into_iter().filter(|p| node_of(p).alive));
         }

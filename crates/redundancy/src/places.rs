@@ -179,6 +179,15 @@ impl Places {
         self.of_kind(Kind::Open)
     }
 
+    /// The same, those behind one of them.
+    pub(crate) fn under_construction_after(
+        &self,
+        after: Option<BlockId>,
+    ) -> impl Iterator<Item = BlockId> + '_ {
+        let from = after.map_or(i64::MIN, |id| number_of(id).saturating_add(1));
+        self.kinds[Kind::Open as usize].iter_from(from).map(numbered)
+    }
+
     /// What is known of such a block, to change.
     pub(crate) fn construction_mut(&mut self, id: BlockId) -> Option<&mut Construction> {
         let construction = self.side.get_mut(&id)?.construction.as_deref_mut()?;

@@ -163,6 +163,84 @@ fn open_replicas_that_others_have_too_keep_nobody() {
     play.until(1, AdminState::Decommissioned);
 }
 
+/// Were it let go, a recovery would not wait for it, and drop or cut off what it has acknowledged.
+#[test]
+fn a_leaving_node_that_dies_keeps_the_only_open_replica_that_is_sure() {
+    // All that the writer went on with, and all whose node was not down since.
+    for others in [&[None, None][..], &[Some(1), None]] {
+        let mut play = Play::new(7, 1);
+        let id = block(1);
+        open(&mut play.world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+        go_on(&mut play.world, id, &[&[Some(0)][..], others].concat());
+        let state = ReplicaState::WaitingToBeRecovered;
+        let torn = BlockRef { id, gs: LATER, len: 0 };
+        let torn = ReportedReplica { block: torn, state, crc32c: None };
+        let reported = others[0].map(|_| torn);
+        play.world.full_report(1, reported.as_slice());
+        play.decommission(0);
+        play.steps(30);
+        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
+        play.kill(0);
+        play.steps(30);
+        assert_eq!(play.admin(0), AdminState::DecommissionInProgress, "{others:?}");
+        let told = play.told(0).unwrap();
+        assert_eq!((told.open, told.only_leaving), (1, 1));
+        let facts = play.world.blocks.0[&id];
+        let (now, world) = (play.world.now, &mut play.world);
+        world.cluster.start_block_recovery(id, &facts, GenerationStamp(1003), now);
+        let recoveries = recoveries(&world.run(3000, &[0]));
+        assert!(recoveries.iter().all(|(_, away)| *away == [0]), "{recoveries:?}");
+        // Its administrator knows better.
+        play.intend(0, AdminIntent::InService);
+        play.decommission(0);
+        assert_eq!(play.admin(0), AdminState::Decommissioned);
+    }
+}
+
+/// What is open is in no list of what a storage holds, so nothing else shows that it is gone.
+#[test]
+fn a_leaving_node_goes_when_its_full_report_does_not_name_what_is_open() {
+    let mut play = Play::new(7, 1);
+    let id = block(1);
+    open(&mut play.world, id, replicated(3, 0, OPEN), &[0, 1, 2]);
+    go_on(&mut play.world, id, &[Some(0)]);
+    play.decommission(0);
+    play.kill(0);
+    play.steps(30);
+    assert_eq!(play.admin(0), AdminState::DecommissionInProgress);
+    play.revive(0, 0);
+    play.kill(0);
+    play.until(0, AdminState::Decommissioned);
+}
+
+#[test]
+fn a_recovery_does_not_wait_for_what_a_full_report_does_not_name() {
+    for (id, facts) in [(block(1), replicated(3, 0, OPEN)), (group(1), rs(3, 2, 0, OPEN))] {
+        let mut world = World::new(5, 1);
+        open(&mut world, id, facts, &[0, 1, 2, 3, 4][..facts.layout.width().max(3)]);
+        go_on(&mut world, id, &[Some(0), Some(1), Some(2)]);
+        let units = |world: &mut World, silent: &[usize], gs: u64| {
+            let facts = world.blocks.0[&id];
+            world.cluster.start_block_recovery(id, &facts, GenerationStamp(gs), world.now);
+            let told = recoveries(&world.run(3000, silent));
+            told.first().cloned().expect("somebody leads it")
+        };
+        let asked = |there: usize| there + facts.layout.width().saturating_sub(3);
+        world.full_report(0, &[]);
+        assert_eq!(units(&mut world, &[], 1003), (asked(3), vec![]), "{id}: it is there");
+        world.run(700_000, &[0]);
+        assert_eq!(units(&mut world, &[0], 1004), (asked(2), vec![]), "{id}");
+        // What was on its way comes: the report was made before.
+        world.register(registration(0, 0));
+        world.full_report(0, &[]);
+        let block = BlockRef { gs: LATER, ..world.good(id, 0) };
+        let kind = ReplicaEventKind::Receiving;
+        world.event(0, ReplicaEvent { block, kind, crc32c: None });
+        world.run(700_000, &[0]);
+        assert_eq!(units(&mut world, &[0], 1005), (asked(2), vec![0]), "{id}");
+    }
+}
+
 #[test]
 fn a_recovery_waits_for_the_node_that_the_writer_went_on_with() {
     let mut world = World::new(3, 1);

@@ -24,12 +24,15 @@ pub struct Expected {
     pub(crate) promise: Option<Promise>,
     /// The stamp of what it had when its storage was lost, which it may bring back.
     lost: Option<GenerationStamp>,
+    /// Whether it could have what was acknowledged, and a later full report of its storage does not name it.
+    pub(crate) is_missing: bool,
 }
 
 impl Expected {
     /// One of which nothing is known yet.
     fn new(storage: StorageHandle, unit: UnitIndex) -> Expected {
-        Expected { storage, unit, reported: None, in_pipeline: false, promise: None, lost: None }
+        let (reported, promise, lost) = (None, None, None);
+        Expected { storage, unit, reported, in_pipeline: false, promise, lost, is_missing: false }
     }
 }
 
@@ -111,7 +114,8 @@ impl Construction {
         }
         for (index, storage) in targets.iter().enumerate().take(targets_max(id)) {
             let (Some(storage), unit) = (*storage, unit_at(id, index)) else { continue };
-            self.entry(storage, unit).in_pipeline = true;
+            let entry = self.entry(storage, unit);
+            (entry.in_pipeline, entry.is_missing) = (true, false);
         }
     }
 
@@ -147,7 +151,23 @@ impl Construction {
             old.crc32c
         });
         entry.reported = Some(ReportedReplica { crc32c, ..replica });
-        entry.lost = None;
+        (entry.lost, entry.is_missing) = (None, false);
+    }
+
+    /// The units of which a storage was said to have something.
+    pub(crate) fn told_on(&self, storage: StorageHandle) -> Vec<UnitIndex> {
+        let told = self.expected.iter().filter(|e| e.storage == storage && e.reported.is_some());
+        told.map(|e| e.unit).collect()
+    }
+
+    /// What was reported of a place is not there any more, as its node says with all that it has.
+    pub(crate) fn miss(&mut self, storage: StorageHandle, unit: UnitIndex) {
+        let found = self.expected.iter().position(|e| e.storage == storage && e.unit == unit);
+        let Some(at) = found else { return };
+        let could_have = self.may_have(&self.expected[at]);
+        let entry = &mut self.expected[at];
+        (entry.reported, entry.lost) = (None, None);
+        entry.is_missing |= could_have;
     }
 
     /// What was reported of a place is not there any more, for its storage is lost.
@@ -171,18 +191,16 @@ impl Construction {
         entry.reported.as_ref()
     }
 
-    /// The places that have what the writer, or a recovery, goes on with.
-    pub(crate) fn current(&self) -> impl Iterator<Item = &Expected> {
-        self.expected.iter().filter(|e| self.is_current(e))
-    }
-
-    pub(crate) fn is_current(&self, place: &Expected) -> bool {
+    /// Whether a place has what the writer, or a recovery, goes on with.
+    fn is_current(&self, place: &Expected) -> bool {
         place.in_pipeline || place.reported.is_some_and(|r| r.block.gs >= self.gs)
     }
 
-    /// Whether a place may have what was acknowledged: it has what the writer goes on with, or had it.
+    /// Whether a place may have what was acknowledged: it has what the writer goes on with, or had it
+    /// when its storage was lost.
     pub(crate) fn may_have(&self, place: &Expected) -> bool {
-        self.is_current(place) || place.lost.is_some_and(|gs| gs >= self.gs)
+        let had = place.lost.is_some_and(|gs| gs >= self.gs);
+        !place.is_missing && (self.is_current(place) || had)
     }
 
     /// The replicas and units that are still open with an older stamp than a block got in the end, on storages

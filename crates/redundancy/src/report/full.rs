@@ -8,11 +8,12 @@ use crate::clock::Now;
 use crate::cluster::Cluster;
 use crate::error::RedundancyError;
 use crate::handle::{NodeHandle, StorageHandle};
+use crate::places::own_id;
 use crate::replica::{Changes, ReportedReplica};
 use crate::storage::StorageState;
 use cairn_stripe::{BlockId, StorageType};
 
-/// Replicas that one step looks at.
+/// Replicas that one step looks at, and open blocks.
 const STEP: usize = 1000;
 
 /// A call with which a DataNode tells all that it has. It counts until its node's next such call, registration or
@@ -33,6 +34,8 @@ pub struct FullReport {
     taken: usize,
     /// The last id that was looked at.
     after: Option<BlockId>,
+    /// The last open block that was looked at.
+    after_open: Option<BlockId>,
     /// The storage, and the number of the report, once it has begun.
     begun: Option<(StorageHandle, u64)>,
 }
@@ -41,7 +44,7 @@ impl FullReport {
     /// A report of those replicas. Sorts them, which needs no lock.
     pub fn new(mut replicas: Vec<ReportedReplica>) -> FullReport {
         replicas.sort_by_key(|replica| replica.block.id);
-        FullReport { replicas, taken: 0, after: None, begun: None }
+        FullReport { replicas, taken: 0, after: None, after_open: None, begun: None }
     }
 
     /// The blocks and groups that the next step may ask for, in the order of their ids.
@@ -199,12 +202,37 @@ impl Cluster {
                     }
                 }
                 (None, None) => {
+                    if self.miss_open(storage, report) {
+                        return true;
+                    }
                     self.end_full_report(storage, now);
                     return false;
                 }
             }
         }
         true
+    }
+
+    /// Looks at some open blocks for what a storage had told of and does not name any more: it may be in no list of
+    /// what the storage holds. Returns whether there are others.
+    fn miss_open(&mut self, storage: StorageHandle, report: &mut FullReport) -> bool {
+        let next: Vec<BlockId> =
+            self.blocks.under_construction_after(report.after_open).take(STEP).collect();
+        for id in &next {
+            let told = self.blocks.construction(*id).map(|c| c.told_on(storage));
+            for unit in told.unwrap_or_default() {
+                let own_id = own_id(*id, unit);
+                let named = report.replicas.binary_search_by_key(&own_id, |r| r.block.id);
+                if named.is_err()
+                    && !self.reports.is_newer(storage, own_id)
+                    && let Some(construction) = self.blocks.construction_mut(*id)
+                {
+                    construction.miss(storage, unit);
+                }
+            }
+        }
+        report.after_open = next.last().copied();
+        next.len() == STEP
     }
 
     fn end_full_report(&mut self, storage: StorageHandle, now: Now) {
