@@ -30,7 +30,8 @@ mod volumes;
 mod write;
 mod writer;
 
-pub(crate) use block::{Block, Checksum};
+pub(crate) use block::Block;
+pub(crate) use cairn_replica::Checksum;
 pub(crate) use delete::Deletion;
 pub(crate) use from_disk::DiskReader;
 pub(crate) use given::Given;

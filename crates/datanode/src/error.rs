@@ -3,6 +3,7 @@
 use cairn_net::transfer_stream::TransferError;
 use cairn_replica::ReplicaError;
 use cairn_replica::checksum::PlaceError;
+use cairn_replica::group::Unbelieved;
 use cairn_replica::recovery::RecoveryError;
 use cairn_wire::WireError;
 use cairn_wire::exception::{RemoteException, class};
@@ -93,6 +94,15 @@ pub enum DataNodeError {
     /// The operation was stopped for the benefit of a newer one.
     #[error("the writer was stopped")]
     Stopped,
+}
+
+impl From<Unbelieved> for DataNodeError {
+    fn from(error: Unbelieved) -> DataNodeError {
+        match error.is_about_bytes() {
+            true => DataNodeError::Checksum(error.to_string()),
+            false => DataNodeError::Peer(error.to_string()),
+        }
+    }
 }
 
 /// Result of a DataNode operation.

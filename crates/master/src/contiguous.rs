@@ -17,7 +17,9 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 pub mod choose;
 pub mod convert;
 pub mod counts;
+pub mod elsewhere;
 pub mod renew;
+pub mod rounds;
 
 /// Groups that one look of [`end_unneeded`] goes over.
 const PAGE: usize = 500;

@@ -16,7 +16,12 @@ impl Cluster {
         let all = lookup.blocks_after(None, usize::MAX);
         let in_namespace: BTreeSet<BlockId> = all.iter().map(|(id, _)| *id).collect();
         for id in self.known_blocks() {
-            assert!(in_namespace.contains(&id), "{id} is known, and no file has it");
+            let facts = if id.is_parity() { lookup.block(id) } else { None };
+            let is_wanted = facts.is_some() || in_namespace.contains(&id);
+            assert!(is_wanted, "{id} is known, and no file has it");
+            if let Some(facts) = facts {
+                self.check_derived_block(id, &facts, since);
+            }
         }
         for (id, facts) in &all {
             self.check_derived_block(*id, facts, since);

@@ -16,7 +16,7 @@ use crate::replica::LateCrc;
 use crate::slots::Slots;
 use crate::tally::Tally;
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub(crate) mod known;
@@ -365,7 +365,7 @@ impl Cluster {
     }
 
     /// Storages of DataNodes that can decode a member of a group for readers: those that have a parity, else some others.
-    pub fn decoders(&self, handle: BlockId, now: Now) -> Vec<StorageHandle> {
+    fn decoders(&self, handle: BlockId, now: Now) -> Vec<StorageHandle> {
         /// Of those without a parity.
         const FEW: usize = 3;
         let is_able = |node: NodeHandle| {
@@ -381,6 +381,32 @@ impl Cluster {
         }
         let others = self.nodes().filter(|node| is_able(node.handle) && !node.is_leaving());
         others.filter_map(|node| node.storages.first().copied()).take(FEW).collect()
+    }
+
+    /// Who decodes a member for readers, behind those of its places that are named to them, or, where these are `corrupt`,
+    /// in their place: nobody where one can be read from a node that is heard of.
+    pub fn readers_of_member(
+        &self,
+        handle: BlockId,
+        named: &[(StorageHandle, UnitIndex)],
+        corrupt: bool,
+        now: Now,
+    ) -> Vec<(StorageHandle, UnitIndex)> {
+        let node_of = |storage: StorageHandle| self.node(self.storage(storage).node);
+        let serves = |storage: StorageHandle| {
+            let node = node_of(storage);
+            node.is_readable() && !self.is_stale(node, now)
+        };
+        if !corrupt && named.iter().any(|(storage, _)| serves(*storage)) {
+            return Vec::new();
+        }
+        let mut known: BTreeSet<NodeHandle> = BTreeSet::new();
+        if !corrupt {
+            known.extend(named.iter().map(|(storage, _)| node_of(*storage).handle));
+        }
+        let mut decoders = self.decoders(handle, now);
+        decoders.retain(|storage| known.insert(node_of(*storage).handle));
+        decoders.into_iter().map(|storage| (storage, UnitIndex(0))).collect()
     }
 
     /// Good places of a block on nodes that can be read.

@@ -12,6 +12,15 @@ mod tests;
 
 pub use cairn_codec::crc::CRC_LEN;
 
+/// How a replica's bytes are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checksum {
+    /// Which CRC.
+    pub kind: ChecksumKind,
+    /// Bytes that each covers.
+    pub chunk_len: usize,
+}
+
 /// Why a packet cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlaceError {

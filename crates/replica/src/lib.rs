@@ -1,16 +1,20 @@
 //! The life of one replica on a DataNode: what each operation may do in each state.
 //!
 //! Decides only: which operation a replica accepts, how long it is afterwards, under which
-//! generation stamp, and where the bytes and CRCs of a packet belong. Does no I/O and reads no clock;
+//! generation stamp, where the bytes and CRCs of a packet belong, and what is believed of the units of a contiguous
+//! group. Does no I/O and reads no clock;
 //! the DataNode shell carries the decisions out. Invariant: a replica's generation stamp never
 //! shrinks, and bytes below its acknowledged length are never given up by an operation of a writer.
 
 pub mod checksum;
+pub mod group;
 pub mod ram_disk;
 pub mod recovery;
 pub mod report;
 pub mod state;
+pub mod sum;
 
-pub use checksum::{ChunkTail, CrcFold, Placement};
+pub use checksum::{Checksum, ChunkTail, CrcFold, Placement};
 pub use ram_disk::{RamDisk, Ticket};
 pub use state::{RecoveryInfo, Replica, ReplicaError, ReplicaState};
+pub use sum::UnitSum;

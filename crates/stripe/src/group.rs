@@ -10,8 +10,10 @@
 //! Lengths are those that were recorded when the group was encoded, never those that a block has now.
 
 pub mod record;
+mod sources;
 
 pub use record::{GroupRecord, Member, RecordError};
+pub use sources::Sources;
 
 use crate::id::MAX_UNITS_PER_GROUP;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The open files of a replica, as readers see them.
 
-use super::block::Checksum;
 use crate::error::{Context, DataNodeError, Result};
 use crate::volume::check::Waiting;
 use crate::volume::latency::DiskWork;
@@ -8,6 +7,7 @@ use crate::volume::{ReplicaFiles, Volume};
 use cairn_codec::crc::{CRC_LEN, ChecksumKind};
 use cairn_net::file_read;
 use cairn_net::transfer_stream::{FileSend, FileWatch};
+use cairn_replica::Checksum;
 use cairn_stripe::GenerationStamp;
 use cairn_wire::meta_file::{self, MetaHeader};
 use std::fs::File;

@@ -22,7 +22,6 @@ mod readers;
 mod rebuild;
 mod scrub;
 mod source;
-mod sum;
 mod target;
 
 pub(crate) use checksum::decoded_checksum;

@@ -135,7 +135,7 @@ fn decode(node: &Node, block: &Block, located: &Arc<Located>) -> Result<Option<F
     let decode = match &answer.record {
         Some(record) => {
             let group = Group::decode(&block.pool, record)?;
-            let slot = group.slot_of(block);
+            let slot = group.slot_of(block.id, block.gs);
             let slot = slot.ok_or_else(|| DataNodeError::peer("it is in another group"))?;
             let sources = group.places(&answer.sources)?;
             Some(Decodable { group: Arc::new(group), slot, sources, located: located.clone() })

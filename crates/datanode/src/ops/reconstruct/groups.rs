@@ -6,13 +6,13 @@
 //! decode    any k units --> a range of a member that nobody has, each chunk proven
 //! prove     a replica, from its disk --> its sum, on which it may stay as the only one
 //! ```
-//! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `encoder.rs`
-//! computes and proves, `sinks.rs` writes. Sources and targets are those of all reconstructions. What came of an encode
+//! `groups/order.rs` checks what the NameNode orders, `units.rs` reads the units of a group side by side, `sinks.rs` writes.
+//! What is computed and believed is decided by [`cairn_replica::group`], which unit is read next by
+//! [`cairn_stripe::group::Sources`]. Sources and targets are those of all reconstructions. What came of an encode
 //! goes with the next heartbeat; the NameNode decides what it is worth.
 
 mod decode;
 mod encode;
-mod encoder;
 mod order;
 mod prove;
 mod rebuild;

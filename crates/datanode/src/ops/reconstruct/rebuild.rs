@@ -3,12 +3,12 @@
 use super::buffers::{Buffer, Buffers};
 use super::gather::{Gather, Gathered};
 use super::plan::Plan;
-use super::sum::UnitSum;
 use super::target::{self, Destination, Order};
 use crate::dataset::Checksum;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use cairn_codec::crc::{self, ChecksumKind};
+use cairn_replica::UnitSum;
 use cairn_stripe::UnitIndex;
 use cairn_stripe::rebuild::{Rebuild, Test};
 use std::ops::Deref;

@@ -6,7 +6,6 @@
 
 use super::buffers::{Buffer, Buffers};
 use super::plan::Plan;
-use super::sum::UnitSum;
 use crate::dataset::{Block, Checksum, DiskReader, ReadView, blocking};
 use crate::error::{DataNodeError, Result, transfer_error};
 use crate::messages;
@@ -16,6 +15,7 @@ use crate::peers::{Kind, Measured};
 use bytes::{Buf, Bytes};
 use cairn_codec::crc;
 use cairn_net::transfer_stream::TransferStream;
+use cairn_replica::UnitSum;
 use cairn_stripe::UnitIndex;
 use cairn_wire::proto::common::TokenProto;
 use cairn_wire::proto::hdfs::{

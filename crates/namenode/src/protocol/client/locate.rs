@@ -5,8 +5,8 @@
 
 use cairn_namespace::query::{FileBlocks, FileStatus, SmallFile};
 use cairn_namespace::{Block, BlockState, Inode};
-use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageHandle, StorageState};
-use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy, UnitIndex};
+use cairn_redundancy::{AdminState, Cluster, Layout, Now, Reader, StorageState};
+use cairn_stripe::{BlockId, GenerationStamp, PolicyLayout, Redundancy};
 use cairn_wire::proto::hdfs as pb;
 
 use super::super::convert;
@@ -133,26 +133,12 @@ impl Locator<'_> {
     /// The places of a member of a contiguous group: where none of them can be read from a node that is heard of, those
     /// who decode it stand behind them.
     fn with_decoders(&self, mut places: Places, handle: BlockId) -> Places {
-        let serves = |storage: &StorageHandle| {
-            let node = self.cluster.node(self.cluster.storage(*storage).node);
-            node.is_readable() && !self.cluster.is_stale(node, self.now)
-        };
-        if !places.corrupt && places.storages.iter().any(|(storage, _)| serves(storage)) {
-            return places;
-        }
-        let decoders = self.cluster.decoders(handle, self.now);
+        let decoders =
+            self.cluster.readers_of_member(handle, &places.storages, places.corrupt, self.now);
         if places.corrupt && !decoders.is_empty() {
-            places = Places { storages: Vec::new(), corrupt: false };
+            return Places { storages: decoders, corrupt: false };
         }
-        let here = |storage: &StorageHandle| self.cluster.storage(*storage).node;
-        let has = |places: &Places, storage: &StorageHandle| {
-            places.storages.iter().any(|(other, _)| here(other) == here(storage))
-        };
-        for storage in decoders {
-            if !has(&places, &storage) {
-                places.storages.push((storage, UnitIndex(0)));
-            }
-        }
+        places.storages.extend(decoders);
         places
     }
 

@@ -2,6 +2,7 @@
 //! lacks (`locateUnits`). All of it is between Cairn's own servers.
 
 use cairn_master::Lookup;
+use cairn_master::contiguous::elsewhere::{Elsewhere, elsewhere};
 use cairn_master::contiguous::{EncodedGroup, Made, MadeMember};
 use cairn_namespace::group::{ChecksumShape, Group, ParityRecord};
 use cairn_namespace::ops::group::MemberSum;
@@ -9,7 +10,7 @@ use cairn_namespace::{Result, query};
 use cairn_net::rpc_server::Call;
 use cairn_redundancy::groups::prove::Proved;
 use cairn_redundancy::{
-    BlockLookup, BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, ProveOrder, StorageHandle,
+    BlockRef, Cluster, Command, EncodeOrder, GroupRebuild, ProveOrder, StorageHandle,
 };
 use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use cairn_wire::proto::datanode as dn;
@@ -211,8 +212,7 @@ fn made(proto: dn::EncodedGroupProto) -> Option<Made> {
     Some(Made { members: members?, parities, checksum })
 }
 
-/// How a block can be had that a DataNode lacks: from a replica elsewhere, or by decoding it. Nothing is said of what
-/// clients are not served: parities, and blocks that no file has.
+/// How a block can be had that a DataNode lacks: from a replica elsewhere, or by decoding it.
 pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
     let request: dn::LocateUnitsRequestProto = call.decode()?;
     verify(node, &request.registration)?;
@@ -227,28 +227,19 @@ pub(super) fn locate_units(node: &NameNode, call: &Call) -> Answer {
             Err(error) => return Ok(Err(unregistered(&error))),
         };
         let mut found = dn::LocateUnitsResponseProto::default();
-        let wanted = lookup.block(id).filter(|facts| facts.is_final() && facts.gs == gs);
-        let Some(facts) = wanted.filter(|_| !id.has_units()) else { return Ok(Ok(found)) };
-        let encoder = Encoder { cluster, lookup, pool };
-        let own = BlockRef { id, gs, len: facts.len };
-        let group = match facts.group {
-            Some((handle, slot)) => query::group(lookup.store, handle)?.map(|g| (g, slot)),
-            None => None,
+        let Some(Elsewhere { len, relays, group }) =
+            elsewhere(cluster, lookup, (id, gs), reader, now)?
+        else {
+            return Ok(Ok(found));
         };
-        let slot = group.as_ref().map_or(UnitIndex(0), |(_, slot)| *slot);
-        if let Some((group, slot)) = &group {
-            let member = group.members.get(slot.as_usize()).and_then(Option::as_ref);
-            if !member.is_some_and(|member| member.live && member.id == id) {
-                return Ok(Ok(found));
-            }
-        }
-        let elsewhere = cluster.readable_places(id).into_iter();
-        let elsewhere = elsewhere.filter(|storage| cluster.storage(*storage).node != reader);
-        found.relays = elsewhere.map(|storage| encoder.unit(slot, &own, storage)).collect();
-        if let Some((group, slot)) = &group {
-            let sources = cluster.sources_to_decode(lookup, (group.handle, *slot), reader, now);
+        let encoder = Encoder { cluster, lookup, pool };
+        let own = BlockRef { id, gs, len };
+        let slot = group.as_ref().map_or(UnitIndex(0), |(_, slot, _)| *slot);
+        let relays = relays.into_iter();
+        found.relays = relays.map(|storage| encoder.unit(slot, &own, storage)).collect();
+        if let Some((group, _, sources)) = &group {
             found.record = encoder.record(group)?;
-            found.sources = encoder.units(group, &sources);
+            found.sources = encoder.units(group, sources);
         }
         Ok(Ok(found))
     })?;

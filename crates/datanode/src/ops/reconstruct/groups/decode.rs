@@ -8,7 +8,7 @@ use super::order::{Group, Place};
 use super::units::Units;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
-use cairn_codec::crc;
+use cairn_replica::group::{Decoded, Unbelieved};
 use cairn_stripe::group::Part;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,14 +21,17 @@ pub(crate) struct Decoder {
     node: Arc<Node>,
     group: Arc<Group>,
     slot: usize,
-    /// The best first; those that have failed are taken out.
     sources: Vec<Place>,
+    /// Which of them serve, and what is believed.
+    decoded: Decoded,
     open: Option<Open>,
 }
 
 /// Units being read in order.
 struct Open {
     units: Units,
+    /// Which they are.
+    slots: Vec<usize>,
     part: Part,
     at: u64,
     until: u64,
@@ -41,15 +44,14 @@ impl Decoder {
         slot: usize,
         sources: &[Place],
     ) -> Decoder {
-        let sources = sources.iter().filter(|place| place.slot != slot).cloned().collect();
-        Decoder { node: node.clone(), group: group.clone(), slot, sources, open: None }
+        let decoded = Decoded::new(slot, sources.iter().map(|place| place.slot));
+        let (node, group, sources) = (node.clone(), group.clone(), sources.to_vec());
+        Decoder { node, group, slot, sources, decoded, open: None }
     }
 
     /// The CRCs of all the member's chunks. Fails if they are not those that are recorded.
     pub(crate) async fn sums(&mut self) -> Result<Vec<u8>> {
-        let recorded = self.group.record.members[self.slot].map(|member| member.sums_crc32c);
-        let len = self.group.layout.len(self.slot, Part::Sums);
-        let mut left_out = 0;
+        let len = self.decoded.sums_len(&self.group);
         loop {
             let mut sums = Vec::new();
             while (sums.len() as u64) < len {
@@ -57,12 +59,10 @@ impl Decoder {
                 let range = start..(start + SUMS_SLICE).min(len);
                 sums.extend(self.read(Part::Sums, range, len).await?);
             }
-            if Some(crc::crc32c(0, &sums)) == recorded {
-                return Ok(sums);
+            match self.decoded.check_sums(&self.group, &sums) {
+                Ok(()) => return Ok(sums),
+                Err(wrong) => self.try_others(&wrong)?,
             }
-            let (group, slot) = (self.group.record.handle, self.slot);
-            tracing::error!(%group, slot, "decoded CRCs are not those that are recorded");
-            self.pass_over(&mut left_out)?;
         }
     }
 
@@ -74,20 +74,11 @@ impl Decoder {
         until: u64,
         sums: &[u8],
     ) -> Result<Vec<u8>> {
-        let checksum = self.group.checksum;
-        let (_, of_sums) = self.group.layout.chunks(self.slot, &range);
-        let crcs = sums.get(of_sums.start as usize..of_sums.end as usize);
-        let crcs = crcs.ok_or_else(|| DataNodeError::peer("a range beyond the block"))?;
-        let mut left_out = 0;
         loop {
             let bytes = self.read(Part::Data, range.clone(), until).await?;
-            match crc::verify_chunks(checksum.kind, checksum.chunk_len, &bytes, crcs) {
+            match self.decoded.check_bytes(&self.group, &range, &bytes, sums) {
                 Ok(()) => return Ok(bytes),
-                Err(bad) => {
-                    let (group, slot) = (self.group.record.handle, self.slot);
-                    tracing::error!(%group, slot, at = range.start, %bad, "decoded wrong bytes");
-                    self.pass_over(&mut left_out)?;
-                }
+                Err(wrong) => self.try_others(&wrong)?,
             }
         }
     }
@@ -107,28 +98,19 @@ impl Decoder {
             match open.units.step(&group.layout, part, &range).await {
                 Ok(units) => {
                     open.at = range.end;
-                    self.open = Some(open).filter(|open| open.at < open.until);
-                    let views: Vec<Option<&[u8]>> = units.iter().map(|u| u.as_deref()).collect();
-                    let mut out = vec![0; (range.end - range.start) as usize];
-                    let decoded = group.codec.decode(&views, &[self.slot], &mut [&mut out]);
-                    decoded.map_err(|error| DataNodeError::peer(error.to_string()))?;
-                    return Ok(out);
+                    // Also when it has ended: what comes of it may have to be read from others.
+                    self.open = Some(open);
+                    return Ok(self.decoded.decode(&group, &units)?);
                 }
-                Err(unread) => {
-                    let before = self.sources.len();
-                    self.sources.retain(|place| place.slot != unread.slot);
-                    if self.sources.len() == before {
-                        return Err(unread.error);
-                    }
-                }
+                Err(unread) if self.decoded.sources.lost(unread.slot) => {}
+                Err(unread) => return Err(unread.error),
             }
         }
     }
 
     fn open(&self, part: Part, at: u64, until: u64) -> Result<Open> {
         let (group, layout) = (&self.group, &self.group.layout);
-        let listed: Vec<usize> = self.sources.iter().map(|place| place.slot).collect();
-        let slots = layout.sources(&listed);
+        let slots = self.decoded.sources.chosen(layout);
         let slots = slots.map_err(|error| DataNodeError::peer(error.to_string()))?;
         let wanted = slots.iter().map(|slot| {
             let places = self.sources.iter().filter(|place| place.slot == *slot);
@@ -142,19 +124,19 @@ impl Decoder {
             Wanted { what, until, ..Wanted::new(group.block(*slot), holders) }
         });
         let units = Units::start(&self.node, slots.clone(), wanted.collect());
-        Ok(Open { units, part, at, until })
+        Ok(Open { units, slots, part, at, until })
     }
 
-    /// Goes on with other sources, when which of those that are used is wrong is not known: the first are asked last.
-    fn pass_over(&mut self, left_out: &mut usize) -> Result<()> {
-        self.open = None;
-        *left_out += 1;
-        if *left_out > self.sources.len() || self.sources.is_empty() {
-            return Err(DataNodeError::peer(
-                "the units that are left do not agree with the record",
-            ));
+    /// Goes on with other sources, when which of those that are used is wrong is not known.
+    fn try_others(&mut self, wrong: &Unbelieved) -> Result<()> {
+        let (group, slot) = (self.group.record.handle, self.slot);
+        tracing::error!(%group, slot, %wrong, "what was decoded is not believed");
+        let used = self.open.take().map_or_else(Vec::new, |open| open.slots);
+        match self.decoded.sources.unbelieved(None, &used) {
+            true => Ok(()),
+            false => {
+                Err(DataNodeError::peer("the units that are left do not agree with the record"))
+            }
         }
-        self.sources.rotate_left(1);
-        Ok(())
     }
 }

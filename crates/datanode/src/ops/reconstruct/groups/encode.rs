@@ -2,8 +2,7 @@
 
 use super::super::source::{Wanted, What};
 use super::super::target::Destination;
-use super::encoder::Encoder;
-use super::order::{self, Chosen, EncodeWork, Place};
+use super::order::{Chosen, EncodeWork, Place};
 use super::sinks::Sinks;
 use super::units::{SLICE, Units};
 use crate::dataset::{Block, Checksum};
@@ -12,17 +11,17 @@ use crate::messages;
 use crate::node::Node;
 use crate::ops::checksum;
 use crate::ops::peer_checksum::peer_checksum;
-use cairn_codec::crc::{self, ChecksumKind};
+use cairn_codec::crc;
+use cairn_replica::group::check_chunks;
+use cairn_replica::group::encode::{
+    Encoder, MemberSums, Ordered, PARITY_CHECKSUM, check_read_back,
+};
 use cairn_stripe::group::{GroupRecord, Layout, Member, Part};
 use cairn_wire::proto::datanode::{EncodedGroupProto, GroupMemberProto, GroupParityProto};
 use cairn_wire::proto::hdfs::{
     BlockChecksumOptionsProto, BlockChecksumTypeProto, OpBlockChecksumResponseProto,
 };
 use std::sync::Arc;
-
-/// How parities are checked, whatever their members are checked by.
-pub(super) const PARITY_CHECKSUM: Checksum =
-    Checksum { kind: ChecksumKind::Crc32c, chunk_len: 512 };
 
 /// Computes and writes the parities, and proves them. On a failure nothing is left but, if it was the last step,
 /// replicas that the NameNode does not want.
@@ -38,7 +37,7 @@ pub(super) async fn encode(node: &Arc<Node>, work: &EncodeWork) -> Result<Encode
     let mut slices = units.step(&first, Part::Data, &range).await.map_err(unread)?;
     let checksum =
         units.checksum().ok_or_else(|| DataNodeError::peer("the members are not checked alike"))?;
-    order::check_chunks(checksum)?;
+    check_chunks(checksum)?;
     if !SLICE.is_multiple_of(checksum.chunk_len as u64) {
         return Err(DataNodeError::Peer(format!("chunks of {} bytes", checksum.chunk_len)));
     }
@@ -79,10 +78,7 @@ pub(super) async fn encode(node: &Arc<Node>, work: &EncodeWork) -> Result<Encode
         let id = work.parity_id(place.slot);
         let block = Block { id, len, ..work.group.clone() };
         let found = read_back(node, &block, place).await?;
-        let Some(crc32c) = sum.filter(|sum| *sum == found) else {
-            let what = format!("{id} was written with {sum:?} and is read with {found:#010x}");
-            return Err(DataNodeError::Checksum(what));
-        };
+        let crc32c = check_read_back(id, sum, found)?;
         parities.push(GroupParityProto { slot: place.slot as u32, len, crc32c });
     }
     Ok(EncodedGroupProto {
@@ -144,21 +140,13 @@ fn members(
     let mut members = Vec::new();
     for ((slot, storage), (_, read_crc)) in read {
         let Some(Chosen { block, crc32c, place }) = work.members[slot].as_ref() else { continue };
-        let id = block.id;
-        let (crc, sums_crc32c) = encoder
-            .member(slot)
-            .filter(|(crc, _)| crc == crc32c && read_crc == Some(*crc))
-            .ok_or_else(|| {
-                DataNodeError::Checksum(format!("{id} is not what was recorded ({crc32c:#010x})"))
-            })?;
-        if let Some(storage) = storage.filter(|storage| *storage != place.storage) {
-            let wanted = &place.storage;
-            return Err(DataNodeError::Peer(format!("{id} is on {storage} and not on {wanted}")));
-        }
+        let ordered = Ordered { id: block.id, crc32c: *crc32c, storage: &place.storage };
+        let MemberSums { crc32c, sums_crc32c } =
+            encoder.member(slot, &ordered, (read_crc, storage))?;
         members.push(GroupMemberProto {
             slot: slot as u32,
-            block: messages::local_block(id, block.gs, block.len),
-            crc32c: crc,
+            block: messages::local_block(block.id, block.gs, block.len),
+            crc32c,
             sums_crc32c: Some(sums_crc32c),
             // Unnamed by a DataNode of Hadoop's, which proves nothing.
             storage_uuid: storage.map(str::to_string),

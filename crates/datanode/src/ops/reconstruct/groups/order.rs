@@ -1,12 +1,12 @@
 //! What is ordered of a contiguous group, checked: no slot, length or place is guessed.
 
 use super::super::plan::{self, Target};
-use crate::dataset::{Block, Checksum};
+use crate::dataset::Block;
 use crate::error::{DataNodeError, Result};
 use crate::messages;
 use cairn_codec::Codec;
-use cairn_codec::crc::ChecksumKind;
-use cairn_stripe::group::{GroupRecord, Layout, Member};
+use cairn_replica::group::{self, Formed};
+use cairn_stripe::group::{GroupRecord, Member};
 use cairn_stripe::{BlockId, CodecName, GenerationStamp, PolicyId, Schema, UnitIndex};
 use cairn_wire::proto::datanode::{
     EncodeOrderProto, GroupRebuildOrderProto, GroupRecordProto, GroupUnitProto,
@@ -14,9 +14,7 @@ use cairn_wire::proto::datanode::{
 use cairn_wire::proto::hdfs::{
     BlockProto, ChecksumProto, DatanodeInfoProto, ErasureCodingPolicyProto,
 };
-
-/// Longest chunk of members: several are in memory at once.
-const MAX_CHUNK: usize = 1 << 20;
+use std::ops::Deref;
 
 /// A unit of a group on a DataNode.
 #[derive(Clone, Debug)]
@@ -52,19 +50,21 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) pool: String,
-    pub(crate) record: GroupRecord,
-    pub(crate) layout: Layout,
-    pub(super) codec: Codec,
-    /// How all members are checked.
-    pub(crate) checksum: Checksum,
-    /// Length and CRC32C of each parity.
-    parities: Vec<(u64, u32)>,
+    formed: Formed,
+}
+
+impl Deref for Group {
+    type Target = Formed;
+
+    fn deref(&self) -> &Formed {
+        &self.formed
+    }
 }
 
 impl Group {
     /// Fails if it is incomplete or contradicts itself.
     pub(crate) fn decode(pool: &str, proto: &GroupRecordProto) -> Result<Group> {
-        let (policy, schema, codec) = policy(&proto.ec_policy)?;
+        let (policy, schema, _) = policy(&proto.ec_policy)?;
         let handle = BlockId(proto.group.block_id as i64);
         if !handle.is_parity() || handle != handle.group() {
             return refuse(format!("{handle} is no contiguous group"));
@@ -73,7 +73,6 @@ impl Group {
             r#type: proto.checksum_type,
             bytes_per_checksum: proto.bytes_per_checksum,
         })?;
-        check_chunks(checksum)?;
         let mut members = vec![None; schema.data_units()];
         for member in &proto.members {
             let at = slot(member.slot, members.len())?;
@@ -101,54 +100,29 @@ impl Group {
             data_len: proto.data_len,
             members,
         };
-        let layout = record.layout().map_err(|error| DataNodeError::peer(error.to_string()))?;
-        let mut parities = vec![None; layout.m()];
+        let mut parities = vec![None; schema.parity_units()];
         for parity in &proto.parities {
-            let at = slot(parity.slot, layout.units())?.checked_sub(layout.k());
+            let at = slot(parity.slot, schema.units())?.checked_sub(schema.data_units());
             let at = at.ok_or_else(|| DataNodeError::peer("a parity in a member's slot"))?;
-            if parity.len < layout.record_at() || parities[at].is_some() {
-                return refuse(format!("{} bytes of parity {at}, or two of it", parity.len));
+            if parities[at].replace((parity.len, parity.crc32c)).is_some() {
+                return refuse(format!("two records of parity {at}"));
             }
-            parities[at] = Some((parity.len, parity.crc32c));
         }
         let parities: Option<Vec<_>> = parities.into_iter().collect();
         let parities = parities.ok_or_else(|| DataNodeError::peer("a parity is not recorded"))?;
-        Ok(Group { pool: pool.into(), record, layout, codec, checksum, parities })
+        let formed = Formed::new(record, checksum, parities)?;
+        Ok(Group { pool: pool.into(), formed })
     }
 
     /// The unit in `slot`; one without bytes for a slot that is empty.
     pub(crate) fn block(&self, slot: usize) -> Block {
-        let id = self.record.unit_id(slot).unwrap_or(self.record.handle);
-        let (gs, len) = match self.record.members.get(slot) {
-            Some(member) => member.map_or((self.record.gs, 0), |member| (member.gs, member.len)),
-            None => (self.record.gs, self.parity(slot).map_or(0, |(len, _)| len)),
-        };
+        let (id, gs, len) = self.unit(slot);
         Block { pool: self.pool.clone(), id, gs, len }
-    }
-
-    /// CRC32C of the unit in `slot`.
-    pub(super) fn recorded(&self, slot: usize) -> Option<u32> {
-        match self.record.members.get(slot) {
-            Some(member) => member.map(|member| member.crc32c),
-            None => self.parity(slot).map(|(_, crc)| crc),
-        }
-    }
-
-    /// The slot of a member.
-    pub(crate) fn slot_of(&self, block: &Block) -> Option<usize> {
-        let is_it = |member: &Option<Member>| {
-            member.is_some_and(|member| (member.id, member.gs) == (block.id, block.gs))
-        };
-        self.record.members.iter().position(is_it)
     }
 
     /// Places of its units. Fails if one has no slot in it.
     pub(crate) fn places(&self, units: &[GroupUnitProto]) -> Result<Vec<Place>> {
         units.iter().map(|unit| Place::decode(unit, self.layout.units())).collect()
-    }
-
-    fn parity(&self, slot: usize) -> Option<(u64, u32)> {
-        self.parities.get(slot.checked_sub(self.layout.k())?).copied()
     }
 }
 
@@ -277,26 +251,18 @@ pub(super) fn named(target: &GroupUnitProto) -> ((BlockId, GenerationStamp), Str
     ((block.id, block.gs), target.datanode.id.datanode_uuid.clone())
 }
 
-/// Fails for members whose chunks are not checked, or too long.
-pub(super) fn check_chunks(checksum: Checksum) -> Result<()> {
-    match checksum.kind == ChecksumKind::Null || checksum.chunk_len > MAX_CHUNK {
-        true => refuse(format!("members with {checksum:?} cannot be grouped")),
-        false => Ok(()),
-    }
-}
-
 fn policy(proto: &ErasureCodingPolicyProto) -> Result<(PolicyId, Schema, Codec)> {
     let kind = plan::codec_kind(proto)?;
     let geometry = messages::geometry(proto)?;
-    let (k, m) = (geometry.k(), geometry.m());
-    let codec = Codec::new(kind, k, m).map_err(|error| DataNodeError::peer(error.to_string()))?;
     let name = match kind {
         cairn_codec::CodecKind::Rs => CodecName::Rs,
         cairn_codec::CodecKind::RsLegacy => CodecName::RsLegacy,
         cairn_codec::CodecKind::Xor => CodecName::Xor,
     };
     let id = u8::try_from(proto.id).map_err(|_| DataNodeError::peer("unknown policy"))?;
-    Ok((PolicyId(id), Schema { codec: name, k: k as u8, m: m as u8 }, codec))
+    let schema = Schema { codec: name, k: geometry.k() as u8, m: geometry.m() as u8 };
+    let codec = group::codec(&schema).map_err(|error| DataNodeError::peer(error.to_string()))?;
+    Ok((PolicyId(id), schema, codec))
 }
 
 fn slot(slot: u32, units: usize) -> Result<usize> {

@@ -1,12 +1,12 @@
 //! Writing units whose bytes come in pieces of any length.
 
 use super::super::buffers::Buffers;
-use super::super::sum::UnitSum;
 use super::super::target::{self, Destination, MAX_HELD, Order};
 use crate::dataset::Checksum;
 use crate::error::{DataNodeError, Result};
 use crate::node::Node;
 use cairn_codec::crc;
+use cairn_replica::UnitSum;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

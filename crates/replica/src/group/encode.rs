@@ -2,19 +2,43 @@
 //!
 //! Of each slice the parities are computed first, *then* the members are summed, from the same buffers: had one of
 //! them changed in between, its sum would not be the recorded one. Then from each parity one member is decoded and
-//! compared. Members' sums are compared by whoever ordered the encode with what was recorded when they were written,
-//! so that the parities are over these bytes, in these slots, by the code that decodes them.
+//! compared. In the end members' sums are compared with what was recorded when they were written, so that the parities are
+//! over these bytes, in these slots, by the code that decodes them.
 
-use super::super::sum::UnitSum;
-use crate::dataset::Checksum;
-use crate::error::{DataNodeError, Result};
+use super::Unbelieved;
+use crate::checksum::Checksum;
+use crate::sum::UnitSum;
 use cairn_codec::Codec;
 use cairn_codec::crc;
+use cairn_stripe::BlockId;
 use cairn_stripe::group::{Layout, Part};
 use std::ops::{Deref, Range};
 
+/// How parities are checked, whatever their members are checked by.
+pub const PARITY_CHECKSUM: Checksum = Checksum { kind: crc::ChecksumKind::Crc32c, chunk_len: 512 };
+
+/// What a member is to turn out to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Ordered<'a> {
+    /// The member.
+    pub id: BlockId,
+    /// CRC32C of its bytes as first written.
+    pub crc32c: u32,
+    /// The storage whose replica stays.
+    pub storage: &'a str,
+}
+
+/// CRC32C of a member's bytes, and of the CRCs of its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberSums {
+    /// Of the bytes.
+    pub crc32c: u32,
+    /// Of the CRCs.
+    pub sums_crc32c: u32,
+}
+
 /// The members' sums so far.
-pub(super) struct Encoder<'a> {
+pub struct Encoder<'a> {
     codec: &'a Codec,
     layout: &'a Layout,
     checksum: Checksum,
@@ -26,7 +50,8 @@ pub(super) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    pub(super) fn new(
+    /// Of a group of that layout, whose members are checked so. Another member proves each parity for another `attempt`.
+    pub fn new(
         codec: &'a Codec,
         layout: &'a Layout,
         checksum: Checksum,
@@ -39,11 +64,11 @@ impl<'a> Encoder<'a> {
     /// The parities of a slice of the members, which begins with a chunk; `members` has those, padded, by slot.
     ///
     /// Fails if a member cannot be decoded from a parity.
-    pub(super) fn slice(
+    pub fn slice(
         &mut self,
         range: &Range<u64>,
         members: &[impl Deref<Target = [u8]>],
-    ) -> Result<Vec<Vec<u8>>> {
+    ) -> Result<Vec<Vec<u8>>, Unbelieved> {
         let parities = self.encode(members)?;
         self.sum(range, members);
         self.prove(members, &parities)?;
@@ -51,7 +76,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// The second part of the parities, whole, when all slices are done.
-    pub(super) fn sums_part(&self) -> Result<Vec<Vec<u8>>> {
+    pub fn sums_part(&self) -> Result<Vec<Vec<u8>>, Unbelieved> {
         let len = self.layout.part_len(Part::Sums) as usize;
         let padded = self.chunk_crcs.iter().map(|crcs| {
             let mut crcs = crcs.clone();
@@ -64,20 +89,39 @@ impl<'a> Encoder<'a> {
         Ok(parities)
     }
 
-    /// CRC32C of a member's bytes and of its chunks' CRCs, when all slices are done.
-    pub(super) fn member(&self, slot: usize) -> Option<(u32, u32)> {
-        let crc = self.sums[slot].of_first(self.layout.len(slot, Part::Data))?;
-        let crcs = &self.chunk_crcs[slot];
-        let is_whole = crcs.len() as u64 == self.layout.len(slot, Part::Sums);
-        is_whole.then(|| (crc, crc::crc32c(0, crcs)))
+    /// A member's sums, when all slices are done. Fails unless it is as ordered, and the bytes were those that were read,
+    /// whose CRC32C is `read`, from the storage that was named, if one was.
+    pub fn member(
+        &self,
+        slot: usize,
+        ordered: &Ordered<'_>,
+        (read, storage): (Option<u32>, Option<&str>),
+    ) -> Result<MemberSums, Unbelieved> {
+        let Ordered { id, crc32c, storage: wanted } = *ordered;
+        let sums = self.sums_of(slot);
+        let sums = sums.filter(|sums| sums.crc32c == crc32c && read == Some(crc32c));
+        let sums = sums.ok_or(Unbelieved::NotAsRecorded { id, slot })?;
+        match storage.filter(|storage| *storage != wanted) {
+            Some(found) => {
+                Err(Unbelieved::Elsewhere { id, found: found.into(), wanted: wanted.into() })
+            }
+            None => Ok(sums),
+        }
     }
 
-    fn encode(&self, members: &[impl Deref<Target = [u8]>]) -> Result<Vec<Vec<u8>>> {
+    fn sums_of(&self, slot: usize) -> Option<MemberSums> {
+        let crc32c = self.sums[slot].of_first(self.layout.len(slot, Part::Data))?;
+        let crcs = &self.chunk_crcs[slot];
+        let is_whole = crcs.len() as u64 == self.layout.len(slot, Part::Sums);
+        is_whole.then(|| MemberSums { crc32c, sums_crc32c: crc::crc32c(0, crcs) })
+    }
+
+    fn encode(&self, members: &[impl Deref<Target = [u8]>]) -> Result<Vec<Vec<u8>>, Unbelieved> {
         let data: Vec<&[u8]> = members.iter().map(|member| &**member).collect();
         let len = data.first().map_or(0, |member| member.len());
         let mut parities = vec![vec![0; len]; self.layout.m()];
         let mut out: Vec<&mut [u8]> = parities.iter_mut().map(Vec::as_mut_slice).collect();
-        self.codec.encode(&data, &mut out).map_err(failed)?;
+        self.codec.encode(&data, &mut out)?;
         Ok(parities)
     }
 
@@ -101,7 +145,7 @@ impl<'a> Encoder<'a> {
         &self,
         members: &[impl Deref<Target = [u8]>],
         parities: &[impl Deref<Target = [u8]>],
-    ) -> Result<()> {
+    ) -> Result<(), Unbelieved> {
         let k = self.layout.k();
         for (at, parity) in parities.iter().enumerate() {
             let Some(proving) = self.layout.proves(at, self.attempt) else { continue };
@@ -111,18 +155,21 @@ impl<'a> Encoder<'a> {
             }
             units[k + at] = Some(&**parity);
             let mut back = vec![0; parity.len()];
-            self.codec.decode(&units, &[proving], &mut [&mut back]).map_err(failed)?;
+            self.codec.decode(&units, &[proving], &mut [&mut back])?;
             if back != *members[proving] {
-                let what = format!("parity {at} does not give the member in slot {proving} back");
-                return Err(DataNodeError::Peer(what));
+                return Err(Unbelieved::NotBack { parity: at, slot: proving });
             }
         }
         Ok(())
     }
 }
 
-fn failed(error: cairn_codec::CodecError) -> DataNodeError {
-    DataNodeError::peer(error.to_string())
+/// Compares a parity as its disk has it with what was written.
+pub fn check_read_back(id: BlockId, written: Option<u32>, found: u32) -> Result<u32, Unbelieved> {
+    match written == Some(found) {
+        true => Ok(found),
+        false => Err(Unbelieved::ReadBack { id, written, found }),
+    }
 }
 
 #[cfg(test)]
@@ -158,7 +205,7 @@ mod tests {
         Case { codec: Codec::new(CodecKind::Rs, 3, 2).unwrap(), layout, members, padded }
     }
 
-    fn slices(case: &Case, encoder: &mut Encoder<'_>) -> Result<Vec<Vec<u8>>> {
+    fn slices(case: &Case, encoder: &mut Encoder<'_>) -> Result<Vec<Vec<u8>>, Unbelieved> {
         let mut parities = vec![Vec::new(); 2];
         for start in (0..3000).step_by(1024) {
             let range = start..(start + 1024).min(3000);
@@ -181,7 +228,8 @@ mod tests {
             let mut of_chunks = vec![0; member.len().div_ceil(512) * 4];
             crc::chunk_crcs(ChecksumKind::Crc32c, 512, member, &mut of_chunks);
             let expected = (crc32c(0, member), crc32c(0, &of_chunks));
-            assert_eq!(encoder.member(slot), Some(expected));
+            let sums = encoder.sums_of(slot).map(|sums| (sums.crc32c, sums.sums_crc32c));
+            assert_eq!(sums, Some(expected));
             crcs.push(of_chunks);
         }
         // Both members are lost: the empty slot and the parities are left.
@@ -224,7 +272,7 @@ mod tests {
         case.padded.swap(0, 1);
         let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
         slices(&case, &mut encoder).unwrap();
-        assert_ne!(encoder.member(0).unwrap().0, crc32c(0, &case.members[0]));
+        assert_ne!(encoder.sums_of(0).unwrap().crc32c, crc32c(0, &case.members[0]));
     }
 
     #[test]
@@ -235,12 +283,12 @@ mod tests {
         // Before: the sum is of what was encoded.
         let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
         encoder.slice(&(0..3000), &bad).unwrap();
-        assert_ne!(encoder.member(0).unwrap().0, crc32c(0, &case.members[0]));
+        assert_ne!(encoder.sums_of(0).unwrap().crc32c, crc32c(0, &case.members[0]));
         // After: the sum is wrong, though the parities are right.
         let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
         let parities = encoder.encode(&case.padded).unwrap();
         encoder.sum(&(0..3000), &bad);
-        assert_ne!(encoder.member(0).unwrap().0, crc32c(0, &case.members[0]));
+        assert_ne!(encoder.sums_of(0).unwrap().crc32c, crc32c(0, &case.members[0]));
         assert!(encoder.prove(&bad, &parities).is_err());
     }
 }

@@ -1,13 +1,12 @@
 //! The CRC32C of all bytes of a unit, from the CRCs of its chunks where these are known to be right: the bytes
 //! need not be looked at again.
 
-use crate::dataset::Checksum;
+use crate::checksum::{Checksum, CrcFold};
 use cairn_codec::crc::{self, CRC_LEN, ChecksumKind};
-use cairn_replica::CrcFold;
 
 /// CRC32C of a unit's first bytes, which are added in order.
-#[derive(Default)]
-pub(super) struct UnitSum {
+#[derive(Clone, Default)]
+pub struct UnitSum {
     crc: u32,
     end: u64,
     has_gap: bool,
@@ -18,7 +17,7 @@ pub(super) struct UnitSum {
 impl UnitSum {
     /// Adds bytes at `offset` that have been checked against `crcs`, or of which these were made. They begin with
     /// a chunk.
-    pub(super) fn add_chunks(&mut self, offset: u64, checksum: Checksum, data: &[u8], crcs: &[u8]) {
+    pub fn add_chunks(&mut self, offset: u64, checksum: Checksum, data: &[u8], crcs: &[u8]) {
         let Checksum { kind, chunk_len } = checksum;
         if kind != ChecksumKind::Crc32c {
             return self.add(offset, data);
@@ -38,13 +37,13 @@ impl UnitSum {
     }
 
     /// Adds bytes at `offset`.
-    pub(super) fn add(&mut self, offset: u64, data: &[u8]) {
+    pub fn add(&mut self, offset: u64, data: &[u8]) {
         self.advance(offset, data.len());
         self.crc = crc::crc32c(self.crc, data);
     }
 
     /// The CRC32C of the first `len` bytes, if these and no others were added.
-    pub(super) fn of_first(&self, len: u64) -> Option<u32> {
+    pub fn of_first(&self, len: u64) -> Option<u32> {
         (!self.has_gap && self.end == len).then_some(self.crc)
     }
 

@@ -1,0 +1,48 @@
+//! How a DataNode can have a block for its clients that it lacks.
+
+use crate::facts::Lookup;
+use cairn_namespace::group::Group;
+use cairn_namespace::{Result, query};
+use cairn_redundancy::{BlockLookup, Cluster, NodeHandle, Now, StorageHandle};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Its bytes.
+    pub len: u64,
+    /// Where replicas are, which come first.
+    pub relays: Vec<StorageHandle>,
+    /// Its group, in which slot of that it is, and the units that it can be decoded from.
+    pub group: Option<(Group, UnitIndex, Units)>,
+}
+
+/// Where units are.
+pub type Units = Vec<(StorageHandle, UnitIndex)>;
+
+/// How a DataNode can have a block. Nothing is said of what clients are not served: ids that no file's blocks have, and
+/// members of groups that no file has any more.
+pub fn elsewhere(
+    cluster: &Cluster,
+    lookup: &Lookup<'_>,
+    (id, gs): (BlockId, GenerationStamp),
+    reader: NodeHandle,
+    now: Now,
+) -> Result<Option<Elsewhere>> {
+    let wanted = lookup.block(id).filter(|facts| facts.is_final() && facts.gs == gs);
+    let Some(facts) = wanted.filter(|_| !id.has_units()) else { return Ok(None) };
+    let mut group = None;
+    if let Some((handle, slot)) = facts.group
+        && let Some(of) = query::group(lookup.store, handle)?
+    {
+        let member = of.members.get(slot.as_usize()).and_then(Option::as_ref);
+        if !member.is_some_and(|member| member.live && member.id == id) {
+            return Ok(None);
+        }
+        let sources = cluster.sources_to_decode(lookup, (handle, slot), reader, now);
+        group = Some((of, slot, sources));
+    }
+    let mut relays = cluster.readable_places(id);
+    relays.retain(|storage| cluster.storage(*storage).node != reader);
+    Ok(Some(Elsewhere { len: facts.len, relays, group }))
+}

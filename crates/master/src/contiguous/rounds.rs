@@ -1,0 +1,217 @@
+//! The rounds over contiguous groups: in which order attempts are abandoned, groups ended, formed, made anew and begun.
+//!
+//! Nothing is begun or formed in safe mode, nor while the tree may go back to where it was before an upgrade: an older
+//! version knows no groups.
+
+use crate::contiguous::choose::{self, Rules};
+use crate::contiguous::renew::{self, DeadRules, Renewal};
+use crate::contiguous::{self as groups, EncodedGroup, Formation};
+use crate::op::{Op, OpError};
+use cairn_namespace::query::{self, Waiting};
+use cairn_redundancy::groups::ENCODES_PER_NODE;
+use cairn_redundancy::{Cluster, NodeHandle, Now};
+use cairn_stripe::BlockId;
+
+/// Attempts that one round begins, at most, of new groups and of those made anew each.
+const BEGUN_MAX: usize = 16;
+/// How long parities may be awaited that their encoder has written, in ms.
+const PATIENCE_MS: u64 = 30_000;
+
+/// What a DataNode has said of a group that it was to encode, until that is judged.
+#[derive(Clone, Debug)]
+pub struct Unjudged {
+    from: NodeHandle,
+    group: EncodedGroup,
+    /// Until when it may wait, on the monotonic clock.
+    until_ms: u64,
+}
+
+impl Unjudged {
+    /// What a DataNode has just said.
+    pub fn new(from: NodeHandle, group: EncodedGroup, now: Now) -> Unjudged {
+        Unjudged { from, group, until_ms: now.mono_ms.saturating_add(PATIENCE_MS) }
+    }
+}
+
+/// What one round is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// Whether it is time for all of it: else only what was encoded is judged.
+    pub is_due: bool,
+    /// Whether groups may be begun and formed.
+    pub may_form: bool,
+    /// The part of the bytes of three copies that a group may take at most.
+    pub pays: f64,
+    /// The part of the bytes of a group's members that may be dead.
+    pub dead_share_max: f64,
+}
+
+/// What a round has done, for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// An attempt was begun.
+    Begun(BlockId),
+    /// None was, and why.
+    NotBegun(String),
+    /// A group protects its members.
+    Formed(BlockId),
+    /// An attempt was abandoned, and why.
+    Abandoned(BlockId, String),
+    /// An attempt was begun to take the place of groups with dead members.
+    Renewing {
+        /// The attempt.
+        group: BlockId,
+        /// What it is to take the place of.
+        old: Vec<BlockId>,
+    },
+    /// None was begun for these groups, and why.
+    NotRenewed {
+        /// The groups that stay.
+        old: Vec<BlockId>,
+        /// Why.
+        why: String,
+    },
+    /// The members of a group with dead ones are to have their copies.
+    Dissolving(BlockId),
+    /// They are not, and why.
+    NotDissolved(BlockId, String),
+}
+
+/// The rounds, and how far their walks have come.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// Over the blocks that wait.
+    due: Option<Waiting>,
+    /// Over the groups.
+    group: Option<BlockId>,
+    /// Over them, for what is dead in them.
+    renewal: Option<BlockId>,
+    /// Over them, for what DataNodes are to know of that.
+    retired: Option<BlockId>,
+}
+
+impl Rounds {
+    /// Takes one, and adds what it has done to `news`, up to a failure too. Of what DataNodes have said, puts back what
+    /// cannot be judged yet. `op` begins an operation of that name.
+    pub async fn take<O: Op>(
+        &mut self,
+        op: impl Fn(&'static str) -> O,
+        round: Round,
+        unjudged: &mut Vec<Unjudged>,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        if op("contiguousGroups").look(|look| look.cluster.safe_mode().is_on()) {
+            return Ok(());
+        }
+        if round.is_due {
+            let failed = groups::abandon_failed(&op("abandonGroup")).await?;
+            let told = |(handle, why): (BlockId, &'static str)| News::Abandoned(handle, why.into());
+            news.extend(failed.into_iter().map(told));
+            self.group = groups::end_unneeded(&op("endGroup"), self.group).await?;
+            self.retired = renew::tell_retired(&op("tellRetired"), self.retired).await?;
+        }
+        if !round.may_form {
+            return Ok(());
+        }
+        form(&op, unjudged, news).await?;
+        let pauses = op("contiguousGroups").look(|look| query::group_pauses(look.store))?;
+        // What is dead goes before more is put into groups: it may be what disks are full of.
+        if round.is_due && !pauses.renew {
+            self.renew(&op, round.dead_share_max, news).await?;
+        }
+        if round.is_due && !pauses.form {
+            self.begin(&op, round.pays, news).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to make groups anew of which too much is dead, or to dissolve them.
+    async fn renew<O: Op>(
+        &mut self,
+        op: &impl Fn(&'static str) -> O,
+        share_max: f64,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        let chosen = op("renewGroup").look(|look| {
+            let most = room(look.cluster);
+            if most == 0 {
+                return Ok(Vec::new());
+            }
+            renew::choose(look, &DeadRules { share_max, most }, &mut self.renewal)
+        })?;
+        for renewal in chosen {
+            news.push(match renewal {
+                Renewal::Renew(proposal) => {
+                    let old = proposal.command.supersedes.clone();
+                    match groups::begin(&op("renewGroup"), proposal).await? {
+                        Ok(group) => News::Renewing { group, old },
+                        Err(why) => News::NotRenewed { old, why },
+                    }
+                }
+                Renewal::Dissolve(handle) => {
+                    match groups::dissolve(&op("dissolveGroup"), handle).await? {
+                        Ok(()) => News::Dissolving(handle),
+                        Err(why) => News::NotDissolved(handle, why),
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Begins attempts for blocks that wait.
+    async fn begin<O: Op>(
+        &mut self,
+        op: &impl Fn(&'static str) -> O,
+        pays: f64,
+        news: &mut Vec<News>,
+    ) -> Result<(), OpError> {
+        let proposals = op("beginGroup").look(|look| {
+            let proposals_max = room(look.cluster);
+            if proposals_max == 0 {
+                return Ok(Vec::new());
+            }
+            choose::choose(look, &Rules { pays, proposals_max }, &mut self.due)
+        })?;
+        for proposal in proposals {
+            news.push(match groups::begin(&op("beginGroup"), proposal).await? {
+                Ok(handle) => News::Begun(handle),
+                Err(why) => News::NotBegun(why),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Attempts that can begin now.
+fn room(cluster: &Cluster) -> usize {
+    let able = cluster.nodes().filter(|node| node.alive && node.takes_groups);
+    let room = able.count() * ENCODES_PER_NODE;
+    room.saturating_sub(cluster.attempt_count()).min(BEGUN_MAX)
+}
+
+/// Judges what DataNodes have encoded.
+async fn form<O: Op>(
+    op: &impl Fn(&'static str) -> O,
+    unjudged: &mut Vec<Unjudged>,
+    news: &mut Vec<News>,
+) -> Result<(), OpError> {
+    for said in std::mem::take(unjudged) {
+        let handle = said.group.handle;
+        match groups::form(&op("formGroup"), said.from, &said.group).await? {
+            Formation::Formed => news.push(News::Formed(handle)),
+            Formation::Awaited => {
+                let is_over = |now: Now| now.mono_ms >= said.until_ms;
+                if op("formGroup").look(|look| is_over(look.now)) {
+                    groups::abandon(&op("abandonGroup"), handle).await?;
+                    news.push(News::Abandoned(handle, "parities are not reported".into()));
+                } else {
+                    unjudged.push(said);
+                }
+            }
+            Formation::Abandoned(why) => news.push(News::Abandoned(handle, why)),
+            Formation::Over => {}
+        }
+    }
+    Ok(())
+}
