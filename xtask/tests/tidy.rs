@@ -160,6 +160,17 @@ fn links_lead_somewhere() {
 }
 
 #[test]
+fn every_page_is_in_the_book() {
+    let folder = root().join("docs");
+    let summary = fs::read_to_string(folder.join("SUMMARY.md")).expect("the book has a summary");
+    let listed: BTreeSet<PathBuf> = links(&summary).iter().map(|(_, to)| folder.join(to)).collect();
+    let pages = markdown_below("docs").into_iter();
+    let left_out: Vec<PathBuf> =
+        pages.filter(|page| !listed.contains(page) && !page.ends_with("SUMMARY.md")).collect();
+    assert!(left_out.is_empty(), "not in docs/SUMMARY.md: {left_out:?}");
+}
+
+#[test]
 fn a_wrong_link_would_be_noticed() {
     let text = "# Why `x` is, and how\n[a](b.md#c) and [d](https://e)\n```\n# [f](g)\n```\n`[h](i)` ![j](k.png)";
     assert_eq!(links(text), [(2, "b.md#c"), (6, "k.png")]);
