@@ -37,6 +37,9 @@ pub enum Unbelieved {
     /// The record of a parity is missing, or is of too few bytes.
     #[error("the record of parity {0} is missing or too short")]
     ParityRecord(usize),
+    /// A member was not followed by zeros when it was encoded.
+    #[error("there are no zeros behind the member in slot {0}")]
+    Padding(usize),
     /// A member does not come out of a parity again.
     #[error("parity {parity} does not give the member in slot {slot} back")]
     NotBack {
@@ -83,7 +86,10 @@ impl Unbelieved {
     pub fn is_about_bytes(&self) -> bool {
         matches!(
             self,
-            Unbelieved::NotAsRecorded { .. } | Unbelieved::Sums(_) | Unbelieved::ReadBack { .. }
+            Unbelieved::NotAsRecorded { .. }
+                | Unbelieved::Sums(_)
+                | Unbelieved::Padding(_)
+                | Unbelieved::ReadBack { .. }
         )
     }
 

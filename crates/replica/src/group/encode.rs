@@ -1,7 +1,7 @@
 //! Computing the parities of a group, and proving them.
 //!
 //! Of each slice the parities are computed first, *then* the members are summed, from the same buffers: had one of
-//! them changed in between, its sum would not be the recorded one. Then from each parity one member is decoded and
+//! them changed in between, its sum would not be the recorded one. What is behind a member's end must be zeros still. Then from each parity one member is decoded and
 //! compared. In the end members' sums are compared with what was recorded when they were written, so that the parities are
 //! over these bytes, in these slots, by the code that decodes them.
 
@@ -70,9 +70,27 @@ impl<'a> Encoder<'a> {
         members: &[impl Deref<Target = [u8]>],
     ) -> Result<Vec<Vec<u8>>, Unbelieved> {
         let parities = self.encode(members)?;
+        self.check_padding(range, members)?;
         self.sum(range, members);
         self.prove(members, &parities)?;
         Ok(parities)
+    }
+
+    /// Fails unless there are zeros where a member has ended: no sum of a member tells, and it comes out of a parity with
+    /// whatever is there.
+    fn check_padding(
+        &self,
+        range: &Range<u64>,
+        members: &[impl Deref<Target = [u8]>],
+    ) -> Result<(), Unbelieved> {
+        for (slot, member) in members.iter().enumerate() {
+            let own = self.layout.range(slot, Part::Data, range);
+            let padding = member.get((own.end - own.start) as usize..).unwrap_or_default();
+            if padding.iter().any(|byte| *byte != 0) {
+                return Err(Unbelieved::Padding(slot));
+            }
+        }
+        Ok(())
     }
 
     /// The second part of the parities, whole, when all slices are done.
@@ -267,12 +285,27 @@ mod tests {
     }
 
     #[test]
-    fn members_in_each_others_slots_have_other_sums() {
+    fn another_member_in_a_slot_is_seen() {
         let mut case = case();
         case.padded.swap(0, 1);
         let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
+        assert_eq!(slices(&case, &mut encoder), Err(Unbelieved::Padding(1)), "it is longer");
+        case.padded = [member(2, 3000), case.padded[0].clone(), vec![0; 3000]].into();
+        let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
         slices(&case, &mut encoder).unwrap();
         assert_ne!(encoder.sums_of(0).unwrap().crc32c, crc32c(0, &case.members[0]));
+    }
+
+    #[test]
+    fn zeros_behind_a_member_that_are_none_are_seen() {
+        let case = case();
+        for slot in [1, 2] {
+            let mut bad = case.padded.clone();
+            bad[slot][2500] ^= 4;
+            let mut encoder = Encoder::new(&case.codec, &case.layout, CHECKSUM, 0);
+            let made = encoder.slice(&(0..3000), &bad);
+            assert_eq!(made, Err(Unbelieved::Padding(slot)));
+        }
     }
 
     #[test]
