@@ -3,11 +3,26 @@
 use crate::error::{ClientError, Result};
 use crate::fs::FileSystem;
 use crate::protocol::convert::LocatedFile;
+use crate::read::FileReader;
 use crate::types::{CreateOptions, FileStatus};
+use crate::write::FileWriter;
 use cairn_stripe::BlockId;
 
 /// Below it are a folder's snapshots.
 const SNAPSHOTS: &str = ".snapshot";
+
+/// Writes all that is to be read and closes what was written; `told` hears how many bytes more have been taken.
+pub(crate) async fn copied(
+    reader: &mut FileReader,
+    mut writer: FileWriter,
+    told: &mut (dyn FnMut(u64) + Send),
+) -> Result<()> {
+    while let Some(chunk) = reader.next_chunk().await? {
+        writer.write(&chunk).await?;
+        told(chunk.len() as u64);
+    }
+    writer.close().await
+}
 
 impl FileSystem {
     /// Copies the bytes of a file to `target` on `to`, and deletes the half of it that a failure leaves.
@@ -23,7 +38,7 @@ impl FileSystem {
             return Err(ClientError::Argument(format!("Cannot copy {path} to itself: {target}")));
         }
         let mut reader = self.open(path).await?;
-        let mut writer = match to.create(target, options).await {
+        let writer = match to.create(target, options).await {
             Err(
                 error @ (ClientError::Key { .. }
                 | ClientError::UnsupportedEncryption { .. }
@@ -35,21 +50,7 @@ impl FileSystem {
             }
             created => created?,
         };
-        let copied = loop {
-            match reader.next_chunk().await {
-                Ok(Some(chunk)) => {
-                    if let Err(error) = writer.write(&chunk).await {
-                        break Err(error);
-                    }
-                }
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        let done = match copied {
-            Ok(()) => writer.close().await,
-            failed => failed,
-        };
+        let done = copied(&mut reader, writer, &mut |_| {}).await;
         if done.is_err() {
             // Half of a file would be taken for all of it. The first error is the one to tell.
             let _ = to.delete(target, false).await;

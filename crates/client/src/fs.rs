@@ -4,7 +4,7 @@ mod admin;
 mod attributes;
 mod caching;
 mod encryption;
-mod groups;
+pub(crate) mod groups;
 mod namespace;
 mod operate;
 mod snapshots;

@@ -20,6 +20,7 @@ mod protocol;
 mod read;
 mod read_replicated;
 mod read_striped;
+mod rewrite;
 mod scrub;
 mod servers;
 mod session;

@@ -323,6 +323,8 @@ pub struct NameNodeConfig {
     /// The part of the bytes of a contiguous group's members that may be of no file any more. Key
     /// `cairn.ec.contiguous.dead-share`.
     pub group_dead_share: f64,
+    /// How long stays what a striped file was made of before it was converted. Key `cairn.ec.convert.keep-old`.
+    pub keep_converted: Duration,
 
     /// Heartbeat interval told to no one, but used to judge silence. Key `dfs.heartbeat.interval`.
     pub heartbeat_interval: Duration,
@@ -536,6 +538,7 @@ impl Default for NameNodeConfig {
             group_len_min: MIB,
             group_pays: 0.6,
             group_dead_share: 0.25,
+            keep_converted: Duration::from_secs(24 * 3600),
             heartbeat_interval: Duration::from_secs(3),
             heartbeat_recheck_interval: Duration::from_secs(300),
             stale_interval: Duration::from_secs(30),

@@ -18,6 +18,7 @@ mod carrier;
 mod clock;
 pub mod config;
 mod contiguous;
+mod converted;
 mod dice;
 mod diff_listings;
 mod disk;

@@ -35,6 +35,7 @@ use crate::caching;
 use crate::clock::wall_ms;
 use crate::config::{self, NameNodeConfig, parts};
 use crate::contiguous;
+use crate::converted;
 use crate::diff_listings::DiffListings;
 use crate::host_files::TopologyError;
 use crate::http_nodes;
@@ -337,6 +338,7 @@ impl RunningNameNode {
         running.spawn_vital("the watch over the log", loops::stop_without_log(again(), stop));
         running.spawn_service("the watch over cache directives", caching::watch_directives);
         running.spawn_service("the watch over contiguous groups", contiguous::watch);
+        running.spawn_service("the watch over what was converted", converted::watch);
         running.spawn_service("the satisfier of storage policies", satisfier::take_up);
         running.spawn_service("the warming-up of keys", warm_up_keys);
         running.spawn_service("re-encryption", reencryption::run);

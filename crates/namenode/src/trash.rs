@@ -147,17 +147,29 @@ impl NameNode {
     fn list(&self, path: &str) -> Result<Vec<FileStatus>, Refusal> {
         let mut found: Vec<FileStatus> = Vec::new();
         loop {
-            let after = found.last().map_or(String::new(), |last| last.inode.name.clone());
-            let page = self.ns.read(|store| {
-                query::get_listing(store, &Caller::system(), path, after.as_bytes(), PAGE)
-            })?;
-            let Some(page) = page else { return Ok(Vec::new()) };
-            // A file lists itself, without a name.
-            found.extend(page.entries.into_iter().filter(|entry| !entry.inode.name.is_empty()));
-            if page.remaining == 0 {
+            let after = found.last().map_or("", |last| &last.inode.name);
+            let (page, more) = self.list_page(path, after)?;
+            found.extend(page);
+            if !more {
                 return Ok(found);
             }
         }
+    }
+
+    /// Some of what is in a directory, by name from behind `after`, and whether there is more; nothing if there is no such
+    /// directory.
+    pub(crate) fn list_page(
+        &self,
+        path: &str,
+        after: &str,
+    ) -> Result<(Vec<FileStatus>, bool), Refusal> {
+        let page = self.ns.read(|store| {
+            query::get_listing(store, &Caller::system(), path, after.as_bytes(), PAGE)
+        })?;
+        let Some(page) = page else { return Ok((Vec::new(), false)) };
+        // A file lists itself, without a name.
+        let named = page.entries.into_iter().filter(|entry| !entry.inode.name.is_empty());
+        Ok((named.collect(), page.remaining > 0))
     }
 }
 

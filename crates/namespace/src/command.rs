@@ -190,4 +190,5 @@ commands! {
     94 Dissolve: ops::group::Dissolve,
     95 Convert: ops::convert::Convert,
     96 PauseGroups: ops::group::PauseGroups,
+    97 SwapBlocks: ops::swap_blocks::SwapBlocks,
 }

@@ -33,6 +33,7 @@ pub mod set_replication;
 pub mod set_storage_policy;
 pub mod set_times;
 pub mod snapshot;
+pub mod swap_blocks;
 pub mod truncate;
 pub mod unit_crcs;
 pub mod xattr;

@@ -78,7 +78,7 @@ pub enum Outcome {
     },
     /// Commands about contiguous groups: nothing was done, because something is not as it was, and what that is.
     GroupRefused(String),
-    /// `Convert`, for each file that was named.
+    /// `Convert`, for each file that was named; `SwapBlocks`, for one.
     Converted(Vec<Conversion>),
 }
 
@@ -102,7 +102,7 @@ pub enum Conversion {
     Striped,
     /// There is no such file.
     Gone,
-    /// A quota would be exceeded.
+    /// It cannot be, and why.
     Refused(String),
 }
 

@@ -3,6 +3,7 @@
 //! Bytes in, values out: nothing here does I/O. Every length that comes from outside is checked
 //! against a limit before anything is allocated for it. Sockets are in `cairn-net`.
 
+pub mod converted;
 pub mod error;
 pub mod exception;
 pub mod meta_file;

@@ -32,6 +32,7 @@ pub fn read(conf: &Configuration) -> Result<NameNodeConfig> {
     conf.bytes("cairn.ec.contiguous.min-length", &mut c.group_len_min)?;
     conf.read("cairn.ec.contiguous.pays", positive_ratio, &mut c.group_pays)?;
     conf.read("cairn.ec.contiguous.dead-share", positive_ratio, &mut c.group_dead_share)?;
+    conf.seconds("cairn.ec.convert.keep-old", &mut c.keep_converted)?;
     conf.seconds("cairn.namenode.lease.soft-limit", &mut c.lease_soft_limit)?;
     conf.seconds("cairn.namenode.scrub.period", &mut c.scrub_period)?;
     conf.bytes("cairn.namenode.scrub.bytes-per-second", &mut c.scrub_bytes_per_second)?;

@@ -24,15 +24,8 @@ impl FileSystem {
         let response: ConvertFilesResponseProto =
             self.session.namenode.call("convertFiles", &request).await?;
         let mut refusals = response.refusals.into_iter();
-        let outcome = |number: u8| match number {
-            0 => Ok(ConvertedFile::Done),
-            1 => Ok(ConvertedFile::Same),
-            2 => Ok(ConvertedFile::Striped),
-            3 => Ok(ConvertedFile::Gone),
-            4 => Ok(ConvertedFile::Refused(refusals.next().unwrap_or_default())),
-            _ => Err(ClientError::Protocol(format!("a file was converted with outcome {number}"))),
-        };
-        let outcomes = response.outcomes.unwrap_or_default().into_iter().map(outcome);
+        let outcomes = response.outcomes.unwrap_or_default().into_iter();
+        let outcomes = outcomes.map(|number| converted(number, &mut refusals));
         let outcomes = outcomes.collect::<Result<_>>()?;
         Ok(ConvertedFiles { outcomes, survey: survey(&response.survey) })
     }
@@ -73,6 +66,21 @@ impl FileSystem {
     }
 }
 
+/// What became of a file, by its number in messages; of those that were refused the next has the reason.
+pub(crate) fn converted(
+    number: u8,
+    refusals: &mut dyn Iterator<Item = String>,
+) -> Result<ConvertedFile> {
+    match number {
+        0 => Ok(ConvertedFile::Done),
+        1 => Ok(ConvertedFile::Same),
+        2 => Ok(ConvertedFile::Striped),
+        3 => Ok(ConvertedFile::Gone),
+        4 => Ok(ConvertedFile::Refused(refusals.next().unwrap_or_default())),
+        _ => Err(ClientError::Protocol(format!("a file was converted with outcome {number}"))),
+    }
+}
+
 fn bit(work: GroupWork) -> u32 {
     match work {
         GroupWork::Form => 1,
@@ -91,6 +99,7 @@ fn survey(proto: &LayoutSurveyProto) -> LayoutSurvey {
         files: proto.files,
         as_wanted: proto.as_wanted,
         striped: proto.striped,
+        striped_bytes: proto.striped_bytes(),
         bytes: proto.bytes,
         space: proto.space,
         grouped: proto.grouped,

@@ -9,11 +9,11 @@ pub enum ConvertedFile {
     Done,
     /// It was kept so already.
     Same,
-    /// It is striped, and stays so.
+    /// It is striped: it takes a copy to convert it ([`crate::FileSystem::rewrite`]).
     Striped,
     /// There is no such file any more.
     Gone,
-    /// It would exceed a quota.
+    /// It cannot be, and why.
     Refused(String),
 }
 
@@ -35,6 +35,8 @@ pub struct LayoutSurvey {
     pub as_wanted: u64,
     /// Files that are striped.
     pub striped: u64,
+    /// Bytes of these.
+    pub striped_bytes: u64,
     /// Bytes of those that are not striped.
     pub bytes: u64,
     /// Bytes on disk of these, as quotas count them.
@@ -54,6 +56,7 @@ impl AddAssign for LayoutSurvey {
         self.files += more.files;
         self.as_wanted += more.as_wanted;
         self.striped += more.striped;
+        self.striped_bytes += more.striped_bytes;
         self.bytes += more.bytes;
         self.space += more.space;
         self.grouped += more.grouped;

@@ -4,6 +4,7 @@ mod balancing;
 mod caching;
 mod cloned;
 mod cluster;
+mod conversion;
 mod encryption;
 mod failover;
 mod hedging;

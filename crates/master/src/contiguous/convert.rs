@@ -7,6 +7,7 @@ use crate::complete::unexpected;
 use crate::contiguous::choose::Rules;
 use crate::op::{Op, OpError, Submission};
 use cairn_namespace::ops::convert::Convert;
+use cairn_namespace::ops::swap_blocks::SwapBlocks;
 use cairn_namespace::query::{self, FileLayout};
 use cairn_namespace::store::StoreRead;
 use cairn_namespace::{Caller, Conversion, FileRedundancy, InodeId, Outcome, Result, inode};
@@ -35,6 +36,20 @@ pub async fn convert(
     Ok(converted)
 }
 
+/// Gives a striped file the blocks of a copy of it, if it is as it was when it was copied.
+///
+/// Rests on nothing that the command does not compare itself.
+pub async fn swap_blocks(
+    op: &impl Op,
+    caller: &Caller,
+    swap: SwapBlocks,
+) -> std::result::Result<Conversion, OpError> {
+    match op.submit(Submission::of(caller.clone(), None, swap)).await? {
+        Outcome::Converted(mut one) if one.len() == 1 => Ok(one.remove(0)),
+        other => Err(unexpected(&other)),
+    }
+}
+
 /// Files in parts that one command each can take.
 fn bounded(store: &dyn StoreRead, files: &[InodeId]) -> Result<Vec<Vec<InodeId>>> {
     let (mut parts, mut blocks) = (vec![Vec::new()], 0_u64);
@@ -60,8 +75,10 @@ pub struct Survey {
     pub files: u64,
     /// Those of them that are to be kept as is wanted.
     pub as_wanted: u64,
-    /// Files that are striped, which nobody converts.
+    /// Files that are striped, which are converted by copies.
     pub striped: u64,
+    /// Bytes of these.
+    pub striped_bytes: u64,
     /// Bytes of those that are not striped.
     pub bytes: u64,
     /// What these take on disk, as quotas count it.
@@ -103,6 +120,7 @@ impl Survey {
         for file in files {
             let Some(copies) = file.redundancy.copies().map(u64::from) else {
                 self.striped += 1;
+                self.striped_bytes = self.striped_bytes.saturating_add(file.len);
                 continue;
             };
             let wanted = match target {
@@ -228,7 +246,8 @@ mod tests {
         assert_eq!((survey.as_wanted, survey.grouped, survey.leaving), (0, 0, 30));
         assert_eq!(survey.space_then, 180);
         let mut survey = Survey::default();
-        survey.add(&[file(FileRedundancy::Striped(PolicyId(1)), &[])], Some(&policy), &RULES);
-        assert_eq!(survey, Survey { striped: 1, ..Survey::default() });
+        let striped = FileLayout { len: 60, ..file(FileRedundancy::Striped(PolicyId(1)), &[]) };
+        survey.add(&[striped], Some(&policy), &RULES);
+        assert_eq!(survey, Survey { striped: 1, striped_bytes: 60, ..Survey::default() });
     }
 }

@@ -282,6 +282,16 @@ fn special(call: &Call) -> Option<Event> {
             let denied = denied_at("convertFiles", None);
             Event { denied, ..plain("convertFiles", Some(list(&paths))) }
         }
+        "swapBlocks" => {
+            let request: pb::SwapBlocksRequestProto = call.decode().ok()?;
+            let path = |id: u64| format!("/.reserved/.inodes/{id}");
+            let denied = denied_at("swapBlocks", None);
+            Event {
+                denied,
+                dst: Some(path(request.copy_id)),
+                ..plain("swapBlocks", Some(path(request.file_id)))
+            }
+        }
         "listOpenFiles" => {
             let denied = denied_at("listOpenFiles", string_field(&call.body, 3));
             Event { denied, ..plain("listOpenFiles", None) }

@@ -52,6 +52,7 @@ use cairn_namespace::ops::snapshot::{
     AllowSnapshot, CollectSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot,
     RenameSnapshot,
 };
+use cairn_namespace::ops::swap_blocks::SwapBlocks;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::ops::unit_crcs::{BlockCrcs, RecordUnitCrcs, ReplaceCrc};
 use cairn_namespace::ops::xattr::{RemoveXAttr, SetXAttr, XAttrName, XAttrSpace};
@@ -60,8 +61,8 @@ use cairn_namespace::store::StoreTxn;
 use cairn_namespace::store::conformance::{Records, dump};
 use cairn_namespace::store::memory::MemoryStore;
 use cairn_namespace::{
-    Block, BlockRef, CallId, Caller, Command, Effect, Entry, InodeId, Outcome, Settings, apply,
-    block, query,
+    Block, BlockRef, CallId, Caller, Command, Conversion, Effect, Entry, InodeId, Outcome,
+    Settings, apply, block, inode, query,
 };
 use cairn_stripe::{BlockId, GenerationStamp, PolicyId};
 use std::collections::BTreeSet;
@@ -516,6 +517,20 @@ fn groups(w: &mut World) {
     let file = block::get(&w.mirror, members[0].id).unwrap().unwrap().file;
     w.submit(Convert { files: vec![file], policy: "replication".into() });
     w.submit(Dissolve { handle });
+    let name = "RS-3-2-1024k".to_string();
+    w.submit(EnableEcPolicy { name: name.clone() });
+    w.mkdirs("/stripes");
+    w.submit(SetEcPolicy { path: "/stripes".into(), policy: Some(name) });
+    let mut files = Vec::new();
+    for path in ["/stripes/f", "/c/copy"] {
+        let written = w.write(path, 1 << 20);
+        let file = block::get(&w.mirror, written.id).unwrap().unwrap().file;
+        files.push(inode::get(&w.mirror, file).unwrap().unwrap());
+    }
+    let [file, copy] = &files[..] else { panic!("two files") };
+    let (file, copy, mtime) = (file.id, copy.id, file.mtime);
+    let swapped = w.submit(SwapBlocks { file, copy, mtime, len: 1 << 20 });
+    assert_eq!(swapped, Outcome::Converted(vec![Conversion::Done]));
 }
 
 /// The world after commands of all kinds.

@@ -20,6 +20,7 @@ use cairn_namespace::ops::lease::LastBlocks;
 use cairn_namespace::ops::set_quota::{QuotaChange, SetQuota};
 use cairn_namespace::ops::set_replication::SetReplication;
 use cairn_namespace::ops::snapshot::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
+use cairn_namespace::ops::swap_blocks::SwapBlocks;
 use cairn_namespace::ops::truncate::Truncate;
 use cairn_namespace::{
     Block, BlockRef, Conversion, Effect, FileRedundancy, InodeId, Outcome, Settings, query,
@@ -678,6 +679,97 @@ fn only_what_can_be_is_converted() {
     let unknown = Convert { policy: "RS-6-3-contiguous".into(), ..convert };
     let refused = said(&fs.run(root(), unknown).unwrap_err()).1;
     assert!(refused.contains("does not match any enabled"), "{refused}");
+}
+
+/// What is to be done to a striped file that was copied as it is now.
+fn swap(fs: &Fs, file: &str, copy: &str) -> SwapBlocks {
+    let now = fs.status(file).unwrap().inode;
+    let len = now.file().unwrap().len;
+    SwapBlocks { file: now.id, copy: id(fs, copy), mtime: now.mtime, len }
+}
+
+fn swapped(fs: &mut Fs, swap: SwapBlocks) -> Conversion {
+    match fs.ok(swap) {
+        Outcome::Converted(mut one) => one.remove(0),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(why: &str) -> Conversion {
+    Conversion::Refused(why.to_string())
+}
+
+#[test]
+fn a_striped_file_gets_the_blocks_of_its_copy() {
+    let mut fs = fs();
+    fs.mkdirs("/s");
+    fs.set_policy("/s", "RS-3-2-1024k");
+    let groups = write(&mut fs, "/s/f", &[5 * MIB, 4 * MIB]);
+    let members = write(&mut fs, "/c/copy", &[4 * MIB, 4 * MIB, MIB]);
+    let handle = group(&mut fs, &members);
+    let (striped, grouped) = (space(&fs, "/s"), space(&fs, "/c"));
+    let before = fs.status("/s/f").unwrap().inode;
+    let swap = swap(&fs, "/s/f", "/c/copy");
+    assert_eq!(swapped(&mut fs, swap.clone()), Conversion::Done);
+    let after = fs.status("/s/f").unwrap().inode;
+    assert_eq!((after.id, after.mtime, after.atime), (before.id, before.mtime, before.atime));
+    let file = after.file().unwrap();
+    assert_eq!((file.len, file.block_count), (9 * MIB, 3));
+    assert_eq!(file.redundancy, FileRedundancy::Contiguous { copies: 3, policy: POLICY });
+    // Blocks have other files, and nothing else about them is another.
+    let ids = |blocks: &[Block]| blocks.iter().map(Block::reference).collect::<Vec<_>>();
+    assert_eq!(ids(&blocks(&fs, "/s/f")), ids(&members));
+    assert_eq!(ids(&blocks(&fs, "/c/copy")), ids(&groups));
+    assert_eq!(block(&fs, members[1].id).group.map(|group| group.handle), Some(handle));
+    assert!(fs.effects.contains(&Effect::CopiesChanged { id: groups[0].id }), "{:?}", fs.effects);
+    assert_eq!((space(&fs, "/s"), space(&fs, "/c")), (grouped, striped));
+    assert_eq!(swapped(&mut fs, swap), Conversion::Same);
+    // Each goes with its file.
+    fs.delete("/c/copy");
+    assert_eq!(fs.removed_ids(), ids(&groups).iter().map(|block| block.id).collect::<Vec<_>>());
+    fs.delete("/s/f");
+    fs.ok(Dissolve { handle });
+    assert_eq!(fs.removed_ids(), ids(&members).iter().map(|block| block.id).collect::<Vec<_>>());
+}
+
+#[test]
+fn blocks_are_swapped_only_between_a_file_and_its_copy() {
+    let mut fs = fs();
+    fs.mkdirs("/s");
+    fs.set_policy("/s", "RS-3-2-1024k");
+    write(&mut fs, "/s/f", &[6 * MIB]);
+    write(&mut fs, "/s/g", &[6 * MIB]);
+    write(&mut fs, "/c/short", &[5 * MIB]);
+    write(&mut fs, "/c/copy", &[6 * MIB]);
+    let good = swap(&fs, "/s/f", "/c/copy");
+    let short = swap(&fs, "/s/f", "/c/short");
+    assert_eq!(swapped(&mut fs, short), refused("its copy is not whole"));
+    let striped = swap(&fs, "/s/f", "/s/g");
+    assert_eq!(swapped(&mut fs, striped), refused("its copy is striped"));
+    let other_time = SwapBlocks { mtime: good.mtime + 1, ..good.clone() };
+    assert_eq!(swapped(&mut fs, other_time), refused("it has changed meanwhile"));
+    let gone = SwapBlocks { copy: InodeId(1 << 40), ..good.clone() };
+    assert_eq!(swapped(&mut fs, gone), Conversion::Gone);
+    assert!(fs.run(user("anyone"), good.clone()).is_err());
+
+    let space_max = QuotaChange::Set { max: 20 * MIB };
+    fs.ok(SetQuota { path: "/s".into(), names_max: QuotaChange::Keep, space_max });
+    assert!(
+        matches!(swapped(&mut fs, good.clone()), Conversion::Refused(why) if why.contains("quota"))
+    );
+    assert_eq!(blocks(&fs, "/s/f").len(), 1);
+    assert_eq!(space(&fs, "/s"), 20 * MIB);
+    fs.ok(SetQuota {
+        path: "/s".into(),
+        names_max: QuotaChange::Keep,
+        space_max: QuotaChange::Clear,
+    });
+
+    fs.ok(AllowSnapshot { path: "/s".into() });
+    fs.ok(CreateSnapshot { path: "/s".into(), name: "one".into() });
+    assert_eq!(swapped(&mut fs, good.clone()), refused("a snapshot has it"));
+    fs.ok(DeleteSnapshot { path: "/s".into(), name: "one".into() });
+    assert_eq!(swapped(&mut fs, good), Conversion::Done);
 }
 
 #[test]

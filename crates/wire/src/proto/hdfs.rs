@@ -2563,6 +2563,9 @@ pub struct LayoutSurveyProto {
     /// Field 1008 `spaceThen`.
     #[prost(uint64, required, tag = "1008")]
     pub space_then: u64,
+    /// Field 1009 `stripedBytes`.
+    #[prost(uint64, optional, tag = "1009")]
+    pub striped_bytes: ::core::option::Option<u64>,
 }
 
 /// `hadoop.hdfs.LeavingDatanodeProto`.
@@ -4404,6 +4407,34 @@ pub struct SubmitDiskBalancerPlanRequestProto {
 /// `hadoop.hdfs.SubmitDiskBalancerPlanResponseProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitDiskBalancerPlanResponseProto {}
+
+/// `hadoop.hdfs.SwapBlocksRequestProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SwapBlocksRequestProto {
+    /// Field 1000 `fileId`.
+    #[prost(uint64, required, tag = "1000")]
+    pub file_id: u64,
+    /// Field 1001 `copyId`.
+    #[prost(uint64, required, tag = "1001")]
+    pub copy_id: u64,
+    /// Field 1002 `modificationTime`.
+    #[prost(uint64, required, tag = "1002")]
+    pub modification_time: u64,
+    /// Field 1003 `length`.
+    #[prost(uint64, required, tag = "1003")]
+    pub length: u64,
+}
+
+/// `hadoop.hdfs.SwapBlocksResponseProto`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SwapBlocksResponseProto {
+    /// Field 1000 `outcome`.
+    #[prost(uint32, required, tag = "1000")]
+    pub outcome: u32,
+    /// Field 1001 `refusal`.
+    #[prost(string, optional, tag = "1001")]
+    pub refusal: ::core::option::Option<::std::string::String>,
+}
 
 /// `hadoop.hdfs.TriggerBlockReportRequestProto`.
 #[derive(Clone, PartialEq, ::prost::Message)]

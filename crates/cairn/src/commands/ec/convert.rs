@@ -1,15 +1,19 @@
-//! `cairn ec convert`: files from copies to contiguous groups and back, with all below a directory.
+//! `cairn ec convert`: files from copies to contiguous groups and back, and from stripes to either, with all below a
+//! directory.
 //!
 //! Files are named to the NameNode some at a time; who gives the command again goes on where it ended, for what is done
-//! stays so. Grouping, copying and deleting follow by themselves; `--wait` watches them.
+//! stays so. Grouping, copying and deleting follow by themselves; `--wait` watches them. Striped files are read and
+//! written here, some side by side.
 
 use crate::{Settings, config, output};
 use anyhow::Result;
 use cairn_client::{ConvertedFile, ConvertedFiles, FileStatus, FileSystem, LayoutSurvey};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// Flags of `cairn ec convert`.
 #[derive(Debug, clap::Parser)]
@@ -29,6 +33,12 @@ pub struct Args {
     /// Wait until all is grouped, or copied, that can be
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
+    /// Leave striped files as they are: their bytes would be read and written here
+    #[arg(long)]
+    leave_striped: bool,
+    /// Striped files that are read and written side by side
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    streams: u8,
 }
 
 /// The name of the policy by which nothing is coded.
@@ -45,14 +55,24 @@ struct Done {
     directories: u64,
     survey: LayoutSurvey,
     refused: Vec<(String, String)>,
+    /// Of those that were converted, the ones that were striped, and their bytes.
+    rewritten: (u64, u64),
 }
 
 /// Exits with 0 if all was converted, with 1 if something was refused.
 pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     let fs = FileSystem::connect(config::client::read(&settings.configuration()?)?).await?;
     let policy = args.policy.as_deref().unwrap_or(REPLICATION);
-    let walk = Walk { fs: &fs, policy, is_trial: args.dry_run };
-    let done = walk.all(&args.path).await?;
+    let bar = output::byte_bar(0, &args.path);
+    let rewriting = (!args.dry_run && !args.leave_striped).then(|| Rewriting {
+        policy: args.policy.clone(),
+        streams: usize::from(args.streams),
+        bar: bar.clone(),
+    });
+    let walk = Walk { fs: &fs, policy, is_trial: args.dry_run, rewriting };
+    let done = walk.all(&args.path).await;
+    bar.finish_and_clear();
+    let done = done?;
     if !settings.json {
         tell(&args, policy, &done);
     }
@@ -72,6 +92,17 @@ struct Walk<'a> {
     policy: &'a str,
     /// Nothing is to be changed.
     is_trial: bool,
+    /// Whether striped files are converted as well, and how.
+    rewriting: Option<Rewriting>,
+}
+
+/// How striped files are read and written.
+struct Rewriting {
+    /// The policy of the groups; none for copies alone.
+    policy: Option<String>,
+    /// So many side by side.
+    streams: usize,
+    bar: ProgressBar,
 }
 
 impl Walk<'_> {
@@ -132,14 +163,51 @@ impl Walk<'_> {
         let ConvertedFiles { outcomes, survey } =
             self.fs.convert_files(&ids, self.policy, self.is_trial).await?;
         done.survey += survey;
+        let mut striped = Vec::new();
         for (file, outcome) in files.into_iter().zip(outcomes) {
             match outcome {
                 ConvertedFile::Done => done.converted += 1,
                 ConvertedFile::Refused(why) => done.refused.push((file.path, why)),
-                ConvertedFile::Same | ConvertedFile::Striped | ConvertedFile::Gone => {}
+                ConvertedFile::Striped => striped.push(file),
+                ConvertedFile::Same | ConvertedFile::Gone => {}
             }
         }
+        if let Some(rewriting) = &self.rewriting {
+            rewriting.all(self.fs, striped, done).await?;
+        }
         Ok(())
+    }
+}
+
+impl Rewriting {
+    /// Converts striped files, some side by side.
+    async fn all(&self, fs: &FileSystem, files: Vec<FileStatus>, done: &mut Done) -> Result<()> {
+        self.bar.inc_length(files.iter().map(|file| file.len).sum());
+        let mut waiting = files.into_iter();
+        let mut running = JoinSet::new();
+        loop {
+            while running.len() < self.streams
+                && let Some(file) = waiting.next()
+            {
+                let (fs, policy, bar) = (fs.clone(), self.policy.clone(), self.bar.clone());
+                running.spawn(async move {
+                    let rewritten =
+                        fs.rewrite(&file, policy.as_deref(), &mut |more| bar.inc(more)).await;
+                    (file, rewritten)
+                });
+            }
+            let Some(ended) = running.join_next().await else { return Ok(()) };
+            let (file, ended) = ended?;
+            match ended {
+                Ok(ConvertedFile::Done) => {
+                    done.converted += 1;
+                    done.rewritten = (done.rewritten.0 + 1, done.rewritten.1 + file.len);
+                }
+                Ok(ConvertedFile::Refused(why)) => done.refused.push((file.path, why)),
+                Ok(_) => {}
+                Err(error) => done.refused.push((file.path, error.to_string())),
+            }
+        }
     }
 }
 
@@ -153,7 +221,7 @@ async fn wait(
     let began = Instant::now();
     let mut first: Option<u64> = None;
     loop {
-        let walk = Walk { fs, policy, is_trial: true };
+        let walk = Walk { fs, policy, is_trial: true, rewriting: None };
         let looked = Instant::now();
         let survey = walk.all(path).await?.survey;
         let left = survey.to_group + survey.leaving;
@@ -197,8 +265,16 @@ fn tell(args: &Args, policy: &str, done: &Done) {
             done.directories
         );
     }
-    if survey.striped > 0 {
-        crate::say!("{} striped files are left as they are", survey.striped);
+    match (survey.striped, done.rewritten) {
+        (0, _) => {}
+        (striped, _) if args.dry_run => {
+            let bytes = output::size(survey.striped_bytes);
+            crate::say!("{striped} striped files, {bytes}, are read and written anew");
+        }
+        (_, (0, _)) => crate::say!("{} striped files are left as they are", survey.striped),
+        (_, (files, bytes)) => {
+            crate::say!("{files} striped files, {}, read and written anew", output::size(bytes));
+        }
     }
     for (path, why) in &done.refused {
         crate::complain!("{path}: {why}");
@@ -227,7 +303,10 @@ fn as_json(args: &Args, policy: &str, done: &Done, survey: &LayoutSurvey) -> Val
         "files": survey.files,
         "files_as_wanted": survey.as_wanted,
         "files_striped": survey.striped,
+        "bytes_striped": survey.striped_bytes,
         "files_converted": done.converted,
+        "files_rewritten": done.rewritten.0,
+        "bytes_rewritten": done.rewritten.1,
         "directories_set": done.directories,
         "refused": done.refused.iter().map(refused).collect::<Vec<Value>>(),
         "bytes": survey.bytes,

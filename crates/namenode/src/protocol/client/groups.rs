@@ -7,6 +7,7 @@ use cairn_master::contiguous::choose::Rules;
 use cairn_master::contiguous::convert::{self, Survey};
 use cairn_namespace::group::GroupPauses;
 use cairn_namespace::ops::group::PauseGroups;
+use cairn_namespace::ops::swap_blocks::SwapBlocks;
 use cairn_namespace::{Conversion, InodeId, policy_admin, query};
 use cairn_net::rpc_server::Call;
 use cairn_wire::exception::class;
@@ -16,7 +17,8 @@ use crate::node::NameNode;
 use crate::refusal::{Answer, Refusal, answer};
 
 /// The methods of this file.
-pub(crate) const METHODS: [&str; 3] = ["convertFiles", "getGroupStatus", "pauseGroups"];
+pub(crate) const METHODS: [&str; 4] =
+    ["convertFiles", "getGroupStatus", "pauseGroups", "swapBlocks"];
 
 /// Files that one call may name.
 const FILES_MAX: usize = 1000;
@@ -35,19 +37,11 @@ pub async fn convert_files(node: &NameNode, call: &Call) -> Answer {
     let (mut outcomes, mut refusals) = (Vec::new(), Vec::new());
     if !request.dry_run() {
         node.check_change(call, || format!("Cannot convert files to {name}"))?;
-        if node.ns.read(|store| query::group_pauses(store))?.convert {
-            return Err(Refusal::io("Conversion of files is paused"));
-        }
+        check_not_paused(node)?;
         let caller = node.caller(call).await;
         let operation = node.operation("convertFiles", call).await;
         for conversion in convert::convert(&operation, &caller, &files, name).await? {
-            let (number, refusal) = match conversion {
-                Conversion::Done => (0, None),
-                Conversion::Same => (1, None),
-                Conversion::Striped => (2, None),
-                Conversion::Gone => (3, None),
-                Conversion::Refused(why) => (4, Some(why)),
-            };
+            let (number, refusal) = told(conversion);
             outcomes.push(number);
             refusals.extend(refusal);
         }
@@ -62,6 +56,42 @@ pub async fn convert_files(node: &NameNode, call: &Call) -> Answer {
     answer(&pb::ConvertFilesResponseProto { outcomes, refusals, survey })
 }
 
+fn check_not_paused(node: &NameNode) -> Result<(), Refusal> {
+    match node.ns.read(|store| query::group_pauses(store))?.convert {
+        true => Err(Refusal::io("Conversion of files is paused")),
+        false => Ok(()),
+    }
+}
+
+/// What became of a file, in messages.
+fn told(conversion: Conversion) -> (u8, Option<String>) {
+    match conversion {
+        Conversion::Done => (0, None),
+        Conversion::Same => (1, None),
+        Conversion::Striped => (2, None),
+        Conversion::Gone => (3, None),
+        Conversion::Refused(why) => (4, Some(why)),
+    }
+}
+
+/// Gives a striped file the blocks of a copy of it.
+pub async fn swap_blocks(node: &NameNode, call: &Call) -> Answer {
+    let request: pb::SwapBlocksRequestProto = call.decode()?;
+    node.check_superuser(call).await?;
+    node.check_change(call, || "Cannot swap blocks of files".to_string())?;
+    check_not_paused(node)?;
+    let swap = SwapBlocks {
+        file: InodeId(request.file_id),
+        copy: InodeId(request.copy_id),
+        mtime: request.modification_time,
+        len: request.length,
+    };
+    let caller = node.caller(call).await;
+    let operation = node.operation("swapBlocks", call).await;
+    let (outcome, refusal) = told(convert::swap_blocks(&operation, &caller, swap).await?);
+    answer(&pb::SwapBlocksResponseProto { outcome: u32::from(outcome), refusal })
+}
+
 fn survey_proto(survey: &Survey) -> pb::LayoutSurveyProto {
     pb::LayoutSurveyProto {
         files: survey.files,
@@ -73,6 +103,7 @@ fn survey_proto(survey: &Survey) -> pb::LayoutSurveyProto {
         leaving: survey.leaving,
         to_group: survey.to_group,
         space_then: survey.space_then,
+        striped_bytes: Some(survey.striped_bytes),
     }
 }
 

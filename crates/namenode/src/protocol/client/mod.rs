@@ -129,6 +129,7 @@ pub async fn handle(node: &NameNode, call: &Call) -> Answer {
         "getECTopologyResultForPolicies" => ec::verify_topology(node, call).await,
 
         "convertFiles" => groups::convert_files(node, call).await,
+        "swapBlocks" => groups::swap_blocks(node, call).await,
         "getGroupStatus" => groups::get_group_status(node, call).await,
         "pauseGroups" => groups::pause_groups(node, call).await,
 

@@ -18,13 +18,19 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileChecksum;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.AclEntry;
+import org.apache.hadoop.fs.permission.AclStatus;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.DatanodeReportType;
+import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 
 /**
@@ -32,7 +38,17 @@ import org.apache.hadoop.hdfs.protocol.LocatedBlock;
  * them, drop what is too much, serve what is lost, and mend it.
  */
 final class GroupTests {
+  /** Has blocks of any length put into groups as soon as their file is closed. */
+  static final Map<String, String> AT_ONCE =
+      Map.of(
+          "cairn.ec.contiguous.quiet-time", "0",
+          "cairn.ec.contiguous.short-quiet-time", "0",
+          "cairn.ec.contiguous.min-length", "1");
+
   private static final String POLICY = "RS-3-2-contiguous";
+  private static final String STRIPED = "RS-3-2-1024k";
+  /** Bytes of an internal block. */
+  private static final long STRIPED_BLOCK = 2 << 20;
   private static final int UNITS = 5;
   private static final int LOSSES = 2;
   private static final long BLOCK = 1 << 20;
@@ -74,15 +90,80 @@ final class GroupTests {
                 new GroupTests(x, cluster).convert();
               }
             });
+    x.runner()
+        .test(
+            "groups/a striped file is converted under a reader, and appended to",
+            () -> {
+              try (ClusterProcess cluster = start(x, "restriped", UNITS + 1)) {
+                new GroupTests(x, cluster).restripe();
+              }
+            });
+  }
+
+  /** A striped file gets plain blocks while it is read, and takes what striped files refuse from then on. */
+  private void restripe() throws Exception {
+    Path striped = new Path("/striped/f");
+    fs.mkdirs(striped.getParent());
+    fs.enableErasureCodingPolicy(STRIPED);
+    fs.enableErasureCodingPolicy(POLICY);
+    fs.setErasureCodingPolicy(striped.getParent(), STRIPED);
+    long length = 3 * STRIPED_BLOCK + 1_234_567;
+    byte[] all = new byte[(int) length];
+    check(new Data.Source(2, length).readNBytes(all, 0, all.length) == all.length, "bytes");
+    FileTests.store(fs, striped, 2, length, STRIPED_BLOCK);
+    fs.setAcl(striped, AclEntry.parseAclSpec("user::rw-,user:ann:r--,group::r--,mask::r--,other::---", true));
+    fs.setXAttr(striped, "user.of", new byte[] {1});
+    AclStatus acl = fs.getAclStatus(striped);
+    check(acl.getEntries().size() > 1, "an access control list");
+    FileStatus status = fs.getFileStatus(striped);
+    List<LocatedBlock> groups = fs.getClient().getLocatedBlocks(striped.toString(), 0, length).getLocatedBlocks();
+    Configuration composite = new Configuration(fs.getConf());
+    composite.set("dfs.checksum.combine.mode", "COMPOSITE_CRC");
+    try (DistributedFileSystem summing = (DistributedFileSystem) FileSystem.newInstance(fs.getUri(), composite);
+        FSDataInputStream in = fs.open(striped)) {
+      FileChecksum before = summing.getFileChecksum(striped);
+      byte[] read = new byte[all.length];
+      in.readFully(read, 0, 1_000_000);
+      cairn("ec", "convert", "--policy", POLICY, "--leave-striped", "/striped");
+      equal(STRIPED, fs.getErasureCodingPolicy(striped).getName(), "policy of a file that is left");
+      String told = cairn("ec", "convert", "--policy", POLICY, "/striped");
+      check(told.contains("1 striped files") && told.contains("written anew"), told);
+      in.readFully(read, 1_000_000, read.length - 1_000_000);
+      check(Arrays.equals(all, read), "a reader that was open reads the same bytes");
+      equal(before, summing.getFileChecksum(striped), "composite checksum");
+    }
+    FileStatus now = fs.getFileStatus(striped);
+    equal(status.getModificationTime(), now.getModificationTime(), "time");
+    equal(status.getPermission(), now.getPermission(), "permission");
+    equal(status.getOwner() + status.getGroup(), now.getOwner() + now.getGroup(), "owner and group");
+    equal(acl, fs.getAclStatus(striped), "access control list");
+    equal(1, fs.getXAttr(striped, "user.of").length, "attribute");
+    equal(((HdfsFileStatus) status).getFileId(), ((HdfsFileStatus) now).getFileId(), "number");
+    equal(POLICY, fs.getErasureCodingPolicy(striped).getName(), "policy of the file");
+    List<LocatedBlock> plain = fs.getClient().getLocatedBlocks(striped.toString(), 0, length).getLocatedBlocks();
+    check(groups.get(0).isStriped() && plain.stream().noneMatch(LocatedBlock::isStriped), "plain blocks");
+    Runner.await(
+        120,
+        () -> "grouped: " + parities() + " parities",
+        () -> parities() >= LOSSES);
+    try (OutputStream out = fs.append(striped)) {
+      out.write(all, 0, 1000);
+      ((FSDataOutputStream) out).hsync();
+    }
+    byte[] longer = Arrays.copyOf(all, all.length + 1000);
+    System.arraycopy(all, 0, longer, all.length, 1000);
+    try (FSDataInputStream in = fs.open(striped)) {
+      byte[] read = new byte[longer.length];
+      in.readFully(read);
+      check(Arrays.equals(longer, read) && in.read() < 0, "bytes after an append");
+    }
   }
 
   private static ClusterProcess start(Main.Context x, String name, int nodes) throws Exception {
     Map<String, String> keys = new HashMap<>(x.keys());
     // A DataNode is dead after 13 s of silence.
     keys.put("dfs.namenode.heartbeat.recheck-interval", "1500");
-    keys.put("cairn.ec.contiguous.quiet-time", "0");
-    keys.put("cairn.ec.contiguous.short-quiet-time", "0");
-    keys.put("cairn.ec.contiguous.min-length", "1");
+    keys.putAll(AT_ONCE);
     return new ClusterProcess(x.target(), new File(x.work(), name), nodes, 1, keys);
   }
 
