@@ -13,11 +13,13 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 
 /**
- * Hadoop's own contract tests of file systems, on replicated files, with everything erasure coded, and by WebHDFS. How
- * each ended on Hadoop is kept in {@code cases/contract/}; none may end worse here.
+ * Hadoop's own contract tests of file systems, on replicated files, with everything erasure coded, with everything in
+ * contiguous groups, and by WebHDFS. How each ended on Hadoop is kept in {@code cases/contract/}; none may end worse
+ * here. What is in contiguous groups must end as what is replicated.
  */
 final class ContractTests {
   private static final String POLICY = "RS-3-2-1024k";
+  private static final String CONTIGUOUS = "RS-3-2-contiguous";
 
   private ContractTests() {}
 
@@ -28,6 +30,9 @@ final class ContractTests {
     if (x.runner().wantsGroup("contract/ec/")) {
       // A block must hold a cell at least.
       run(x, "ec", 1 << 20, POLICY);
+    }
+    if (x.full() && !x.target().isHadoop() && x.runner().wantsGroup("contract/contiguous/")) {
+      run(x, "contiguous", 1024, CONTIGUOUS);
     }
     // The same by WebHDFS: with redirections, and by a gateway.
     if (x.full() && x.runner().wantsGroup("contract/webhdfs/")) {
@@ -42,6 +47,11 @@ final class ContractTests {
     Map<String, String> keys = WebHdfsTests.keys(x);
     keys.put("dfs.blocksize", "" + blockSize);
     keys.put("dfs.namenode.fs-limits.min-block-size", "512");
+    if (kind.equals("contiguous")) {
+      keys.putAll(GroupTests.AT_ONCE);
+      // Single blocks as well.
+      keys.put("cairn.ec.contiguous.pays", "1000");
+    }
     File data = new File(x.work(), "contract-" + kind);
     Map<String, Outcome> outcomes;
     try (ClusterProcess cluster = new ClusterProcess(x.target(), data, policy == null ? 3 : 5, 1, keys);
@@ -59,8 +69,14 @@ final class ContractTests {
         conf.set("fs.defaultFS", "webhdfs://" + cluster.httpAddress());
       }
       outcomes = ContractRun.all(conf);
+      if (kind.equals("contiguous")) {
+        long formed = Mixed.bean(cluster.httpAddress(), "Cairn:service=NameNode,name=ContiguousGroups")
+            .path("GroupsFormed").asLong();
+        x.runner().test(test(kind, "groups were made"), () -> Runner.check(formed > 50, formed + " groups"));
+      }
     }
-    File cases = new File(x.home(), "hadoop/cases/contract/" + kind.replace("gateway", "webhdfs") + ".txt");
+    String same = kind.replace("gateway", "webhdfs").replace("contiguous", "replicated");
+    File cases = new File(x.home(), "hadoop/cases/contract/" + same + ".txt");
     if (x.record()) {
       List<String> lines = new ArrayList<>();
       outcomes.forEach((name, outcome) -> lines.add(outcome.word() + " " + name));

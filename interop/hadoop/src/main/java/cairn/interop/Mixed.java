@@ -194,8 +194,12 @@ final class Mixed implements AutoCloseable {
 
   /** The bean of that name of the NameNode. */
   JsonNode bean(String name) throws IOException {
-    String query = "/jmx?qry=Hadoop:service=NameNode,name=" + name;
-    return JSON.readTree(new URL("http://127.0.0.1:" + httpPort + query)).path("beans").path(0);
+    return bean("127.0.0.1:" + httpPort, "Hadoop:service=NameNode,name=" + name);
+  }
+
+  /** The bean of that name of the NameNode whose pages are there. */
+  static JsonNode bean(String address, String name) throws IOException {
+    return JSON.readTree(new URL("http://" + address + "/jmx?qry=" + name)).path("beans").path(0);
   }
 
   /** Ends a DataNode without a word to the NameNode. */
