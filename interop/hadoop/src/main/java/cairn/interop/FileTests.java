@@ -40,6 +40,8 @@ final class FileTests {
   private static final long SMALL_BLOCK = 2 * MIB;
 
   private static final long BLOCK = 128 * MIB;
+  /** Of a GiB with {@code --full}. */
+  private static final String LARGE = "large";
 
   /** One stored file. */
   record Stored(Path path, long seed, long length, String sha) {}
@@ -134,7 +136,7 @@ final class FileTests {
                           write(name, label, length, block);
                         }));
     for (String name : List.of("RS-6-3-1024k", "3x")) {
-      write(name, "1 GiB", 1L << 30, BLOCK);
+      write(name, LARGE, x.full() ? 1L << 30 : 300L << 20, BLOCK);
     }
   }
 
@@ -261,7 +263,7 @@ final class FileTests {
             stopExactly(gone, down);
             FileSystem.closeAll();
             for (Map.Entry<String, Stored> f : files.entrySet()) {
-              boolean huge = f.getKey().endsWith("/1 GiB");
+              boolean huge = f.getKey().endsWith("/" + LARGE);
               // Once is enough for the huge one, unless all is wanted.
               boolean turn = !huge || x.full() || units.equals(patterns.get(0));
               if (f.getKey().startsWith(redundancy + "/") && turn) {

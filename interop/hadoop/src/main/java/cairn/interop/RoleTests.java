@@ -84,7 +84,7 @@ final class RoleTests {
   }
 
   private void writes() {
-    killDuringWrite("RS-6-3-1024k", 1024 * MIB, 1);
+    killDuringWrite("RS-6-3-1024k", (x.full() ? 1024 : 512) * MIB, 1);
     killDuringWrite("RS-6-3-1024k", 256 * MIB, 3);
     killDuringWrite("RS-3-2-1024k", 256 * MIB, 2);
     killDuringWrite("3x", 256 * MIB, 1);
