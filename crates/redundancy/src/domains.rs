@@ -6,7 +6,7 @@
 //!
 //! Source: Hadoop 3.5.0 `BlockPlacementPolicyWithUpgradeDomain`, `BlockPlacementStatusWithUpgradeDomain`.
 
-use crate::block::BlockFacts;
+use crate::block::{BlockFacts, Layout};
 use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
 use cairn_stripe::BlockId;
@@ -22,6 +22,15 @@ impl Cluster {
         existing: &[StorageHandle],
     ) -> Vec<NodeHandle> {
         let own = || existing.iter().map(|storage| self.node(self.storage(*storage).node));
+        if let Layout::Parity { .. } = facts.layout {
+            let most = self.limits().per_rack_max(facts);
+            let is_full = |rack: &str| own().filter(|node| node.rack == rack).count() >= most;
+            return self
+                .nodes()
+                .filter(|node| is_full(&node.rack))
+                .map(|node| node.handle)
+                .collect();
+        }
         let tally = self.tally(id, facts);
         if self.need_of(id, facts, &tally).lacks_domains_only() {
             let domains: BTreeSet<String> = own().map(|node| node.upgrade_domain()).collect();

@@ -444,7 +444,7 @@ impl Cluster {
     }
 
     /// The place of a member or parity that is to stay: the one that was proven, if it holds still.
-    fn proven_place(&self, slots: &Slots, unit: UnitIndex) -> Option<StorageHandle> {
+    pub(crate) fn proven_place(&self, slots: &Slots, unit: UnitIndex) -> Option<StorageHandle> {
         let block = slots.block(unit);
         let proof = self.groups.proofs.get(&block.id).filter(|proof| proof.gs == block.gs)?;
         let Life { storage, number } = proof.place;
@@ -497,7 +497,8 @@ impl Cluster {
         }
         per_unit.retain(|_, storages| storages.len() > 1);
         let spare = per_unit.iter().find_map(|(unit, storages)| {
-            let kept = self.proven_place(slots, *unit)?;
+            let best = self.best_to_stay(slots, *unit, storages)?;
+            let kept = self.proven_place(slots, *unit).filter(|proven| *proven == best)?;
             let others = storages.iter().copied().filter(|storage| *storage != kept);
             Some((*unit, others.collect::<Vec<_>>()))
         });

@@ -33,12 +33,18 @@ impl Limits {
     /// `BlockPlacementPolicyRackFaultTolerant#verifyBlockPlacement`.
     pub(crate) fn wanted_racks(&self, facts: &BlockFacts) -> usize {
         let most = match facts.layout {
-            // Where they are was chosen when the group was formed.
+            // How many are on one rack counts, not on how many they are.
             Layout::Parity { .. } => return 0,
             Layout::Striped { .. } => usize::MAX,
             Layout::Replicated { .. } => 2,
         };
         most.min(facts.expected_units()).min(self.racks)
+    }
+
+    /// Units of a contiguous group that one rack should have at most: no more than may be lost, or as few as racks allow.
+    pub(crate) fn per_rack_max(&self, facts: &BlockFacts) -> usize {
+        let Layout::Parity { m, .. } = facts.layout else { return usize::MAX };
+        usize::from(m).max(facts.expected_units().div_ceil(self.racks.max(1)))
     }
 
     /// Upgrade domains that the replicas of a block should be in; 0 where domains do not count.
@@ -100,6 +106,9 @@ impl Need {
         let new_units = (units & !tally.live_units).count_ones() as usize;
         // Those in maintenance need no substitute. Source: Hadoop 3.5.0 `BlockManager#getExpectedLiveRedundancyNum`.
         let without = facts.expected_units().saturating_sub(tally.maintenance);
+        // Of a contiguous group nothing is moved before what an earlier move has left over is gone.
+        let is_contiguous = matches!(facts.layout, Layout::Parity { .. });
+        let is_settled = !is_contiguous || tally.duplicates + tally.excess == 0;
         Need {
             has_units,
             data_units: facts.data_units(),
@@ -107,9 +116,11 @@ impl Need {
             wanted: without.max(limits.maintenance_min(facts)),
             coming: if has_units { new_units } else { all },
             is_moving: all > 0,
-            lacks_racks: tally.racks < limits.wanted_racks(facts),
+            lacks_racks: tally.racks < limits.wanted_racks(facts)
+                || is_settled && tally.on_one_rack > limits.per_rack_max(facts),
             lacks_domains: tally.domains < limits.wanted_domains(facts),
-            should_part: facts.layout.is_striped()
+            should_part: has_units
+                && is_settled
                 && tally.sharing > 0
                 && limits.serving >= facts.expected_units(),
             tally: tally.clone(),

@@ -30,6 +30,8 @@ pub struct Tally {
     pub sharing: usize,
     /// Racks of the live ones.
     pub racks: usize,
+    /// Live ones on the rack that has most.
+    pub on_one_rack: usize,
     /// Upgrade domains of the live ones, where these count.
     pub domains: usize,
     /// Whether every storage that holds the block has reported since its node registered, every replica
@@ -60,7 +62,8 @@ impl Tally {
         let mut tally = Tally { certain: true, ..Tally::default() };
         let (mut leaving, mut back_soon, mut sure) = (0_u32, 0_u32, 0_u32);
         let mut sure_places = 0;
-        let (mut racks, mut nodes): (Vec<&str>, Vec<NodeHandle>) = (Vec::new(), Vec::new());
+        let (mut racks, mut nodes): (Vec<(&str, usize)>, Vec<NodeHandle>) =
+            (Vec::new(), Vec::new());
         let mut domains = BTreeSet::new();
         for Seen { place, storage, node, is_doubted } in places {
             tally.certain &= storage.reported && !is_doubted;
@@ -88,8 +91,9 @@ impl Tally {
                 if !nodes.contains(&node.handle) {
                     nodes.push(node.handle);
                 }
-                if !racks.contains(&node.rack.as_str()) {
-                    racks.push(&node.rack);
+                match racks.iter_mut().find(|(rack, _)| *rack == node.rack) {
+                    Some((_, count)) => *count += 1,
+                    None => racks.push((&node.rack, 1)),
                 }
                 if domains_count {
                     domains.insert(node.upgrade_domain());
@@ -97,6 +101,7 @@ impl Tally {
             }
         }
         (tally.racks, tally.domains) = (racks.len(), domains.len());
+        tally.on_one_rack = racks.iter().map(|(_, count)| *count).max().unwrap_or(0);
         tally.doubted = tally.live - sure_places;
         if facts.layout.has_units() {
             let count = |units: u32| units.count_ones() as usize;

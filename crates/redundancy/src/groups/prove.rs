@@ -7,9 +7,11 @@ use crate::cluster::Cluster;
 use crate::command::ProveOrder;
 use crate::groups::known::{Proof, Proving};
 use crate::handle::{NodeHandle, StorageHandle};
+use crate::node::DataNode;
 use crate::replica::Changes;
 use crate::slots::Slots;
 use cairn_stripe::{BlockId, UnitIndex};
+use std::collections::BTreeMap;
 
 /// Replicas that one DataNode has to read at a time.
 const PROVES_PER_NODE: usize = 2;
@@ -42,8 +44,12 @@ impl Cluster {
             if self.groups.proving.contains_key(&block.id) {
                 return;
             }
-            let Some(storage) = self.best_to_stay(slots, unit, storages) else { continue };
+            let Some(storage) = self.best_to_stay(slots, unit, &storages) else { continue };
             let node = self.storage(storage).node;
+            let of_node = self.groups.proving.values().filter(|proving| proving.node == node);
+            if of_node.count() >= PROVES_PER_NODE {
+                continue;
+            }
             let place = self.life_of(storage);
             self.groups.proving.insert(block.id, Proving { node, place, since_ms: now_ms });
             self.work.give(node).proves.push(ProveOrder { block, storage });
@@ -51,26 +57,40 @@ impl Cluster {
         }
     }
 
-    /// Of some replicas of a member the one that is best kept: on a node with no other unit of the group, if there is
-    /// one, that reads what it is told, and not too much already.
-    fn best_to_stay(
+    /// Of some replicas of a member or parity, all on nodes that read what they are told, the one that is best kept: on a
+    /// node with no other unit of the group; then on a rack that has no more of them than it should; then one that is
+    /// proven already.
+    pub(crate) fn best_to_stay(
         &self,
         slots: &Slots,
         unit: UnitIndex,
-        storages: Vec<StorageHandle>,
+        storages: &[StorageHandle],
     ) -> Option<StorageHandle> {
-        let is_free = |storage: &StorageHandle| {
-            let node = self.node(self.storage(*storage).node);
-            let proving = self.groups.proving.values();
-            let busy = proving.filter(|proving| proving.node == node.handle).count();
-            node.takes_groups && !node.is_leaving() && busy < PROVES_PER_NODE
-        };
-        let others_on = |node: NodeHandle| {
-            let places = self.places_of(slots).filter(|place| place.unit != unit);
-            places.filter(|place| self.storage(place.storage).node == node).count()
-        };
-        let free = storages.into_iter().filter(is_free);
-        free.min_by_key(|storage| others_on(self.storage(*storage).node))
+        let node_of = |storage: StorageHandle| self.node(self.storage(storage).node);
+        let others: Vec<&DataNode> =
+            self.kept_places(slots, unit).into_iter().map(node_of).collect();
+        let most = self.limits().per_rack_max(&slots.facts);
+        let proven = self.proven_place(slots, unit);
+        let able = storages.iter().copied().filter(|storage| {
+            let node = node_of(*storage);
+            node.takes_groups && !node.is_leaving()
+        });
+        able.min_by_key(|storage| {
+            let node = node_of(*storage);
+            let sharing = others.iter().filter(|other| other.handle == node.handle).count();
+            let on_rack = others.iter().filter(|other| other.rack == node.rack).count();
+            (sharing, on_rack >= most, proven != Some(*storage))
+        })
+    }
+
+    /// Where the other units of a group are, or will be when what is too much of them is gone, as far as that is known.
+    fn kept_places(&self, slots: &Slots, unit: UnitIndex) -> Vec<StorageHandle> {
+        let mut first: BTreeMap<UnitIndex, StorageHandle> = BTreeMap::new();
+        let others = self.places_of(slots).filter(|place| place.unit != unit);
+        for place in others.filter(|place| self.is_live(place)) {
+            first.entry(place.unit).or_insert(place.storage);
+        }
+        first.into_iter().map(|(unit, at)| self.proven_place(slots, unit).unwrap_or(at)).collect()
     }
 
     /// The orders to prove that hold still.

@@ -9,6 +9,7 @@ use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod prove;
+mod spread;
 
 const LIVE: BlockState = BlockState::Complete;
 const LEN: u64 = 1000;

@@ -11,7 +11,7 @@ use crate::block::Layout;
 use crate::clock::{Dice, Now};
 use crate::cluster::Cluster;
 use crate::handle::{NodeHandle, StorageHandle};
-use crate::node::AdminState;
+use crate::node::{AdminState, DataNode};
 use crate::placement::PlacementRequest;
 use crate::queue::Priority;
 use crate::slots::Slots;
@@ -194,14 +194,24 @@ impl Cluster {
         })
     }
 
-    /// Storages for more units. Where the group has more units than there are nodes to serve,
-    /// dead ones counted, nodes that have one get another, up to as many as the group can lose.
-    fn evacuation_targets(&self, job: Job<'_>, count: usize, dice: Dice<'_>) -> Vec<StorageHandle> {
+    /// Storages for more units. Where the group has more units than there are nodes to serve, nodes that have one get
+    /// another, up to as many as the group can lose. For a striped group dead ones count, as they may come back; what a
+    /// contiguous group has lost is brought back at once.
+    pub(super) fn evacuation_targets(
+        &self,
+        job: Job<'_>,
+        count: usize,
+        dice: Dice<'_>,
+    ) -> Vec<StorageHandle> {
         let Job { slots, policy, now, .. } = job;
         let facts = &slots.facts;
         let mut chosen = self.targets(job, count, false, &mut *dice);
-        let Layout::Striped { m, .. } = facts.layout else { return chosen };
-        let meant_to_serve = self.nodes().filter(|node| !node.disallowed && !node.is_leaving());
+        let (Layout::Striped { m, .. } | Layout::Parity { m, .. }) = facts.layout else {
+            return chosen;
+        };
+        let is_able = |node: &DataNode| !slots.is_contiguous() || node.alive && node.takes_groups;
+        let meant_to_serve =
+            self.nodes().filter(|node| !node.disallowed && !node.is_leaving() && is_able(node));
         if chosen.len() == count || meant_to_serve.count() >= facts.expected_units() {
             return chosen;
         }
@@ -217,11 +227,11 @@ impl Cluster {
             let all: Vec<NodeHandle> = open.map(|node| node.handle).collect();
             // The one with fewest that has room: a request for one level of fullness after the other.
             let found = (0..usize::from(m)).find_map(|level| {
-                let excluded: Vec<NodeHandle> =
-                    all.iter().copied().filter(|node| of(*node) != level).collect();
+                let is_out = |node: &NodeHandle| of(*node) != level || !is_able(self.node(*node));
+                let excluded: Vec<NodeHandle> = all.iter().copied().filter(is_out).collect();
                 let request = PlacementRequest {
                     count: 1,
-                    block_len: facts.unit_len(UnitIndex(0)),
+                    block_len: slots.longest(),
                     excluded: &excluded,
                     storage_policy: policy,
                     ..PlacementRequest::default()

@@ -332,7 +332,10 @@ impl Cluster {
         lost.retain(|unit| !coming.contains(unit) && !is_there(unit));
         let mut obstacles = Vec::new();
         if !lost.is_empty() {
-            let chosen = self.targets(job, lost.len(), false, &mut *dice);
+            let chosen = match slots.is_contiguous() {
+                true => self.evacuation_targets(job, lost.len(), &mut *dice),
+                false => self.targets(job, lost.len(), false, &mut *dice),
+            };
             if chosen.is_empty() {
                 obstacles.push(Obstacle::NoRoom);
             }
@@ -360,6 +363,9 @@ impl Cluster {
     /// Source: Hadoop 3.5.0 `ErasureCodingWork#addTaskToDatanode` (`createReplicationWork`).
     fn spread(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
         let Job { slots, level, .. } = job;
+        if slots.is_contiguous() {
+            return self.even_out(job, dice);
+        }
         let facts = &slots.facts;
         let rack_of = |storage: StorageHandle| self.node(self.storage(storage).node).rack.clone();
         let mut per_rack: BTreeMap<String, Vec<UnitIndex>> = BTreeMap::new();
@@ -402,6 +408,36 @@ impl Cluster {
             self.queue_transfer(*worker, level, copy_of_unit(slots, *unit, vec![*target]));
         }
         Ok(moves.into_iter().map(|(worker, target, unit)| (worker, vec![(target, unit)])).collect())
+    }
+
+    /// Copies a unit of a contiguous group from the rack that has most, if these are more than it should have, to one that
+    /// may take it. What is left over is deleted when the copy is proven.
+    fn even_out(&mut self, job: Job<'_>, dice: Dice<'_>) -> Scheduled {
+        let Job { slots, level, .. } = job;
+        let most = self.limits().per_rack_max(&slots.facts);
+        let mut per_rack: BTreeMap<&str, Vec<UnitIndex>> = BTreeMap::new();
+        for place in self.places_of(slots).filter(|place| self.is_live(place)) {
+            let rack = &self.node(self.storage(place.storage).node).rack;
+            per_rack.entry(rack).or_default().push(place.unit);
+        }
+        let crowd = per_rack.into_values().max_by_key(Vec::len).unwrap_or_default();
+        if crowd.len() <= most {
+            return Err(Obstacle::Stuck);
+        }
+        let target = self.targets(job, 1, true, &mut *dice).first().copied();
+        let target = target.ok_or(Obstacle::Stuck)?;
+        let mut obstacle = Obstacle::Stuck;
+        for unit in crowd {
+            match self.source(job, Some(unit), &mut *dice) {
+                Ok(source) => {
+                    let worker = self.storage(source).node;
+                    self.queue_transfer(worker, level, copy_of_unit(slots, unit, vec![target]));
+                    return Ok(vec![(worker, vec![(target, unit)])]);
+                }
+                Err(why) => obstacle = why,
+            }
+        }
+        Err(obstacle)
     }
 
     /// One node, that of the `chosen` storages for which least waits, reads enough units and decodes all

@@ -3,7 +3,7 @@
 use super::*;
 use crate::groups::prove::Proved;
 
-fn proves(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, ProveOrder)> {
+pub(super) fn proves(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, ProveOrder)> {
     let all = commands.iter().flat_map(|(node, commands)| commands.iter().map(|c| (*node, c)));
     let of = |(node, command): (usize, &Command)| match command {
         Command::Prove(orders) => orders.iter().map(|order| (node, *order)).collect(),
@@ -12,14 +12,14 @@ fn proves(commands: &BTreeMap<usize, Vec<Command>>) -> Vec<(usize, ProveOrder)> 
     all.flat_map(of).collect()
 }
 
-fn proved(world: &mut World, (node, order): (usize, ProveOrder), crc32c: Option<u32>) {
+pub(super) fn proved(world: &mut World, (node, order): (usize, ProveOrder), crc32c: Option<u32>) {
     let storage = world.cluster.storage(order.storage).uuid.clone();
     let handle = world.handle(node);
     let result = Proved { block: order.block, storage, crc32c };
     world.cluster.proved(&world.blocks, handle, &result);
 }
 
-fn crc_of(world: &World, block: BlockRef) -> Option<u32> {
+pub(super) fn crc_of(world: &World, block: BlockRef) -> Option<u32> {
     world.blocks.unit_crc(block.id.group(), block.id.unit())
 }
 
