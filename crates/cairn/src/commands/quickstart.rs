@@ -1,6 +1,6 @@
 //! `cairn quickstart`: a cluster in this process, put to the test with the user's own files.
 //!
-//! Stores files erasure coded and three-fold replicated, stops three DataNodes without warning, reads
+//! Stores files striped, in contiguous groups and three-fold replicated, stops three DataNodes without warning, reads
 //! every file back and compares it byte for byte, and prints what that cost.
 
 mod files;
@@ -22,21 +22,20 @@ const DATANODES: usize = 12;
 const RACKS: usize = 4;
 /// One in each of three racks: the default placement keeps two racks a block, so one replica stays.
 const STOPPED: [usize; 3] = [0, 1, 2];
-const POLICY: &str = "RS-6-3-1024k";
+/// The ways of storing, by the name of a directory and the policy of what is in it.
+const WAYS: [(&str, &str); 3] = [
+    ("erasure-coded", "RS-6-3-1024k"),
+    ("contiguous", "RS-6-3-contiguous"),
+    ("replicated", "REPLICATION"),
+];
+/// How long nothing must have been grouped until all is taken to be that can be, and how long to wait for that at most.
+const QUIET: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(120));
 const ROOT: &str = "/quickstart";
 const STEP_LEN: usize = 8 << 20;
 
-/// The two directories of one run.
-struct Directories {
-    coded: String,
-    copied: String,
-}
-
-impl Directories {
-    fn of_run(number: usize) -> Directories {
-        let run = format!("{ROOT}/run-{number}");
-        Directories { coded: format!("{run}/erasure-coded"), copied: format!("{run}/replicated") }
-    }
+/// The directories of one run, one for each way of storing.
+fn directories(run: usize) -> [String; WAYS.len()] {
+    WAYS.map(|(name, _)| format!("{ROOT}/run-{run}/{name}"))
 }
 
 /// Flags of `cairn quickstart`.
@@ -80,6 +79,11 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     // So short a silence counts as death that the report is true when this command ends.
     conf.set_default("dfs.heartbeat.interval", "1");
     conf.set_default("dfs.namenode.heartbeat.recheck-interval", "2000");
+    // Nobody waits an hour here: files are grouped as soon as they are closed, small ones too.
+    for key in ["quiet-time", "short-quiet-time"] {
+        conf.set_default(&format!("cairn.ec.contiguous.{key}"), "0");
+    }
+    conf.set_default("cairn.ec.contiguous.min-length", "1");
     let options = Options {
         datanodes: DATANODES,
         racks: RACKS,
@@ -133,18 +137,26 @@ async fn demonstrate(
     local: &[LocalFile],
 ) -> Result<()> {
     let runs = earlier_runs(settings, fs).await?;
-    let Directories { coded, copied } = Directories::of_run(runs + 1);
+    let directories = directories(runs + 1);
     let total: u64 = local.iter().map(|file| file.len).sum();
     say(settings, &format!("Storing {} files, {}", local.len(), output::size(total)));
-    prepare(fs, &coded, &copied).await?;
-    let empty = disk_usage(cluster)?;
-    let coded_write = store(fs, local, &coded).await?;
-    let with_coded = disk_usage(cluster)?;
-    let copied_write = store(fs, local, &copied).await?;
-    let with_both = disk_usage(cluster)?;
+    prepare(fs, &directories).await?;
+    let mut ways = [Measured::default(); WAYS.len()];
+    let mut used = disk_usage(cluster)?;
+    for ((way, directory), (_, policy)) in ways.iter_mut().zip(&directories).zip(WAYS) {
+        way.write = store(fs, local, directory).await?;
+        if policy.ends_with("-contiguous") {
+            say(settings, "Waiting until the servers have put them into groups");
+            await_groups(fs).await?;
+        }
+        let now = disk_usage(cluster)?;
+        way.disk = now.saturating_sub(used);
+        used = now;
+    }
     say(settings, "Reading everything back");
-    let coded_read = compare(fs, local, &coded, "reading, erasure coded").await?;
-    let copied_read = compare(fs, local, &copied, "reading, replicated").await?;
+    for (way, directory) in ways.iter_mut().zip(&directories) {
+        way.read = compare(fs, local, directory, "reading").await?;
+    }
     say(
         settings,
         &format!("Stopping {} DataNodes without warning, and reading again", STOPPED.len()),
@@ -152,25 +164,13 @@ async fn demonstrate(
     for index in STOPPED {
         cluster.kill_datanode(index)?;
     }
-    let coded_degraded = compare(fs, local, &coded, "3 nodes gone, erasure coded").await?;
-    let copied_degraded = compare(fs, local, &copied, "3 nodes gone, replicated").await?;
-    let summary = Summary {
-        files: local.len(),
-        bytes: total,
-        coded: Measured {
-            disk: with_coded.saturating_sub(empty),
-            write: coded_write,
-            read: coded_read,
-            degraded: coded_degraded,
-        },
-        copied: Measured {
-            disk: with_both.saturating_sub(with_coded),
-            write: copied_write,
-            read: copied_read,
-            degraded: copied_degraded,
-        },
-        stopped: STOPPED.len(),
-    };
+    for (way, directory) in ways.iter_mut().zip(&directories) {
+        let title = format!("reading, {} DataNodes gone", STOPPED.len());
+        way.degraded = compare(fs, local, directory, &title).await?;
+    }
+    let [coded, contiguous, copied] = ways;
+    let (files, stopped) = (local.len(), STOPPED.len());
+    let summary = Summary { files, bytes: total, coded, contiguous, copied, stopped };
     if settings.json {
         crate::say!("{}", summary.as_json());
     } else {
@@ -185,7 +185,7 @@ async fn earlier_runs(settings: &Settings, fs: &FileSystem) -> Result<usize> {
     let mut runs = 0;
     let (mut count, mut bytes) = (0, 0);
     loop {
-        let Directories { coded, copied } = Directories::of_run(runs + 1);
+        let [coded, .., copied] = directories(runs + 1);
         if fs.file_info(&coded).await?.is_none() {
             break;
         }
@@ -236,12 +236,32 @@ async fn same_file(fs: &FileSystem, one: &str, other: &str) -> Result<()> {
     }
 }
 
-/// Makes the two directories, each with its redundancy.
-async fn prepare(fs: &FileSystem, coded: &str, copied: &str) -> Result<()> {
-    fs.enable_policy(POLICY).await?;
-    for (directory, policy) in [(coded, POLICY), (copied, "REPLICATION")] {
+/// Makes the directories, each with its way of storing.
+async fn prepare(fs: &FileSystem, directories: &[String]) -> Result<()> {
+    for (directory, (_, policy)) in directories.iter().zip(WAYS) {
+        if policy != "REPLICATION" {
+            fs.enable_policy(policy).await?;
+        }
         fs.mkdirs(directory, 0o755).await?;
         fs.set_policy(directory, Some(policy)).await?;
+    }
+    Ok(())
+}
+
+/// Waits until nothing is put into groups any more, and what groups do not need is deleted.
+async fn await_groups(fs: &FileSystem) -> Result<()> {
+    let began = Instant::now();
+    let (mut formed, mut since) = (0, Instant::now());
+    while began.elapsed() < QUIET.1 {
+        let status = fs.group_status().await?;
+        let is_busy = status.attempts > 0 || status.with_surplus > 0;
+        if is_busy || status.formed != formed {
+            (formed, since) = (status.formed, Instant::now());
+        }
+        if since.elapsed() >= QUIET.0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     Ok(())
 }

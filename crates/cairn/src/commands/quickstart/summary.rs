@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What one way of storing cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// Bytes in the DataNodes' folders, checksums included.
     pub disk: u64,
@@ -25,8 +25,10 @@ pub struct Summary {
     pub files: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// Erasure coded.
+    /// Striped as they were written.
     pub coded: Measured,
+    /// In contiguous groups, as far as that saves enough.
+    pub contiguous: Measured,
     /// Three-fold replicated.
     pub copied: Measured,
     /// DataNodes stopped before the degraded reads.
@@ -36,13 +38,13 @@ pub struct Summary {
 impl Summary {
     /// The table for people.
     pub fn as_text(&self) -> String {
-        let Summary { files, bytes, coded, copied, stopped } = self;
+        let Summary { files, bytes, coded, contiguous, copied, stopped } = self;
         let row = |name: &str, value: &dyn Fn(&Measured) -> String| {
-            vec![name.to_string(), value(coded), value(copied)]
+            vec![name.to_string(), value(coded), value(contiguous), value(copied)]
         };
         let rate = |time: Duration| format!("{:.0} MB/s", megabytes_per_second(*bytes, time));
         let rows = [
-            vec![String::new(), "RS-6-3-1024k".into(), "3 copies".into()],
+            ["", "RS-6-3-1024k", "RS-6-3-contiguous", "3 copies"].map(String::from).to_vec(),
             row("logical bytes", &|_| size(*bytes)),
             row("bytes on disk", &|m| {
                 format!("{} ({:.2}x)", size(m.disk), m.disk as f64 / (*bytes).max(1) as f64)
@@ -68,7 +70,9 @@ impl Summary {
         json!({
             "files": self.files, "bytes": self.bytes, "equal_files": self.files,
             "datanodes_stopped": self.stopped,
-            "erasure_coded": one(&self.coded), "replicated": one(&self.copied),
+            "erasure_coded": one(&self.coded),
+            "contiguous": one(&self.contiguous),
+            "replicated": one(&self.copied),
         })
     }
 }
