@@ -1,4 +1,4 @@
 //! Run with `cargo +nightly fuzz run meta_file`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::meta_file(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::decoders::meta_file(data));

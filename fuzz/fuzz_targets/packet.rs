@@ -1,4 +1,4 @@
 //! Run with `cargo +nightly fuzz run packet`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::packet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::decoders::packet(data));

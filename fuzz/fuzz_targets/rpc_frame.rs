@@ -1,4 +1,4 @@
 //! Run with `cargo +nightly fuzz run rpc_frame`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::rpc_frame(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_fuzz::decoders::rpc_frame(data));

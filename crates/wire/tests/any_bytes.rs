@@ -6,7 +6,7 @@ use cairn_wire::proto::hdfs::Status;
 use cairn_wire::transfer::{self, Op, PacketHeader};
 use cairn_wire::{meta_file::MetaHeader, rpc};
 
-#[path = "../../../fuzz/src/lib.rs"]
+#[path = "../../../fuzz/src/decoders.rs"]
 mod targets;
 
 /// A xorshift generator: the same bytes in every run.
