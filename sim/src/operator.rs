@@ -8,6 +8,8 @@ use cairn_redundancy::{AdminState, StorageType};
 
 /// DataNodes that a simulation has at most.
 const MOST_NODES: usize = 14;
+/// When an operator says of a node that has died on its way out that it will not be back: it is known to be dead by then.
+const GIVEN_UP_MS: u64 = 120_000;
 
 impl World<'_> {
     /// Does something with a node; returns whether anything was done.
@@ -164,6 +166,13 @@ impl World<'_> {
         any
     }
 
+    /// Says once more that a node is to leave, as one does of one that is dead.
+    pub(crate) fn give_up(&mut self, node: usize) {
+        self.note(|| format!("dn-{node} is given up"));
+        self.name_node.set_intent(node, Intent::Serve);
+        self.name_node.set_intent(node, self.nodes[node].intent);
+    }
+
     /// In quiet time some nodes stay away, if all that is there has places on the others.
     pub(crate) fn settle_operator(&mut self) {
         let widest = self.name_node.widest();
@@ -179,17 +188,16 @@ impl World<'_> {
                     self.nodes[node].is_gone = self.can_lose(node);
                 }
                 if self.nodes[node].is_gone {
-                    // Nobody is to wait for what it may have.
+                    // Nobody is to wait for it.
                     self.nodes[node].intent = Intent::Leave;
                 }
                 self.nodes[node].up = !self.nodes[node].is_gone;
                 self.count("DataNodes stay away");
                 // Its time may have been over by a clock that was wrong.
+                if self.nodes[node].is_gone {
+                    self.after(GIVEN_UP_MS, Event::NodeGivenUp { node });
+                }
                 if self.name_node.up {
-                    if self.nodes[node].is_gone {
-                        // It is said anew of who was on its way out.
-                        self.name_node.set_intent(node, Intent::Serve);
-                    }
                     self.name_node.set_intent(node, self.nodes[node].intent);
                 }
                 continue;

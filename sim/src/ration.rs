@@ -13,6 +13,7 @@ use cairn_redundancy::BlockFacts;
 use cairn_replica::ReplicaState;
 use cairn_stripe::{BlockId, GenerationStamp, Redundancy, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Included};
 
 impl World<'_> {
     /// What a new block bears, and that no part of it has failed.
@@ -142,8 +143,22 @@ impl World<'_> {
         new.iter().all(|(id, parts)| {
             self.model.blocks.get(id).is_none_or(|block| {
                 let new = parts.difference(&block.exposed).count();
-                new == 0 || block.exposed.len() + new <= block.tolerance
+                let all = block.exposed.union(parts).copied().collect();
+                let is_borne = block.exposed.len() + new <= block.tolerance;
+                new == 0 || is_borne && self.bear_pipelines(*id, &all)
             })
+        })
+    }
+
+    /// Whether a block could do without those parts if it came to rest on any of the pipelines that its writer goes on with
+    /// and that are not in force yet.
+    fn bear_pipelines(&self, id: BlockId, failed: &BTreeSet<Part>) -> bool {
+        let Some(facts) = self.name_node.facts_of(id) else { return true };
+        let later = (Excluded((id, facts.gs)), Included((id, GenerationStamp(u64::MAX))));
+        self.pipelines.range(later).all(|(_, parts)| {
+            let failed = parts.iter().filter(|part| failed.contains(part)).count();
+            let most = parts.len().min(facts.expected_units());
+            failed == 0 || failed + facts.data_units() <= most
         })
     }
 

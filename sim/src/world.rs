@@ -43,6 +43,8 @@ pub(crate) enum Event {
     NodeJoins { node: usize },
     /// A DataNode that was to leave is to stay.
     NodeStays { node: usize },
+    /// A DataNode that died on its way out will not be back.
+    NodeGivenUp { node: usize },
     /// A DataNode that was let go is switched off.
     NodeOff { node: usize, state: AdminState },
     /// A failed disk has been replaced, or a full one emptied.
@@ -305,6 +307,7 @@ impl<'a> World<'a> {
                     self.recommission(node);
                 }
             }
+            Event::NodeGivenUp { node } => self.give_up(node),
             Event::NodeOff { node, state } => self.switch_off(node, state),
             Event::DiskMended { node, volume } => self.mend_disk(node, volume),
             Event::LogMended => _ = self.name_node.cluster.set_low_resources(false),

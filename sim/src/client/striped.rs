@@ -198,8 +198,15 @@ impl Peers for Streams {
         self.group.borrow().units[unit.as_usize()].acked
     }
 
-    async fn reopen(&mut self, _: &[UnitIndex], stamp: GenerationStamp) {
+    async fn reopen(&mut self, units: &[UnitIndex], stamp: GenerationStamp) {
         self.stamp = stamp;
+        let group = self.group.borrow();
+        let node = |unit: &UnitIndex| Some(group.units[unit.as_usize()].target.as_ref()?.node);
+        let parts = units.iter().filter_map(|unit| Some((node(unit)?, *unit))).collect();
+        if let Some(id) = group.id {
+            // The others count no more from the first one on that takes it.
+            self.hand.tell(move |world| _ = world.pipelines.insert((id, stamp), parts));
+        }
     }
 
     async fn reopened(&mut self, unit: UnitIndex, _: bool) -> bool {
