@@ -105,6 +105,54 @@ impl From<Unbelieved> for DataNodeError {
     }
 }
 
+/// Kinds of failures, for monitors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// A disk, or what is on it.
+    Disk,
+    /// A connection.
+    Network,
+    /// Bytes that are not those of their CRC.
+    Checksum,
+    /// No room.
+    NoSpace,
+    /// A replica that is not there, or does not allow it.
+    Replica,
+    /// A request that makes no sense.
+    Request,
+    /// Another server that was asked.
+    Peer,
+    /// What is not done now, or not at all.
+    Refused,
+}
+
+impl FailureKind {
+    pub(crate) const ALL: [FailureKind; 8] = [
+        FailureKind::Disk,
+        FailureKind::Network,
+        FailureKind::Checksum,
+        FailureKind::NoSpace,
+        FailureKind::Replica,
+        FailureKind::Request,
+        FailureKind::Peer,
+        FailureKind::Refused,
+    ];
+
+    /// The name for monitors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            FailureKind::Disk => "disk",
+            FailureKind::Network => "network",
+            FailureKind::Checksum => "checksum",
+            FailureKind::NoSpace => "no_space",
+            FailureKind::Replica => "replica",
+            FailureKind::Request => "request",
+            FailureKind::Peer => "peer",
+            FailureKind::Refused => "refused",
+        }
+    }
+}
+
 /// Result of a DataNode operation.
 pub(crate) type Result<T, E = DataNodeError> = std::result::Result<T, E>;
 
@@ -142,6 +190,24 @@ impl DataNodeError {
         match self {
             DataNodeError::Disk { path, source } if source.raw_os_error().is_some() => Some(path),
             _ => None,
+        }
+    }
+
+    /// What kind of failure it is.
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            DataNodeError::Disk { .. }
+            | DataNodeError::Unsynced { .. }
+            | DataNodeError::Storage { .. } => FailureKind::Disk,
+            DataNodeError::Io { .. } => FailureKind::Network,
+            DataNodeError::Checksum(_) | DataNodeError::Corrupt(_) => FailureKind::Checksum,
+            DataNodeError::NoSpace { .. } => FailureKind::NoSpace,
+            DataNodeError::Replica(_) | DataNodeError::Recovery(_) => FailureKind::Replica,
+            DataNodeError::Place(_) | DataNodeError::Wire(_) | DataNodeError::UnknownPool(_) => {
+                FailureKind::Request
+            }
+            DataNodeError::Peer(_) | DataNodeError::Rpc { .. } => FailureKind::Peer,
+            DataNodeError::Policy(_) | DataNodeError::Stopped => FailureKind::Refused,
         }
     }
 

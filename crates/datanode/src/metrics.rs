@@ -5,6 +5,8 @@
 //!
 //! Source: Hadoop 3.5.0 `DataNodeMetrics`.
 
+use crate::error::FailureKind;
+use cairn_net::durations::{DurationCounter, Durations};
 use cairn_wire::transfer::Op;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -85,16 +87,14 @@ impl Flow {
 /// How often something was done, how often in vain, and how long it took.
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
-    count: Counter,
+    times: DurationCounter,
     errors: Counter,
-    nanos: Counter,
 }
 
 impl Timer {
     /// It has ended, after `took`.
     pub(crate) fn ended(&self, took: Duration, has_failed: bool) {
-        self.count.add(1);
-        self.nanos.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        self.times.add(took);
         if has_failed {
             self.failed();
         }
@@ -107,7 +107,7 @@ impl Timer {
 
     /// How often it was done, also in vain.
     pub(crate) fn count(&self) -> u64 {
-        self.count.get()
+        self.times().count()
     }
 
     /// How often in vain.
@@ -115,9 +115,9 @@ impl Timer {
         self.errors.get()
     }
 
-    /// All the time that it took.
-    pub(crate) fn time(&self) -> Duration {
-        Duration::from_nanos(self.nanos.get())
+    /// How long it took, also in vain.
+    pub(crate) fn times(&self) -> Durations {
+        self.times.get()
     }
 }
 
@@ -134,6 +134,23 @@ pub(crate) struct Rebuilding {
     pub(crate) bytes_read: Counter,
     /// Bytes of the units that have become replicas.
     pub(crate) bytes_written: Counter,
+    /// How long orders took that were begun.
+    pub(crate) times: DurationCounter,
+}
+
+/// The encoding of contiguous groups.
+#[derive(Debug, Default)]
+pub(crate) struct Encoding {
+    /// Groups that were encoded.
+    pub(crate) groups: Counter,
+    /// Orders that came to nothing, also those that were refused.
+    pub(crate) failed: Counter,
+    /// Bytes of their members.
+    pub(crate) bytes_read: Counter,
+    /// Bytes of their parities.
+    pub(crate) bytes_written: Counter,
+    /// How long orders took that were begun.
+    pub(crate) times: DurationCounter,
 }
 
 /// All that is counted.
@@ -158,12 +175,19 @@ pub(crate) struct Metrics {
     /// Those that it found bad.
     pub(crate) verified_bad: Counter,
     pub(crate) rebuilding: Rebuilding,
+    pub(crate) encoding: Encoding,
+    /// Steps of reads that were decoded from other units, for no replica of the block was left.
+    pub(crate) decodes: DurationCounter,
+    /// Bytes that readers got so.
+    pub(crate) decoded_bytes: Counter,
     /// Replicas that were taken into memory as the NameNode orders.
     pub(crate) cached: Counter,
     /// Those that have left it.
     pub(crate) uncached: Counter,
     /// Those that could not be taken in.
     pub(crate) failed_to_cache: Counter,
+    /// Operations that have failed.
+    failures: [Counter; FailureKind::ALL.len()],
     ops: [Timer; OPS.len()],
     calls: [Timer; CALLS.len()],
 }
@@ -172,6 +196,17 @@ impl Metrics {
     /// The timer of a data transfer operation, if it has one.
     pub(crate) fn op(&self, op: Op) -> Option<&Timer> {
         OPS.iter().position(|(timed, _)| *timed == op).map(|at| &self.ops[at])
+    }
+
+    /// An operation has failed.
+    pub(crate) fn note_failure(&self, kind: FailureKind) {
+        self.failures[kind as usize].add(1);
+    }
+
+    /// Failed operations by their kind.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let count = |kind: FailureKind| (kind.name(), self.failures[kind as usize].get());
+        FailureKind::ALL.into_iter().map(count)
     }
 
     /// All timed operations, by name.
@@ -215,7 +250,7 @@ mod tests {
         timer.ended(Duration::from_millis(2), true);
         let named = metrics.ops().find(|(name, _)| *name == "readBlock").unwrap().1;
         assert_eq!((named.count(), named.errors()), (2, 1));
-        assert_eq!(named.time(), Duration::from_millis(3));
+        assert_eq!(named.times().total, Duration::from_millis(3));
         assert_eq!(metrics.op(Op::WriteBlock).map(Timer::count), Some(0));
         assert!(metrics.op(Op::RequestShortCircuitShm).is_none());
         assert!(metrics.call("sendHeartbeat").is_some() && metrics.call("register").is_none());

@@ -38,6 +38,7 @@ use cairn_net::held::{held_read, held_write};
 use cairn_net::lasting;
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_client::{RpcClient, RpcClientOptions};
+use cairn_net::rpc_server::RpcMetrics;
 use cairn_net::transfer_stream::{PacketMemory, SendFile, TransferOptions, TransferStream};
 use cairn_stripe::{BlockId, GenerationStamp};
 use cairn_wire::proto::datanode::{
@@ -98,6 +99,8 @@ pub(crate) struct Node {
     pub(crate) short_circuit: ShortCircuitRegistry,
     /// What was done since the start.
     pub(crate) metrics: Metrics,
+    /// Calls that were served.
+    pub(crate) rpc_metrics: Arc<RpcMetrics>,
     /// What memory replicas may take.
     pub(crate) memory: LockedMemory,
     /// Bad replicas to tell the NameNode of.
@@ -201,6 +204,7 @@ impl Node {
         config: DataNodeConfig,
         dataset: Dataset,
         access: Access,
+        rpc_metrics: Arc<RpcMetrics>,
         reconfiguration: Reconfiguration<DataNodeConfig>,
         (xfer_addr, ipc_addr, http_addr): (SocketAddr, SocketAddr, Option<SocketAddr>),
     ) -> Node {
@@ -211,6 +215,7 @@ impl Node {
         Node {
             scanner: Scanner::new(&dataset.volumes(), &config),
             metrics: Metrics::default(),
+            rpc_metrics,
             memory: dataset.memory().clone(),
             dataset: Arc::new(dataset),
             reports: IncrementalReports::default(),

@@ -10,7 +10,7 @@ use crate::node::scans::VolumeScan;
 use crate::node::{INTER_DATANODE, Node};
 use crate::page_cache::PageCacheStats;
 use crate::pages;
-use crate::protocol::{client, inter, reconfigure};
+use crate::protocol::{self, client, inter, reconfigure};
 use crate::scanner;
 use crate::server;
 use cairn_net::Boxed;
@@ -56,6 +56,8 @@ impl DataNode {
                 .await
                 .context(|| format!("binding {}", config.ipc_addr))?;
             let ipc_addr = ipc.local_addr();
+            let rpc_metrics = Arc::new(protocol::metrics());
+            let ipc = ipc.counting_in(Arc::clone(&rpc_metrics));
             let http = match config.http_addr {
                 Some(addr) => {
                     Some(TcpListener::bind(addr).await.context(|| format!("binding {addr}"))?)
@@ -70,7 +72,14 @@ impl DataNode {
             let addresses = (xfer_addr, ipc_addr, http_addr);
             let reconfiguration =
                 Reconfiguration::new(config.reload.clone(), reconfigure::PROPERTIES);
-            let node = Arc::new(Node::new(config, dataset, access, reconfiguration, addresses));
+            let node = Arc::new(Node::new(
+                config,
+                dataset,
+                access,
+                rpc_metrics,
+                reconfiguration,
+                addresses,
+            ));
             node.tasks.open();
             node.spawn_lasting("the data port", server::serve(node.clone(), listener));
             if let Some(listener) = domain {

@@ -146,7 +146,9 @@ async fn serve_op(
     if let Some(timer) = node.metrics.op(op) {
         // A reader may hang up when it has seen enough.
         let is_failure = |error: &DataNodeError| op != Op::ReadBlock || !is_hang_up(error);
-        timer.ended(started.elapsed(), served.as_ref().is_err_and(is_failure));
+        let failure = served.as_ref().err().filter(|error| is_failure(error));
+        timer.ended(started.elapsed(), failure.is_some());
+        failure.into_iter().for_each(|error| node.metrics.note_failure(error.kind()));
     }
     served
 }

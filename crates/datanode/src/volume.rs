@@ -16,6 +16,7 @@ use crate::config::DataDir;
 use crate::error::{Context, DataNodeError, Result};
 use crate::sys::{self, DiskSpace};
 use cairn_codec::crc::ChecksumKind;
+use cairn_net::durations::Durations;
 use cairn_net::held::held;
 use cairn_net::storage_dir;
 use cairn_replica::ReplicaState;
@@ -187,9 +188,14 @@ impl Volume {
         self
     }
 
-    /// Does work on the disk, which may be measured.
+    /// Does work on the disk, and measures it.
     pub(crate) fn timed<T>(&self, kind: DiskWork, work: impl FnOnce() -> T) -> T {
         self.latencies.time(kind, work)
+    }
+
+    /// How long work of a kind has taken since the start.
+    pub(crate) fn durations(&self, kind: DiskWork) -> Durations {
+        self.latencies.durations(kind)
     }
 
     /// Milliseconds that work of a kind takes on average, if anything was measured lately.

@@ -25,6 +25,7 @@ mod rollback;
 mod segment;
 #[cfg(test)]
 mod tests;
+mod work_counts;
 mod writer;
 
 pub use crate::store::{Identity, IdentityError, Snapshot};
@@ -62,6 +63,7 @@ use std::task::{Context, Poll, Wake};
 use std::thread::{JoinHandle, Thread};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{Semaphore, oneshot, watch};
+use work_counts::WorkCounts;
 use writer::Writer;
 
 /// Entries that may wait for the writer; more callers wait for a place.
@@ -80,6 +82,7 @@ pub struct Namesystem {
     retries: Arc<Mutex<Retries>>,
     listeners: Listeners,
     inputs: Arc<LastInputs>,
+    counts: Arc<WorkCounts>,
     places: Semaphore,
     requests: Mutex<Option<mpsc::Sender<Input>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -131,6 +134,7 @@ impl Namesystem {
         let noted = Arc::clone(&inputs);
         let mut writer =
             Writer::new(store.clone(), log, ends, recent.clone(), kept, (hears, noted), &options);
+        let counts = writer.counts();
         put_settings_in_force(&mut writer, &options)?;
         let (failed, failure) = watch::channel(None);
         let failed = Arc::new(failed);
@@ -165,6 +169,7 @@ impl Namesystem {
             retries,
             listeners,
             inputs,
+            counts,
             places: Semaphore::new(WAITING_MAX),
             requests: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
@@ -288,6 +293,16 @@ impl Namesystem {
     /// Number of the last entry that is applied; 0 before the first.
     pub fn last_sequence(&self) -> u64 {
         self.store.applied()
+    }
+
+    /// What log and store have done since it was opened.
+    pub(crate) fn work_counts(&self) -> &WorkCounts {
+        &self.counts
+    }
+
+    /// Changed records that wait to be written to the store's file.
+    pub(crate) fn waiting_records(&self) -> usize {
+        self.store.waiting()
     }
 
     /// Whether changes that can wait should: the store's file lags behind, and others would soon have to wait for it.

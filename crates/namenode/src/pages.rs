@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::fsck;
 use crate::node::NameNode;
 use cairn_net::http::{Answer, Request, Response};
-use cairn_net::monitoring::{self, JSON, Metrics, calls, process};
+use cairn_net::monitoring::{self, JSON, calls, process};
 use cairn_net::page::{self, Page};
 use seen::{View, view};
 use site::startup;
@@ -26,6 +26,7 @@ mod history;
 mod kept;
 mod leaving;
 mod operations;
+mod prom;
 mod seen;
 mod site;
 mod slow;
@@ -42,7 +43,7 @@ pub(crate) fn page(pages: &Pages, request: &Request) -> Answer {
         path => {
             let made = page::file(path);
             let made = made.or_else(|| Some(site::page(pages, request)?.answer(request)));
-            made.unwrap_or_else(|| fixed_page(&pages.node, request)).into()
+            made.unwrap_or_else(|| fixed_page(pages, request)).into()
         }
     }
 }
@@ -53,14 +54,15 @@ pub(crate) fn live(pages: &Pages, request: &Request) -> Option<Page> {
 }
 
 /// The pages for programs that are made at once.
-fn fixed_page(node: &NameNode, request: &Request) -> Response {
+fn fixed_page(pages: &Pages, request: &Request) -> Response {
+    let node = &pages.node;
     match request.path.as_str() {
         "/jmx" => jmx(node, request),
         "/conf" => monitoring::conf(&node.config.properties),
         "/health" => health(node),
         "/leaving" => Response::ok(JSON, leaving::page(node, request)),
         "/operations" => Response::ok(JSON, operations::page(node)),
-        "/prom" => metrics(node),
+        "/prom" => prom::page(pages),
         "/stacks" => process::stacks(&operations::text(node)),
         "/logLevel" => process::log_level(request),
         "/startupProgress" => startup::progress(node),
@@ -256,58 +258,4 @@ fn name_node_status(node: &NameNode) -> Value {
         "SlowPeersReport": slow_peers,
         "SlowDisksReport": slow_disks,
     })
-}
-
-/// Figures for Prometheus.
-fn metrics(node: &NameNode) -> Response {
-    let view = view(node);
-    let stats = &view.stats;
-    let twins = view.nodes.iter().filter(|(datanode, _)| datanode.twin(view.now).is_some());
-    let gauges: [(&str, &str, u64); 22] = [
-        ("capacity_bytes", "Bytes that live DataNodes can hold", stats.usage.capacity),
-        ("used_bytes", "Bytes of blocks", stats.usage.dfs_used),
-        ("remaining_bytes", "Bytes free for blocks", stats.usage.remaining),
-        ("inodes", "Files and directories", view.totals.inodes),
-        ("blocks", "Blocks and block groups", view.totals.blocks),
-        ("live_datanodes", "DataNodes that send heartbeats", stats.live_nodes as u64),
-        ("dead_datanodes", "DataNodes that do not", stats.dead_nodes as u64),
-        (
-            "stale_datanodes",
-            "DataNodes that have sent no heartbeat lately",
-            stats.stale_nodes as u64,
-        ),
-        (
-            "decommissioning_datanodes",
-            "DataNodes being taken out",
-            stats.decommissioning_nodes as u64,
-        ),
-        (
-            "twin_datanodes",
-            "DataNodes of which another one with the same UUID was alive lately",
-            twins.count() as u64,
-        ),
-        ("failed_volumes", "Volumes of DataNodes that have failed", stats.failed_volumes),
-        ("pending_reconstruction", "Blocks and groups being mended", stats.pending_reconstruction),
-        ("scheduled_reconstruction", "Those that wait for it", stats.scheduled_reconstruction),
-        ("excess_replicas", "Replicas and units too many", stats.excess),
-        ("low_redundancy_blocks", "Blocks with too few replicas", stats.replicated.low_redundancy),
-        ("low_redundancy_groups", "Groups with too few units", stats.groups.low_redundancy),
-        ("missing_blocks", "Blocks without a good replica", stats.replicated.missing),
-        ("missing_groups", "Groups that cannot be decoded", stats.groups.missing),
-        ("corrupt_blocks", "Blocks with a bad replica", stats.replicated.corrupt),
-        ("corrupt_groups", "Groups with a bad unit", stats.groups.corrupt),
-        (
-            "disagreeing_blocks",
-            "Blocks and groups whose parts disagree, and which one is wrong is not known",
-            stats.disagreeing,
-        ),
-        ("safe_mode", "1 while changes are refused", u64::from(view.safe_mode.is_some())),
-    ];
-    let mut metrics = Metrics::of("cairn_namenode");
-    for (name, help, value) in gauges {
-        metrics.gauge(name, help, value);
-    }
-    contiguous::figures(node, &mut metrics);
-    calls::figures(&node.rpc_metrics, &mut metrics);
-    metrics.page()
 }

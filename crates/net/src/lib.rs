@@ -11,6 +11,7 @@ pub mod access;
 pub mod date;
 pub mod descriptors;
 pub mod disk_work;
+pub mod durations;
 pub mod events;
 pub mod file_read;
 mod frame;

@@ -1,6 +1,7 @@
 //! What the pages of all servers say alike to programs that watch them: Hadoop's beans as JSON, the configuration, the
 //! process (`process`), and figures for Prometheus.
 
+use crate::durations::{BOUNDS, Durations};
 use crate::http::{Request, Response};
 use serde_json::{Value, json};
 use std::fmt::{Display, Write as _};
@@ -131,6 +132,19 @@ impl Metrics {
         }
         self.sample(&format!("{name}_sum"), labels, sum);
         self.sample(&format!("{name}_count"), labels, count);
+    }
+
+    /// How long things took, in seconds: a [`Metrics::histogram`].
+    pub fn durations(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: &[(&str, &str)],
+        durations: &Durations,
+    ) {
+        let bounds = BOUNDS.map(|bound| bound.as_secs_f64());
+        let classes = (&bounds[..], &durations.classes[..]);
+        self.histogram(name, help, labels, classes, durations.total.as_secs_f64());
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {

@@ -1,6 +1,6 @@
 //! Short answers to operations, and what is counted with them.
 
-use crate::error::{DataNodeError, Result};
+use crate::error::{DataNodeError, FailureKind, Result};
 use crate::metrics::Timer;
 use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
@@ -32,13 +32,14 @@ pub(crate) async fn answer_error(
 ) -> Result<bool> {
     tracing::info!(%error, "{what} failed");
     refuse(stream, Status::Error, format!("{what} received exception {error}")).await?;
-    note_failure(node, op);
+    note_failure(node, op, error.kind());
     Ok(true)
 }
 
 /// Counts the failure of an operation that was answered.
-pub(crate) fn note_failure(node: &Node, op: Op) {
+pub(crate) fn note_failure(node: &Node, op: Op, kind: FailureKind) {
     node.metrics.op(op).into_iter().for_each(Timer::failed);
+    node.metrics.note_failure(kind);
 }
 
 /// Answers an operation that succeeded.

@@ -7,7 +7,7 @@ use super::send::{Range, Sending};
 use super::write_block::Receiver;
 use crate::cache;
 use crate::dataset::{Relocation, ReplicaWriter, StorageWish, WriteKind};
-use crate::error::{DataNodeError, Result};
+use crate::error::{DataNodeError, FailureKind, Result};
 use crate::messages;
 use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
@@ -164,6 +164,6 @@ async fn too_many(node: &Node, stream: &mut TransferStream, op: Op) -> Result<bo
         node.tunables.moves.max()
     );
     refuse(stream, Status::Error, message).await?;
-    note_failure(node, op);
+    note_failure(node, op, FailureKind::Refused);
     Ok(true)
 }

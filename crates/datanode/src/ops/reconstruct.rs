@@ -136,6 +136,7 @@ async fn run(node: Arc<Node>, plan: Plan, _claim: Claim) {
         }
     }
     counts.tasks.add(1);
+    counts.times.add(started.elapsed());
 }
 
 /// Rebuilds until the units are proven, with other sources after each result that is not. Returns what has

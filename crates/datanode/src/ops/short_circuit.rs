@@ -7,7 +7,7 @@
 use super::answer::{note_failure, refuse};
 use super::virtual_block;
 use crate::dataset::ReadView;
-use crate::error::Result;
+use crate::error::{FailureKind, Result};
 use crate::messages;
 use crate::node::Node;
 use cairn_net::transfer_stream::TransferStream;
@@ -34,7 +34,7 @@ pub(crate) async fn serve_fds(
     if !stream.is_domain() {
         let message = "You cannot pass file descriptors over anything but a UNIX domain socket.";
         refuse(stream, Status::Error, message).await?;
-        note_failure(node, Op::RequestShortCircuitFds);
+        note_failure(node, Op::RequestShortCircuitFds, FailureKind::Refused);
         return Ok(true);
     }
     let block = messages::block(&request.header.block);
@@ -42,7 +42,7 @@ pub(crate) async fn serve_fds(
         let is_cached = node.cache.contains(block.id, &node.dataset);
         if let Err(error) = node.short_circuit.register(block.id, slot, is_cached) {
             refuse(stream, Status::Error, error.to_string()).await?;
-            note_failure(node, Op::RequestShortCircuitFds);
+            note_failure(node, Op::RequestShortCircuitFds, FailureKind::Refused);
             return Ok(true);
         }
     }
@@ -51,7 +51,7 @@ pub(crate) async fn serve_fds(
         unregister(node, slot);
     }
     if matches!(passed, Ok(false)) {
-        note_failure(node, Op::RequestShortCircuitFds);
+        note_failure(node, Op::RequestShortCircuitFds, FailureKind::Refused);
     }
     passed.map(|_| true)
 }

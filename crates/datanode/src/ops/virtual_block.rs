@@ -29,6 +29,7 @@ use cairn_wire::proto::hdfs::{
 use cairn_wire::transfer::Op;
 use md5::{Digest, Md5};
 use relay::Unserved;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
@@ -227,7 +228,7 @@ async fn send_decoded(
     let step = (STEP / chunk).max(1) * chunk;
     // The first bytes are there before anything is promised.
     let mut next = range.start..(range.start + step).min(range.end);
-    let mut bytes = decoder.bytes(next.clone(), range.end, &sums).await?;
+    let mut bytes = decode_step(node, &mut decoder, next.clone(), range.end, &sums).await?;
     stream.writer.hold_message(&BlockOpResponseProto {
         status: Status::Success as i32,
         read_op_checksum_info: Some(ReadOpChecksumInfoProto {
@@ -246,7 +247,7 @@ async fn send_decoded(
             next = next.end..(next.end + step).min(range.end);
             bytes = match next.is_empty() {
                 true => Vec::new(),
-                false => decoder.bytes(next.clone(), range.end, &sums).await?,
+                false => decode_step(node, &mut decoder, next.clone(), range.end, &sums).await?,
             };
         }
         packets.send(&[], &[]).await
@@ -255,6 +256,21 @@ async fn send_decoded(
     flow.blocks.add(1);
     tracing::debug!(block = %block.id, from = range.start, to = range.end, "decoded a range");
     Ok(())
+}
+
+/// Decodes what is sent at once, and counts it.
+async fn decode_step(
+    node: &Node,
+    decoder: &mut Decoder,
+    step: Range<u64>,
+    until: u64,
+    sums: &[u8],
+) -> Result<Vec<u8>> {
+    let began = Instant::now();
+    let bytes = decoder.bytes(step, until, sums).await?;
+    node.metrics.decodes.add(began.elapsed());
+    node.metrics.decoded_bytes.add(bytes.len() as u64);
+    Ok(bytes)
 }
 
 /// The checksum of the first `block.len` bytes of a block that is not here.

@@ -83,7 +83,7 @@ fn rates(metrics: &Metrics, bean: &mut Map<String, Value>) {
     let mut rate = |name: &str, timers: &[Option<&Timer>]| {
         let timers = || timers.iter().flatten();
         let count: u64 = timers().map(|timer| timer.count()).sum();
-        let seconds: f64 = timers().map(|timer| timer.time().as_secs_f64()).sum();
+        let seconds: f64 = timers().map(|timer| timer.times().total.as_secs_f64()).sum();
         bean.insert(format!("{name}NumOps"), count.into());
         bean.insert(format!("{name}AvgTime"), (seconds * 1000.0 / count.max(1) as f64).into());
     };

@@ -3,8 +3,9 @@
 use super::volumes::{VolumeView, volumes};
 use crate::node::Node;
 use crate::slow_io::Step;
+use crate::volume::latency::DiskWork;
 use cairn_net::http::Response;
-use cairn_net::monitoring::Metrics;
+use cairn_net::monitoring::{Metrics, calls};
 use std::sync::atomic::Ordering;
 
 /// `/prom`.
@@ -16,6 +17,7 @@ pub(super) fn page(node: &Node) -> Response {
     operations(node, &mut out);
     upkeep(node, &mut out);
     memory(node, &mut out);
+    calls::figures(&node.rpc_metrics, &mut out);
     out.page()
 }
 
@@ -66,6 +68,14 @@ fn volume_figures(node: &Node, out: &mut Metrics) {
     of_each("volume_failed", "1 if a volume is out of use", |v| v.is_failed.into());
     let help = "Volumes that have failed since the start";
     out.counter("volume_failures_total", help, &[], node.dataset.volume_failures());
+    for volume in node.dataset.volumes().iter() {
+        let dir = volume.root().display().to_string();
+        for kind in DiskWork::ALL {
+            let help = "Time that work on the disk of a volume took";
+            let labels = [("volume", dir.as_str()), ("work", kind.name())];
+            out.durations("volume_io_seconds", help, &labels, &volume.durations(kind));
+        }
+    }
 }
 
 fn traffic(node: &Node, out: &mut Metrics) {
@@ -120,9 +130,12 @@ fn operations(node: &Node, out: &mut Metrics) {
         out.counter("operation_errors_total", help, &[("op", op)], timer.errors());
     }
     for (op, timer) in m.ops() {
-        let help = "Seconds that data transfer operations took";
-        let seconds = timer.time().as_secs_f64();
-        out.counter("operation_seconds_total", help, &[("op", op)], seconds);
+        let help = "Time that data transfer operations took";
+        out.durations("operation_seconds", help, &[("op", op)], &timer.times());
+    }
+    for (kind, count) in m.failures() {
+        let help = "Data transfer operations that have failed, by what has failed";
+        out.counter("operation_failures_total", help, &[("kind", kind)], count);
     }
     for (method, timer) in m.calls() {
         let help = "Calls to the NameNode that have ended";
@@ -133,9 +146,8 @@ fn operations(node: &Node, out: &mut Metrics) {
         out.counter("namenode_call_errors_total", help, &[("method", method)], timer.errors());
     }
     for (method, timer) in m.calls() {
-        let help = "Seconds that calls to the NameNode took";
-        let seconds = timer.time().as_secs_f64();
-        out.counter("namenode_call_seconds_total", help, &[("method", method)], seconds);
+        let help = "Time that calls to the NameNode took";
+        out.durations("namenode_call_seconds", help, &[("method", method)], &timer.times());
     }
 }
 
@@ -162,6 +174,35 @@ fn upkeep(node: &Node, out: &mut Metrics) {
     for (name, help, counter) in figures {
         out.counter(name, help, &[], counter.get());
     }
+    let help = "Time that orders to rebuild lost units took";
+    out.durations("rebuild_seconds", help, &[], &rebuilding.times.get());
+    let encoding = &m.encoding;
+    let figures = [
+        ("encoded_groups_total", "Contiguous groups that were encoded", &encoding.groups),
+        (
+            "encode_failed_groups_total",
+            "Orders to encode a contiguous group that came to nothing",
+            &encoding.failed,
+        ),
+        (
+            "encode_read_bytes_total",
+            "Bytes of members that groups were encoded from",
+            &encoding.bytes_read,
+        ),
+        ("encode_written_bytes_total", "Bytes of parities of groups", &encoding.bytes_written),
+        (
+            "decoded_bytes_total",
+            "Bytes that readers got decoded, for no replica of the block was left",
+            &m.decoded_bytes,
+        ),
+    ];
+    for (name, help, counter) in figures {
+        out.counter(name, help, &[], counter.get());
+    }
+    let help = "Time that orders to encode a contiguous group took";
+    out.durations("encode_seconds", help, &[], &encoding.times.get());
+    let help = "Time to decode what is sent at once to a reader, 256 KiB at most";
+    out.durations("decode_seconds", help, &[], &m.decodes.get());
 }
 
 fn memory(node: &Node, out: &mut Metrics) {

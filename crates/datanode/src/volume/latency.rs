@@ -1,8 +1,10 @@
-//! How long work on a volume's disk takes: means of samples.
+//! How long work on a volume's disk takes: all of it by classes of time, and means of samples of the last hours, by which
+//! disks are compared.
 //!
 //! Source: Hadoop 3.5.0 `ProfilingFileIoEvents`, `DataNodeVolumeMetrics`.
 
 use crate::outliers::Windows;
+use cairn_net::durations::{DurationCounter, Durations};
 use cairn_net::held::held;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,6 +23,17 @@ pub(crate) enum DiskWork {
 }
 
 impl DiskWork {
+    /// The name for monitors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DiskWork::Metadata => "metadata",
+            DiskWork::Read => "read",
+            DiskWork::Write => "write",
+            DiskWork::Sync => "sync",
+            DiskWork::Transfer => "sendfile",
+        }
+    }
+
     pub(crate) const ALL: [DiskWork; 5] =
         [DiskWork::Metadata, DiskWork::Read, DiskWork::Write, DiskWork::Sync, DiskWork::Transfer];
     /// Those by which disks are compared.
@@ -30,7 +43,7 @@ impl DiskWork {
         [DiskWork::Metadata, DiskWork::Read, DiskWork::Write];
 }
 
-/// Which work is measured, of all volumes.
+/// Which work is a sample, of all volumes.
 #[derive(Debug, Default)]
 pub(crate) struct Sampling {
     percentage: AtomicU32,
@@ -81,6 +94,7 @@ pub(super) struct Latencies {
     pub(super) sampling: Arc<Sampling>,
     measured: Mutex<Kept>,
     start: Instant,
+    all: [DurationCounter; DiskWork::ALL.len()],
 }
 
 /// What was measured of each kind since sampling was turned off so many times.
@@ -92,24 +106,37 @@ struct Kept {
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies { sampling: Arc::default(), measured: Mutex::default(), start: Instant::now() }
+        Latencies {
+            sampling: Arc::default(),
+            measured: Mutex::default(),
+            start: Instant::now(),
+            all: Default::default(),
+        }
     }
 }
 
 impl Latencies {
-    /// Does work, and measures it if it is its turn.
+    /// Does work and measures it; if it is its turn, that is a sample.
     pub(super) fn time<T>(&self, kind: DiskWork, work: impl FnOnce() -> T) -> T {
-        if !self.sampling.takes_next() {
-            return work();
-        }
+        let is_sample = self.sampling.takes_next();
         let (era, begun) = (self.sampling.era.load(Ordering::Relaxed), Instant::now());
         let done = work();
-        let (took, now) = (begun.elapsed(), self.start.elapsed());
+        let took = begun.elapsed();
+        self.all[kind as usize].add(took);
+        if !is_sample {
+            return done;
+        }
+        let now = self.start.elapsed();
         let mut kept = self.kept();
         if kept.era == era {
             kept.windows[kind as usize].add(took, now);
         }
         done
+    }
+
+    /// How long all work of one kind took.
+    pub(super) fn durations(&self, kind: DiskWork) -> Durations {
+        self.all[kind as usize].get()
     }
 
     /// The mean of one kind in milliseconds, if anything was measured lately.
@@ -167,5 +194,8 @@ mod tests {
         assert!(latencies.mean(DiskWork::Read).unwrap() >= 20.0);
         assert_eq!(latencies.mean(DiskWork::Write), None);
         assert_eq!(DiskWork::ALL.map(|kind| latencies.samples(kind)), [0, 1, 0, 0, 0]);
+        let all = DiskWork::ALL.map(|kind| latencies.durations(kind));
+        assert_eq!(all.map(|durations| durations.count()), [0, 2, 0, 0, 0], "samples or not");
+        assert!(all[DiskWork::Read as usize].total >= Duration::from_millis(20));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cluster::*;
 use crate::reconstruct::{CELL, Group, order};
+use crate::virtual_block::decodable_in;
 use cairn_datanode::{DataNode, DataNodeConfig};
 use cairn_wire::proto::datanode::{
     BlockCommandProto, BlockCommandProtoAction, DatanodeCommandProto, DatanodeCommandProtoType,
@@ -79,6 +80,9 @@ async fn what_is_done_with_blocks_is_counted() {
             "written_blocks_total{by=\"client\"} 1",
             "operations_total{op=\"writeBlock\"} 1",
             "operation_errors_total{op=\"writeBlock\"} 0",
+            "operation_seconds_count{op=\"writeBlock\"} 1",
+            "operation_seconds_bucket{op=\"writeBlock\",le=\"+Inf\"} 1",
+            "rebuild_seconds_count 1",
             "rebuilding_units 0",
         ],
     )
@@ -103,8 +107,22 @@ async fn what_is_done_with_blocks_is_counted() {
     write_block(&cluster, &[4], 7, 1001, &[1; 5000]).await;
     let mut stream = cluster.connect(4).await;
     read(&mut stream, block(8, 1001, 10), 0, 10).await.unwrap_err();
-    figures(&cluster, 4, &["operation_errors_total{op=\"readBlock\"} 1"]).await;
+    let failed = "operation_failures_total{kind=\"replica\"} 1";
+    figures(&cluster, 4, &["operation_errors_total{op=\"readBlock\"} 1", failed]).await;
     let volume = cluster.dir(4).display().to_string();
+    let page = body(&cluster, 4, "/prom").await;
+    let work = |kind: &str| {
+        let begin = format!(
+            "cairn_datanode_volume_io_seconds_count{{volume=\"{volume}\",work=\"{kind}\"}} "
+        );
+        let count = page.lines().find_map(|line| line.strip_prefix(&begin));
+        count.unwrap_or_else(|| panic!("no {begin}in\n{page}")).parse::<u64>().unwrap()
+    };
+    assert!(work("write") > 0 && work("sync") > 0 && work("metadata") > 0, "{page}");
+    let mut families = std::collections::BTreeSet::new();
+    for family in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        assert!(families.insert(family), "{family} is there twice");
+    }
     let info = bean(&cluster, 4, "DataNodeInfo").await;
     let volumes: Value = serde_json::from_str(info["VolumeInfo"].as_str().unwrap()).unwrap();
     assert_eq!(volumes[&volume]["numBlocks"], 1);
@@ -143,6 +161,31 @@ async fn what_is_done_with_blocks_is_counted() {
     assert!(people.contains(&volume) && people.contains("href=\"/prom\""), "{people}");
     let conf = body(&cluster, 4, "/conf").await;
     assert!(conf.contains("\"some.key\"") && conf.contains("<redacted>"), "{conf}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_that_are_encoded_and_bytes_that_are_decoded_are_counted() {
+    let mut cluster = Cluster::start_tuned(6, with_pages).await;
+    let group = decodable_in(&cluster, 14, 0).await;
+    let (block, len) = (group.block(0), group.bytes(0).len() as u64);
+    cluster.kill_node(0);
+    let mut stream = cluster.connect(5).await;
+    read(&mut stream, block, 0, len).await.unwrap();
+    let sum = |units: &[Vec<u8>]| units.iter().map(Vec::len).sum::<usize>();
+    figures(
+        &cluster,
+        5,
+        &[
+            "encoded_groups_total 1",
+            "encode_failed_groups_total 0",
+            &format!("encode_read_bytes_total {}", sum(&group.members)),
+            &format!("encode_written_bytes_total {}", sum(&group.parities)),
+            "encode_seconds_count 1",
+            &format!("decoded_bytes_total {len}"),
+            &format!("decode_seconds_count {}", len.div_ceil(256 << 10)),
+        ],
+    )
+    .await;
 }
 
 fn with_a_lost_volume(config: &mut DataNodeConfig) {

@@ -16,18 +16,23 @@ const LENS: [usize; 3] = [1_400_003, 900_000, 300];
 /// A group, how its member in `slot` can be decoded, and a DataNode (5) that has no unit.
 async fn decodable(number: i64, slot: usize) -> (Cluster, Grouped) {
     let cluster = Cluster::start(6).await;
-    let group = Grouped::form(&cluster, number, members(number as usize, LENS), 5).await;
+    let group = decodable_in(&cluster, number, slot).await;
+    (cluster, group)
+}
+
+/// The same in a cluster that is there.
+pub async fn decodable_in(cluster: &Cluster, number: i64, slot: usize) -> Grouped {
+    let group = Grouped::form(cluster, number, members(number as usize, LENS), 5).await;
     let sources = group.slots().into_iter().filter(|other| *other != slot);
     let located = LocateUnitsResponseProto {
         relays: Vec::new(),
         record: Some(group.record.clone()),
-        sources: sources.map(|other| group.unit(&cluster, other, other)).collect(),
+        sources: sources.map(|other| group.unit(cluster, other, other)).collect(),
     };
     let mut record = cluster.name_node.record.lock().unwrap();
     record.located.insert(member_id(number, slot), located);
     record.orders = Some(0);
-    drop(record);
-    (cluster, group)
+    group
 }
 
 async fn checksum_at(

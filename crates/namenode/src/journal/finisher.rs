@@ -11,6 +11,7 @@ use super::input::{Answer, Input};
 use super::log::Log;
 use super::options::Durability;
 use super::recent::Recent;
+use super::work_counts::WorkCounts;
 use crate::store::{Spent, Store};
 use cairn_master::effects::EntryEffects;
 use cairn_namespace::events::EventBatch;
@@ -73,6 +74,7 @@ pub(super) struct Finisher {
     pub listeners: Listeners,
     /// Where callers wait, if their runtime has threads of its own.
     pub runtime: Option<Handle>,
+    pub counts: Arc<WorkCounts>,
 }
 
 impl Finisher {
@@ -87,7 +89,9 @@ impl Finisher {
         if last.is_some() {
             let begun = Instant::now();
             let sync = self.durability == Durability::Stable;
+            let (count, len) = (frame.count(), frame.len() as u64);
             self.log().append(frame, sync).map_err(Fatal::Append)?;
+            self.counts.appended(count, len, begun.elapsed());
             warn_if_slow(begun, "the disk of the namespace's log is slow: callers had to wait");
         }
         Ok(Durable { number, applied, last, watched, effects, answers })
@@ -132,6 +136,7 @@ impl Finisher {
     /// Brings the store's file up to date with what was set aside, which ends with the entry `upto`, and drops the
     /// log that it no longer needs.
     pub fn checkpoint(&self, upto: u64, segment_len: u64) -> Result<Option<Spent>, Fatal> {
+        let begun = Instant::now();
         let mut log = self.log();
         log.sync().map_err(Fatal::Append)?;
         if log.segment_len() > segment_len {
@@ -142,6 +147,7 @@ impl Finisher {
         self.recent.save(upto);
         let spent = self.store.write_aside()?;
         self.log().truncate_front(upto)?;
+        self.counts.checkpoints.add(begun.elapsed());
         Ok(spent)
     }
 

@@ -65,6 +65,11 @@ impl FrameBuilder {
         self.first + u64::from(self.count) - 1
     }
 
+    /// How many entries there are.
+    pub fn count(&self) -> u64 {
+        u64::from(self.count)
+    }
+
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.count == 0

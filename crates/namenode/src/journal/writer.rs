@@ -14,6 +14,7 @@ use super::options::NamesystemOptions;
 use super::outcomes::{save, unread};
 use super::recent::Recent;
 use super::rollback::{self, RollbackPoint};
+use super::work_counts::WorkCounts;
 use crate::last_inputs::LastInputs;
 use crate::store::{Batch, Spent, Store};
 use cairn_master::effects::EntryEffects;
@@ -146,6 +147,7 @@ impl Writer {
                 runtime: Handle::try_current()
                     .ok()
                     .filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread),
+                counts: Arc::default(),
             },
             events,
             told,
@@ -162,6 +164,11 @@ impl Writer {
             backlog: VecDeque::new(),
             held_up: None,
         }
+    }
+
+    /// What log and store will have done.
+    pub fn counts(&self) -> Arc<WorkCounts> {
+        Arc::clone(&self.finisher.counts)
     }
 
     /// Serves requests until the namespace is closed or its disk fails; callers whose requests are dropped then

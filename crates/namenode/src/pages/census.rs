@@ -1,5 +1,7 @@
-//! How much of the data is kept in which way, counted now and then when somebody looks: no counter of the namespace
-//! tells it. The blocks are read a page at a time without a lock, at a pace that leaves others the processor.
+//! How much of the data is kept in which way, and whose it is, counted now and then when somebody looks: no counter of
+//! the namespace tells it. The blocks are read a page at a time without a lock, at a pace that leaves others the processor.
+
+mod holders;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::clock::wall_ms;
 use crate::node::NameNode;
+use holders::Holders;
 
 /// Blocks or groups that are read at a time.
 const PAGE: usize = 1000;
@@ -38,6 +41,10 @@ pub(super) struct Census {
     pub(super) at_ms: u64,
     /// By a name for the way.
     pub(super) shares: BTreeMap<String, Share>,
+    /// Bytes of files in the directories of the first two levels that have the most.
+    pub(super) directories: Vec<(Arc<str>, u64)>,
+    /// Bytes of files of the users who own most.
+    pub(super) owners: Vec<(Arc<str>, u64)>,
 }
 
 /// The name for what contiguous groups keep.
@@ -114,10 +121,17 @@ impl Censuses {
 /// Counts all there is.
 pub(super) async fn take(node: &Arc<NameNode>) -> cairn_namespace::Result<Census> {
     let (mut census, mut after) = (Census::default(), None::<BlockId>);
+    let mut holders = Holders::default();
     loop {
-        let infos =
-            paced(node, move |node| node.ns.read(|store| query::blocks_after(store, after, PAGE)));
-        let infos = infos.await?;
+        let read = paced(node, move |node| {
+            node.ns.read(|store| {
+                let infos = query::blocks_after(store, after, PAGE)?;
+                infos.iter().try_for_each(|info| holders.add(store, &info.block))?;
+                Ok::<_, cairn_namespace::NamespaceError>((infos, holders))
+            })
+        });
+        let infos;
+        (infos, holders) = read.await?;
         infos.iter().for_each(|info| census.add(info));
         // Blocks without a file are left out of a page.
         match infos.last() {
@@ -138,6 +152,8 @@ pub(super) async fn take(node: &Arc<NameNode>) -> cairn_namespace::Result<Census
             None => break,
         }
     }
+    census.directories = holders.largest_directories();
+    census.owners = holders.largest_owners();
     census.at_ms = wall_ms();
     Ok(census)
 }

@@ -1,8 +1,9 @@
 //! What contiguous groups come to, for monitors.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_net::monitoring::Metrics;
+use cairn_redundancy::Cluster;
 use serde_json::{Map, Value};
 
 use crate::node::NameNode;
@@ -10,15 +11,13 @@ use crate::node::NameNode;
 /// Names of figures for `/jmx` and for `/prom`, what each is, and the figure.
 type Figure = (&'static str, &'static str, &'static str, u64);
 
-fn all(node: &NameNode) -> [Figure; 13] {
+/// How it stands now.
+fn gauges(node: &NameNode) -> [Figure; 11] {
     let now = node.now();
     let (counts, _) = node.group_work.counts(now).unwrap_or_default();
     let oldest_ms = counts.oldest_due_ms.map_or(0, |due_ms| now.wall_ms.saturating_sub(due_ms));
-    let attempts = node.see_cluster(|cluster| cluster.attempt_count()) as u64;
-    let surplus = node.see_cluster(|cluster| cluster.groups_with_surplus()) as u64;
-    let work = &node.group_work;
-    let formed = work.formed.load(Ordering::Relaxed);
-    let abandoned = work.abandoned.load(Ordering::Relaxed);
+    let look = |cluster: &Cluster| (cluster.attempt_count(), cluster.groups_with_surplus());
+    let (attempts, surplus) = node.see_cluster(look);
     [
         ("Groups", "contiguous_groups", "Contiguous groups", counts.groups),
         (
@@ -73,32 +72,47 @@ fn all(node: &NameNode) -> [Figure; 13] {
             "OpenAttempts",
             "contiguous_open_attempts",
             "Contiguous groups that are being made",
-            attempts,
+            attempts as u64,
         ),
         (
             "GroupsWithSurplus",
             "contiguous_groups_with_surplus",
             "Contiguous groups with more replicas than they need",
-            surplus,
+            surplus as u64,
         ),
+    ]
+}
+
+/// What was done since the start.
+fn counters(node: &NameNode) -> [Figure; 3] {
+    let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let work = &node.group_work;
+    [
         (
             "GroupsFormed",
-            "contiguous_groups_formed",
-            "Contiguous groups formed since the start",
-            formed,
+            "contiguous_groups_formed_total",
+            "Contiguous groups that were formed",
+            count(&work.formed),
         ),
         (
             "AttemptsAbandoned",
-            "contiguous_attempts_abandoned",
-            "Attempts to make contiguous groups that came to nothing since the start",
-            abandoned,
+            "contiguous_attempts_abandoned_total",
+            "Attempts to make contiguous groups that came to nothing",
+            count(&work.abandoned),
+        ),
+        (
+            "GroupsRenewed",
+            "contiguous_groups_renewed_total",
+            "Contiguous groups that were made anew or dissolved for what was dead in them",
+            count(&work.renewed),
         ),
     ]
 }
 
 /// The bean; a name of Cairn's own.
 pub(super) fn bean(node: &NameNode) -> Value {
-    let figures = all(node).into_iter().map(|(name, _, _, value)| (name.to_string(), value.into()));
+    let figures = gauges(node).into_iter().chain(counters(node));
+    let figures = figures.map(|(name, _, _, value)| (name.to_string(), value.into()));
     let mut bean: Map<String, Value> = figures.collect();
     bean.insert("name".to_string(), "Cairn:service=NameNode,name=ContiguousGroups".into());
     bean.insert("modelerType".to_string(), "cairn.ContiguousGroups".into());
@@ -107,7 +121,10 @@ pub(super) fn bean(node: &NameNode) -> Value {
 
 /// The same for Prometheus.
 pub(super) fn figures(node: &NameNode, metrics: &mut Metrics) {
-    for (_, name, help, value) in all(node) {
+    for (_, name, help, value) in gauges(node) {
         metrics.gauge(name, help, value);
+    }
+    for (_, name, help, value) in counters(node) {
+        metrics.counter(name, help, &[], value);
     }
 }

@@ -384,7 +384,7 @@ async fn a_replicated_file_is_converted_and_converted_back() {
     let jmx = page(&cluster.node, "/jmx?qry=Cairn:*").await;
     assert!(jmx.contains("\"GroupsFormed\":1"), "{jmx}");
     let figures = page(&cluster.node, "/prom").await;
-    assert!(figures.contains("cairn_namenode_contiguous_groups_formed 1"), "{figures}");
+    assert!(figures.contains("cairn_namenode_contiguous_groups_formed_total 1"), "{figures}");
 
     // Operators see the group by any of its blocks.
     let member = grouped[1].0.block_id;

@@ -4,7 +4,7 @@ use cairn_namenode::RunningNameNode;
 use cairn_wire::proto::hdfs as pb;
 use serde_json::Value;
 
-use crate::cluster::{CLIENT, Client, SUPERUSER, page, start};
+use crate::cluster::{CLIENT, Client, FakeDataNode, SUPERUSER, finish, page, start};
 
 async fn bean(node: &RunningNameNode, name: &str) -> Value {
     let body = page(node, &format!("/jmx?qry=Hadoop:service=NameNode,name={name}")).await;
@@ -70,6 +70,80 @@ async fn beans_of_calls_have_hadoops_names() {
     node.shutdown().await;
 }
 
+/// The samples of a name with their labels.
+fn figures<'a>(page: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
+    page.lines().filter_map(move |line| {
+        let (sample, value) = line.strip_prefix("cairn_namenode_")?.rsplit_once(' ')?;
+        let labels = sample.strip_prefix(name)?;
+        (labels.is_empty() || labels.starts_with('{')).then(|| (labels, value.parse().unwrap()))
+    })
+}
+
+/// The one sample of a name.
+fn figure(page: &str, name: &str) -> u64 {
+    let [("", value)] = figures(page, name).collect::<Vec<_>>()[..] else {
+        panic!("{name} in\n{page}")
+    };
+    value
+}
+
+async fn write(client: &Client, datanodes: &[FakeDataNode], path: &str, len: u64) {
+    client.create(path, "writer").await;
+    let block = client.add_block(path, "writer", None).await;
+    let last = finish(datanodes, &block, len, None).await;
+    assert!(client.complete(path, "writer", Some(last)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_gets_whose_the_bytes_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let (node, datanodes) = start(dir.path(), 3).await;
+    let client = Client::new(&node, CLIENT, SUPERUSER);
+    client.mkdirs("/user/a/deep/er").await;
+    client.mkdirs("/user/b").await;
+    for (path, len) in [
+        ("/user/a/deep/er/1", 100),
+        ("/user/a/2", 20),
+        ("/user/b/3", 50),
+        ("/user/4", 7),
+        ("/5", 3),
+    ] {
+        write(&client, &datanodes, path, len).await;
+    }
+    let owner = pb::SetOwnerRequestProto {
+        src: "/user/b/3".into(),
+        username: Some("bea \"b\"".into()),
+        groupname: None,
+    };
+    client.call::<_, pb::SetOwnerResponseProto>("setOwner", &owner).await.unwrap();
+    let superuser = format!("{{user=\"{SUPERUSER}\"}}");
+    let wanted = [
+        ("directory_bytes", "{directory=\"/user/a\"}", 120),
+        ("directory_bytes", "{directory=\"/user/b\"}", 50),
+        ("directory_bytes", "{directory=\"/user\"}", 7),
+        ("directory_bytes", "{directory=\"/\"}", 3),
+        ("user_bytes", &superuser, 130),
+        ("user_bytes", "{user=\"bea \\\"b\\\"\"}", 50),
+        ("layout_data_bytes", "{layout=\"3 copies\"}", 180),
+        ("layout_stored_bytes", "{layout=\"3 copies\"}", 540),
+    ];
+    // The first look has it counted, in the background; an older count is of less.
+    let begun = std::time::Instant::now();
+    loop {
+        let text = page(&node, "/prom").await;
+        let has = |(name, labels, value): &(&str, &str, u64)| {
+            figures(&text, name).any(|found| found == (*labels, *value))
+        };
+        let Some(missing) = wanted.iter().find(|one| !has(one)) else {
+            assert_eq!(figures(&text, "directory_bytes").count(), 4, "{text}");
+            break;
+        };
+        assert!(begun.elapsed().as_secs() < 30, "{missing:?} is not in\n{text}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    node.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn prometheus_gets_calls_errors_and_times_by_method() {
     let dir = tempfile::tempdir().unwrap();
@@ -87,11 +161,24 @@ async fn prometheus_gets_calls_errors_and_times_by_method() {
         "rpc_calls_total{protocol=\"other\",method=\"other\"} 1".to_string(),
         "rpc_calls_total{protocol=\"DatanodeProtocol\",method=\"registerDatanode\"} 1".to_string(),
         "rpc_dropped_connections_total 0".to_string(),
+        // Nobody gets a content summary of what is not there, and nobody a method that there is not.
+        "rpc_exceptions_total{protocol=\"ClientProtocol\",exception=\"FileNotFoundException\"} 1"
+            .to_string(),
+        "rpc_exceptions_total{protocol=\"other\",exception=\"RpcNoSuchMethodException\"} 1"
+            .to_string(),
+        "waiting_groups{survives=\"0\"} 0".to_string(),
     ] {
         let line = format!("cairn_namenode_{line}");
         assert!(text.lines().any(|other| other == line), "{line}\n{text}");
     }
     assert!(!text.contains("\"rename2\""), "it was not called\n{text}");
+    let all: u64 = figures(&text, "rpc_calls_total").map(|(_, count)| count).sum();
+    assert_eq!(figure(&text, "rpc_queue_seconds_count"), all, "{text}");
+    // Two directories and a file, at least.
+    let (entries, syncs) =
+        (figure(&text, "log_entries_total"), figure(&text, "log_sync_seconds_count"));
+    assert!(entries >= 3 && (3..=entries).contains(&syncs), "{text}");
+    assert!(figure(&text, "log_bytes_total") > 3 * 20, "{text}");
     // Each family once, and what is of it in one piece.
     let mut families = std::collections::BTreeSet::new();
     for family in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {

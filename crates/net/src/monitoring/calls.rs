@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Metrics;
-use crate::rpc_server::metrics::{BOUNDS, MethodCalls, RpcMetrics, Times};
+use crate::rpc_server::metrics::{MethodCalls, RpcMetrics, Times};
 
 /// The calls of all methods but those that are answered late on purpose.
 fn total(methods: &[MethodCalls]) -> Times {
@@ -42,7 +42,7 @@ fn activity(metrics: &RpcMetrics, methods: &[MethodCalls], role: &str, port: u16
         "RpcQueueTimeNumOps": ended,
         "RpcQueueTimeAvgTime": mean_ms(metrics.queued(), ended),
         "RpcProcessingTimeNumOps": total.calls(),
-        "RpcProcessingTimeAvgTime": mean_ms(total.total, total.calls()),
+        "RpcProcessingTimeAvgTime": mean_ms(total.durations.total, total.calls()),
         "RpcAuthorizationFailures": metrics.unauthorized(),
         "RpcAuthorizationSuccesses": metrics.authorized(),
         "RpcCallSuccesses": methods.iter().map(|method| method.times.successes()).sum::<u64>(),
@@ -72,7 +72,7 @@ fn detailed_activity(methods: &[MethodCalls], role: &str, port: u16) -> Value {
     for (name, times) in by_name {
         let (name, count) = (capitalized(name), times.calls());
         bean.insert(format!("{name}NumOps"), count.into());
-        bean.insert(format!("{name}AvgTime"), mean_ms(times.total, count).into());
+        bean.insert(format!("{name}AvgTime"), mean_ms(times.durations.total, count).into());
     }
     Value::Object(bean)
 }
@@ -82,13 +82,17 @@ fn capitalized(name: &str) -> String {
     rest.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(rest).collect()
 }
 
+/// The name of a Java class without its package.
+fn unpackaged(class: &str) -> &str {
+    class.rsplit('.').next().unwrap_or_default()
+}
+
 /// The same for Prometheus. Methods that were never called have no figures. Protocols go without their packages.
 pub fn figures(calls: &RpcMetrics, metrics: &mut Metrics) {
     let methods = calls.methods();
     let called = || methods.iter().filter(|method| method.times.calls() > 0);
     let labels = |method: &MethodCalls| {
-        let protocol = method.protocol.rsplit('.').next().unwrap_or_default();
-        [("protocol", protocol), ("method", method.method)]
+        [("protocol", unpackaged(method.protocol)), ("method", method.method)]
     };
     for method in called() {
         let count = method.times.calls();
@@ -98,18 +102,19 @@ pub fn figures(calls: &RpcMetrics, metrics: &mut Metrics) {
         let help = "Those that were answered with an exception";
         metrics.counter("rpc_errors_total", help, &labels(method), method.times.errors);
     }
-    let bounds = BOUNDS.map(|bound| bound.as_secs_f64());
     for method in called() {
-        let (help, times) = ("Time from the beginning of a call to its answer", &method.times);
-        let classes = (&bounds[..], &times.classes[..]);
-        metrics.histogram("rpc_seconds", help, &labels(method), classes, times.total.as_secs_f64());
+        let help = "Time from the beginning of a call to its answer";
+        metrics.durations("rpc_seconds", help, &labels(method), &method.times.durations);
     }
-    let counters: [(&str, &str, f64); 5] = [
-        (
-            "rpc_queue_seconds_total",
-            "Time that calls waited behind others of their connection",
-            calls.queued().as_secs_f64(),
-        ),
+    let help = "Time that a call waited behind others of its connection";
+    let ended = methods.iter().map(|method| method.times.calls()).sum();
+    metrics.durations("rpc_queue_seconds", help, &[], &calls.queue_times(ended));
+    for (protocol, exception, count) in calls.exceptions() {
+        let help = "Calls answered with an exception, by its class";
+        let labels = [("protocol", unpackaged(protocol)), ("exception", &exception)];
+        metrics.counter("rpc_exceptions_total", help, &labels, count);
+    }
+    let counters: [(&str, &str, f64); 4] = [
         ("rpc_received_bytes_total", "Bytes read from clients", calls.received() as f64),
         ("rpc_sent_bytes_total", "Bytes written to clients", calls.sent() as f64),
         (
@@ -133,6 +138,7 @@ pub fn figures(calls: &RpcMetrics, metrics: &mut Metrics) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::durations::Durations;
 
     #[test]
     fn names_are_written_as_in_hadoop() {
@@ -145,7 +151,9 @@ mod tests {
     fn calls_that_are_held_are_in_no_mean_but_their_own() {
         let [second, minute] = [1, 60].map(Duration::from_secs);
         let calls = |method, is_held, errors, total| {
-            let times = Times { classes: [0, 0, 0, 0, 2, 0, 0], errors, total };
+            let mut durations = Durations { total, ..Durations::default() };
+            durations.classes[4] = 2;
+            let times = Times { durations, errors };
             MethodCalls { protocol: "p.Q", method, is_held, times }
         };
         let methods = [

@@ -513,7 +513,7 @@ impl<S: Service> Connection<S> {
 
     /// Answers a call that has ended just now.
     fn answer(&mut self, to: &Caller, begun: Begun, result: Result<Vec<u8>, RemoteException>) {
-        self.watch.set(self.outbox.note_end(to, begun, result.is_err()));
+        self.watch.set(self.outbox.note_end(to, begun, &result));
         self.outbox.answer(to, result);
     }
 

@@ -1,4 +1,4 @@
-//! What a server has done since its start: calls and their times by method, bytes, connections.
+//! What a server has done since its start: calls and their times by method, exceptions by class, bytes, connections.
 //!
 //! Counting must not be felt at 100,000 calls a second on each core. A call costs one look at the clock, or two, and two
 //! or three additions to counters that no other thread writes, without a lock or an allocation: each thread has a shard,
@@ -6,28 +6,22 @@
 //! There are rows for the methods that a server says it has; names come from peers, so all others share one. Figures
 //! that are read together may be some calls apart. Tests: below, and `rpc_server/tests/metrics.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{OnceLock, RwLock};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use super::caller::Caller;
 use super::slow::SlowCalls;
+use crate::durations::{CLASSES, Durations, class_of, nanos};
+use crate::held::{held_read, held_write};
 
-/// The longest times of the classes that calls are counted in; the class behind the last has all that take longer.
-pub const BOUNDS: [Duration; 6] = [
-    Duration::from_micros(100),
-    Duration::from_millis(1),
-    Duration::from_millis(10),
-    Duration::from_millis(100),
-    Duration::from_secs(1),
-    Duration::from_secs(10),
-];
-const CLASSES: usize = BOUNDS.len() + 1;
-/// The protocol and method of calls that have no row of their own.
+/// The protocol and method of calls that have no row of their own, and the class of exceptions that have none.
 const OTHER: &str = "other";
+/// Classes of exceptions that are told apart: more than a server has. A server may pass on what others have thrown.
+const EXCEPTIONS_MAX: usize = 100;
 /// Their row.
 pub(super) const OTHER_ROW: usize = 0;
 /// Threads that have a shard of their own, for each processor: a runtime has a worker on each, and may replace some.
@@ -47,6 +41,8 @@ pub struct RpcMetrics {
     authorized: AtomicU64,
     unauthorized: AtomicU64,
     slow: SlowCalls,
+    /// By the protocol of the call and the class of the exception that it was answered with.
+    exceptions: RwLock<BTreeMap<(&'static str, String), AtomicU64>>,
 }
 
 struct Method {
@@ -60,6 +56,8 @@ struct Method {
 struct Shard {
     is_shared: bool,
     calls: Box<[Row]>,
+    /// Of calls that have waited at all.
+    queue_classes: [AtomicU64; CLASSES],
     queue_nanos: AtomicU64,
     /// Calls that went on less those that ended, which may have begun in another shard: below 0 it wraps around.
     running: AtomicU64,
@@ -80,6 +78,7 @@ impl Shard {
         Shard {
             is_shared,
             calls: (0..methods).map(|_| Row::default()).collect(),
+            queue_classes: Default::default(),
             queue_nanos: AtomicU64::new(0),
             running: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -165,18 +164,16 @@ pub struct MethodCalls {
 /// their answer was there. Calls that run are not counted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Calls by time: how many took no longer than each of [`BOUNDS`] and longer than the one before, and the rest.
-    pub classes: [u64; CLASSES],
+    /// Calls by time.
+    pub durations: Durations,
     /// Those of them that were answered with an exception.
     pub errors: u64,
-    /// The time of all together.
-    pub total: Duration,
 }
 
 impl Times {
     /// How many calls there were.
     pub fn calls(&self) -> u64 {
-        self.classes.iter().sum()
+        self.durations.count()
     }
 
     /// How many calls were answered with what they asked for.
@@ -187,11 +184,8 @@ impl Times {
 
 impl std::ops::AddAssign for Times {
     fn add_assign(&mut self, other: Times) {
-        for (own, more) in self.classes.iter_mut().zip(other.classes) {
-            *own += more;
-        }
+        self.durations += other.durations;
         self.errors += other.errors;
-        self.total += other.total;
     }
 }
 
@@ -222,6 +216,7 @@ impl RpcMetrics {
             authorized: AtomicU64::new(0),
             unauthorized: AtomicU64::new(0),
             slow: SlowCalls::default(),
+            exceptions: RwLock::default(),
         }
     }
 
@@ -272,11 +267,14 @@ impl RpcMetrics {
         self.rows.get(&(protocol, method)).copied().unwrap_or(OTHER_ROW)
     }
 
-    /// The answer of a call is there, now.
-    pub(super) fn end(&self, begun: Begun, is_error: bool) -> Ended {
+    /// The answer of a call is there, now; `exception` is the Java class of the one that it is.
+    pub(super) fn end(&self, begun: Begun, exception: Option<&str>) -> Ended {
         let now = Instant::now();
         let took = now.saturating_duration_since(begun.at);
-        self.count(begun.row, took, begun.queued, is_error);
+        self.count(begun.row, took, begun.queued, exception.is_some());
+        if let Some(class) = exception {
+            self.note_exception(self.methods[begun.row].protocol, class);
+        }
         let method = &self.methods[begun.row];
         let is_slow = !method.is_held && self.slow.add(took);
         Ended { at: now, slow: is_slow.then_some(took) }
@@ -301,15 +299,42 @@ impl RpcMetrics {
     fn count(&self, row: usize, took: Duration, queued: Duration, is_error: bool) {
         let shard = self.shard();
         let row = &shard.calls[row];
-        let class = BOUNDS.iter().position(|bound| took <= *bound).unwrap_or(BOUNDS.len());
-        shard.add(&row.classes[class], 1);
+        shard.add(&row.classes[class_of(took)], 1);
         shard.add(&row.nanos, nanos(took));
         if is_error {
             shard.add(&row.errors, 1);
         }
         if !queued.is_zero() {
+            shard.add(&shard.queue_classes[class_of(queued)], 1);
             shard.add(&shard.queue_nanos, nanos(queued));
         }
+    }
+
+    /// All threads share these counts: whoever is refused has asked for what is rare, or can wait.
+    #[cold]
+    fn note_exception(&self, protocol: &'static str, class: &str) {
+        let class = class.rsplit('.').next().unwrap_or_default();
+        let count_in = |exceptions: &BTreeMap<(&'static str, String), AtomicU64>, class: &str| {
+            let count = exceptions.get(&(protocol, class.to_string()));
+            count.map(|count| count.fetch_add(1, Relaxed)).is_some()
+        };
+        if count_in(&held_read(&self.exceptions), class) {
+            return;
+        }
+        let mut exceptions = held_write(&self.exceptions);
+        let class = if exceptions.len() < EXCEPTIONS_MAX { class } else { OTHER };
+        let count = exceptions.entry((protocol, class.to_string())).or_default();
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// How many calls of a protocol were answered with an exception of a class, named without its package. Those beyond
+    /// the first hundred classes are `other`.
+    pub fn exceptions(&self) -> Vec<(&'static str, String, u64)> {
+        let exceptions = held_read(&self.exceptions);
+        let told = |((protocol, class), count): (&(&'static str, String), &AtomicU64)| {
+            (*protocol, class.clone(), count.load(Relaxed))
+        };
+        exceptions.iter().map(told).collect()
     }
 
     /// A call could not be answered at once, and goes on.
@@ -371,11 +396,11 @@ impl RpcMetrics {
         for row in self.shards().map(|shard| &shard.calls[row]) {
             // First, so that there are never more of them than calls.
             let errors = row.errors.load(Relaxed);
-            times += Times {
+            let durations = Durations {
                 classes: std::array::from_fn(|class| row.classes[class].load(Relaxed)),
-                errors,
                 total: Duration::from_nanos(row.nanos.load(Relaxed)),
             };
+            times += Times { durations, errors };
         }
         times
     }
@@ -389,6 +414,17 @@ impl RpcMetrics {
     /// connection that came with them.
     pub fn queued(&self) -> Duration {
         Duration::from_nanos(self.sum(|shard| &shard.queue_nanos))
+    }
+
+    /// How long each of `ended` calls waited so: those that were at work at once waited no time.
+    pub fn queue_times(&self, ended: u64) -> Durations {
+        let mut durations = Durations { classes: [0; CLASSES], total: self.queued() };
+        for (class, count) in durations.classes.iter_mut().enumerate() {
+            *count = self.sum(|shard| &shard.queue_classes[class]);
+        }
+        // More may have ended meanwhile.
+        durations.classes[0] += ended.saturating_sub(durations.count());
+        durations
     }
 
     /// Calls that could not be answered at once and are being worked on.
@@ -428,13 +464,10 @@ impl RpcMetrics {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::durations::BOUNDS;
 
     const SERVED: [(&str, &[&str]); 3] =
         [("p.One", &["get", "put"]), ("p.Two", &["get"]), ("p.One", &["wait", "get"])];
@@ -471,9 +504,11 @@ mod tests {
             }
         }
         let times = metrics.methods()[row].times;
-        assert_eq!(times, Times { classes: [1, 2, 2, 2, 2, 2, 1], errors: 2, total });
-        assert_eq!((times.calls(), times.successes()), (12, 10));
-        assert_eq!(metrics.successes("p.One", "put"), 10);
+        let calls = 2 * BOUNDS.len() as u64;
+        assert_eq!((times.errors, times.durations.total), (2, total));
+        assert_eq!((times.durations.classes[0], times.durations.classes[1]), (1, 2));
+        assert_eq!((times.calls(), times.successes()), (calls, calls - 2));
+        assert_eq!(metrics.successes("p.One", "put"), calls - 2);
         assert_eq!(metrics.successes("p.One", "get"), 0);
     }
 
@@ -500,9 +535,10 @@ mod tests {
         let times = metrics.methods()[1].times;
         assert_eq!((times.calls(), times.errors), (calls, calls / 10));
         assert_eq!(
-            (times.total, metrics.queued()),
+            (times.durations.total, metrics.queued()),
             (calls as u32 * micro, calls as u32 * 2 * micro)
         );
+        assert_eq!(metrics.queue_times(calls).count(), calls);
         assert_eq!(
             (metrics.received(), metrics.sent(), metrics.running()),
             (3 * calls, 4 * calls, 1)
@@ -514,11 +550,11 @@ mod tests {
         let (metrics, mut watch) = (none(), Watch::default());
         let first = watch.begin(0);
         assert_eq!(first.queued, Duration::ZERO);
-        let ended = metrics.end(first, false).at;
+        let ended = metrics.end(first, None).at;
         watch.set(ended);
         let second = watch.begin(0);
         assert_eq!((second.at, second.queued), (ended, ended - first.at));
-        watch.set(metrics.end(second, false).at);
+        watch.set(metrics.end(second, Some("a.b.Refused")).at);
         watch.waited();
         let third = watch.begin(0);
         assert!(third.at > ended);
@@ -526,5 +562,24 @@ mod tests {
         watch.read();
         assert_eq!(watch.begin(0).queued, Duration::ZERO);
         assert_eq!(metrics.queued(), second.queued);
+        // Of three calls that have ended one waited, no longer than the shortest class.
+        let queued = metrics.queue_times(3);
+        assert_eq!((queued.count(), queued.total), (3, second.queued));
+        assert_eq!(metrics.exceptions(), [(OTHER, "Refused".to_string(), 1)]);
+    }
+
+    #[test]
+    fn exceptions_are_counted_by_class_and_never_of_more_classes_than_there_are() {
+        let metrics = none();
+        let now = Begun { row: 1, at: Instant::now(), queued: Duration::ZERO };
+        for number in 0..EXCEPTIONS_MAX + 5 {
+            metrics.end(now, Some(&format!("a.E{number:03}")));
+            metrics.end(now, Some("a.E000"));
+        }
+        metrics.end(now, None);
+        let told = metrics.exceptions();
+        assert_eq!(told.len(), EXCEPTIONS_MAX + 1);
+        assert_eq!(told[0], ("p.One", "E000".to_string(), EXCEPTIONS_MAX as u64 + 6));
+        assert_eq!(told[EXCEPTIONS_MAX], ("p.One", OTHER.to_string(), 5));
     }
 }

@@ -142,8 +142,14 @@ impl Outbox {
     }
 
     /// Counts a call that has ended now, and tells of it if it was slow. Returns the time.
-    pub(super) fn note_end(&self, to: &Caller, begun: Begun, is_error: bool) -> Instant {
-        let ended = self.metrics.end(begun, is_error);
+    pub(super) fn note_end(
+        &self,
+        to: &Caller,
+        begun: Begun,
+        result: &Result<Vec<u8>, RemoteException>,
+    ) -> Instant {
+        let exception = result.as_ref().err().map(|error| error.class.as_str());
+        let ended = self.metrics.end(begun, exception);
         if let Some(took) = ended.slow {
             self.metrics.tell_slow(begun, took, self.peer, to);
         }
@@ -267,7 +273,7 @@ impl Responder {
 
     fn queue(&mut self, result: Result<Vec<u8>, RemoteException>, wakes: bool) {
         self.answered = true;
-        self.outbox.note_end(&self.to, self.begun, result.is_err());
+        self.outbox.note_end(&self.to, self.begun, &result);
         if self.goes_on {
             self.outbox.metrics.note_not_running();
         }

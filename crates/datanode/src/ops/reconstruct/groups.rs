@@ -51,6 +51,7 @@ pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
             Err(Refusal::Busy(unit)) => tracing::info!(%unit, "this is being encoded already"),
             Err(Refusal::Failed(error)) => {
                 tracing::warn!(group = group.block_id, %error, "refused to encode a group");
+                node.metrics.encoding.failed.add(1);
                 let group = cairn_wire::proto::hdfs::BlockProto {
                     block_id: group.block_id,
                     gen_stamp: group.generation_stamp,
@@ -65,18 +66,23 @@ pub(crate) fn start_encodes(node: &Arc<Node>, orders: Vec<EncodeOrderProto>) {
 async fn run_encode(node: Arc<Node>, work: order::EncodeWork, _claim: Claim) {
     let Some(_permit) = node.reconstructions.permit(false).await else { return };
     let started = Instant::now();
-    let group = work.group.id;
+    let (group, counts) = (work.group.id, &node.metrics.encoding);
     let encoded = match encode::encode(&node, &work).await {
         Ok(encoded) => {
             let ms = started.elapsed().as_millis() as u64;
             tracing::info!(%group, len = work.data_len(), ms, "encoded a group");
+            counts.groups.add(1);
+            counts.bytes_read.add(encoded.members.iter().map(|m| m.block.num_bytes()).sum());
+            counts.bytes_written.add(encoded.parities.iter().map(|parity| parity.len).sum());
             encoded
         }
         Err(error) => {
             tracing::warn!(%group, %error, "cannot encode a group");
+            counts.failed.add(1);
             failed(work.handle(), &error)
         }
     };
+    counts.times.add(started.elapsed());
     node.encoded.add(encoded);
 }
 
@@ -143,6 +149,7 @@ async fn run_rebuild(node: Arc<Node>, work: order::RebuildWork, _claim: Claim) {
         counts.failed_tasks.add(1);
     }
     counts.tasks.add(1);
+    counts.times.add(started.elapsed());
     let ms = started.elapsed().as_millis() as u64;
     tracing::info!(%group, units, ms, "rebuilt lost units of a group");
 }

@@ -12,8 +12,15 @@ fn node(config: &DataNodeConfig) -> Arc<Node> {
     let dataset = Dataset::open(config).unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let reconfiguration = Reconfiguration::new(config.reload.clone(), PROPERTIES);
-    let addresses = (any, any, None);
-    Arc::new(Node::new(config.clone(), dataset, Access::default(), reconfiguration, addresses))
+    let (calls, addresses) = (Arc::new(crate::protocol::metrics()), (any, any, None));
+    Arc::new(Node::new(
+        config.clone(),
+        dataset,
+        Access::default(),
+        calls,
+        reconfiguration,
+        addresses,
+    ))
 }
 
 /// What holds, as text.

@@ -37,8 +37,8 @@ async fn every_call_is_counted_once_however_it_ends() {
     raw.answer().await;
     assert_eq!((metrics.running(), counted(metrics, "wait")), (0, (1, 0)));
     let waited = metrics.methods().into_iter().find(|row| row.method == "wait").expect("a row");
-    assert!(waited.times.total >= Duration::from_millis(20), "{waited:?}");
-    assert_eq!(waited.times.classes[..2], [0, 0], "{waited:?}");
+    assert!(waited.times.durations.total >= Duration::from_millis(20), "{waited:?}");
+    assert_eq!(waited.times.durations.classes[..2], [0, 0], "{waited:?}");
     assert_eq!(counted(metrics, "echo"), (3, 0));
     assert_eq!(counted(metrics, "now"), (2, 1));
     assert_eq!(counted(metrics, "fail"), (1, 1));
