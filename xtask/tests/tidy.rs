@@ -9,8 +9,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders whose paths the documents may name.
-const FOLDERS: [&str; 9] =
-    ["crates/", "docs/", "interop/", "bench/", "fuzz/", "xtask/", ".ci/", "sim/", "python/"];
+const FOLDERS: [&str; 10] = [
+    "crates/",
+    "docs/",
+    "interop/",
+    "bench/",
+    "fuzz/",
+    "xtask/",
+    ".ci/",
+    "sim/",
+    "python/",
+    "packaging/",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
