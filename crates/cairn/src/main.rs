@@ -9,6 +9,7 @@ mod config;
 mod logging;
 mod output;
 mod salvage;
+mod service;
 mod settings;
 mod words;
 

@@ -22,6 +22,7 @@ use cairn_net::page::live::{self, Live};
 use cairn_net::reconfiguration::Reconfiguration;
 use cairn_net::rpc_server::{Call, RpcServer, RpcServerOptions, Service, UserInfo};
 use cairn_net::transfer_stream;
+use cairn_stripe::BlockId;
 use cairn_wire::RemoteException;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -143,6 +144,15 @@ impl RunningDataNode {
     /// Whether a NameNode has accepted this DataNode since its start.
     pub fn is_registered(&self) -> bool {
         self.node.registration().is_ok()
+    }
+
+    /// Work that comes to an end only if no part of the DataNode's state is held for good.
+    pub fn look(&self) -> impl Fn() + Clone + Send + 'static {
+        let node = Arc::clone(&self.node);
+        move || {
+            let _ = node.registration();
+            let _ = node.dataset.get(BlockId(0));
+        }
     }
 
     /// How far the block scanner of each volume has come.

@@ -175,13 +175,7 @@ impl NameNode {
     pub fn start(config: NameNodeConfig) -> Boxed<'static, Result<RunningNameNode, StartError>> {
         Box::pin(async move {
             descriptors::raise_limit();
-            let superuser = match config.superuser.clone() {
-                Some(user) => user,
-                None => tokio::task::spawn_blocking(process_user)
-                    .await
-                    .map_err(|_| StartError::Interrupted)?
-                    .unwrap_or_else(|| "root".to_string()),
-            };
+            let superuser = superuser(&config).await?;
             let ns = open_namespace(&config, &superuser).await?;
             let lists = config.clone();
             let topology = tokio::task::spawn_blocking(move || Topology::open(&lists));
@@ -271,6 +265,14 @@ impl NameNode {
             }
             Ok(RunningNameNode::serve(node, rpc, http, http_addr))
         })
+    }
+
+    /// Makes a new file system in `config.name_dir`, which must be empty or missing, and serves nothing.
+    pub async fn format(config: NameNodeConfig) -> Result<(), StartError> {
+        let config = NameNodeConfig { format_if_empty: true, ..config };
+        let ns = open_namespace(&config, &superuser(&config).await?).await?;
+        let closed = tokio::task::spawn_blocking(move || ns.close()).await;
+        closed.map_err(|_| StartError::Interrupted)
     }
 
     /// Whether `config.name_dir` holds a file system.
@@ -428,6 +430,16 @@ async fn warm_up_keys(node: Arc<NameNode>) {
 async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     // An error means that the handle was dropped, which stops as well.
     let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Who may do everything: the user of the process, unless another one is named.
+async fn superuser(config: &NameNodeConfig) -> Result<String, StartError> {
+    if let Some(user) = &config.superuser {
+        return Ok(user.clone());
+    }
+    let user = tokio::task::spawn_blocking(process_user).await;
+    let user = user.map_err(|_| StartError::Interrupted)?;
+    Ok(user.unwrap_or_else(|| "root".to_string()))
 }
 
 async fn open_namespace(

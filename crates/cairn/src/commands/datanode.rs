@@ -1,5 +1,6 @@
 //! `cairn datanode`: one DataNode, until told to stop.
 
+use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
 use cairn_datanode::DataNode;
@@ -34,10 +35,14 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         "pid": std::process::id(),
     });
     crate::say!("{line}");
+    let manager = ServiceManager::of_environment();
+    manager.ready(&format!("serves blocks at {}", running.xfer_addr()));
     let failure = tokio::select! {
         told = output::told_to_stop() => { told?; None }
         why = running.stopped() => (!running.was_told_to_stop()).then_some(why),
+        () = manager.watch(running.look()) => None,
     };
+    manager.stopping();
     running.shutdown().await;
     match failure {
         Some(why) => bail!("the DataNode has stopped: {why}"),

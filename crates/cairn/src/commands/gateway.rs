@@ -1,5 +1,6 @@
 //! `cairn gateway`: WebHDFS at one address, until told to stop.
 
+use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result};
 use cairn_net::http::{self, Limits, Response, Site, WEBHDFS};
@@ -41,9 +42,13 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     crate::say!("{line}");
     let nothing = |_: &http::Request| Response::error(404, "see /webhdfs/v1").into();
     let site = Arc::new(Site::new(nothing).with(WEBHDFS, Some(handler)));
+    let manager = ServiceManager::of_environment();
+    manager.ready(&format!("serves WebHDFS at {addr}"));
     tokio::select! {
         told = output::told_to_stop() => { told?; }
         () = http::serve(listener, site, limits, std::future::pending()) => {}
+        () = manager.watch(|| ()) => {}
     }
+    manager.stopping();
     Ok(ExitCode::SUCCESS)
 }

@@ -1,12 +1,14 @@
 //! `cairn namenode`: one NameNode, until told to stop.
 
+use crate::service::ServiceManager;
 use crate::{Settings, config, output};
 use anyhow::{Context, Result, bail};
-use cairn_namenode::NameNode;
+use cairn_namenode::{NameNode, NameNodeConfig};
 use cairn_net::reconfiguration::Reload;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Flags of `cairn namenode`.
 #[derive(Debug, clap::Args)]
@@ -17,6 +19,9 @@ pub struct Args {
     /// Refuse to start on an empty folder instead of formatting it
     #[arg(long)]
     no_format: bool,
+    /// Make a new file system in an empty folder, and end; what is there is left as it is
+    #[arg(long, conflicts_with_all = ["no_format", "rollback"])]
+    format_only: bool,
     /// Go back to where a rolling upgrade was prepared; what was done since is gone
     #[arg(long)]
     rollback: bool,
@@ -33,6 +38,9 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
     }
     node.format_if_empty = !args.no_format;
     node.roll_back = args.rollback;
+    if args.format_only {
+        return format(node).await;
+    }
     let running = NameNode::start(node).await.context("the NameNode did not start")?;
     let line = json!({
         "role": "namenode",
@@ -41,13 +49,30 @@ pub async fn run(settings: &Settings, args: Args) -> Result<ExitCode> {
         "pid": std::process::id(),
     });
     crate::say!("{line}");
+    let manager = ServiceManager::of_environment();
+    manager.ready(&format!("serves hdfs://{}", running.rpc_addr));
+    let watched = Arc::clone(running.node());
     let failure = tokio::select! {
         told = output::told_to_stop() => { told?; None }
         why = running.stopped() => Some(why),
+        () = manager.watch(move || watched.see(|_, _| ())) => None,
     };
+    manager.stopping();
     running.shutdown().await;
     match failure {
         Some(why) => bail!("the NameNode has stopped: {why}"),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Makes a new file system, unless there is one: who asks twice gets the first one.
+async fn format(node: NameNodeConfig) -> Result<ExitCode> {
+    let folder = node.name_dir.display().to_string();
+    if NameNode::is_formatted(&node) {
+        crate::say!("{folder} holds a file system already");
+        return Ok(ExitCode::SUCCESS);
+    }
+    NameNode::format(node).await.with_context(|| format!("{folder} was not formatted"))?;
+    crate::say!("formatted {folder}");
+    Ok(ExitCode::SUCCESS)
 }

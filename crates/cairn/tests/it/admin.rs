@@ -97,6 +97,25 @@ fn an_error_tells_its_cause_once() {
 }
 
 #[test]
+fn a_file_system_is_made_once_and_only_where_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("name").display().to_string();
+    let namenode = |option| {
+        let done = cairn().args(["namenode", option, "--data", &folder]).output().unwrap();
+        (done.status.code(), text(&done.stdout) + &text(&done.stderr))
+    };
+    let (status, told) = namenode("--no-format");
+    assert!(status == Some(1) && told.contains("not formatted"), "{told}");
+    let (status, told) = namenode("--format-only");
+    assert_eq!((status, told), (Some(0), format!("formatted {folder}\n")));
+    let version = || std::fs::read_to_string(dir.path().join("name/VERSION")).unwrap();
+    let before = version();
+    let (status, told) = namenode("--format-only");
+    assert!(status == Some(0) && told.contains("already"), "{told}");
+    assert_eq!(version(), before);
+}
+
+#[test]
 fn shells_and_man_learn_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let made = cairn().args(["completion", shell]).output().unwrap();
