@@ -4,7 +4,7 @@ use super::{
     Agreement, Answer, Cut, Cutting, Order, REPLICAS_AT_LEAST, RecoveryError, RecoveryInfo,
 };
 use crate::state::ReplicaState;
-use cairn_stripe::{BlockId, UnitIndex};
+use cairn_stripe::{BlockId, GenerationStamp, UnitIndex};
 
 /// A replica that may take part, with its place.
 type Found = (usize, RecoveryInfo);
@@ -15,12 +15,12 @@ impl Order {
     /// Acknowledged bytes are in every replica of the pipeline whose node has not been down since: a finalized one
     /// decides, because the writer may have been told that the block is complete; else the shortest that is being
     /// written. A replica whose node has been down may have lost them: the longest of these decides if there is no
-    /// other, once all that may have more have answered.
+    /// other, once all that may have more have answered. So it is with finalized ones that have lost their ends.
     ///
     /// Source: Hadoop 3.5.0 `BlockRecoveryWorker.RecoveryTaskContiguous`. Deviations: Hadoop deletes the block as soon
     /// as one that can be asked has nothing, whoever else may have it, and whatever was acknowledged; it takes the
-    /// shortest of those that may be torn, though others are silent; and it fails for ever if attempts before have
-    /// left finalized replicas of several lengths.
+    /// shortest of those that may be torn, though others are silent; and it fails for ever if finalized replicas have
+    /// several lengths, because attempts before have cut some of them, or because the power failed before they were synced.
     pub(super) fn agree_replicas(
         &self,
         answers: &[Answer],
@@ -33,8 +33,9 @@ impl Order {
             _ => None,
         };
         let all = answers.iter().enumerate();
-        let found: Vec<Found> =
+        let mut found: Vec<Found> =
             all.filter_map(|(place, answer)| Some((place, held(answer)?))).collect();
+        let has_torn = note_torn(&mut found);
         let unanswered = self.replicas_unanswered(answers);
         let Chosen { places, len, may_be_torn } = match choose(&found, self)? {
             Some(chosen) => chosen,
@@ -47,7 +48,7 @@ impl Order {
             None => return Ok(Agreement::Drop),
         };
         // Dead ones that a NameNode does not tell of are not waited for beside a replica: there may be none.
-        let unanswered = match may_be_torn && !self.is_known_to_be_empty(&found) {
+        let unanswered = match (may_be_torn || has_torn) && !self.is_known_to_be_empty(&found) {
             true if len >= self.acked_len => self.unanswered(answers).count(),
             false if len >= self.acked_len => 0,
             _ => unanswered,
@@ -92,6 +93,24 @@ struct Chosen {
     may_be_torn: bool,
 }
 
+/// A finalized replica has all that any other of its stamp has, or has lost its end: then it counts as one whose node has
+/// been down. Returns whether there is one.
+fn note_torn(found: &mut [Found]) -> bool {
+    let longest_of = |gs: GenerationStamp, found: &[Found]| {
+        let of_stamp = found.iter().filter(|(_, info)| info.gs == gs);
+        let whole = of_stamp.filter(|(_, info)| info.original <= ReplicaState::Rwr);
+        whole.map(|(_, info)| info.len).max()
+    };
+    let is_torn = |info: &RecoveryInfo, found: &[Found]| {
+        info.original == ReplicaState::Finalized && longest_of(info.gs, found) > Some(info.len)
+    };
+    let torn: Vec<bool> = found.iter().map(|(_, info)| is_torn(info, found)).collect();
+    for ((_, info), _) in found.iter_mut().zip(&torn).filter(|(_, is_torn)| **is_torn) {
+        info.original = ReplicaState::Rwr;
+    }
+    torn.contains(&true)
+}
+
 /// Which replicas take part; `None` if nobody has a byte.
 fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryError> {
     let usable = |(_, info): &&Found| info.gs >= order.gs && info.len > 0;
@@ -106,7 +125,7 @@ fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryErro
     let of_best: Vec<&RecoveryInfo> =
         sync.iter().map(|(_, info)| info).filter(|info| info.original == best).collect();
     let len = match best {
-        ReplicaState::Finalized => finalized_len(&of_best, order.acked_len)?,
+        ReplicaState::Finalized => finalized_len(&of_best, order.acked_len),
         ReplicaState::Rbw => of_best.iter().map(|info| info.len).min().unwrap_or(0),
         _ => of_best.iter().map(|info| info.len).max().unwrap_or(0),
     };
@@ -121,15 +140,10 @@ fn choose(found: &[Found], order: &Order) -> Result<Option<Chosen>, RecoveryErro
     Ok(Some(Chosen { places, len, may_be_torn: best == ReplicaState::Rwr }))
 }
 
-/// The length of finalized replicas. Those with one stamp agree. Where attempts before this one have cut some of them,
-/// what was acknowledged is in each, and the shortest decides that has as much as is known to be.
-fn finalized_len(finalized: &[&RecoveryInfo], acked_len: u64) -> Result<u64, RecoveryError> {
-    let disagree =
-        |one: &&RecoveryInfo, other: &&RecoveryInfo| one.gs == other.gs && one.len != other.len;
-    if finalized.iter().any(|one| finalized.iter().any(|other| disagree(one, other))) {
-        return Err(RecoveryError::Contradiction("Inconsistent size of finalized replicas"));
-    }
+/// The length of finalized replicas. Where attempts before this one have cut some of them, what was acknowledged is in
+/// each, and the shortest decides that has as much as is known to be.
+fn finalized_len(finalized: &[&RecoveryInfo], acked_len: u64) -> u64 {
     let lens = || finalized.iter().map(|info| info.len);
     let shortest = lens().filter(|len| *len >= acked_len).min();
-    Ok(shortest.or(lens().max()).unwrap_or(0))
+    shortest.or(lens().max()).unwrap_or(0)
 }

@@ -1,11 +1,14 @@
 //! What the answers of the units of a group come to.
 
 use super::{Agreement, Answer, Cut, Cutting, Order, RecoveryError, RecoveryInfo};
+use crate::state::ReplicaState;
 use cairn_stripe::{Geometry, UnitFound, UnitIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The answers by units.
 struct Units {
+    /// Those of `usable` that were finalized and have lost their ends since.
+    torn: BTreeSet<UnitIndex>,
     /// The units that can be used, each with its place; of two replicas of a unit the longer one.
     usable: BTreeMap<UnitIndex, (usize, RecoveryInfo)>,
     /// All that are known, those without bytes and those that the writer has gone on without included.
@@ -38,8 +41,13 @@ impl Order {
             _ => {}
         }
         let with_bytes = units.usable.iter().filter(|(_, (_, info))| info.len > 0);
-        let found: Vec<UnitFound> =
-            with_bytes.map(|(unit, (_, info))| unit_found(*unit, info)).collect();
+        let found: Vec<UnitFound> = with_bytes
+            .map(|(&unit, (_, info))| UnitFound {
+                unit,
+                len: info.len,
+                may_be_torn: units.may_be_torn(unit, info),
+            })
+            .collect();
         let len = geometry.recovered_len(&found);
         let whole = self.acked_len / geometry.stripe_len() * geometry.stripe_len();
         match len {
@@ -87,6 +95,10 @@ impl Order {
                 usable.insert(unit, (place, *info));
             }
         }
+        let torn = torn(geometry, &usable);
+        for found in known.values_mut() {
+            found.may_be_torn |= torn.contains(&found.unit);
+        }
         let mut unanswered: BTreeSet<UnitIndex> = self.unanswered(answers).collect();
         for unit in (0..geometry.units()).map(|unit| UnitIndex(unit as u8)) {
             if self.away.is_some() {
@@ -95,7 +107,7 @@ impl Order {
                 unanswered.insert(unit);
             }
         }
-        Units { usable, known, unanswered }
+        Units { torn, usable, known, unanswered }
     }
 
     /// How much there is of a group that has just the length that was acknowledged; `None` if the writer has gone
@@ -125,6 +137,10 @@ impl Whole {
 }
 
 impl Units {
+    fn may_be_torn(&self, unit: UnitIndex, info: &RecoveryInfo) -> bool {
+        info.may_be_torn() || self.torn.contains(&unit)
+    }
+
     /// Whether there is no whole stripe, even if those that have not answered are as long as can be.
     fn have_no_stripe(&self, geometry: &Geometry) -> bool {
         let longest =
@@ -138,12 +154,13 @@ impl Units {
     /// Whether more than `len` bytes may have been acknowledged and are there, if not in the units that have answered:
     /// with fewer than `k` whose nodes have not been down, others have lost the end of what they acknowledged.
     fn may_hide_stripes(&self, geometry: &Geometry, len: u64) -> bool {
-        let is_sure = |info: &RecoveryInfo| info.len > 0 && !info.may_be_torn();
+        let is_sure =
+            |unit: &UnitIndex, info: &RecoveryInfo| info.len > 0 && !self.may_be_torn(*unit, info);
         let sure: Vec<u64> = self
             .usable
-            .values()
-            .filter(|(_, info)| is_sure(info))
-            .map(|(_, info)| info.len / geometry.cell_len() * geometry.stripe_len())
+            .iter()
+            .filter(|(unit, (_, info))| is_sure(unit, info))
+            .map(|(_, (_, info))| info.len / geometry.cell_len() * geometry.stripe_len())
             .collect();
         let more = self.unanswered.iter().filter(|unit| !self.usable.contains_key(*unit)).count();
         let most = sure.iter().min().copied().unwrap_or(u64::MAX);
@@ -154,11 +171,34 @@ impl Units {
     /// further: the data ends there, or the first stripe was never whole.
     fn show_that_no_stripe_was_acknowledged(&self, geometry: &Geometry) -> bool {
         let cell_len = geometry.cell_len();
-        let is_short =
-            |info: &RecoveryInfo| info.len > 0 && info.len < cell_len && !info.may_be_torn();
-        self.usable.values().any(|(_, info)| is_short(info))
-            && self.known.values().all(|found| found.len <= cell_len)
+        let is_short = |(unit, (_, info)): (&UnitIndex, &(usize, RecoveryInfo))| {
+            info.len > 0 && info.len < cell_len && !self.may_be_torn(*unit, info)
+        };
+        self.usable.iter().any(is_short) && self.known.values().all(|found| found.len <= cell_len)
     }
+}
+
+/// The finalized units behind which the data goes on, as others show that were written under the same stamp.
+fn torn(
+    geometry: &Geometry,
+    usable: &BTreeMap<UnitIndex, (usize, RecoveryInfo)>,
+) -> BTreeSet<UnitIndex> {
+    let is_torn = |(unit, (_, info)): &(&UnitIndex, &(usize, RecoveryInfo))| {
+        let most = longest_with(geometry, **unit, info.len);
+        let mut others = usable.iter().filter(|(_, (_, other))| other.gs == info.gs);
+        info.original == ReplicaState::Finalized
+            && others.any(|(other, (_, held))| held.len > geometry.internal_block_len(most, *other))
+    };
+    usable.iter().filter(is_torn).map(|(unit, _)| *unit).collect()
+}
+
+/// Data bytes of the longest group of which that unit has just `len` bytes.
+fn longest_with(geometry: &Geometry, unit: UnitIndex, len: u64) -> u64 {
+    let (stripes, rest) = (len / geometry.cell_len(), len % geometry.cell_len());
+    // A parity unit is as long as the first data unit.
+    let cells_before = if geometry.is_parity(unit) { 0 } else { unit.as_usize() as u64 };
+    let before = stripes.saturating_mul(geometry.stripe_len());
+    before.saturating_add(cells_before * geometry.cell_len() + rest)
 }
 
 fn unit_found(unit: UnitIndex, info: &RecoveryInfo) -> UnitFound {

@@ -100,10 +100,19 @@ fn stale_empty_and_temporary_replicas_do_not_count() {
     check(&[holds(Temporary, 10, 5)], Err(why));
 }
 
+/// DataNodes that sync nothing when they finalize, and all of which have lost power since.
 #[test]
-fn finalized_replicas_must_agree() {
-    let why = RecoveryError::Contradiction("Inconsistent size of finalized replicas");
-    check(&[holds(Finalized, 10, 80), holds(Finalized, 10, 81)], Err(why));
+fn of_finalized_replicas_with_one_stamp_the_shorter_have_lost_their_ends() {
+    let answers = [holds(Finalized, 10, 80), holds(Finalized, 10, 81), holds(Finalized, 10, 70)];
+    check(&answers, Ok((&[1], 81)));
+    check(&[answers[0], answers[1], Silent], waits(1));
+    check_order(&replicas(&answers, 90, Some(1)), &answers, waits(1));
+    // What is being written has no more than what was finalized had.
+    check(&[holds(Finalized, 10, 70), holds(Rbw, 10, 90), holds(Rbw, 10, 80)], Ok((&[1, 2], 80)));
+    check(&[holds(Finalized, 10, 70), holds(Rwr, 10, 80)], Ok((&[1], 80)));
+    check(&[holds(Finalized, 10, 70), holds(Rwr, 10, 80), Silent], waits(1));
+    // An attempt before has cut one off.
+    check(&[holds(Finalized, 10, 70), holds(Finalized, 11, 60), Silent], Ok((&[0, 1], 60)));
 }
 
 /// Two attempts whose primaries died have each cut the one that answered: either length has what was acknowledged.
@@ -190,7 +199,7 @@ const GROUP: BlockId = BlockId(i64::MIN + 16);
 
 /// An order for a group of RS(6, 3), of which the units that are `None` are not asked; `&str`s are pictures:
 /// `2.5` is two cells and a half in a replica being written, `2.5t` in one that may be torn, `2.5o` in one that the
-/// writer has gone on without, `-` nothing, `?` silence, a blank a unit that is not asked.
+/// writer has gone on without, `2f` two cells that are finalized, `2c` so by an attempt before, `-` nothing, `?` silence, a blank a unit that is not asked.
 fn group(picture: &str, acked_len: u64) -> (Order, Vec<Answer>) {
     let (mut places, mut answers) = (Vec::new(), Vec::new());
     for (unit, what) in picture.split('|').enumerate() {
@@ -200,7 +209,7 @@ fn group(picture: &str, acked_len: u64) -> (Order, Vec<Answer>) {
             continue;
         }
         places.push(unit);
-        let cells = what.trim_end_matches(['t', 'o', 'f']);
+        let cells = what.trim_end_matches(['t', 'o', 'f', 'c']);
         answers.push(match what {
             "-" => Nothing,
             "?" => Silent,
@@ -208,10 +217,14 @@ fn group(picture: &str, acked_len: u64) -> (Order, Vec<Answer>) {
                 let len = (cells.parse::<f64>().unwrap() * CELL as f64) as u64;
                 let original = match what.chars().last() {
                     Some('t') => Rwr,
-                    Some('f') => Finalized,
+                    Some('f' | 'c') => Finalized,
                     _ => Rbw,
                 };
-                let gs = if what.ends_with('o') { GS - 1 } else { GS };
+                let gs = match what.chars().last() {
+                    Some('o') => GS - 1,
+                    Some('c') => GS + 1,
+                    _ => GS,
+                };
                 holds_of(GROUP.internal(unit), original, gs, len)
             }
         });
@@ -275,6 +288,19 @@ fn a_group_is_not_cut_shorter_than_what_may_be_acknowledged_because_a_unit_is_to
     check_group("3t|3t|3t|3|3|2t|?| | ", 0, Ok(2 * STRIPE));
     check_group("3|3|3|3|3|2t|-|-|-", 0, Ok(2 * STRIPE));
     check_group("3|3|3|3|3|3|?|2t| ", 0, Ok(3 * STRIPE));
+}
+
+/// A DataNode that syncs nothing when it finalizes has lost power since.
+#[test]
+fn a_finalized_unit_behind_which_the_stripe_goes_on_has_lost_its_end() {
+    check_group("3f|2.6f|3f|3f|3f|3f|3f|3f|3f", 0, Ok(3 * STRIPE));
+    check_group("3f|2f|3f|3f|3f|3f|3f|3f|3f", 0, Ok(3 * STRIPE));
+    check_group("1f|0.6f|1f|1f|1f|1f|1f|-|-", 0, Ok(STRIPE));
+    // The data ends there.
+    check_group("3f|2.6f|2f|2f|2f|2f|3f|3f|3f", 0, Ok(2 * STRIPE));
+    check_group("1f|0.6f|-|-|-|-|1f|1f|1f", 0, Ok(0));
+    // An attempt before has cut it off.
+    check_group("3f|2c|3f|3f|3f|3f|3f|2|2", 0, Ok(2 * STRIPE));
 }
 
 #[test]
